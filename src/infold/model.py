@@ -1,0 +1,183 @@
+"""
+What a project declares, as frozen values: sources, models and their materializations.
+
+These values hold what the user wrote, checked and with defaults filled in; they know nothing of
+files already ingested, of tables that exist or of Spark. ``declare`` makes them, ``project``
+orders them, ``analysis`` adds what follows from a model's SQL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from infold.interval import HOUR, Granularity
+
+
+class Format(StrEnum):
+    """How the rows of a source are stored."""
+
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+    ICEBERG = "iceberg"
+
+
+class Drift(StrEnum):
+    """What happens to a new file whose columns are not the declared ones."""
+
+    ERROR = "error"
+    SET_ASIDE = "set_aside"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a declaration stands: file (relative to the project), 1-based line and column."""
+
+    file: str
+    line: int = 1
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A declared column: its name as written and its Spark SQL type (``decimal(18,2)``)."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """
+    Rows from outside: a folder of files or an Iceberg table.
+
+    Either ``path`` (a glob, relative to the project) or ``table`` (``namespace.name`` in the
+    SQLite catalog ``catalog``, by default the target's own) is set. Lengths of time are
+    microseconds. A source without ``event_time_column`` is a lookup.
+    """
+
+    name: str
+    format: Format
+    columns: tuple[Column, ...]
+    path: str | None = None
+    table: str | None = None
+    catalog: str | None = None
+    event_time_column: str | None = None
+    received_column: str | None = None
+    future_tolerance: int = HOUR
+    """How much later than received an event may be dated; with ``received_column`` only."""
+    timestamp_format: str = "iso"
+    """``iso``, ``epoch_seconds``, ``epoch_millis``, ``epoch_micros`` or a Spark pattern (UTC)."""
+    settle: int = 0
+    """A file younger than this (by its modification time) waits."""
+    on_drift: Drift = Drift.ERROR
+    delimiter: str = ","
+    place: Place = field(default=Place("infold.yml"), compare=False)
+
+
+class Materialization(StrEnum):
+    """The field's word for how a model is kept."""
+
+    VIEW = "view"
+    TABLE = "table"
+    EVENTS = "events"
+    SESSIONS = "sessions"
+
+
+class Kind(StrEnum):
+    """How a model is brought up to date: its materialization and its rebuilder in one word."""
+
+    VIEW = "view"
+    """Nothing stored; readers evaluate its query."""
+    WHOLE = "table"
+    """One cell, recomputed when anything it reads changes."""
+    TIME_RANGE = "time range"
+    """Cells of event time, recomputed one by one."""
+    EVENTS = "events"
+    """Rows of a source, deduplicated, folded in file by file."""
+    SESSIONS = "sessions"
+    """Islands of a user's events, folded in or reread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeseries:
+    """The time dimension: event time, the column that places a row in a cell, and cell length."""
+
+    event_time_column: str
+    partition_column: str
+    granularity: Granularity = Granularity.DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """Sessions by gap: the user column of the input and the longest silence inside a session."""
+
+    user: str
+    gap: int
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """
+    One declared table.
+
+    ``sql`` is the SELECT alone, exactly as written; ``sql_line`` is the 1-based line of the file
+    on which it starts, so findings can point into the file.
+    """
+
+    name: str
+    materialization: Materialization
+    sql: str
+    timeseries: Timeseries | None = None
+    incremental: bool = False
+    sessions: Sessions | None = None
+    unique_key: tuple[str, ...] = ()
+    prefer: tuple[str, ...] = ()
+    """Which copy of an event wins, before the row hash decides: ``column`` or ``column desc``."""
+    tags: tuple[str, ...] = ()
+    description: str = ""
+    sql_line: int = 1
+    place: Place = field(default=Place("models"), compare=False)
+
+    @property
+    def kind(self) -> Kind:
+        """How the model is brought up to date."""
+        if self.materialization is Materialization.TABLE:
+            return Kind.TIME_RANGE if self.incremental else Kind.WHOLE
+        return _KINDS[self.materialization]
+
+    @property
+    def granularity(self) -> Granularity | None:
+        """The length of the model's cells; None for one cell (whole tables and views)."""
+        if self.kind is Kind.SESSIONS:
+            return self.timeseries.granularity if self.timeseries else Granularity.DAY
+        if self.kind in (Kind.EVENTS, Kind.TIME_RANGE) and self.timeseries:
+            return self.timeseries.granularity
+        return None
+
+
+_KINDS = {
+    Materialization.VIEW: Kind.VIEW,
+    Materialization.EVENTS: Kind.EVENTS,
+    Materialization.SESSIONS: Kind.SESSIONS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a project's tables and its ledger live; relative paths are the project's."""
+
+    name: str
+    warehouse: str = "warehouse"
+    ledger: str = "sqlite:///.infold/ledger.db"
+    storage: str = "iceberg"
+    protected: bool = False
+
+
+def table_name(model: str) -> str:
+    """The storage name of a model's or landed source's table: dots become two underscores."""
+    return model.replace(".", "__")

@@ -1,0 +1,163 @@
+"""
+Observed + project → steps with their reasons.
+
+:func:`plan` is a pure function: it never sees a clock, a session, a path or a ledger, so a plan
+can be shown, stored, compared and tested without Spark, and what ``infold plan`` prints is what
+``infold run`` carries out. A run is a loop: which cells a file touches may be known only after it
+was read, so steps that depend on such a step are *expected*, and the run plans again before it
+carries them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from infold.files import FileKnown, FileSeen
+from infold.interval import Ranges
+from infold.trace import Cause, CellChange, CellState, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class FileNews:
+    """
+    What a listing shows of one model's source against the files that the model has taken in.
+
+    ``new`` are files (or new versions of files) not taken in; ``gone`` versions that are no longer
+    there, those that ``new`` replaces among them; ``due`` hold rows whose time has come. ``peek``
+    is what reading just the event times of small new files in-process showed: rows by cell; None
+    when it was not done.
+    """
+
+    source: str
+    new: tuple[FileSeen, ...] = ()
+    gone: tuple[FileKnown, ...] = ()
+    due: tuple[FileKnown, ...] = ()
+    settling: int = 0
+    same: int = 0
+    peek: tuple[CellState, ...] | None = None
+    as_of: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.gone or self.due)
+
+    @property
+    def replaced(self) -> int:
+        """How many of the new files are new versions of files taken in before."""
+        return len({file.path for file in self.new} & {file.path for file in self.gone})
+
+
+@dataclass(frozen=True, slots=True)
+class InputNews:
+    """
+    One input of a model: the version its trace read, the newest, and what changed between.
+
+    ``changes`` are net, one for each cell whose content differs. ``cells`` are the input's cells
+    now; loaded only when something changed or the model has to be built.
+    """
+
+    name: str
+    since: int
+    head: int
+    changes: tuple[CellChange, ...] = ()
+    cells: tuple[CellState, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSeen:
+    """What was observed of one model: its trace, its newest version, its files and inputs."""
+
+    trace: Trace | None = None
+    version: int = 0
+    files: FileNews | None = None
+    inputs: tuple[InputNews, ...] = ()
+    cells: tuple[CellState, ...] = ()
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Everything a plan follows from, besides the project."""
+
+    as_of: int
+    models: Mapping[str, ModelSeen]
+    notes: tuple[str, ...] = ()
+
+
+class Action(StrEnum):
+    """What a step does."""
+
+    INGEST = "ingest"
+    """Take in new files, take out the rows of files that are gone."""
+    BUILD = "build"
+    """Compute the whole table."""
+    FOLD = "fold"
+    """Merge the input's changed rows into the stored ones."""
+    RECOMPUTE = "recompute"
+    """Compute the stale cells again and replace exactly these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why cells are built: the cause, what it was, where, and about how many rows that reads."""
+
+    cause: Cause
+    detail: str
+    cells: Ranges = Ranges()
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """
+    One thing to do to one model's table, committed once.
+
+    ``inputs`` maps each input to (version of the trace, version to read). ``version`` is the
+    number the commit will have. ``pending`` is what stays stale afterwards. ``expected`` steps
+    follow from others in the same plan and are planned again before they are carried out.
+    """
+
+    model: str
+    action: Action
+    cells: Ranges
+    reasons: tuple[Reason, ...]
+    inputs: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    files: FileNews | None = None
+    version: int = 1
+    trace: Trace | None = None
+    """The trace that will hold once the step is done."""
+    before: Trace | None = None
+    expected: bool = False
+
+    @property
+    def rows(self) -> int:
+        """About how many rows the step reads."""
+        return sum(reason.rows for reason in self.reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A model with nothing to do, or left alone on purpose, and why."""
+
+    model: str
+    why: str
+    stale: Ranges = Ranges()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Steps in the order to carry them out, and what is left alone."""
+
+    steps: tuple[Step, ...]
+    left: tuple[Left, ...] = ()
+    as_of: int = 0
+    notes: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.steps)
+
+    @property
+    def rows(self) -> int:
+        """About how many rows all steps read."""
+        return sum(step.rows for step in self.steps)

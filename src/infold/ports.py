@@ -1,0 +1,154 @@
+"""
+What the outside must supply: the ledger, the tables (read without a JVM, written by an engine),
+the clock. The only protocols of the program; adapters live in ``ledger``, ``lake`` and ``spark``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from infold.files import FileCell, FileKnown, FileSeen
+from infold.interval import Ranges
+from infold.plan import Plan, Step
+from infold.record import Arrival, Outcome, Receipt, RunRecord, StepRecord
+from infold.trace import CellChange, CellState, Trace, Version
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Ledger(Protocol):
+    """
+    What was built from what. Every method is one transaction; writing methods raise
+    ``errors.lease_lost`` when this process no longer holds the lease.
+    """
+
+    def acquire(self, run: str, *, wait: float = 0.0) -> None:
+        """Take the target's lease, or raise ``errors.locked`` naming the holder (exit 3)."""
+
+    def release(self) -> None:
+        """Give the lease back; a no-op when it is not held."""
+
+    def begin_run(self, run: str, command: str, as_of: int, detail: Mapping[str, Any]) -> None:
+        """Record a run as running; runs of dead holders that say so are marked ``died``."""
+
+    def finish_run(self, run: str, state: str, receipt: Receipt, error: str | None = None) -> None:
+        """Close a run."""
+
+    def begin_step(
+        self, run: str, step: str, seq: int, model: str, action: str, detail: Mapping[str, Any]
+    ) -> None:
+        """Record the intent of a step, before anything of it is written."""
+
+    def prepare_step(self, step: str, outcome: Outcome) -> None:
+        """Keep what will hold once the table's commit exists, just before committing."""
+
+    def finish_step(self, step: str, outcome: Outcome) -> None:
+        """The step is done: versions, changes, cells, trace and files move together."""
+
+    def close_step(self, step: str, state: str, error: str | None = None) -> None:
+        """Mark a step ``failed`` or ``forgotten``: nothing of it holds."""
+
+    def unfinished(self) -> Sequence[StepRecord]:
+        """Steps of earlier runs in state intent or prepared, oldest first."""
+
+    def register_files(self, source: str, files: Iterable[FileSeen]) -> Mapping[str, int]:
+        """Ids for these versions of files (path -> id), given on first sight and kept for good."""
+
+    def files(self, model: str) -> Sequence[FileKnown]:
+        """The files that a model's table holds now."""
+
+    def file_cells(self, model: str, files: Iterable[int] | None = None) -> Sequence[FileCell]:
+        """Which cells files hold; all of the model's files when ``files`` is None."""
+
+    def traces(self) -> Mapping[str, Trace]:
+        """The trace of every model that was ever built."""
+
+    def heads(self) -> Mapping[str, Version]:
+        """The newest version of every table."""
+
+    def versions(self, table: str, since: int = 0) -> Sequence[Version]:
+        """Versions of a table newer than ``since``, oldest first."""
+
+    def changes(self, table: str, since: int) -> Sequence[CellChange]:
+        """Changes by versions newer than ``since``, in version order (not yet netted)."""
+
+    def cells(self, table: str, within: Ranges | None = None) -> Sequence[CellState]:
+        """The non-empty cells of a table now, in order; those that overlap ``within`` if given."""
+
+    def arrivals(self, model: str, limit: int = 1000) -> Sequence[Arrival]:
+        """What arrived when and for which cells, newest first."""
+
+    def runs(
+        self, limit: int = 10, model: str | None = None, run: str | None = None
+    ) -> Sequence[RunRecord]:
+        """Past runs with their steps, newest first; failed and died ones too."""
+
+    def forget(self, model: str) -> None:
+        """Drop a model's trace, cells and files (its table is to be built anew)."""
+
+
+# -- storage, read without a JVM -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """
+    A stored table as its metadata shows it now.
+
+    ``steps`` maps the step ids found in snapshot properties to their snapshots, newest last.
+    ``foreign`` is the newest snapshot after the last of ours that is not a pure rewrite.
+    """
+
+    table: str
+    location: str
+    snapshot: int | None
+    steps: Mapping[str, int]
+    foreign: int | None = None
+
+
+class Lake(Protocol):
+    """The stored tables, read in-process from catalog and files, without a JVM."""
+
+    def moved(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
+        """Tables whose metadata location is not the known one -> where it is now."""
+
+    def head(self, table: str) -> Head | None:
+        """The table's newest metadata, or None when there is no such table."""
+
+    def rows(
+        self,
+        table: str,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        limit: int | None = None,
+    ) -> pa.Table:
+        """Rows of the current snapshot; technical columns (leading underscore) left out."""
+
+
+# -- the engine ----------------------------------------------------------------------------------
+
+
+class Engine(Protocol):
+    """What carries out one step on the stored tables."""
+
+    def carry_out(self, step: Step, step_id: str, prepared: Callable[[Outcome], None]) -> Outcome:
+        """
+        Compute the step, call ``prepared`` with what will hold, commit once, return the outcome.
+
+        A step that replaces a whole table may commit before it can say what holds; it does not
+        call ``prepared`` then, and after a crash it is simply done again.
+        """
+
+    def maintain(self, plan: Plan) -> None:
+        """Expire snapshots and compact files within the budget; never changes content."""
+
+
+class Clock(Protocol):
+    """Now, in microseconds since the epoch, UTC."""
+
+    def now(self) -> int:
+        """The present instant."""

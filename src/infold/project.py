@@ -1,0 +1,177 @@
+"""
+A project compiled: sources, models in dependency order, and what each model's SQL says.
+
+:class:`Node` is a model with its inputs resolved (views expanded) and its fingerprint. A source
+that models read directly, other than through an ``events`` model, is *landed*: it has a node of
+its own (kind ``events``, no unique key, the source's name), so that every other model reads
+tables alone. ``analysis`` makes nodes; this file holds the values and the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from infold.model import Model, Source, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """
+    A stored table (or, for ``events``, a source) that a model reads, views seen through.
+
+    ``time_column`` is the column by which the model's cells depend on it (cell by cell); None
+    for a lookup, which is read whole.
+    """
+
+    name: str
+    time_column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Where a table is named in a model's SQL: ``sql[start:end]`` is the name as written."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """
+    One aggregate call of a sessions query.
+
+    ``call`` is the lower-case function (``count``, ``count_if``, ``sum``, ``min``, ``max``,
+    ``avg``, ``first``, ``last``, ``bool_and``, ``bool_or``) or ``other``. ``argument`` is Spark
+    SQL over one event (None for ``count(*)``), ``filter`` that of FILTER (WHERE …). ``sql`` is the
+    whole call as written, for aggregates that are evaluated over reread events.
+    """
+
+    name: str
+    call: str
+    argument: str | None
+    filter: str | None
+    ignore_nulls: bool
+    sql: str
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One column of a sessions model: Spark SQL over the aggregates' names (``_a0``, ``_a1`` …)."""
+
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsQuery:
+    """
+    What a sessions model's SELECT says, taken apart.
+
+    ``key`` is the input's unique key, the tie-break after event time in the order of events.
+    """
+
+    input: str
+    time_column: str
+    user: str
+    gap: int
+    key: tuple[str, ...]
+    where: str | None
+    aggregates: tuple[Aggregate, ...]
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """
+    A model in its project.
+
+    ``inputs`` are stored tables (and for ``events`` the source) with views expanded;
+    ``references`` are the names as they stand in ``model.sql``, views among them; ``reads`` the
+    distinct referenced names. ``columns`` are the output columns known from the SQL, in order.
+    """
+
+    model: Model
+    inputs: tuple[Input, ...]
+    references: tuple[Reference, ...]
+    fingerprint: str
+    columns: tuple[str, ...]
+    source: str | None = None
+    """For kind ``events``: the source it ingests."""
+    query: SessionsQuery | None = None
+    landed: bool = False
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The distinct names in FROM, views not expanded."""
+        return tuple(dict.fromkeys(reference.name for reference in self.references))
+
+    def input(self, name: str) -> Input:
+        """The input of that name."""
+        return next(entry for entry in self.inputs if entry.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A whole project, models in dependency order (inputs first)."""
+
+    name: str
+    root: Path
+    start: int | None
+    sources: Mapping[str, Source]
+    nodes: tuple[Node, ...]
+    target: Target
+    targets: Mapping[str, Target] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Node:
+        for node in self.nodes:
+            if node.name == name:
+                return node
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
+
+    def __contains__(self, name: str) -> bool:
+        return any(node.name == name for node in self.nodes)
+
+    @property
+    def warehouse(self) -> Path:
+        """The folder of the tables, absolute."""
+        return (self.root / self.target.warehouse).resolve()
+
+    @property
+    def catalog_db(self) -> Path:
+        """The SQLite file of the Iceberg catalog, absolute; beside the tables it lists."""
+        return self.warehouse / "catalog.db"
+
+    def upstream(self, names: Iterable[str]) -> frozenset[str]:
+        """The models that ``names`` depend on, directly or not, views included."""
+        return self._closure(names, {node.name: node.reads for node in self.nodes})
+
+    def downstream(self, names: Iterable[str]) -> frozenset[str]:
+        """The models that depend on ``names``, directly or not, views included."""
+        readers: dict[str, tuple[str, ...]] = {}
+        for node in self.nodes:
+            for name in node.reads:
+                readers[name] = (*readers.get(name, ()), node.name)
+        return self._closure(names, readers)
+
+    def _closure(self, names: Iterable[str], edges: Mapping[str, Iterable[str]]) -> frozenset[str]:
+        known = {node.name for node in self.nodes}
+        found: set[str] = set()
+        todo = list(names)
+        while todo:
+            for name in edges.get(todo.pop(), ()):
+                if name in known and name not in found:
+                    found.add(name)
+                    todo.append(name)
+        return frozenset(found)

@@ -1,0 +1,125 @@
+"""
+What is written down about runs: receipts, outcomes of steps, the records of the ledger.
+
+Values only; the ledger stores them, commands show them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from infold.files import FilesOutcome
+from infold.interval import Interval
+from infold.trace import CellChange, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """
+    What a step did, in numbers that add up over a run.
+
+    ``read`` are rows evaluated to build the result (new rows, rows of touched sessions, rows of
+    stale cells); ``scanned`` rows of whatever had to be looked through to find them. ``arrived``
+    are parsed rows of new files before anything is left out. Times are seconds.
+    """
+
+    arrived: int = 0
+    read: int = 0
+    scanned: int = 0
+    written: int = 0
+    removed: int = 0
+    set_aside: int = 0
+    waiting: int = 0
+    deduplicated: int = 0
+    conflicting: int = 0
+    cells_built: int = 0
+    cells_cut_off: int = 0
+    sessions_new: int = 0
+    sessions_extended: int = 0
+    sessions_merged: int = 0
+    sessions_split: int = 0
+    sessions_removed: int = 0
+    files_new: int = 0
+    files_removed: int = 0
+    commits: int = 0
+    seconds: float = 0.0
+    set_aside_by: tuple[tuple[str, int], ...] = ()
+    """Set-aside rows by reason."""
+
+    def __add__(self, other: Receipt) -> Receipt:
+        values: dict[str, Any] = {}
+        for entry in fields(self):
+            if entry.name == "set_aside_by":
+                counts = dict(self.set_aside_by)
+                for reason, rows in other.set_aside_by:
+                    counts[reason] = counts.get(reason, 0) + rows
+                values["set_aside_by"] = tuple(sorted(counts.items()))
+            else:
+                values[entry.name] = getattr(self, entry.name) + getattr(other, entry.name)
+        return Receipt(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """
+    All that the ledger records when a step is done, in one transaction.
+
+    ``snapshot`` None with no changes means that nothing had to be committed (everything was cut
+    off): then no version is written, and only the trace and the files move. ``whole`` means that
+    the commit replaced all content, so cells not in ``changes`` are empty now.
+    """
+
+    model: str
+    version: int
+    trace: Trace
+    changes: tuple[CellChange, ...] = ()
+    whole: bool = False
+    snapshot: int | None = None
+    committed: bool = True
+    files: FilesOutcome | None = None
+    receipt: Receipt = field(default_factory=Receipt)
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """A step as the ledger keeps it. ``state``: intent, prepared, done, failed or forgotten."""
+
+    id: str
+    run: str
+    seq: int
+    model: str
+    action: str
+    state: str
+    detail: Mapping[str, Any]
+    outcome: Outcome | None
+    started_at: int
+    finished_at: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A run as the ledger keeps it. ``state``: running, done, failed, refused or died."""
+
+    id: str
+    command: str
+    state: str
+    as_of: int
+    started_at: int
+    finished_at: int | None = None
+    receipt: Receipt = field(default_factory=Receipt)
+    error: str | None = None
+    steps: tuple[StepRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Rows of one ingest: received in ``received`` (of the run), with event times in ``cell``."""
+
+    model: str
+    version: int
+    received: Interval
+    cell: Interval
+    rows: int
