@@ -1,0 +1,153 @@
+"""
+A real history of late rows, delivered in acts.
+
+The demo's project and data ship with the package. :func:`acts` yields what happens to the folder
+of files, one act after the other; whoever plays them calls ``apply`` and runs the project in
+between. Nothing here runs, reads or checks a table: an act only moves files, as the world does.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.resources import as_file, files
+from pathlib import Path
+
+LANDING = "landing"
+"""The folder of the demo's project that files are delivered into."""
+
+WITHDRAWN = "withdrawn"
+"""Where the last act puts the files that it takes away, so that they can be put back by hand."""
+
+Row = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """
+    One thing that happens to the files: what to say before it, and how it is done.
+
+    ``text`` is plain prose, a line or two; ``apply`` changes the folder and returns nothing.
+    """
+
+    title: str
+    text: str
+    apply: Callable[[], None]
+
+
+def acts(directory: Path) -> Iterable[Act]:
+    """
+    The demo's acts in order; the first also lays out the project in ``directory``.
+
+    An act may be applied only after those before it.
+    """
+    landing = directory / LANDING
+    yield Act(
+        "ten years at once",
+        "Ten files: the history of a public repository as it arrived from 2016 to 2025,\n"
+        "49,508 rows, one per commit and file that it touched.",
+        partial(_first_load, directory, landing),
+    )
+    yield Act(
+        "five quiet months",
+        "January to May 2026: 1,673 rows in five files, none of them late.",
+        partial(_deliver, landing, [f"2026-{month:02}" for month in range(1, 6)]),
+    )
+    yield Act(
+        "a month of late rows",
+        "June 2026: a year of work done elsewhere is merged. 19,342 of 22,118 rows are more than\n"
+        "a week late, 2,607 more than a year; they belong to 342 different days.",
+        partial(_deliver, landing, ["2026-06"]),
+    )
+    yield Act(
+        "the same file twice",
+        "July and August 2026, and July once more under another name: 3,444 new rows and 1,187\n"
+        "copies. An event that was delivered twice is still one event.",
+        partial(_twice, landing),
+    )
+    yield Act(
+        "a corrected file",
+        "May 2026 again, by the same name: two people turn out to be one, and one commit never\n"
+        "was. Rows of a replaced file leave with it; what they had joined falls apart again.",
+        partial(_correct, landing / _file("2026-05")),
+    )
+    yield Act(
+        "files that leave",
+        "July's first file and August's only one are withdrawn. July stays, from its copy;\n"
+        "August goes, out of every table.",
+        partial(_withdraw, directory, landing),
+    )
+    yield Act(
+        "nothing new",
+        "Nothing happened. That costs no more than looking.",
+        lambda: None,
+    )
+
+
+def lay_out(directory: Path) -> None:
+    """Writes the demo's ``infold.yml`` and models into ``directory``; files of its own stay."""
+    with as_file(files(__name__) / "project") as project:
+        shutil.copytree(project, directory, dirs_exist_ok=True)
+
+
+def _file(period: str) -> str:
+    return f"received-{period}.csv.gz"
+
+
+def _deliver(landing: Path, periods: Sequence[str]) -> None:
+    for period in periods:
+        with as_file(files(__name__) / "data" / _file(period)) as path:
+            # not copy2: a file is as old as its delivery
+            shutil.copyfile(path, landing / path.name)
+
+
+def _first_load(directory: Path, landing: Path) -> None:
+    lay_out(directory)
+    landing.mkdir(exist_ok=True)
+    _deliver(landing, [str(year) for year in range(2016, 2026)])
+    with as_file(files(__name__) / "data" / "README.md") as note:
+        shutil.copyfile(note, directory / "DATA.md")
+
+
+def _twice(landing: Path) -> None:
+    _deliver(landing, ["2026-07", "2026-08"])
+    shutil.copyfile(landing / _file("2026-07"), landing / "again-2026-07.csv.gz")
+
+
+def _correct(path: Path) -> None:
+    """
+    The two busiest people of the file become one, and the largest commit of the others leaves.
+
+    A made-up correction (the only thing in the demo that did not happen).
+    """
+    with gzip.open(path, "rt", newline="", encoding="utf-8") as file:
+        rows: list[Row] = list(csv.DictReader(file))
+    first, second = _most_frequent(rows, "user_id", 2)
+    others = [row for row in rows if row["user_id"] not in (first, second)]
+    [untrue] = _most_frequent(others, "commit_id", 1)
+    corrected = [
+        row | {"user_id": first if row["user_id"] == second else row["user_id"]}
+        for row in rows
+        if row["commit_id"] != untrue
+    ]
+    with gzip.open(path, "wt", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(corrected)
+
+
+def _most_frequent(rows: Sequence[Row], column: str, count: int) -> list[str]:
+    """The values that most rows have, most frequent first, ties in the values' order."""
+    values = [row[column] for row in rows]
+    return sorted(set(values), key=lambda value: (-values.count(value), value))[:count]
+
+
+def _withdraw(directory: Path, landing: Path) -> None:
+    withdrawn = directory / WITHDRAWN
+    withdrawn.mkdir(exist_ok=True)
+    for period in ("2026-07", "2026-08"):
+        (landing / _file(period)).rename(withdrawn / _file(period))

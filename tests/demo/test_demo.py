@@ -1,0 +1,139 @@
+"""The demo's data is whole and small, and its acts do what their texts say."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import infold.demo
+from infold.demo import Act, acts
+
+DATA = Path(infold.demo.__file__).parent / "data"
+DAY = 86_400
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a gzipped CSV file."""
+    with gzip.open(path, "rt", newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def landed(directory: Path) -> list[dict[str, str]]:
+    """The rows of all files in the demo's landing folder."""
+    return [row for path in sorted((directory / "landing").iterdir()) for row in rows(path)]
+
+
+def late(some: list[dict[str, str]], days: int) -> list[dict[str, str]]:
+    """Those rows that arrived more than so many days after their event time."""
+    return [row for row in some if int(row["received_ts"]) - int(row["event_ts"]) > days * DAY]
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> list[Act]:
+    """The acts of a demo in a fresh folder."""
+    return list(acts(tmp_path))
+
+
+class TestData:
+    """The data that ships with the package."""
+
+    def test_it_is_small(self) -> None:
+        """All files together stay under 1.5 MB."""
+        assert sum(path.stat().st_size for path in DATA.iterdir()) < 1_500_000
+
+    def test_it_is_whole_and_late_as_its_readme_says(self) -> None:
+        """No row is missing or repeated, and the counts of late rows are those of the README."""
+        everything = [row for path in sorted(DATA.glob("*.gz")) for row in rows(path)]
+        readme = (DATA / "README.md").read_text()
+
+        assert len(everything) == 76_743
+        assert len({row["event_id"] for row in everything}) == 76_743
+        for days in (1, 7, 365):
+            assert f"{len(late(everything, days)):,}" in readme
+
+
+class TestActs:
+    """Each act changes the landing folder as its text says."""
+
+    def test_the_first_lays_out_a_project_with_ten_years(
+        self, tmp_path: Path, play: list[Act]
+    ) -> None:
+        """The project's files, ten files of rows and a note on their origin are there."""
+        play[0].apply()
+
+        assert (tmp_path / "infold.yml").exists()
+        assert (tmp_path / "DATA.md").exists()
+        assert {path.stem for path in (tmp_path / "models").iterdir()} == {
+            "events",
+            "sessions",
+            "daily",
+        }
+        assert len(list((tmp_path / "landing").iterdir())) == 10
+        assert len(landed(tmp_path)) == 49_508
+
+    def test_each_brings_the_rows_that_it_tells_of(self, tmp_path: Path, play: list[Act]) -> None:
+        """After each act the folder has as many rows as the texts add up to."""
+        counts = []
+        for act in play:
+            act.apply()
+            counts.append(len(landed(tmp_path)))
+
+        in_may = len(rows(DATA / "received-2026-05.csv.gz"))
+        untrue = in_may - len(rows(tmp_path / "landing" / "received-2026-05.csv.gz"))
+        before = 49_508 + 1_673 + 22_118 + 3_444 + 1_187
+        assert untrue > 0
+        assert counts == [
+            49_508,
+            49_508 + 1_673,
+            49_508 + 1_673 + 22_118,
+            before,
+            before - untrue,
+            before - untrue - 3_444,
+            before - untrue - 3_444,
+        ]
+
+    def test_june_is_as_late_as_told(self) -> None:
+        """The numbers in the text about June are those of its file."""
+        june = rows(DATA / "received-2026-06.csv.gz")
+
+        assert len(late(june, 7)) == 19_342
+        assert len(late(june, 365)) == 2_607
+        assert len({int(row["event_ts"]) // DAY for row in june}) == 342
+
+    def test_the_correction_makes_two_people_one(self, tmp_path: Path, play: list[Act]) -> None:
+        """One user fewer, one commit fewer, nothing else changed."""
+        for act in play[:4]:
+            act.apply()
+        path = tmp_path / "landing" / "received-2026-05.csv.gz"
+        before = rows(path)
+        play[4].apply()
+        after = rows(path)
+
+        def distinct(some: list[dict[str, str]], column: str) -> int:
+            return len({row[column] for row in some})
+
+        assert distinct(before, "user_id") - distinct(after, "user_id") == 1
+        assert distinct(before, "commit_id") - distinct(after, "commit_id") == 1
+        kept = {row["event_id"] for row in after}
+        assert [row | {"user_id": ""} for row in before if row["event_id"] in kept] == [
+            row | {"user_id": ""} for row in after
+        ]
+
+    def test_julys_copy_stays_when_its_first_file_leaves(
+        self, tmp_path: Path, play: list[Act]
+    ) -> None:
+        """In the end each July row is there once, and no August file is."""
+        for act in play:
+            act.apply()
+        ids = Counter(row["event_id"] for row in landed(tmp_path))
+
+        assert all(ids[row["event_id"]] == 1 for row in rows(DATA / "received-2026-07.csv.gz"))
+        assert not list((tmp_path / "landing").glob("*2026-08*"))
+        assert {path.name for path in (tmp_path / "withdrawn").iterdir()} == {
+            "received-2026-07.csv.gz",
+            "received-2026-08.csv.gz",
+        }
