@@ -66,11 +66,10 @@ def show(at: int) -> str:
     if at >= _LAST:
         return "ever"
     when = moment(at)
-    if at % DAY == 0:
-        return when.strftime("%Y-%m-%d")
-    if at % MINUTE == 0:
-        return when.strftime("%Y-%m-%d %H:%M")
-    return when.isoformat(sep=" ").removesuffix("+00:00")
+    if at % DAY == 0:  # not strftime: its %Y leaves the zeros of early years out
+        return when.date().isoformat()
+    timespec = "minutes" if at % MINUTE == 0 else "auto"
+    return when.isoformat(sep=" ", timespec=timespec).removesuffix("+00:00")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -95,7 +94,7 @@ class Interval:
         return self.start < other.end and other.start < self.end
 
     def widen(self, before: int, after: int) -> Interval:
-        """This interval with ``before`` more microseconds at its start and ``after`` at its end."""
+        """The interval with ``before`` more microseconds at its start and ``after`` at its end."""
         return Interval(max(MIN, self.start - before), min(MAX, self.end + after))
 
 

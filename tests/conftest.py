@@ -1,0 +1,14 @@
+"""What all tests share: how many examples Hypothesis draws, and the count of random steps."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# Quick tests share the machine with everything else, so no deadline: a slow moment is no failure.
+settings.register_profile("quick", max_examples=50, deadline=None)
+settings.register_profile(
+    "soak", max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck)
+)
+settings.load_profile(os.environ.get("INFOLD_HYPOTHESIS", "quick"))

@@ -1,0 +1,290 @@
+"""The algebra of event time, against sets of ticks and the calendar of the standard library."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from infold import interval
+from infold.interval import DAY, EVER, HOUR, MINUTE, SECOND, Granularity, Interval, Ranges
+
+LOW, HIGH = -12, 13
+
+intervals = st.tuples(st.integers(LOW, HIGH - 1), st.integers(1, 8)).map(
+    lambda pair: Interval(pair[0], min(pair[0] + pair[1], HIGH))
+)
+ranges = st.lists(intervals, max_size=6).map(Ranges.of)
+instants = st.datetimes(
+    datetime(1, 1, 2),  # noqa: DTZ001 (Hypothesis adds the time zone)
+    datetime(9999, 12, 30),  # noqa: DTZ001
+    timezones=st.just(UTC),
+    allow_imaginary=False,
+).map(interval.micros)
+granularities = st.sampled_from(list(Granularity))
+
+
+def ticks(found: Ranges) -> set[int]:
+    """Every instant of a small set, one by one."""
+    return {at for part in found for at in range(part.start, part.end)}
+
+
+def is_normal(found: Ranges) -> bool:
+    """Whether the parts are sorted and neither overlap nor touch."""
+    return all(a.end < b.start for a, b in pairwise(found.parts))
+
+
+class TestRanges:
+    """Ranges behave as the sets of instants that they stand for, in one normal form."""
+
+    @given(st.lists(intervals, max_size=6))
+    def test_of_holds_exactly_the_instants_of_its_parts(self, parts: list[Interval]) -> None:
+        """Any intervals, in any order, give the union of their instants, normalised."""
+        found = Ranges.of(parts)
+        assert ticks(found) == {at for part in parts for at in range(part.start, part.end)}
+        assert is_normal(found)
+
+    @given(ranges, ranges)
+    def test_the_algebra_is_that_of_sets(self, a: Ranges, b: Ranges) -> None:
+        """Union, intersection and difference agree with sets of ticks and stay normalised."""
+        assert ticks(a | b) == ticks(a) | ticks(b)
+        assert ticks(a & b) == ticks(a) & ticks(b)
+        assert ticks(a - b) == ticks(a) - ticks(b)
+        assert is_normal(a | b)
+        assert is_normal(a & b)
+        assert is_normal(a - b)
+
+    @given(ranges, ranges)
+    def test_equal_sets_are_equal_values(self, a: Ranges, b: Ranges) -> None:
+        """Two ranges are equal exactly when they hold the same instants."""
+        assert (a == b) == (ticks(a) == ticks(b))
+        assert (a - b) | (a & b) == a
+
+    @given(ranges, st.integers(LOW - 2, HIGH + 2))
+    def test_membership(self, a: Ranges, at: int) -> None:
+        """An instant is in the ranges exactly when it is one of their ticks."""
+        assert (at in a) == (at in ticks(a))
+
+    @given(ranges, intervals)
+    def test_overlap(self, a: Ranges, other: Interval) -> None:
+        """Ranges overlap an interval exactly when they share a tick."""
+        assert a.overlaps(other) == bool(ticks(a) & set(range(other.start, other.end)))
+
+    @given(intervals, intervals)
+    def test_overlap_of_intervals(self, a: Interval, b: Interval) -> None:
+        """Two intervals overlap exactly when they share a tick; touching is not overlapping."""
+        shared = set(range(a.start, a.end)) & set(range(b.start, b.end))
+        assert a.overlaps(b) == b.overlaps(a) == bool(shared)
+
+    @given(ranges, st.integers(0, 3), st.integers(0, 3))
+    def test_widening_adds_the_neighbours(self, a: Ranges, before: int, after: int) -> None:
+        """Widened ranges hold every tick within reach of an old one."""
+        expected = {at + d for at in ticks(a) for d in range(-before, after + 1)}
+        assert ticks(a.widen(before, after)) == expected
+
+    @given(ranges)
+    def test_hull_and_emptiness(self, a: Ranges) -> None:
+        """The hull reaches from the first to the last instant; only nothing has none."""
+        if a.hull is None:
+            assert not a
+            assert str(a) == "nothing"
+        else:
+            assert a
+            assert (a.hull.start, a.hull.end) == (min(ticks(a)), max(ticks(a)) + 1)
+            assert len(a) == len(a.parts) == len(list(a))
+
+    @given(ranges)
+    def test_ever_holds_everything(self, a: Ranges) -> None:
+        """All event time absorbs any ranges and leaves nothing of them."""
+        assert a | Ranges.ever() == Ranges.ever()
+        assert a & Ranges.ever() == a
+        assert not a - Ranges.ever()
+        assert Ranges.ever() == Ranges((EVER,))
+
+    def test_widening_stops_at_the_ends_of_time(self) -> None:
+        """Ever stays ever, however much it is widened."""
+        assert Ranges.ever().widen(DAY, DAY) == Ranges.ever()
+
+    @pytest.mark.parametrize(("start", "end"), [(1, 1), (2, 1)])
+    def test_an_interval_is_never_empty(self, start: int, end: int) -> None:
+        """An interval without instants cannot be made."""
+        with pytest.raises(ValueError, match="empty"):
+            Interval(start, end)
+
+
+def calendar_floor(granularity: Granularity, at: datetime) -> datetime:
+    """The start of the cell of ``at`` by the calendar of the standard library."""
+    day = at.replace(hour=0, minute=0, second=0, microsecond=0)
+    match granularity:
+        case Granularity.HOUR:
+            return at.replace(minute=0, second=0, microsecond=0)
+        case Granularity.DAY:
+            return day
+        case Granularity.WEEK:
+            return day - timedelta(days=day.weekday())
+        case Granularity.SUNDAY_WEEK:
+            return day - timedelta(days=(day.weekday() + 1) % 7)
+        case Granularity.MONTH:
+            return day.replace(day=1)
+        case Granularity.QUARTER:
+            return day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
+        case Granularity.YEAR:
+            return day.replace(month=1, day=1)
+
+
+class TestGranularity:
+    """Cells follow the UTC calendar and tile all of time."""
+
+    @given(granularities, instants)
+    def test_floor_is_the_calendar_s(self, granularity: Granularity, at: int) -> None:
+        """The start of a cell is what the standard library's calendar says."""
+        assume(at >= interval.instant("0001-01-08"))
+        expected = calendar_floor(granularity, interval.moment(at))
+        assert interval.moment(granularity.floor(at)) == expected
+
+    @given(granularities, instants)
+    def test_a_cell_holds_its_instant_and_ends_where_the_next_begins(
+        self, granularity: Granularity, at: int
+    ) -> None:
+        """Every instant is in exactly one cell; cells follow one another without a gap."""
+        cell = granularity.cell(at)
+        assert at in cell
+        assert granularity.aligned(cell.start)
+        assert granularity.floor(cell.end - 1) == cell.start
+        assert granularity.next(cell.start) == cell.end
+        assert granularity.aligned(cell.end)
+
+    @given(granularities, instants)
+    def test_ceil_is_the_first_start_not_before(self, granularity: Granularity, at: int) -> None:
+        """Rounding up gives the instant itself when aligned, else the end of its cell."""
+        up = granularity.ceil(at)
+        assert up >= at
+        assert granularity.aligned(up)
+        assert up == at if granularity.aligned(at) else up == granularity.cell(at).end
+
+    @given(granularities, instants, st.integers(1, 40 * DAY))
+    def test_cells_tile_an_interval(self, granularity: Granularity, at: int, length: int) -> None:
+        """The cells of an interval are consecutive, and together they are its cover."""
+        end = min(at + length, interval.instant("9999-12-31"))
+        assume(at < end)
+        wanted = Interval(at, end)
+        if granularity is Granularity.HOUR:
+            wanted = Interval(at, min(end, at + 3 * DAY))
+        cells = list(granularity.cells(wanted))
+        assert all(cell.overlaps(wanted) for cell in cells)
+        assert all(a.end == b.start for a, b in pairwise(cells))
+        assert Ranges.of(cells) == granularity.cover(Ranges.of([wanted]))
+
+    @given(granularities, instants)
+    def test_cover_leaves_whole_cells_and_open_ends_alone(
+        self, granularity: Granularity, at: int
+    ) -> None:
+        """Covering covered ranges changes nothing, and ever stays ever."""
+        covered = granularity.cover(Ranges.of([Interval(at, at + 1)]))
+        assert covered == Ranges.of([granularity.cell(at)])
+        assert granularity.cover(covered) == covered
+        assert granularity.cover(Ranges.ever()) == Ranges.ever()
+
+    @given(granularities, granularities, instants)
+    def test_holds_means_that_cells_nest(
+        self, coarse: Granularity, fine: Granularity, at: int
+    ) -> None:
+        """Where one granularity holds another, every finer cell lies inside one coarser cell."""
+        if coarse.holds(fine):
+            inner, outer = fine.cell(at), coarse.cell(at)
+            assert outer.start <= inner.start
+            assert inner.end <= outer.end
+
+    def test_weeks_do_not_nest_in_months(self) -> None:
+        """A week may belong to two months, so no month holds weeks; days are in everything."""
+        assert not Granularity.MONTH.holds(Granularity.WEEK)
+        assert not Granularity.YEAR.holds(Granularity.SUNDAY_WEEK)
+        assert all(g.holds(Granularity.DAY) for g in Granularity if g is not Granularity.HOUR)
+
+    @pytest.mark.parametrize(
+        ("granularity", "at", "start", "end"),
+        [
+            ("hour", "2024-03-09 23:59:59.999999", "2024-03-09 23:00", "2024-03-10"),
+            ("day", "2024-02-29", "2024-02-29", "2024-03-01"),
+            ("week", "2024-03-10 23:00", "2024-03-04", "2024-03-11"),
+            ("week (sunday)", "2024-03-10 23:00", "2024-03-10", "2024-03-17"),
+            ("month", "1900-02-28 12:00", "1900-02-01", "1900-03-01"),
+            ("quarter", "2023-12-31", "2023-10-01", "2024-01-01"),
+            ("year", "1969-06-01", "1969-01-01", "1970-01-01"),
+            ("month", "9999-12-31 23:00", "9999-12-01", "ever"),
+        ],
+    )
+    def test_cells_that_a_person_would_check(
+        self, granularity: str, at: str, start: str, end: str
+    ) -> None:
+        """Leap days, both kinds of week, times before 1970 and the last month of time."""
+        cell = Granularity(granularity).cell(interval.instant(at))
+        assert (interval.show(cell.start), interval.show(cell.end)) == (start, end)
+
+
+class TestTexts:
+    """Instants and lengths are read and shown without loss."""
+
+    @given(instants)
+    def test_an_instant_survives_a_datetime_and_a_text(self, at: int) -> None:
+        """Instant to datetime to instant, and through its text, is the same instant."""
+        assert interval.micros(interval.moment(at)) == at
+        assert interval.instant(interval.moment(at).isoformat()) == at
+        assert interval.instant(interval.show(at)) == at
+
+    @given(st.integers(0, 10**15))
+    def test_a_length_survives_its_text(self, length: int) -> None:
+        """What a length shows as is read back as that length."""
+        assert interval.duration(interval.show_duration(length)) == length
+
+    @pytest.mark.parametrize(
+        ("text", "length"),
+        [
+            ("30 minutes", 30 * MINUTE),
+            ("1 hour 30 minutes", 90 * MINUTE),
+            (" 1Day ", DAY),
+            ("2 weeks 1 second", 14 * DAY + SECOND),
+            ("0 seconds", 0),
+            ("5 milliseconds", 5_000),
+            ("7microseconds", 7),
+        ],
+    )
+    def test_lengths_are_read(self, text: str, length: int) -> None:
+        """Units may be plural, joined and in any case."""
+        assert interval.duration(text) == length
+
+    @pytest.mark.parametrize(
+        "text", ["", "  ", "30", "minutes", "1 month", "1.5 hours", "-1 day", "1 day,", "1 dayss"]
+    )
+    def test_what_is_not_a_length_is_refused(self, text: str) -> None:
+        """Anything without a fixed length raises ValueError and is never guessed."""
+        with pytest.raises(ValueError):
+            interval.duration(text)
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("2024-03-09", "2024-03-09"),
+            ("2024-03-09T12:30:00", "2024-03-09 12:30"),
+            ("2024-03-09 12:30:00+02:00", "2024-03-09 10:30"),
+            ("1969-12-31T23:59:59.999999Z", "1969-12-31 23:59:59.999999"),
+        ],
+    )
+    def test_instants_are_read_in_utc(self, text: str, expected: str) -> None:
+        """A text without an offset is UTC; an offset is taken into account."""
+        assert interval.show(interval.instant(text)) == expected
+
+    def test_the_ends_of_time_show_as_ever(self) -> None:
+        """Open ends are not dates."""
+        assert str(EVER) == "[ever, ever)"
+        day = interval.instant("2024-03-09")
+        assert str(Interval(day, day + DAY)) == "[2024-03-09, 2024-03-10)"
+        assert interval.show(interval.micros(datetime(1, 1, 1, tzinfo=UTC))) == "ever"
+
+    def test_units_multiply_up(self) -> None:
+        """The constants are the lengths that their names say."""
+        assert interval.WEEK == 7 * DAY == 168 * HOUR
+        assert interval.moment(DAY).date() == date(1970, 1, 2)

@@ -1,0 +1,163 @@
+"""Versions and changes: what several changes together did, and contents that add up."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infold.interval import DAY, Interval, Ranges
+from infold.trace import Cause, CellChange, Pending, Trace, net, wrap
+
+CELLS = [Interval(day * DAY, (day + 1) * DAY) for day in range(3)]
+
+content = st.integers(-(2**63), 2**63 - 1)
+
+
+def row_hash(row: int) -> int:
+    """Any 64-bit hash will do for the algebra."""
+    return wrap(row * 0x9E3779B97F4A7C15 + 0x1234567)
+
+
+def state(rows: Counter[int]) -> tuple[int, int]:
+    """Number of rows and additive content of a cell that holds ``rows``."""
+    return rows.total(), wrap(sum(row_hash(row) * copies for row, copies in rows.items()))
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[list[CellChange], list[tuple[Counter[int], Counter[int]]]]:
+    """Changes to three cells as a table would record them, and each cell before and after."""
+    start = [Counter(draw(st.lists(st.integers(0, 4), max_size=3))) for _ in CELLS]
+    now = [Counter(rows) for rows in start]
+    changes = []
+    for which in draw(st.lists(st.integers(0, 2), max_size=8)):
+        before = Counter(now[which])
+        gone = (
+            Counter(draw(st.lists(st.sampled_from([*before.elements(), 9]), max_size=2))) & before
+        )
+        new = Counter(draw(st.lists(st.integers(0, 4), max_size=2)))
+        now[which] = before - gone + new
+        (rows_before, content_before), (rows_after, content_after) = (
+            state(before),
+            state(now[which]),
+        )
+        changes.append(
+            CellChange(
+                cell=CELLS[which],
+                added=new.total(),
+                removed=gone.total(),
+                rows_before=rows_before,
+                rows_after=rows_after,
+                content_before=content_before,
+                content_after=content_after,
+                last=draw(st.none() | st.integers(0, DAY)),
+            )
+        )
+    return changes, list(zip(start, now, strict=True))
+
+
+class TestNet:
+    """Several changes of one cell are one change from its first to its last content."""
+
+    @given(histories())
+    def test_net_is_the_difference_between_then_and_now(
+        self, history: tuple[list[CellChange], list[tuple[Counter[int], Counter[int]]]]
+    ) -> None:
+        """A cell appears exactly when it holds other rows, with its states of then and now."""
+        changes, cells = history
+        found = {change.cell: change for change in net(changes)}
+        touched = {change.cell for change in changes}
+        assert set(found) == {
+            cell
+            for cell, (before, after) in zip(CELLS, cells, strict=True)
+            if before != after and cell in touched
+        }
+        for cell, (before, after) in zip(CELLS, cells, strict=True):
+            if cell in found:
+                change = found[cell]
+                assert (change.rows_before, change.content_before) == state(before)
+                assert (change.rows_after, change.content_after) == state(after)
+                assert change.rows_after - change.rows_before == change.added - change.removed
+
+    @given(histories(), st.integers(0, 8))
+    def test_netting_may_be_done_in_parts(
+        self,
+        history: tuple[list[CellChange], list[tuple[Counter[int], Counter[int]]]],
+        cut: int,
+    ) -> None:
+        """Net of two nets differs from the net of all in counts of passing rows only."""
+        changes, _ = history
+
+        def essence(found: tuple[CellChange, ...]) -> list[tuple[Interval, int, int, int, int]]:
+            return [
+                (c.cell, c.rows_before, c.rows_after, c.content_before, c.content_after)
+                for c in found
+            ]
+
+        parts = net((*net(changes[:cut]), *net(changes[cut:])))
+        assert essence(parts) == essence(net(changes))
+
+    @given(histories())
+    def test_last_is_never_earlier_than_any_row_reached(
+        self, history: tuple[list[CellChange], list[tuple[Counter[int], Counter[int]]]]
+    ) -> None:
+        """The reach of a cell after several changes is the farthest of them."""
+        changes, _ = history
+        for found in net(changes):
+            known = [c.last for c in changes if c.cell == found.cell and c.last is not None]
+            assert found.last == max(known, default=None)
+
+    def test_cells_come_in_order_of_time(self) -> None:
+        """Whatever the order of the changes, the answer is sorted by cell."""
+        changes = [CellChange(cell, 1, 0, 0, 1, 0, 7) for cell in reversed(CELLS)]
+        assert [change.cell for change in net(changes)] == CELLS
+
+    def test_added_then_removed_is_no_change(self) -> None:
+        """A cell that is what it was is left out: early cutoff."""
+        cell = CELLS[0]
+        assert net([CellChange(cell, 2, 0, 1, 3, 5, 9), CellChange(cell, 0, 2, 3, 1, 9, 5)]) == ()
+
+    def test_same_count_with_other_content_is_a_change(self) -> None:
+        """A corrected row keeps the count and is a change all the same."""
+        change = CellChange(CELLS[0], 1, 1, 4, 4, 5, 6)
+        assert change.real
+        assert net([change]) == (change,)
+
+
+class TestContent:
+    """Contents are signed 64-bit sums that do not depend on order."""
+
+    @given(st.lists(content))
+    def test_order_and_grouping_do_not_show(self, hashes: list[int]) -> None:
+        """Adding one by one, backwards or all at once gives the same content."""
+        at_once = wrap(sum(hashes))
+        one_by_one = 0
+        for value in reversed(hashes):
+            one_by_one = wrap(one_by_one + value)
+        assert at_once == one_by_one
+        assert -(2**63) <= at_once < 2**63
+
+    @given(content, content)
+    def test_taking_away_undoes_adding(self, a: int, b: int) -> None:
+        """A removed row leaves the content that was there before it."""
+        assert wrap(wrap(a + b) - b) == a
+
+    @given(content)
+    def test_a_content_is_its_own_wrap(self, a: int) -> None:
+        """Numbers that fit stay what they are."""
+        assert wrap(a) == a
+
+
+def test_unbuilt_is_the_union_of_what_is_pending() -> None:
+    """A trace leaves out everything that any cause left pending."""
+    trace = Trace(
+        "daily",
+        "f",
+        pending=(
+            Pending(Cause.LATE, Ranges.of([CELLS[0]])),
+            Pending(Cause.MISSING, Ranges.of([CELLS[1]])),
+        ),
+    )
+    assert trace.unbuilt == Ranges.of([Interval(0, 2 * DAY)])
+    assert Trace("daily", "f").unbuilt == Ranges()
