@@ -1,11 +1,7 @@
 """
-Observed + project → steps with their reasons.
+What a plan is made of: what was observed, steps with their reasons, and what is left alone.
 
-:func:`plan` is a pure function: it never sees a clock, a session, a path or a ledger, so a plan
-can be shown, stored, compared and tested without Spark, and what ``infold plan`` prints is what
-``infold run`` carries out. A run is a loop: which cells a file touches may be known only after it
-was read, so steps that depend on such a step are *expected*, and the run plans again before it
-carries them out.
+Values only; :mod:`infold.planning` makes plans from them.
 """
 
 from __future__ import annotations

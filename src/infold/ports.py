@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from infold.files import FileCell, FileKnown, FileSeen
 from infold.interval import Ranges
-from infold.plan import Plan, Step
+from infold.plan import Step
 from infold.record import Arrival, Outcome, Receipt, RunRecord, StepRecord
 from infold.trace import CellChange, CellState, Trace, Version
 
@@ -86,6 +86,12 @@ class Ledger(Protocol):
     ) -> Sequence[RunRecord]:
         """Past runs with their steps, newest first; failed and died ones too."""
 
+    def locations(self) -> Mapping[str, str]:
+        """Where the metadata of tables (and of Iceberg sources) was when a run last ended."""
+
+    def remember_locations(self, locations: Mapping[str, str]) -> None:
+        """Keep where metadata is now, for names as :meth:`locations` gives them."""
+
     def forget(self, model: str) -> None:
         """Drop a model's trace, cells and files (its table is to be built anew)."""
 
@@ -109,6 +115,15 @@ class Head:
     foreign: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class History:
+    """What has gathered in a table: snapshots kept, the oldest one's time, commits since rewrite."""
+
+    snapshots: int = 0
+    oldest_at: int = 0
+    since_rewrite: int = 0
+
+
 class Lake(Protocol):
     """The stored tables, read in-process from catalog and files, without a JVM."""
 
@@ -117,6 +132,9 @@ class Lake(Protocol):
 
     def head(self, table: str) -> Head | None:
         """The table's newest metadata, or None when there is no such table."""
+
+    def history(self, table: str) -> History:
+        """What has gathered in the table's metadata; all zero when there is no such table."""
 
     def rows(
         self,
@@ -143,8 +161,8 @@ class Engine(Protocol):
         call ``prepared`` then, and after a crash it is simply done again.
         """
 
-    def maintain(self, plan: Plan) -> None:
-        """Expire snapshots and compact files within the budget; never changes content."""
+    def maintain(self, models: Sequence[str]) -> None:
+        """Expire snapshots and compact files of these tables, within a budget."""
 
 
 class Clock(Protocol):

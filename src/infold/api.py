@@ -1,0 +1,268 @@
+"""
+What commands do, as functions: open, observe, plan, run, verify, status, history, explain.
+
+Everything that needs Spark is imported where it is used, so that a command that does not need it
+starts at once. A process keeps one Spark session for each project it runs, so a program (or a
+test) that runs many times pays for one start.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from infold.execute import Progress, Request, Runner
+from infold.interval import Interval, Ranges
+from infold.model import Kind
+from infold.observe import Observer
+from infold.plan import Observed, Plan
+from infold.planning import plan
+from infold.project import Project
+from infold.record import RunRecord
+from infold.report import Certificate, ModelStatus, RunResult, State
+from infold.select import selected
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from infold.lake.iceberg import IcebergLake
+    from infold.ledger import SqlLedger
+    from infold.ports import Engine
+
+LARGE_ROWS = 2_000_000
+LARGE_BYTES = 100 * 1024 * 1024
+
+
+class Quiet:
+    """A :class:`infold.execute.Progress` that says nothing."""
+
+    def step(self, index: int, total: int | None, step: object) -> None:
+        """Nothing."""
+
+    def done(self, step: object, receipt: object) -> None:
+        """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+
+def open_project(root: Path, target: str | None = None) -> Project:
+    """Read a project folder. Raises all its errors at once."""
+    from infold.declare import load
+
+    return load(root, target)
+
+
+def ledger(project: Project) -> SqlLedger:
+    """The target's ledger; nothing is created before something is written."""
+    from infold.ledger import open_ledger
+
+    return open_ledger(project.target.ledger, project.root)
+
+
+def lake(project: Project) -> IcebergLake:
+    """The target's tables, readable without a JVM."""
+    from infold.lake.iceberg import IcebergLake
+
+    return IcebergLake(project.catalog_db, project.name, project.warehouse)
+
+
+def now() -> int:
+    """The present instant."""
+    return time.time_ns() // 1000
+
+
+def observer(project: Project, as_of: int | None = None, *, peek: bool = False) -> Observer:
+    """Looks at the project's sources and tables; ``peek`` reads small new files' event times."""
+    from infold.lake.listing import listing
+    from infold.lake.peek import peek as read_times
+
+    book, tables, clock = ledger(project), lake(project), now()
+    return Observer(
+        project,
+        book,
+        tables,
+        lambda source: listing(project.root, source, clock),
+        clock if as_of is None else as_of,
+        (lambda source, files, granularity: read_times(project.root, source, files, granularity))
+        if peek
+        else None,
+    )
+
+
+def observe(project: Project, *, as_of: int | None = None) -> Observed:
+    """Everything that a plan follows from."""
+    return observer(project, as_of, peek=True).observe()
+
+
+def make_plan(
+    project: Project,
+    observed: Observed,
+    *,
+    window: Interval | None = None,
+    select: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+) -> Plan:
+    """The steps that a run would carry out."""
+    return plan(project, observed, window=window, selected=_selected(project, select, exclude))
+
+
+def run(
+    project: Project,
+    *,
+    window: Interval | None = None,
+    select: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    as_of: int | None = None,
+    max_rows: int | None = None,
+    wait: float = 0.0,
+    progress: Progress | None = None,
+) -> RunResult:
+    """Bring the project's tables up to date; see :meth:`infold.execute.Runner.run`."""
+    looking = observer(project, as_of, peek=max_rows is not None)
+    runner = Runner(
+        project=project,
+        ledger=looking.ledger,
+        lake=looking.lake,
+        observer=looking,
+        engine=lambda run_id, first: _engine(project, looking, run_id, first),
+        progress=progress or Quiet(),
+    )
+    request = Request(window, _selected(project, select, exclude), max_rows, wait)
+    return runner.run(request)
+
+
+def verify(
+    project: Project,
+    *,
+    select: Sequence[str] = (),
+    sample: int | None = None,
+    progress: Progress | None = None,
+) -> Certificate:
+    """Compare every stored table with its definition evaluated from scratch."""
+    from infold.spark.verify import Verifier
+
+    chosen = _selected(project, select, ())
+    looking = observer(project)
+    started = time.monotonic()
+    verifier = Verifier(
+        session(project, large=_large(project, looking, ())),
+        project,
+        looking.ledger,
+        looking.lake,
+        progress or Quiet(),
+    )
+    verdicts = verifier.verify(chosen, sample)
+    return Certificate(verdicts, looking.as_of, time.monotonic() - started)
+
+
+def evaluate(project: Project, view: str) -> pa.Table:
+    """The rows of a view, by Spark."""
+    from infold.spark.engine import SparkEngine
+    from infold.spark.verify import view_rows
+
+    engine = SparkEngine(session(project), project, ledger(project), lake(project), "show")
+    return view_rows(engine.work("show"), project[view])
+
+
+def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...]:
+    """How each model stands."""
+    looking = observer(project, as_of)
+    seen = looking.observe()
+    todo = plan(project, seen)
+    stale = {step.model: step.cells for step in todo.steps}
+    return tuple(_status(project, looking, seen, stale, node.name) for node in project)
+
+
+def history(project: Project, limit: int = 10, model: str | None = None) -> Sequence[RunRecord]:
+    """Past runs, newest first."""
+    return ledger(project).runs(limit, model)
+
+
+# -- Spark, one session for each project of this process -------------------------------------------
+
+_sessions: dict[str, SparkSession] = {}
+
+
+def session(project: Project, *, large: bool = False) -> SparkSession:
+    """This process's Spark session for a project's tables; started on first use."""
+    from infold.spark.session import start, tune
+
+    key = str(project.warehouse)
+    size = "large" if large else "small"
+    if key not in _sessions:
+        project.warehouse.mkdir(parents=True, exist_ok=True)
+        log = project.root / ".infold" / "spark.log"
+        _sessions[key] = start(project.warehouse, project.catalog_db, size=size, log=log)
+    tune(_sessions[key], size)
+    return _sessions[key]
+
+
+def _engine(project: Project, looking: Observer, run_id: str, first: Plan) -> Engine:
+    from infold.spark.engine import SparkEngine
+
+    names = tuple(step.model for step in first.steps)
+    large = first.rows > LARGE_ROWS or _large(project, looking, names)
+    spark = session(project, large=large)
+    return SparkEngine(spark, project, looking.ledger, looking.lake, run_id)
+
+
+def _large(project: Project, looking: Observer, names: Sequence[str]) -> bool:
+    """Whether a run reads enough for the compiler to pay: by rows known, or bytes of new files."""
+    heads = looking.ledger.heads()
+    if not names:
+        return any(head.rows > LARGE_ROWS for head in heads.values())
+    size = 0
+    for model in looking.observe().models.values():
+        if model.files:
+            size += sum(file.size for file in model.files.new)
+    return size > LARGE_BYTES
+
+
+def _selected(
+    project: Project, select: Sequence[str], exclude: Sequence[str]
+) -> frozenset[str] | None:
+    return selected(project, select, exclude) if select or exclude else None
+
+
+def _status(
+    project: Project,
+    looking: Observer,
+    seen: Observed,
+    stale: Mapping[str, Ranges],
+    name: str,
+) -> ModelStatus:
+    node = project[name]
+    if node.model.kind is Kind.VIEW:
+        return ModelStatus(name, node.model.kind, State.VIEW)
+    model = seen.models[name]
+    cells = looking.ledger.cells(name)
+    head = looking.ledger.heads().get(name)
+    files = looking.ledger.files(name)
+    built = any(entry.trace for entry in seen.models.values())
+    if model.trace is None:
+        state = State.NEW_MODEL if built else State.FIRST_RUN
+    elif model.trace.fingerprint != node.fingerprint or model.trace.pending:
+        state = State.OUT_OF_SYNC
+    else:
+        state = State.STANDARD_RUN
+    last = [cell.last for cell in cells if cell.last is not None]
+    return ModelStatus(
+        model=name,
+        kind=node.model.kind,
+        state=state,
+        rows=sum(cell.rows for cell in cells),
+        covered=Ranges.of(cell.cell for cell in cells),
+        stale=stale.get(name, Ranges()),
+        pending=model.trace.pending if model.trace else (),
+        version=model.version,
+        last_built_at=head.committed_at if head else None,
+        last_event=max(last) if last else None,
+        set_aside=sum(file.set_aside for file in files),
+        waiting=sum(file.waiting for file in files),
+    )
+
+

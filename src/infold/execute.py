@@ -1,0 +1,211 @@
+"""
+Carrying out a plan: the order of writing, and what happens after a crash.
+
+For each step: intent in the ledger → what will hold, in the ledger → one commit of the table,
+which carries the step's id → done, in the ledger. A run that finds a step of an earlier run
+unfinished looks for its id in the table's history: there, and what will hold was written down: the
+step is finished; else it never happened. Steps that replace a whole table are simply done again.
+Nothing here decides what to build; that is ``planning``.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from infold import errors
+from infold.interval import Interval
+from infold.model import table_name
+from infold.observe import Observer
+from infold.plan import Plan, Step
+from infold.planning import plan
+from infold.ports import Engine, Lake, Ledger
+from infold.project import Project
+from infold.record import Outcome, Receipt, StepRecord
+from infold.report import RunResult
+
+
+class Progress(Protocol):
+    """Who is told how a run goes."""
+
+    def step(self, index: int, total: int | None, step: Step) -> None:
+        """A step begins; ``total`` is how many are foreseen, itself included."""
+
+    def done(self, step: Step, receipt: Receipt) -> None:
+        """The step ended well."""
+
+    def note(self, text: str) -> None:
+        """Something worth a line."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a run was asked for."""
+
+    window: Interval | None = None
+    selected: frozenset[str] | None = None
+    max_rows: int | None = None
+    wait: float = 0.0
+    command: str = "run"
+
+
+@dataclass
+class Runner:
+    """One run of a project, from lease to receipt."""
+
+    project: Project
+    ledger: Ledger
+    lake: Lake
+    observer: Observer
+    engine: Callable[[str, Plan], Engine]
+    progress: Progress
+
+    def run(self, request: Request) -> RunResult:
+        """
+        Observe, plan, carry out, until nothing that was asked for is stale.
+
+        Raises InfoldError: ``locked``, ``over_budget`` or ``foreign_write`` before anything is
+        written, ``step_failed`` after the steps before it were kept.
+        """
+        run = new_id()
+        started = time.monotonic()
+        self.ledger.acquire(run, wait=request.wait)
+        try:
+            self.ledger.begin_run(run, request.command, self.observer.as_of, _detail(request))
+            notes = tuple(self._recover())
+            with self._closing(run):
+                result = self._rounds(run, request)
+            self.ledger.finish_run(run, "done", result.receipt)
+            return replace(result, notes=notes, seconds=time.monotonic() - started)
+        finally:
+            self.ledger.release()
+
+    def _rounds(self, run: str, request: Request) -> RunResult:
+        plans: list[Plan] = []
+        done: list[tuple[Step, Receipt]] = []
+        engine: Engine | None = None
+        while True:
+            seen = self.observer.observe()
+            now = plan(self.project, seen, window=request.window, selected=request.selected)
+            if not plans and request.max_rows is not None and now.rows > request.max_rows:
+                raise errors.over_budget(now.rows, request.max_rows)
+            plans.append(now)
+            ready = next((step for step in now.steps if not step.expected), None)
+            if ready is None:
+                break
+            if sum(step.model == ready.model for step, _ in done) > _MOST_STEPS:
+                raise errors.step_failed(ready.model, "it is still stale after being built", "")
+            if engine is None:
+                engine = self.engine(run, now)
+            self.progress.step(len(done) + 1, len(done) + len(now.steps), ready)
+            receipt = self._carry_out(run, len(done) + 1, ready, engine)
+            self.progress.done(ready, receipt)
+            done.append((ready, receipt))
+        if engine is not None:
+            engine.maintain(tuple(step.model for step, _ in done))
+            self._remember_locations()
+        total = sum((receipt for _, receipt in done), Receipt())
+        return RunResult(run, "done", tuple(plans), tuple(done), total)
+
+    def _carry_out(self, run: str, seq: int, step: Step, engine: Engine) -> Receipt:
+        step_id = f"{run}-{seq}"
+        self.ledger.begin_step(run, step_id, seq, step.model, step.action.value, _step_detail(step))
+        started = time.monotonic()
+        try:
+            outcome = engine.carry_out(
+                step, step_id, lambda early: self.ledger.prepare_step(step_id, early)
+            )
+        except Exception as error:
+            if not self._committed(step.model, step_id):
+                self.ledger.close_step(step_id, "failed", str(error))
+            raise
+        receipt = replace(outcome.receipt, seconds=time.monotonic() - started)
+        self.ledger.finish_step(step_id, replace(outcome, receipt=receipt))
+        return receipt
+
+    def _committed(self, model: str, step_id: str) -> int | None:
+        """The snapshot that a step made, if it did: then it is not failed but unfinished."""
+        head = self.lake.head(table_name(model))
+        return head.steps.get(step_id) if head else None
+
+    def _recover(self) -> Iterator[str]:
+        """Finish or forget what a dead run left unfinished; says what it did."""
+        for record in self.ledger.unfinished():
+            snapshot = self._committed(record.model, record.id)
+            if snapshot is not None and record.outcome is not None:
+                outcome: Outcome = replace(record.outcome, snapshot=snapshot)
+                self.ledger.finish_step(record.id, outcome)
+                yield f"{record.model}: a step that a dead run had committed was finished"
+            elif record.outcome is not None and not record.outcome.committed:
+                self.ledger.finish_step(record.id, record.outcome)
+                yield f"{record.model}: a step that a dead run had ended was finished"
+            else:
+                if snapshot is not None:
+                    # All content was replaced, by what nobody wrote down: whatever the trace
+                    # says, it no longer holds. The cells stay, so that readers see the change.
+                    self._distrust(record)
+                self.ledger.close_step(record.id, "forgotten")
+                yield f"{record.model}: a step that a dead run had begun is done again"
+
+    def _distrust(self, record: StepRecord) -> None:
+        trace = self.ledger.traces().get(record.model)
+        heads = self.ledger.heads()
+        if trace is not None and record.model in heads:
+            unknown = replace(trace, fingerprint="unknown")
+            version = heads[record.model].number
+            self.ledger.finish_step(
+                record.id, Outcome(record.model, version, unknown, committed=False)
+            )
+
+    def _remember_locations(self) -> None:
+        known = {table_name(name): "" for name in self.ledger.heads()}
+        found = self.lake.moved(known)
+        self.ledger.remember_locations(
+            {table: location for table, location in found.items() if location}
+        )
+
+    @contextmanager
+    def _closing(self, run: str) -> Iterator[None]:
+        """A run that fails is written down as such, whatever made it fail."""
+        try:
+            yield
+        except errors.InfoldError as error:
+            state = "refused" if error.exit_code == _REFUSED else "failed"
+            self.ledger.finish_run(run, state, Receipt(), error.what)
+            raise
+        except BaseException as error:
+            self.ledger.finish_run(run, "failed", Receipt(), f"{type(error).__name__}: {error}")
+            raise
+
+
+_MOST_STEPS = 3
+_REFUSED = 3
+
+
+def new_id() -> str:
+    """An id for a run: its start to the second, for people, and a random part."""
+    return time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + uuid.uuid4().hex[:6]
+
+
+def _detail(request: Request) -> dict[str, Any]:
+    return {
+        "window": str(request.window) if request.window else None,
+        "selected": sorted(request.selected) if request.selected is not None else None,
+        "max_rows": request.max_rows,
+    }
+
+
+def _step_detail(step: Step) -> dict[str, Any]:
+    return {
+        "cells": [[part.start, part.end] for part in step.cells],
+        "reasons": [
+            {"cause": reason.cause.value, "detail": reason.detail, "rows": reason.rows}
+            for reason in step.reasons
+        ],
+        "inputs": {name: list(pair) for name, pair in step.inputs.items()},
+        "version": step.version,
+    }

@@ -1,0 +1,126 @@
+"""
+Looking at sources, tables and the ledger: everything a plan follows from, without a JVM.
+
+Sources are listed once for each :class:`Observer`, so that a run, which observes again after each
+step, ends even while files keep arriving; what came meanwhile is the next run's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from infold import errors
+from infold.files import FileKnown, FileSeen
+from infold.interval import Granularity
+from infold.model import Kind, Source, table_name
+from infold.plan import FileNews, InputNews, ModelSeen, Observed
+from infold.ports import Lake, Ledger
+from infold.project import Node, Project
+from infold.trace import CellState, Trace, Version, net
+
+Files = tuple[Sequence[FileSeen], int]
+Listing = Callable[[Source], Files]
+"""The files of a source that are there now, and how many more have yet to settle."""
+
+Peek = Callable[[Source, Sequence[FileSeen], Granularity], "tuple[CellState, ...] | None"]
+"""The rows by cell of new files, from their event times alone; None when that costs too much."""
+
+
+@dataclass
+class Observer:
+    """Looks at one project; each source is listed at most once in its life."""
+
+    project: Project
+    ledger: Ledger
+    lake: Lake
+    listing: Listing
+    as_of: int
+    peek: Peek | None = None
+    _listed: dict[str, Files] = field(default_factory=dict)
+
+    def observe(self) -> Observed:
+        """What holds now. Raises ``errors.foreign_write`` where someone else changed a table."""
+        traces = self.ledger.traces()
+        heads = self.ledger.heads()
+        self.refuse_foreign_writes(heads)
+        models = {
+            node.name: self._model(node, traces.get(node.name), heads)
+            for node in self.project
+            if node.model.kind is not Kind.VIEW
+        }
+        return Observed(self.as_of, models)
+
+    def refuse_foreign_writes(self, heads: Mapping[str, Version]) -> None:
+        """Look at the metadata of tables that moved since the ledger last saw them."""
+        known = self.ledger.locations()
+        tables = {table_name(name): known.get(table_name(name), "") for name in heads}
+        for table, location in self.lake.moved(tables).items():
+            head = self.lake.head(table) if location else None
+            if head is not None and head.foreign is not None:
+                raise errors.foreign_write(table, head.foreign)
+
+    def _model(self, node: Node, trace: Trace | None, heads: Mapping[str, Version]) -> ModelSeen:
+        head = heads.get(node.name)
+        fresh = trace is None or trace.fingerprint != node.fingerprint
+        files = self._files(node, fresh=fresh) if node.model.kind is Kind.EVENTS else None
+        inputs = (
+            ()
+            if node.model.kind is Kind.EVENTS
+            else tuple(self._input(entry.name, trace, heads, fresh) for entry in node.inputs)
+        )
+        cells = self.ledger.cells(node.name) if files and files.peek else ()
+        return ModelSeen(
+            trace=trace,
+            version=head.number if head else 0,
+            files=files,
+            inputs=inputs,
+            cells=tuple(cells),
+            rows=head.rows if head else 0,
+        )
+
+    def _input(
+        self, name: str, trace: Trace | None, heads: Mapping[str, Version], fresh: bool
+    ) -> InputNews:
+        head = heads[name].number if name in heads else 0
+        since = trace.inputs.get(name, 0) if trace else 0
+        changes = net(self.ledger.changes(name, since)) if head > since and not fresh else ()
+        pending = bool(trace and trace.pending)
+        cells = tuple(self.ledger.cells(name)) if changes or fresh or pending else ()
+        return InputNews(name, since, head, changes, cells)
+
+    def _files(self, node: Node, *, fresh: bool) -> FileNews:
+        source = self.project.sources[node.source or node.name]
+        if source.name not in self._listed:
+            self._listed[source.name] = self.listing(source)
+        present, settling = self._listed[source.name]
+        known = {file.path: file for file in self.ledger.files(node.name)}
+        by_path = {file.path: file for file in present}
+        changed = [
+            file
+            for file in present
+            if file.path not in known or known[file.path].fingerprint != file.fingerprint
+        ]
+        gone = [file for path, file in known.items() if _left(file, by_path.get(path))]
+        kept = [file for path, file in known.items() if not _left(file, by_path.get(path))]
+        due = [file for file in kept if file.next_due is not None and file.next_due <= self.as_of]
+        new = list(present) if fresh else changed
+        peek = None
+        granularity = node.model.granularity
+        if new and self.peek is not None and granularity is not None:
+            peek = self.peek(source, new, granularity)
+        return FileNews(
+            source=source.name,
+            new=tuple(new),
+            gone=tuple(gone),
+            due=() if fresh else tuple(due),
+            settling=settling,
+            same=len(kept),
+            peek=peek,
+            as_of=self.as_of,
+        )
+
+
+def _left(known: FileKnown, seen: FileSeen | None) -> bool:
+    """Whether a version of a file is no longer there."""
+    return seen is None or seen.fingerprint != known.fingerprint

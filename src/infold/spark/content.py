@@ -1,0 +1,181 @@
+"""
+Cells and content in Spark: which cell a row is in, the hash of a row, the additive hash of a cell.
+
+The row hash is Spark's ``xxhash64``, made safe where it is not: it skips NULLs, so a bit mask of
+the NULL columns joins the hash; it cannot take maps, and it skips NULLs inside arrays and structs,
+so values of these types go in as JSON. Sums of hashes are kept in two halves of 32 bits, because
+a plain sum overflows under ANSI and a decimal sum is many times slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.interval import DAY, HOUR, MAX, MIN, WEEK, Granularity, Interval, Ranges, moment
+from infold.trace import wrap
+
+_MASK_BITS = 60
+_LITERAL_RANGES = 200
+_EARLIEST = -62_135_596_800_000_000
+_LATEST = 253_402_300_799_999_999
+
+
+def quoted(name: str) -> str:
+    """A name as a Spark SQL identifier, whatever characters it holds."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def column(name: str) -> Column:
+    """The column of exactly that name (dots and quotes are part of it)."""
+    return F.col(quoted(name))
+
+
+def technical(name: str) -> bool:
+    """Whether a stored column is infold's own: those start with an underscore."""
+    return name in ("_file", "_version", "_state")
+
+
+def plain(rows: DataFrame) -> DataFrame:
+    """The rows as users see them, without technical columns."""
+    return rows.drop(*(name for name in rows.columns if technical(name)))
+
+
+def row_hash(schema: T.StructType) -> Column:
+    """A 64-bit hash of a row's columns, technical ones left out; equal rows have equal hashes."""
+    fields = [field for field in schema.fields if not technical(field.name)]
+    parts = [_hashable(field) for field in fields]
+    for at in range(0, len(fields), _MASK_BITS):
+        mask: Column = F.lit(0).cast("bigint")
+        for bit, field in enumerate(fields[at : at + _MASK_BITS]):
+            mask = mask + F.shiftleft(column(field.name).isNull().cast("bigint"), bit)
+        parts.append(mask)
+    return F.xxhash64(*parts)
+
+
+def _hashable(field: T.StructField) -> Column:
+    if isinstance(field.dataType, T.MapType):
+        return F.to_json(F.sort_array(F.map_entries(column(field.name))), _JSON)
+    if isinstance(field.dataType, T.ArrayType | T.StructType):
+        return F.to_json(column(field.name), _JSON)
+    return column(field.name)
+
+
+_JSON = {"ignoreNullFields": "false"}
+
+
+def micros(time: Column) -> Column:
+    """The instant of a timestamp or date (its midnight, UTC), in microseconds."""
+    return F.unix_micros(time.cast("timestamp"))
+
+
+def cell_start(time: Column, granularity: Granularity | None) -> Column:
+    """The start of the cell that holds a time, in microseconds; MIN for the one cell of no time."""
+    if granularity is None:
+        return F.lit(MIN)
+    at = micros(time)
+    if granularity is Granularity.HOUR:
+        return at - F.pmod(at, F.lit(HOUR))
+    if granularity is Granularity.DAY:
+        return at - F.pmod(at, F.lit(DAY))
+    if granularity is Granularity.WEEK:
+        return at - F.pmod(at + F.lit(3 * DAY), F.lit(WEEK))
+    if granularity is Granularity.SUNDAY_WEEK:
+        return at - F.pmod(at + F.lit(4 * DAY), F.lit(WEEK))
+    return F.unix_micros(F.date_trunc(granularity.value, time.cast("timestamp")))
+
+
+def cell_of(start: int, granularity: Granularity | None) -> Interval:
+    """The cell that starts at ``start``, as :func:`cell_start` counts."""
+    if granularity is None:
+        return Interval(MIN, MAX)
+    return Interval(start, granularity.next(start))
+
+
+def cell_stats(
+    rows: DataFrame,
+    time: Column,
+    granularity: Granularity | None,
+    *,
+    last: Column | None = None,
+    by: Sequence[Column] = (),
+) -> DataFrame:
+    """
+    One row for each cell (and each value of ``by``): ``cell``, ``rows``, ``hi``, ``lo``, ``last``.
+
+    ``hi`` and ``lo`` are the halves that :func:`content` puts together; ``last`` is the greatest
+    ``last`` in microseconds, by default of the time itself.
+    """
+    hashed = rows.select(
+        cell_start(time, granularity).alias("cell"),
+        row_hash(rows.schema).alias("_hash"),
+        (F.lit(None).cast("bigint") if granularity is None else micros(time)).alias("_last")
+        if last is None
+        else last.alias("_last"),
+        *by,
+    )
+    keys = [name for name in hashed.columns if name not in ("_hash", "_last")]
+    return hashed.groupBy(*map(column, keys)).agg(
+        F.count(F.lit(1)).alias("rows"),
+        F.sum(F.shiftright("_hash", 32)).alias("hi"),
+        F.sum(F.col("_hash").bitwiseAND(F.lit(0xFFFFFFFF))).alias("lo"),
+        F.max("_last").alias("last"),
+    )
+
+
+def content(hi: int, lo: int) -> int:
+    """The additive content of a cell from its two halves: a signed 64-bit number."""
+    return wrap((hi << 32) + lo)
+
+
+def timestamp_literal(at: int) -> str:
+    """An instant as a Spark SQL timestamp literal."""
+    text = moment(min(max(at, _EARLIEST), _LATEST)).replace(tzinfo=None).isoformat(sep=" ")
+    return f"TIMESTAMP '{text}+00:00'"
+
+
+def within(name: str, type_: str, ranges: Ranges, *, exact: bool = False) -> str:
+    """
+    A SQL predicate on the column ``name``, of type ``timestamp`` or ``date``: it is in ``ranges``.
+
+    Bounds are literals, so partitions and files are pruned. Beyond 200 ranges the nearest ones
+    are joined, and the predicate is a superset, unless ``exact`` is asked for.
+    """
+    if not ranges:
+        return "false"
+    parts = ranges.parts if exact else _joined(ranges, _LITERAL_RANGES)
+    tests = [_between(quoted(name), type_, part) for part in parts]
+    return "true" if "true" in tests else "(" + " OR ".join(tests) + ")"
+
+
+def _between(name: str, type_: str, part: Interval) -> str:
+    literal = _date_literal if type_ == "date" else timestamp_literal
+    tests = []
+    if part.start > _EARLIEST:
+        tests.append(f"{name} >= {literal(part.start)}")
+    if part.end <= _LATEST:
+        tests.append(f"{name} < {literal(part.end)}")
+    return "(" + " AND ".join(tests) + ")" if tests else "true"
+
+
+def _date_literal(at: int) -> str:
+    # The first date not before the instant: a date d is in [start, end) iff its midnight is.
+    return f"DATE '{moment(-(-at // DAY) * DAY).date().isoformat()}'"
+
+
+def _joined(ranges: Ranges, most: int) -> Iterable[Interval]:
+    parts = ranges.parts
+    if len(parts) <= most:
+        return parts
+    gaps = sorted(range(1, len(parts)), key=lambda i: parts[i - 1].end - parts[i].start)
+    keep = set(gaps[: most - 1])  # the widest gaps stay
+    joined = [parts[0]]
+    for i in range(1, len(parts)):
+        if i in keep:
+            joined.append(parts[i])
+        else:
+            joined[-1] = Interval(joined[-1].start, parts[i].end)
+    return joined

@@ -1,0 +1,68 @@
+"""
+The engine on Spark: hands each step to its kind, and keeps the tables in shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from infold import errors
+from infold.model import Kind
+from infold.plan import Step
+from infold.ports import Lake, Ledger
+from infold.project import Project
+from infold.record import Outcome
+from infold.spark.kinds import events, recompute, sessions
+from infold.spark.maintenance import Maintenance
+from infold.spark.tables.iceberg import IcebergTables
+from infold.spark.work import Work
+
+_KINDS: dict[Kind, Callable[[Work, Step, Callable[[Outcome], None]], Outcome]] = {
+    Kind.EVENTS: events.carry_out,
+    Kind.SESSIONS: sessions.carry_out,
+    Kind.WHOLE: recompute.carry_out,
+    Kind.TIME_RANGE: recompute.carry_out,
+}
+
+
+@dataclass(frozen=True)
+class SparkEngine:
+    """Carries out the steps of one run in one Spark session."""
+
+    spark: SparkSession
+    project: Project
+    ledger: Ledger
+    lake: Lake
+    run: str
+
+    @property
+    def tables(self) -> IcebergTables:
+        """The project's stored tables."""
+        return IcebergTables(self.spark, self.project.name, self.lake)
+
+    def work(self, step_id: str) -> Work:
+        """What a kind is handed for one step."""
+        return Work(self.spark, self.tables, self.ledger, self.project, self.run, step_id)
+
+    def carry_out(self, step: Step, step_id: str, prepared: Callable[[Outcome], None]) -> Outcome:
+        """One step, by its model's kind; what Spark refuses becomes ``errors.step_failed``."""
+        node = self.project[step.model]
+        try:
+            return _KINDS[node.model.kind](self.work(step_id), step, prepared)
+        except PySparkException as error:
+            raise errors.step_failed(step.model, *_said(error)) from error
+
+    def maintain(self, models: Sequence[str]) -> None:
+        """Expire snapshots and compact files of the models' tables, within a budget."""
+        Maintenance(self.spark, self.project, self.ledger, self.lake).maintain(models)
+
+
+def _said(error: PySparkException) -> tuple[str, str]:
+    """Spark's own words, without its stack: what was wrong, and its error class."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    what = lines[0] if lines else type(error).__name__
+    return what[:500], error.getCondition() or type(error).__name__

@@ -1,0 +1,1 @@
+"""How each kind of model is brought up to date on Spark, one file for each."""

@@ -1,0 +1,226 @@
+"""
+The recompute rebuilder: whole tables, and cells of time-range models.
+
+Read wide, keep narrow: inputs with a time column are filtered to the stale cells, the query runs
+as the user wrote it, and the outermost clamp keeps rows whose partition value is in the stale
+cells. The stale cells are then replaced as one commit; cells whose content stayed the same are
+left out of it (early cutoff), and when all did, nothing is committed at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from infold.interval import Granularity, Interval, Ranges
+from infold.model import Kind
+from infold.plan import Action, Step
+from infold.project import Node
+from infold.record import Outcome, Receipt
+from infold.spark.content import cell_of, cell_stats, column, content, within
+from infold.spark.tables.port import Layout
+from infold.spark.work import Work, is_date
+from infold.trace import CellChange, CellState
+
+_ROWS_FOR_OWN_PARTITION = 200_000
+_ROWS_FOR_PARTITIONS = 500_000
+
+
+def carry_out(work: Work, step: Step, prepared: Callable[[Outcome], None]) -> Outcome:
+    """Compute the step's cells and replace them; ``prepared`` unless everything is replaced."""
+    node = work.project[step.model]
+    if step.action is Action.BUILD or not work.tables.exists(step.model):
+        return _build(work, node, step)
+    return _recompute(work, node, step, prepared)
+
+
+def definition(work: Work, node: Node, step: Step) -> DataFrame:
+    """The model's rows in the step's cells, from the versions of its inputs that the step reads."""
+    rows = work.sql(node, _narrowed(work, node, step))
+    if node.model.kind is Kind.WHOLE or node.model.timeseries is None:
+        return rows
+    name = node.model.timeseries.partition_column
+    kept = rows.where(within(name, _type(rows, name), step.cells, exact=True))
+    if step.cells == Ranges.ever():
+        # A NULL cell belongs nowhere: it must not come and go with the way cells are built.
+        kept = rows.where(column(name).isNotNull())
+    return kept
+
+
+def _build(work: Work, node: Node, step: Step) -> Outcome:
+    rows = definition(work, node, step)
+    before = {state.cell: state for state in work.cells(step.model)}
+    snapshot = work.tables.create(
+        step.model, rows, _layout(work, node, _type_of(rows, node)), work.stamp(step)
+    )
+    after = _states(work.tables.read(step.model, snapshot), node)
+    changes = _changes(before, after, set(before) | set(after))
+    return _outcome(work, step, changes, after.values(), snapshot=snapshot, whole=True)
+
+
+def _recompute(work: Work, node: Node, step: Step, prepared: Callable[[Outcome], None]) -> Outcome:
+    rows = definition(work, node, step).localCheckpoint()
+    before = {state.cell: state for state in work.cells(step.model, step.cells)}
+    after = _states(rows, node)
+    changes = _changes(before, after, set(before) | set(after))
+    real = [change for change in changes if change.real]
+    outcome = _outcome(work, step, changes, after.values(), snapshot=None, whole=False)
+    if not real:
+        outcome = replace(outcome, changes=(), committed=False)
+        prepared(outcome)
+        return outcome
+    outcome = replace(outcome, changes=tuple(real))
+    prepared(outcome)
+    name = _partition_column(node)
+    ranges = Ranges.of(change.cell for change in real)
+    kept = rows.where(within(name, _type(rows, name), ranges, exact=True))
+    snapshot = work.tables.replace(
+        step.model, column=name, ranges=ranges, rows=kept, stamp=work.stamp(step)
+    )
+    return replace(outcome, snapshot=snapshot)
+
+
+def _narrowed(work: Work, node: Node, step: Step) -> dict[str, DataFrame]:
+    frames = work.inputs(node, step)
+    if step.cells != Ranges.ever():
+        for entry in node.inputs:
+            if entry.time_column is not None:
+                rows = frames[entry.name]
+                test = within(entry.time_column, _type(rows, entry.time_column), step.cells)
+                frames[entry.name] = rows.where(test)
+    return frames
+
+
+def _states(rows: DataFrame, node: Node) -> dict[Interval, CellState]:
+    granularity = node.model.granularity
+    time = F.lit(None).cast("timestamp")
+    if granularity is not None:
+        time = column(_partition_column(node))
+    found = {}
+    for row in cell_stats(rows, time, granularity).collect():
+        cell = cell_of(row["cell"], granularity)
+        found[cell] = CellState(cell, row["rows"], content(row["hi"], row["lo"]), row["last"])
+    return found
+
+
+def _changes(
+    before: dict[Interval, CellState],
+    after: dict[Interval, CellState],
+    cells: Iterable[Interval],
+) -> tuple[CellChange, ...]:
+    changes = []
+    for cell in sorted(cells):
+        old = before.get(cell, CellState(cell, 0, 0))
+        new = after.get(cell, CellState(cell, 0, 0))
+        changes.append(
+            CellChange(
+                cell=cell,
+                added=new.rows,
+                removed=old.rows,
+                rows_before=old.rows,
+                rows_after=new.rows,
+                content_before=old.content,
+                content_after=new.content,
+                last=new.last,
+            )
+        )
+    return tuple(changes)
+
+
+def _outcome(
+    work: Work,
+    step: Step,
+    changes: tuple[CellChange, ...],
+    after: Iterable[CellState],
+    *,
+    snapshot: int | None,
+    whole: bool,
+) -> Outcome:
+    real = [change for change in changes if change.real]
+    read = _rows_read(work, step)
+    receipt = Receipt(
+        read=read,
+        scanned=read,
+        written=sum(change.rows_after for change in (changes if whole else real)),
+        removed=sum(change.rows_before for change in (changes if whole else real)),
+        cells_built=len(changes),
+        cells_cut_off=len(changes) - len(real),
+        commits=1 if whole or real else 0,
+    )
+    assert step.trace is not None, "a planned step says what will hold"
+    return Outcome(
+        model=step.model,
+        version=step.version,
+        trace=step.trace,
+        changes=changes,
+        whole=whole,
+        snapshot=snapshot,
+        receipt=receipt,
+    )
+
+
+def _rows_read(work: Work, step: Step) -> int:
+    """Rows of the inputs in the cells that the step reads."""
+    node = work.project[step.model]
+    total = 0
+    for entry in node.inputs:
+        cells = None if entry.time_column is None else step.cells
+        total += sum(state.rows for state in work.cells(entry.name, cells))
+    return total
+
+
+def _layout(work: Work, node: Node, type_: str) -> Layout:
+    """
+    Partitions by the size of the inputs: few rows need none, a cell of many rows is one by itself.
+
+    A replaced cell rewrites its partition, so partitions must be small; each is a file at least,
+    so they must not be many.
+    """
+    granularity = node.model.granularity
+    if node.model.kind is Kind.WHOLE or granularity is None:
+        return Layout()
+    cells = 0
+    rows = 0
+    for entry in node.inputs:
+        if entry.time_column is not None:
+            states = work.cells(entry.name)
+            cells += len(states)
+            rows += sum(state.rows for state in states)
+    if rows < _ROWS_FOR_PARTITIONS:
+        return Layout()
+    name = _partition_column(node)
+    if cells and rows / cells > _ROWS_FOR_OWN_PARTITION and granularity in _TRANSFORMS:
+        return Layout(name, _TRANSFORMS[granularity], type_)
+    return Layout(name, _COARSER[granularity], type_)
+
+
+_TRANSFORMS = {
+    Granularity.HOUR: Granularity.HOUR,
+    Granularity.DAY: Granularity.DAY,
+    Granularity.MONTH: Granularity.MONTH,
+}
+_COARSER = {
+    Granularity.HOUR: Granularity.MONTH,
+    Granularity.DAY: Granularity.MONTH,
+    Granularity.WEEK: Granularity.YEAR,
+    Granularity.SUNDAY_WEEK: Granularity.YEAR,
+    Granularity.MONTH: Granularity.YEAR,
+    Granularity.QUARTER: Granularity.YEAR,
+    Granularity.YEAR: Granularity.YEAR,
+}
+
+
+def _partition_column(node: Node) -> str:
+    assert node.model.timeseries is not None, "a time-range model has a timeseries"
+    return node.model.timeseries.partition_column
+
+
+def _type_of(rows: DataFrame, node: Node) -> str:
+    return _type(rows, _partition_column(node)) if node.model.timeseries else "timestamp"
+
+
+def _type(rows: DataFrame, name: str) -> str:
+    return "date" if is_date(rows, name) else "timestamp"

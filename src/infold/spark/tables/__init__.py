@@ -1,0 +1,1 @@
+"""Stored tables as an engine writes them: the port and its adapters."""

@@ -1,0 +1,218 @@
+"""
+Iceberg behind the port ``Tables``: format v3, merge-on-read with deletion vectors.
+
+Partitions are calendar time, coarser than the cells (late rows touch many old cells with few rows
+each, and a file for each touched day would drown the table in files). ``replace`` rewrites the
+touched partitions as a whole, carrying the rows of other cells along: one atomic overwrite that
+leaves no delete files behind. Step ids ride on snapshot properties, by write options where Spark
+has them and by the session setting for MERGE.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from infold import crash
+from infold.interval import MAX, MIN, Granularity, Ranges
+from infold.model import table_name
+from infold.ports import Lake
+from infold.spark.content import column as column_of
+from infold.spark.content import quoted, within
+from infold.spark.tables.port import Layout, Stamp
+
+_PROPERTY = "snapshot-property."
+_SESSION_PROPERTY = "spark.sql.iceberg.snapshot-property."
+_PROPERTIES = {
+    "format-version": "3",
+    "write.delete.mode": "merge-on-read",
+    "write.update.mode": "merge-on-read",
+    "write.merge.mode": "merge-on-read",
+    "write.distribution-mode": "none",
+    "write.spark.fanout.enabled": "true",
+    "write.target-file-size-bytes": str(128 * 1024 * 1024),
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "10",
+}
+
+
+@dataclass(frozen=True)
+class IcebergTables:
+    """The tables of one project in the session's catalog ``infold``."""
+
+    spark: SparkSession
+    namespace: str
+    lake: Lake
+
+    def identifier(self, table: str) -> str:
+        """The table's full name as Spark SQL takes it."""
+        return f"infold.{quoted(self.namespace)}.{quoted(table_name(table))}"
+
+    def exists(self, table: str) -> bool:
+        """Whether the table is there."""
+        return self.lake.head(table_name(table)) is not None
+
+    def read(self, table: str, snapshot: int | None = None) -> DataFrame:
+        """All rows with technical columns, of the current or a given snapshot."""
+        reader = self.spark.read
+        if snapshot is not None:
+            reader = reader.option("versionAsOf", str(snapshot))
+        return reader.table(self.identifier(table))
+
+    def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
+        """Replace schema, layout and content by ``rows``, or make the table."""
+        self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS infold.{quoted(self.namespace)}")
+        writer = rows.writeTo(self.identifier(table)).using("iceberg")
+        for key, value in {**_PROPERTIES, **_layout_properties(layout)}.items():
+            writer = writer.tableProperty(key, value)
+        for key, value in _stamped(stamp).items():
+            writer = writer.option(_PROPERTY + key, value)
+        if layout.column is not None and layout.partition is not None:
+            writer = writer.partitionedBy(_transform(layout.column, layout.partition))
+        with _write_point(table):
+            writer.createOrReplace()
+        return self._head(table)
+
+    def append(self, table: str, rows: DataFrame, stamp: Stamp) -> int:
+        """Add rows; columns are matched by name."""
+        writer = rows.writeTo(self.identifier(table))
+        for key, value in _stamped(stamp).items():
+            writer = writer.option(_PROPERTY + key, value)
+        with _write_point(table):
+            writer.append()
+        return self._head(table)
+
+    def merge(
+        self,
+        table: str,
+        *,
+        insert: DataFrame,
+        delete: DataFrame,
+        on: Sequence[str],
+        within: str,
+        stamp: Stamp,
+    ) -> int:
+        """One MERGE: rows to remove match on their keys, rows to add have none and match none."""
+        # Source columns get names of their own, so that ``within`` can only mean the table's.
+        keys = [(name, f"_on_{i}") for i, name in enumerate(on)]
+        new = [(name, f"_new_{i}") for i, name in enumerate(insert.columns)]
+        removed = delete.select(*(column_of(name).alias(key) for name, key in keys))
+        added = insert.select(
+            *(column_of(name).alias(key) for name, key in new),
+            *(F.lit(None).cast(removed.schema[key].dataType).alias(key) for _, key in keys),
+        )
+        view = "infold_merge"
+        added.unionByName(removed, allowMissingColumns=True).createOrReplaceTempView(view)
+        matches = " AND ".join(f"t.{quoted(name)} = s.{key}" for name, key in keys)
+        names = ", ".join(quoted(name) for name, _ in new)
+        values = ", ".join(f"s.{key}" for _, key in new)
+        with _write_point(table), _session_stamp(self.spark, stamp):
+            self.spark.sql(
+                f"MERGE INTO {self.identifier(table)} t USING {view} s"
+                f" ON {matches} AND {within}"
+                " WHEN MATCHED THEN DELETE"
+                f" WHEN NOT MATCHED AND s.{keys[0][1]} IS NULL"
+                f" THEN INSERT ({names}) VALUES ({values})"
+            )
+        self.spark.catalog.dropTempView(view)
+        return self._head(table)
+
+    def replace(
+        self, table: str, *, column: str, ranges: Ranges, rows: DataFrame, stamp: Stamp
+    ) -> int:
+        """Overwrite the partitions that hold ``ranges``, carrying the rows of other cells along."""
+        layout = self.layout(table)
+        touched = Ranges.ever() if layout.partition is None else layout.partition.cover(ranges)
+        stored = self.read(table)
+        type_ = dict(stored.dtypes)[column]
+        carried = stored.where(within(column, type_, touched - ranges, exact=True))
+        result = carried.unionByName(rows)
+        writer = result.coalesce(_files(touched)).writeTo(self.identifier(table))
+        for key, value in _stamped(stamp).items():
+            writer = writer.option(_PROPERTY + key, value)
+        whole = any(part.start <= MIN and part.end >= MAX for part in touched)
+        condition = F.lit(True) if whole else F.expr(within(column, type_, touched, exact=True))
+        with _write_point(table):
+            writer.overwrite(condition)
+        return self._head(table)
+
+    def layout(self, table: str) -> Layout:
+        """How the table was laid out when it was made."""
+        properties = {
+            row["key"]: row["value"]
+            for row in self.spark.sql(f"SHOW TBLPROPERTIES {self.identifier(table)}").collect()
+        }
+        partition = properties.get("infold.partition")
+        return Layout(
+            properties.get("infold.column"),
+            Granularity(partition) if partition else None,
+            properties.get("infold.type", "timestamp"),
+        )
+
+    def _head(self, table: str) -> int:
+        head = self.lake.head(table_name(table))
+        if head is None or head.snapshot is None:
+            raise RuntimeError(f"{table} has no snapshot right after a commit")
+        return head.snapshot
+
+
+def _files(touched: Ranges) -> int:
+    return 1 if len(touched) < 4 else 2
+
+
+def _layout_properties(layout: Layout) -> dict[str, str]:
+    if layout.column is None or layout.partition is None:
+        return {}
+    return {
+        "infold.column": layout.column,
+        "infold.partition": layout.partition.value,
+        "infold.type": layout.type,
+    }
+
+
+def _transform(name: str, partition: Granularity) -> Column:
+    functions = {
+        Granularity.HOUR: F.partitioning.hours,
+        Granularity.DAY: F.partitioning.days,
+        Granularity.MONTH: F.partitioning.months,
+        Granularity.YEAR: F.partitioning.years,
+    }
+    return functions[partition](quoted(name))
+
+
+def _stamped(stamp: Stamp) -> dict[str, str]:
+    return {
+        "infold.run": stamp.run,
+        "infold.step": stamp.step,
+        "infold.version": str(stamp.version),
+        "infold.inputs": json.dumps(dict(stamp.inputs), sort_keys=True),
+    }
+
+
+@contextmanager
+def _write_point(table: str) -> Iterator[None]:
+    """The commit inside is a numbered write point, before and after (see ``infold.crash``)."""
+    crash.point(f"table {table}: before commit")
+    yield
+    crash.point(f"table {table}: after commit")
+
+
+class _session_stamp:  # noqa: N801 - reads as a statement
+    """Sets the stamp for the statements inside, which take no write options, and unsets it."""
+
+    def __init__(self, spark: SparkSession, stamp: Stamp) -> None:
+        self._spark = spark
+        self._settings = {_SESSION_PROPERTY + key: value for key, value in _stamped(stamp).items()}
+
+    def __enter__(self) -> None:
+        for key, value in self._settings.items():
+            self._spark.conf.set(key, value)
+
+    def __exit__(self, *_: object) -> None:
+        for key in self._settings:
+            self._spark.conf.unset(key)

@@ -1,0 +1,118 @@
+"""What a kind is handed to carry out one step: session, tables, ledger, and pinned inputs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DateType
+
+from infold.interval import Ranges
+from infold.model import Kind
+from infold.plan import Step
+from infold.ports import Ledger
+from infold.project import Node, Project
+from infold.spark.content import plain, quoted
+from infold.spark.tables.port import Stamp, Tables
+from infold.trace import CellState
+
+_view_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Work:
+    """One step's surroundings. Inputs are always read at the version that the step names."""
+
+    spark: SparkSession
+    tables: Tables
+    ledger: Ledger
+    project: Project
+    run: str
+    step_id: str
+
+    def stamp(self, step: Step) -> Stamp:
+        """What the step's commit carries."""
+        inputs = {name: upto for name, (_, upto) in step.inputs.items()}
+        return Stamp(run=self.run, step=self.step_id, version=step.version, inputs=inputs)
+
+    def cells(self, model: str, within: Ranges | None = None) -> Sequence[CellState]:
+        """The non-empty cells of a table as the ledger knows them."""
+        return self.ledger.cells(model, within)
+
+    def snapshot(self, model: str, version: int) -> int | None:
+        """The snapshot of a version of a table; None when that version holds nothing."""
+        for entry in reversed(self.ledger.versions(model, version - 1)):
+            if entry.number == version:
+                return entry.snapshot
+        return None
+
+    def frame(self, name: str, version: int) -> DataFrame:
+        """A stored table at a version, technical columns included."""
+        return self.tables.read(name, self.snapshot(name, version))
+
+    def inputs(self, node: Node, step: Step) -> dict[str, DataFrame]:
+        """Every stored input of a step at the version to read, technical columns left out."""
+        return {
+            entry.name: plain(self.frame(entry.name, step.inputs[entry.name][1]))
+            for entry in node.inputs
+        }
+
+    def sql(self, node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
+        """
+        The model's query over ``frames``, which hold its stored inputs by name.
+
+        The text stays the user's: only the names in FROM are replaced, by temporary views.
+        Models that are views are evaluated in place.
+        """
+        parts: list[str] = []
+        at = 0
+        made: dict[str, str] = {}
+        for reference in sorted(node.references, key=lambda entry: entry.start):
+            if reference.name not in made:
+                made[reference.name] = self._view(reference.name, frames)
+            parts += [node.model.sql[at : reference.start], made[reference.name]]
+            if self._needs_alias(node.model.sql, reference.end):
+                parts.append(f" AS {quoted(reference.name.rpartition('.')[2])}")
+            at = reference.end
+        parts.append(node.model.sql[at:])
+        return self.spark.sql("".join(parts))
+
+    def _view(self, name: str, frames: Mapping[str, DataFrame]) -> str:
+        frame = frames.get(name)
+        if frame is None:
+            frame = self.sql(self.project[name], frames)
+        view = f"infold_view_{next(_view_numbers)}"
+        frame.createOrReplaceTempView(view)
+        return view
+
+    def _needs_alias(self, sql: str, end: int) -> bool:
+        return not _has_alias(sql, end)
+
+
+def _has_alias(sql: str, end: int) -> bool:
+    """Whether an alias follows a table name that ends at ``end`` in a Spark SQL text."""
+    from sqlglot import TokenType, tokenize
+
+    rest = tokenize(sql[end:], read="spark")
+    if not rest:
+        return False
+    if rest[0].token_type is TokenType.ALIAS:
+        return True
+    return rest[0].token_type in (TokenType.VAR, TokenType.IDENTIFIER) and (
+        rest[0].text.upper() not in _AFTER_TABLE
+    )
+
+
+_AFTER_TABLE = frozenset({"LATERAL", "TABLESAMPLE", "PIVOT", "UNPIVOT", "ANTI", "SEMI", "NATURAL"})
+
+
+def is_date(rows: DataFrame, name: str) -> bool:
+    """Whether a column of the rows is a date (else it is a timestamp)."""
+    return isinstance(rows.schema[name].dataType, DateType)
+
+
+def stored(kind: Kind) -> bool:
+    """Whether models of this kind have a table."""
+    return kind is not Kind.VIEW
