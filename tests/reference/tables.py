@@ -1,0 +1,161 @@
+"""
+Every materialization by brute force: what a table holds, from the inputs and the definition alone.
+
+Nothing here is incremental, clever or shared with the program. Rows that a model sets aside by its
+key are counted in :class:`Deduplicated`; sessions carry no ``session_id``, whose value is the
+program's own business (that it is a function of user and start is tested apart).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.reference.aggregates import Aggregate
+from tests.reference.world import Row, frozen
+
+Identity = tuple[Any, ...]
+
+
+@dataclass
+class Deduplicated:
+    """
+    The rows of an events table, as far as content decides them.
+
+    ``groups`` maps an event's identity (key and event time) to its best copies, which differ in
+    content and not in preference; which of them is kept is a function of content that the program
+    may choose. ``without_key`` rows are set aside, ``copies`` were dropped as copies of another.
+    """
+
+    groups: dict[Identity, list[Row]] = field(default_factory=dict)
+    without_key: int = 0
+    copies: int = 0
+
+    def rows(self, chosen: Iterable[Row] = ()) -> list[Row]:
+        """
+        One row for each event; where preference leaves several, the one that was ``chosen``.
+
+        A choice that is not one of the best copies is ignored, so it shows as a difference.
+        """
+        wanted = {frozen(row) for row in chosen}
+        found = []
+        for copies in self.groups.values():
+            picked = [row for row in copies if frozen(row) in wanted]
+            found.append(picked[0] if picked else copies[0])
+        return found
+
+
+def events(
+    rows: Iterable[Row],
+    *,
+    key: Sequence[str],
+    time: str,
+    prefer: Sequence[str] = (),
+    query: Callable[[Row], Row | None] = dict,
+) -> Deduplicated:
+    """
+    One row for each key and event time: the model's query over every row, then the best copies.
+
+    ``query`` gives a row's output, or None where its WHERE says no. ``prefer`` lists columns, the
+    smallest value first, or ``column desc`` for the largest. Preferred columns hold no NULLs.
+    """
+    found = Deduplicated()
+    copies: dict[Identity, list[Row]] = defaultdict(list)
+    for row in rows:
+        output = query(row)
+        if output is None:
+            continue
+        if any(output[column] is None for column in key):
+            found.without_key += 1
+            continue
+        copies[(*(output[column] for column in key), output[time])].append(output)
+    for identity, group in copies.items():
+        best = group
+        for entry in prefer:
+            column, _, direction = entry.partition(" ")
+            pick = max if direction == "desc" else min
+            value = pick(row[column] for row in best)
+            best = [row for row in best if row[column] == value]
+        distinct = {frozen(row): row for row in best}
+        found.groups[identity] = [distinct[content] for content in sorted(distinct, key=repr)]
+        found.copies += len(group) - 1
+    return found
+
+
+def sessions(
+    rows: Iterable[Row],
+    *,
+    user: str,
+    time: str,
+    key: Sequence[str],
+    gap: int,
+    aggregates: Mapping[str, Aggregate],
+    where: Callable[[Row], bool | None] = lambda row: True,
+) -> list[Row]:
+    """
+    One row for each stretch of a user's events in which no pause is longer than ``gap``.
+
+    Events are in order of event time, then key. Events without a user are nobody's.
+    """
+    by_user: dict[Hashable, list[Row]] = defaultdict(list)
+    for row in rows:
+        if where(row) and row[user] is not None:
+            by_user[row[user]].append(row)
+    found = []
+    for who, own in by_user.items():
+        own.sort(key=lambda row: (row[time], *(row[column] for column in key)))
+        start = 0
+        for at in range(1, len(own) + 1):
+            if at < len(own) and own[at][time] - own[at - 1][time] <= gap:
+                continue
+            part = own[start:at]
+            start = at
+            found.append(
+                {user: who, "session_start": part[0][time], "session_end": part[-1][time]}
+                | {name: aggregate.value(part) for name, aggregate in aggregates.items()}
+            )
+    return found
+
+
+def grouped(
+    rows: Iterable[Row],
+    by: Mapping[str, Callable[[Row], Any]],
+    aggregates: Mapping[str, Aggregate],
+    *,
+    cell: str | None = None,
+) -> list[Row]:
+    """
+    ``SELECT by…, aggregates… FROM rows GROUP BY by…``.
+
+    ``cell`` is the partition column of a time-range table: rows in no cell (NULL) are left out.
+    """
+    groups: dict[tuple[Hashable, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[tuple(value(row) for value in by.values())].append(row)
+    found = []
+    for values, own in groups.items():
+        row = dict(zip(by, values, strict=True))
+        if cell is not None and row[cell] is None:
+            continue
+        found.append(row | {name: each.value(own) for name, each in aggregates.items()})
+    if not by and not groups:
+        found.append({name: each.value([]) for name, each in aggregates.items()})
+    return found
+
+
+def left_joined(
+    rows: Iterable[Row], lookup: Iterable[Row], on: str, columns: Sequence[str]
+) -> list[Row]:
+    """``rows LEFT JOIN lookup USING (on)`` with columns of the lookup; NULL matches nothing."""
+    by_value: dict[Any, list[Row]] = defaultdict(list)
+    for row in lookup:
+        by_value[row[on]].append(row)
+    found = []
+    for row in rows:
+        matches = by_value.get(row[on], []) if row[on] is not None else []
+        if not matches:
+            found.append(row | dict.fromkeys(columns))
+        found.extend(row | {column: match[column] for column in columns} for match in matches)
+    return found

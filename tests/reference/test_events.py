@@ -1,0 +1,191 @@
+"""The reference for events: what can be used, and which copy is kept."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.reference import aggregates as agg
+from tests.reference.compare import difference, stored
+from tests.reference.tables import events, grouped, left_joined
+from tests.reference.world import Aside, Broken, Row, Rules, World, frozen, usable
+
+from infold import interval
+from infold.interval import HOUR, Granularity
+
+NOW = 1_000 * HOUR
+
+
+def row(key: str | None, time: int | None, revision: int = 0, url: str = "/") -> Row:
+    """One click."""
+    return {"event_id": key, "event_ts": time, "revision": revision, "url": url}
+
+
+class TestUsable:
+    """What a row says decides whether it is used, set aside or waits; when it came does not."""
+
+    def test_each_reason(self) -> None:
+        """Unparsable records and rows without a time are set aside; the future waits."""
+        found = usable(
+            [row("a", 1), Broken("{"), row("b", None), row("c", NOW), row("d", NOW + 1)],
+            Rules("event_ts"),
+            NOW,
+        )
+        assert [each["event_id"] for each in found.rows] == ["a", "c"]
+        assert found.aside == {Aside.UNPARSABLE: 1, Aside.NO_TIME: 1}
+        assert [each["event_id"] for each in found.waiting] == ["d"]
+
+    def test_with_a_received_column_the_future_is_a_matter_of_content(self) -> None:
+        """Dated more than the tolerance after it was received is set aside, whatever now is."""
+        rows: list[Row] = [{"t": 10 * HOUR + late, "r": 10 * HOUR} for late in (HOUR, HOUR + 1)]
+        for as_of in (0, NOW):
+            found = usable(rows, Rules("t", received="r"), as_of)
+            assert found.rows == rows[:1]
+            assert found.aside == {Aside.FUTURE: 1}
+
+    def test_a_lookup_uses_all_that_parses(self) -> None:
+        """A source without an event time has no rules about time."""
+        found = usable([row("a", None), Broken("?")], Rules(), NOW)
+        assert len(found.rows) == 1
+        assert found.aside == {Aside.UNPARSABLE: 1}
+
+    def test_a_world_is_its_files(self) -> None:
+        """Folders hold the records of their files; a copy stays what it was."""
+        world = World({"clicks/a": (row("a", 1),), "pages/b": (row("b", 1),)}, NOW)
+        copy = world.copy()
+        del world.files["clicks/a"]
+        assert world.under("clicks") == []
+        assert copy.under("clicks") == [row("a", 1)]
+
+
+class TestDeduplicated:
+    """One row for each key and event time, chosen by what the copies say."""
+
+    def kept(self, *rows: Row, prefer: tuple[str, ...] = ("revision desc",)) -> list[Row]:
+        """The rows of an events table keyed by event_id."""
+        return events(rows, key=["event_id"], time="event_ts", prefer=prefer).rows()
+
+    def test_equal_copies_are_one_event(self) -> None:
+        """An event delivered three times is one event."""
+        assert self.kept(row("a", 1), row("a", 1), row("a", 1)) == [row("a", 1)]
+
+    def test_identity_is_key_and_time(self) -> None:
+        """The same key at another time is another event."""
+        assert len(self.kept(row("a", 1), row("a", 2))) == 2
+
+    def test_the_preferred_copy_wins(self) -> None:
+        """The declared order decides among conflicting copies, either way round."""
+        old, new = row("a", 1, revision=1), row("a", 1, revision=2)
+        assert self.kept(old, new) == self.kept(new, old) == [new]
+        assert self.kept(old, new, prefer=("revision",)) == [old]
+
+    def test_what_preference_leaves_open_the_program_may_choose(self) -> None:
+        """Among equally preferred copies any is right; a copy that is not among them is wrong."""
+        a, b, worse = row("a", 1, 2, "/a"), row("a", 1, 2, "/b"), row("a", 1, 1, "/c")
+        found = events([a, b, worse], key=["event_id"], time="event_ts", prefer=["revision desc"])
+        assert found.rows([a]) == [a]
+        assert found.rows([b]) == [b]
+        assert found.rows([worse])[0] in (a, b)
+        assert found.copies == 2
+
+    def test_a_row_without_key_is_set_aside(self) -> None:
+        """A NULL key identifies nothing."""
+        found = events([row(None, 1), row("a", 1)], key=["event_id"], time="event_ts")
+        assert (len(found.groups), found.without_key) == (1, 1)
+
+    def test_the_query_comes_before_the_key(self) -> None:
+        """Rows that the WHERE drops are no candidates; projections decide what copies are equal."""
+        rows = [row("a", 1, revision=2, url="/x"), row("a", 1, revision=1, url="/y")]
+        found = events(
+            rows,
+            key=["event_id"],
+            time="event_ts",
+            prefer=["revision desc"],
+            query=lambda each: each if each["url"] != "/x" else None,
+        )
+        assert found.rows() == rows[1:]
+
+    @given(
+        st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 2)), max_size=9),
+        st.randoms(use_true_random=False),
+    )
+    def test_order_of_arrival_does_not_show(
+        self, drawn: list[tuple[int, int, int]], random: Random
+    ) -> None:
+        """Shuffled rows give the same groups, and a group is never without a row."""
+        rows = [row(f"k{key}", 1, revision, f"/{url}") for key, revision, url in drawn]
+        shuffled = list(rows)
+        random.shuffle(shuffled)
+        one, two = (
+            events(each, key=["event_id"], time="event_ts", prefer=["revision desc"])
+            for each in (rows, shuffled)
+        )
+        assert one.groups == two.groups
+        assert one.copies == len(rows) - len(one.groups)
+        for copies in one.groups.values():
+            assert len({each["revision"] for each in copies}) == 1
+
+
+class TestGroupsAndJoins:
+    """Daily tables and lookups, as GROUP BY and LEFT JOIN define them."""
+
+    def test_grouping_by_cells(self) -> None:
+        """Rows fall into the cells of their time; a row in no cell is in no table."""
+        start = interval.instant("2024-03-09")
+        rows: list[Row] = [{"t": start + hour * HOUR} for hour in (0, 23, 24)] + [{"t": None}]
+        found = grouped(
+            rows,
+            {"day": lambda each: None if each["t"] is None else Granularity.DAY.floor(each["t"])},
+            {"n": agg.count()},
+            cell="day",
+        )
+        assert found == [{"day": start, "n": 2}, {"day": start + 24 * HOUR, "n": 1}]
+
+    def test_grouping_by_nothing_is_one_row(self) -> None:
+        """An aggregate without GROUP BY has a row even over nothing."""
+        assert grouped([], {}, {"n": agg.count()}) == [{"n": 0}]
+
+    def test_a_left_join_keeps_every_row(self) -> None:
+        """No match gives NULLs, two matches two rows, and NULL equals nothing."""
+        lookup: list[Row] = [{"k": 1, "v": "a"}, {"k": 1, "v": "b"}, {"k": None, "v": "c"}]
+        found = left_joined([{"k": 1}, {"k": 2}, {"k": None}], lookup, "k", ["v"])
+        assert found == [
+            {"k": 1, "v": "a"},
+            {"k": 1, "v": "b"},
+            {"k": 2, "v": None},
+            {"k": None, "v": None},
+        ]
+
+
+class TestDifference:
+    """Tables are compared as multisets, exactly except for the last digits of doubles."""
+
+    def test_order_does_not_matter_and_copies_do(self) -> None:
+        """The same rows in another order are equal; one copy more is a difference."""
+        assert difference([{"a": 1}, {"a": 2}], [{"a": 2}, {"a": 1}]) == ""
+        assert "too many" in difference([{"a": 1}], [{"a": 1}, {"a": 1}])
+
+    @pytest.mark.parametrize("other", [0.3, 0.3 + 5e-17, 0.3 * (1 + 1e-12)])
+    def test_doubles_may_differ_in_their_last_digits(self, other: float) -> None:
+        """A tolerance for doubles, wherever the rounding falls."""
+        assert difference([{"a": 0.1 + 0.2}], [{"a": other}]) == ""
+        assert difference([{"a": 0.3, "b": [1.0]}], [{"a": 0.3, "b": [1.0 + 1e-6]}])
+
+    def test_decimals_and_strings_may_not(self) -> None:
+        """Everything but doubles is exact."""
+        assert difference([{"a": Decimal("0.3")}], [{"a": Decimal("0.30")}]) == ""
+        assert difference([{"a": Decimal("0.3")}], [{"a": Decimal("0.3000000001")}])
+        assert difference([{"a": None}], [{"a": ""}])
+
+    def test_columns_are_part_of_a_table(self) -> None:
+        """Another column is a difference, named."""
+        assert "columns differ" in difference([{"a": 1}], [{"b": 1}])
+
+    def test_stored_rows_become_the_reference_s(self) -> None:
+        """Timestamps become instants; columns may be left out."""
+        rows = [{"t": interval.moment(5), "l": [interval.moment(6)], "session_id": "x"}]
+        assert stored(rows, leave_out=["session_id"]) == [{"t": 5, "l": [6]}]
+        assert frozen({"b": [1], "a": None}) == (("a", None), ("b", (1,)))
