@@ -149,7 +149,7 @@ def verify(
     looking = observer(project)
     started = time.monotonic()
     verifier = Verifier(
-        session(project, large=_large(project, looking, ())),
+        session(project, large=_large(looking, ())),
         project,
         looking.ledger,
         looking.lake,
@@ -188,7 +188,7 @@ _sessions: dict[str, SparkSession] = {}
 
 
 def session(project: Project, *, large: bool = False) -> SparkSession:
-    """This process's Spark session for a project's tables; started on first use."""
+    """The process's Spark session for a project's tables; started on first use."""
     from infold.spark.session import start, tune
 
     key = str(project.warehouse)
@@ -205,12 +205,12 @@ def _engine(project: Project, looking: Observer, run_id: str, first: Plan) -> En
     from infold.spark.engine import SparkEngine
 
     names = tuple(step.model for step in first.steps)
-    large = first.rows > LARGE_ROWS or _large(project, looking, names)
+    large = first.rows > LARGE_ROWS or _large(looking, names)
     spark = session(project, large=large)
     return SparkEngine(spark, project, looking.ledger, looking.lake, run_id)
 
 
-def _large(project: Project, looking: Observer, names: Sequence[str]) -> bool:
+def _large(looking: Observer, names: Sequence[str]) -> bool:
     """Whether a run reads enough for the compiler to pay: by rows known, or bytes of new files."""
     heads = looking.ledger.heads()
     if not names:
@@ -264,5 +264,3 @@ def _status(
         set_aside=sum(file.set_aside for file in files),
         waiting=sum(file.waiting for file in files),
     )
-
-

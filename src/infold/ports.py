@@ -37,7 +37,7 @@ class Ledger(Protocol):
     def finish_run(self, run: str, state: str, receipt: Receipt, error: str | None = None) -> None:
         """Close a run."""
 
-    def begin_step(
+    def begin_step(  # noqa: PLR0917 - a row of the ledger, in its order
         self, run: str, step: str, seq: int, model: str, action: str, detail: Mapping[str, Any]
     ) -> None:
         """Record the intent of a step, before anything of it is written."""
@@ -117,7 +117,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What has gathered in a table: snapshots kept, the oldest one's time, commits since rewrite."""
+    """What gathered in a table: snapshots kept, the oldest one's time, commits since rewrite."""
 
     snapshots: int = 0
     oldest_at: int = 0

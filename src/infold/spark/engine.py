@@ -1,6 +1,4 @@
-"""
-The engine on Spark: hands each step to its kind, and keeps the tables in shape.
-"""
+"""The engine on Spark: hands each step to its kind, and keeps the tables in shape."""
 
 from __future__ import annotations
 

@@ -130,7 +130,8 @@ def _partition_filter(layout: Layout, value: Any) -> str:
 
     ``value`` is Iceberg's partition value: hours, months or years since 1970, or a date.
     """
-    assert layout.column is not None and layout.partition is not None
+    assert layout.column is not None
+    assert layout.partition is not None
     if layout.partition is Granularity.MONTH:
         start = instant(f"{1970 + value // 12:04}-{value % 12 + 1:02}-01")
     elif layout.partition is Granularity.YEAR:

@@ -58,7 +58,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     )
     after = _states(work.tables.read(step.model, snapshot), node)
     changes = _changes(before, after, set(before) | set(after))
-    return _outcome(work, step, changes, after.values(), snapshot=snapshot, whole=True)
+    return _outcome(work, step, changes, snapshot=snapshot, whole=True)
 
 
 def _recompute(work: Work, node: Node, step: Step, prepared: Callable[[Outcome], None]) -> Outcome:
@@ -67,7 +67,7 @@ def _recompute(work: Work, node: Node, step: Step, prepared: Callable[[Outcome],
     after = _states(rows, node)
     changes = _changes(before, after, set(before) | set(after))
     real = [change for change in changes if change.real]
-    outcome = _outcome(work, step, changes, after.values(), snapshot=None, whole=False)
+    outcome = _outcome(work, step, changes, snapshot=None, whole=False)
     if not real:
         outcome = replace(outcome, changes=(), committed=False)
         prepared(outcome)
@@ -134,7 +134,6 @@ def _outcome(
     work: Work,
     step: Step,
     changes: tuple[CellChange, ...],
-    after: Iterable[CellState],
     *,
     snapshot: int | None,
     whole: bool,

@@ -1,0 +1,173 @@
+"""
+Verify: every stored table against its definition evaluated from scratch.
+
+Tables are proven one after the other, inputs first: each is rebuilt from the stored inputs, at the
+versions that its trace names, which were themselves compared with their rebuilds before; down to
+the files, which are read again. So all being equal means that each equals a rebuild from the
+files. The ledger's own account of each cell is compared as well.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+
+from infold import errors
+from infold.execute import Progress
+from infold.interval import EVER, MAX, Interval, Ranges
+from infold.model import Kind
+from infold.plan import Action, Step
+from infold.ports import Lake, Ledger
+from infold.project import Node, Project
+from infold.report import Verdict
+from infold.spark import rebuild
+from infold.spark.compare import Comparison, compare
+from infold.spark.content import plain, within
+from infold.spark.kinds import events, recompute
+from infold.spark.tables.iceberg import IcebergTables
+from infold.spark.work import Work, is_date
+from infold.trace import Trace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Verifier:
+    """Compares the tables of one project with their rebuilds."""
+
+    spark: SparkSession
+    project: Project
+    ledger: Ledger
+    lake: Lake
+    progress: Progress
+
+    def verify(self, selected: frozenset[str] | None, sample: int | None) -> tuple[Verdict, ...]:
+        """
+        One verdict for each stored model of ``selected`` (None: all), in dependency order.
+
+        ``sample`` limits the comparison to that many cells of each model, drawn at random.
+        """
+        traces = self.ledger.traces()
+        verdicts = []
+        for node in self.project:
+            if node.model.kind is Kind.VIEW or (selected is not None and node.name not in selected):
+                continue
+            trace = traces.get(node.name)
+            self.progress.note(f"comparing {node.name} with its rebuild")
+            verdicts.append(self._verdict(node, trace, sample) if trace else _never_built(node))
+        return tuple(verdicts)
+
+    def _verdict(self, node: Node, trace: Trace, sample: int | None) -> Verdict:
+        notes = []
+        if trace.fingerprint != node.fingerprint:
+            return Verdict(
+                node.name,
+                node.model.kind,
+                0,
+                0,
+                0,
+                equal=False,
+                note="its definition changed since it was built: `infold run` rebuilds it",
+            )
+        step = _as_built(node, trace, self.project.start)
+        work = Work(
+            self.spark,
+            IcebergTables(self.spark, self.project.name, self.lake),
+            self.ledger,
+            self.project,
+            "verify",
+            "verify",
+        )
+        stored = plain(work.tables.read(node.name))
+        rebuilt = self._rebuilt(work, node, step)
+        time = _time(node)
+        cells = self._cells(node, trace, sample)
+        if cells != Ranges.ever() and time is not None:
+            test = within(time, "date" if is_date(stored, time) else "timestamp", cells, exact=True)
+            stored, rebuilt = stored.where(test), rebuilt.where(test)
+            notes.append("a sample of its cells" if sample else "without the cells still pending")
+        result = compare(stored, rebuilt, time, node.model.granularity)
+        wrong = self._against_ledger(node, result, cells)
+        if result.rounded:
+            notes.append(f"{result.rounded} cells equal but for the last digits of doubles")
+        if wrong:
+            notes.append(f"the ledger's account of {len(wrong)} cells is another")
+        return Verdict(
+            model=node.name,
+            kind=node.model.kind,
+            rows=result.rows,
+            cells=result.cells,
+            content=result.content,
+            equal=not result.differing and not wrong,
+            differing=result.differing or tuple((cell, 0, 0) for cell in wrong),
+            sample=result.sample,
+            note="; ".join(notes),
+        )
+
+    def _rebuilt(self, work: Work, node: Node, step: Step) -> DataFrame:
+        if node.model.kind is Kind.EVENTS:
+            return events.definition(work, node)
+        if node.model.kind is Kind.SESSIONS and node.query is not None:
+            frame = plain(work.frame(node.query.input, step.inputs[node.query.input][1]))
+            return rebuild.sessions(frame, node.query)
+        return recompute.definition(work, node, step)
+
+    def _cells(self, node: Node, trace: Trace, sample: int | None) -> Ranges:
+        """What to compare: all that holds, or some cells of it."""
+        if node.model.granularity is None:
+            return Ranges.ever()
+        if sample is not None:
+            states = self.ledger.cells(node.name)
+            drawn = random.sample(list(states), min(sample, len(states)))
+            return Ranges.of(state.cell for state in drawn)
+        return Ranges.ever() - trace.unbuilt
+
+    def _against_ledger(
+        self, node: Node, result: Comparison, cells: Ranges
+    ) -> tuple[Interval, ...]:
+        known: Mapping[Interval, tuple[int, int]] = {
+            state.cell: (state.rows, state.content)
+            for state in self.ledger.cells(node.name)
+            if state.rows and (state.cell == EVER or cells.overlaps(state.cell))
+        }
+        found = {cell: (state.rows, state.content) for cell, state in result.stored.items()}
+        return tuple(
+            cell for cell in sorted({*known, *found}) if known.get(cell) != found.get(cell)
+        )
+
+
+def view_rows(work: Work, node: Node) -> pa.Table:
+    """The rows of a view over the newest versions of what it reads."""
+    heads = work.ledger.heads()
+    frames = {}
+    for entry in node.inputs:
+        if entry.name not in heads:
+            raise errors.not_built(entry.name)
+        frames[entry.name] = plain(work.frame(entry.name, heads[entry.name].number))
+    return work.sql(node, frames).toArrow()
+
+
+def _as_built(node: Node, trace: Trace, start: int | None) -> Step:
+    """The step that would build the whole model from what its trace says it was built from."""
+    inputs = {name: (version, version) for name, version in trace.inputs.items()}
+    cells = Ranges.ever()
+    if start is not None and node.model.kind is Kind.TIME_RANGE:
+        cells = Ranges((Interval(start, MAX),))
+    return Step(node.name, Action.BUILD, cells, (), inputs, trace=trace)
+
+
+def _never_built(node: Node) -> Verdict:
+    return Verdict(node.name, node.model.kind, 0, 0, 0, equal=True, note="never built")
+
+
+def _time(node: Node) -> str | None:
+    if node.model.granularity is None:
+        return None
+    if node.model.kind is Kind.SESSIONS:
+        return "session_start"
+    return node.model.timeseries.partition_column if node.model.timeseries else None
