@@ -1,0 +1,349 @@
+"""What is stale, and why: plans drawn as strips, one character a day."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from infold.files import FileKnown, FileSeen
+from infold.interval import DAY, EVER, MAX, MIN, MINUTE, Granularity, Interval, Ranges, instant
+from infold.model import (
+    Column,
+    Format,
+    Materialization,
+    Model,
+    Sessions,
+    Source,
+    Target,
+    Timeseries,
+)
+from infold.plan import Action, FileNews, InputNews, ModelSeen, Observed, Plan
+from infold.planning import plan
+from infold.project import Input, Node, Project, SessionsQuery
+from infold.trace import Cause, CellChange, CellState, Pending, Trace
+
+FIRST = instant("2019-10-21")
+DAYS = 7
+
+
+def day(number: int) -> Interval:
+    """The cell of the ``number``-th day of the strip, from 0."""
+    return Interval(FIRST + number * DAY, FIRST + (number + 1) * DAY)
+
+
+def node(model: Model, *inputs: Input, query: SessionsQuery | None = None) -> Node:
+    """A compiled model with a fingerprint of its own."""
+    source = inputs[0].name if model.materialization is Materialization.EVENTS else None
+    return Node(model, inputs, (), f"fp-{model.name}", (), source=source, query=query)
+
+
+EVENTS = node(
+    Model("events", Materialization.EVENTS, "", Timeseries("ts", "ts"), unique_key=("id",)),
+    Input("raw.clicks"),
+)
+SESSIONS = node(
+    Model("sessions", Materialization.SESSIONS, "", sessions=Sessions("user", 30 * MINUTE)),
+    Input("events", "ts"),
+    query=SessionsQuery("events", "ts", "user", 30 * MINUTE, ("id",), None, (), ()),
+)
+USERS = node(Model("users", Materialization.TABLE, ""), Input("raw.users"))
+DAILY = node(
+    Model(
+        "daily",
+        Materialization.TABLE,
+        "",
+        Timeseries("session_start", "day"),
+        incremental=True,
+    ),
+    Input("sessions", "session_start"),
+    Input("users"),
+)
+MONTHLY = node(
+    Model(
+        "monthly",
+        Materialization.TABLE,
+        "",
+        Timeseries("day", "month", Granularity.MONTH),
+        incremental=True,
+    ),
+    Input("daily", "day"),
+)
+
+
+def project(*nodes: Node, start: int | None = None) -> Project:
+    """A project of these models over one source."""
+    source = Source("raw.clicks", Format.CSV, (Column("id", "string"),), path="landing/*.csv")
+    return Project("shop", Path(), start, {source.name: source}, nodes, Target("dev"))
+
+
+def states(strip: str) -> tuple[CellState, ...]:
+    """Ten rows in each day drawn ``#`` or ``+``."""
+    return tuple(CellState(day(i), 10, i) for i, mark in enumerate(strip.split()) if mark in "#+")
+
+
+def changes(strip: str) -> tuple[CellChange, ...]:
+    """One row added to each day drawn ``+`` (late), ``n`` (new), removed from ``x``."""
+    made = []
+    for i, mark in enumerate(strip.split()):
+        if mark in "+nx":
+            before = 0 if mark == "n" else 10
+            removed = 1 if mark == "x" else 0
+            after = before - removed + (0 if removed else 1)
+            made.append(CellChange(day(i), 1 - removed, removed, before, after, 1, 2))
+    return tuple(made)
+
+
+def built(target: Node, since: int = 1, **extra: object) -> ModelSeen:
+    """A model whose trace holds for version ``since`` of all its inputs."""
+    inputs = {entry.name: since for entry in target.inputs if target.source is None}
+    trace = Trace(target.name, target.fingerprint, inputs)
+    news = tuple(InputNews(name, since, since) for name in inputs)
+    return replace(ModelSeen(trace=trace, version=1, inputs=news), **extra)  # type: ignore[arg-type]
+
+
+def changed(target: Node, name: str, strip: str) -> ModelSeen:
+    """A built model one of whose inputs changed as drawn."""
+    seen = built(target)
+    news = tuple(
+        InputNews(name, 1, 2, changes(strip), states(strip)) if entry.name == name else entry
+        for entry in seen.inputs
+    )
+    return replace(seen, inputs=news)
+
+
+def strip(made: Plan, name: str) -> str:
+    """The days that a plan builds of a model, ``B`` to build, ``-`` leave."""
+    cells = Ranges.of(part for step in made.steps if step.model == name for part in step.cells)
+    return " ".join("B" if cells.overlaps(day(i)) else "-" for i in range(DAYS))
+
+
+class TestLateRows:
+    """A late row makes stale what can hold it, and nothing else."""
+
+    def test_sessions_reach_one_gap_beyond_the_touched_days(self) -> None:
+        """A late day may extend a session of the day before or reach into the day after."""
+        seen = Observed(0, {"sessions": changed(SESSIONS, "events", "# # + # # # n")})
+
+        made = plan(project(SESSIONS), seen)
+
+        assert strip(made, "sessions") == "- B B B - B B"
+        assert made.steps[0].action is Action.FOLD
+
+    def test_a_time_range_model_rebuilds_its_own_cells_only(self) -> None:
+        """A changed day of the input makes that day stale."""
+        seen = Observed(0, {"daily": changed(DAILY, "sessions", "# + # # x # #")})
+
+        made = plan(project(DAILY), seen)
+
+        assert strip(made, "daily") == "- B - - B - -"
+        assert {reason.cause for reason in made.steps[0].reasons} == {Cause.LATE, Cause.REMOVED}
+
+    def test_far_apart_days_are_two_ranges(self) -> None:
+        """Days far apart never become their hull."""
+        old = CellChange(Interval(instant("2009-01-01"), instant("2009-01-02")), 1, 0, 0, 1, 0, 1)
+        seen = changed(DAILY, "sessions", "# # # # # # +")
+        news = (replace(seen.inputs[0], changes=(old, *seen.inputs[0].changes)), seen.inputs[1])
+
+        made = plan(project(DAILY), Observed(0, {"daily": replace(seen, inputs=news)}))
+
+        assert len(made.steps[0].cells) == 2
+
+    def test_a_months_cell_holds_the_changed_day(self) -> None:
+        """A change of a day makes its calendar month stale, exactly."""
+        seen = Observed(0, {"monthly": changed(MONTHLY, "daily", "# + # # # # #")})
+
+        made = plan(project(MONTHLY), seen)
+
+        assert made.steps[0].cells == Ranges(
+            (Interval(instant("2019-10-01"), instant("2019-11-01")),)
+        )
+
+    def test_nothing_changed_is_nothing_to_do(self) -> None:
+        """A model whose inputs did not change is left alone, with the reason."""
+        made = plan(project(DAILY), Observed(0, {"daily": built(DAILY)}))
+
+        assert not made
+        assert [left.why for left in made.left] == ["up to date"]
+
+
+class TestWholeReasons:
+    """What makes all of a table stale."""
+
+    def test_first_run_builds_everything(self) -> None:
+        """A model without a trace is built whole, once its inputs are there."""
+        nodes = (EVENTS, SESSIONS)
+        unbuilt = ModelSeen(inputs=(InputNews("events", 0, 0),))
+        seen = Observed(0, {"events": ModelSeen(files=FileNews("raw.clicks")), "sessions": unbuilt})
+
+        made = plan(project(*nodes), seen)
+
+        assert [(step.model, step.action, step.expected) for step in made.steps] == [
+            ("events", Action.BUILD, False),
+            ("sessions", Action.BUILD, True),
+        ]
+
+    def test_another_definition_builds_everything(self) -> None:
+        """A fingerprint that is not the trace's makes the model stale as a whole."""
+        seen = built(DAILY)
+        assert seen.trace is not None
+        seen = replace(seen, trace=replace(seen.trace, fingerprint="old"))
+
+        made = plan(project(DAILY), Observed(0, {"daily": seen}))
+
+        assert made.steps[0].reasons[0].cause is Cause.DEFINITION
+        assert made.steps[0].cells == Ranges.ever()
+
+    def test_a_changed_lookup_makes_every_cell_stale(self) -> None:
+        """A table without a time column is read whole by every cell."""
+        seen = built(DAILY)
+        change = CellChange(EVER, 1, 1, 5, 5, 1, 2)
+        news = (seen.inputs[0], InputNews("users", 1, 2, (change,), (CellState(EVER, 5, 2),)))
+
+        made = plan(project(DAILY), Observed(0, {"daily": replace(seen, inputs=news)}))
+
+        assert made.steps[0].cells == Ranges.ever()
+        assert made.steps[0].reasons[0].cause is Cause.LOOKUP
+
+    def test_mostly_new_input_is_built_rather_than_folded(self) -> None:
+        """When more than half of the events are new, computing all sessions costs less."""
+        many = CellChange(day(0), 100, 0, 0, 100, 0, 1)
+        seen = built(SESSIONS)
+        news = InputNews("events", 1, 2, (many,), (CellState(day(0), 100, 1),))
+
+        made = plan(project(SESSIONS), Observed(0, {"sessions": replace(seen, inputs=(news,))}))
+
+        assert made.steps[0].action is Action.BUILD
+
+    def test_a_model_over_a_table_never_built_waits(self) -> None:
+        """Without its input, a model is left alone and says which one is missing."""
+        seen = Observed(0, {"daily": ModelSeen(inputs=(InputNews("sessions", 0, 0),))})
+
+        made = plan(project(DAILY), seen, selected=frozenset({"daily"}))
+
+        assert not made
+        assert "never built" in made.left[0].why
+
+
+class TestWindow:
+    """``--start/--end`` bound what is recomputed; what is left out stays pending."""
+
+    def test_stale_days_outside_stay_pending(self) -> None:
+        """Only the window is built; the trace remembers the rest with its cause."""
+        seen = Observed(0, {"daily": changed(DAILY, "sessions", "# + # # + # #")})
+        window = Interval(day(0).start, day(3).start)
+
+        made = plan(project(DAILY), seen, window=window)
+
+        assert strip(made, "daily") == "- B - - - - -"
+        trace = made.steps[0].trace
+        assert trace is not None
+        assert trace.pending == (Pending(Cause.LATE, Ranges((day(4),))),)
+
+    def test_pending_days_are_built_when_the_window_is_lifted(self) -> None:
+        """A later run without a window builds what was left out."""
+        seen = built(DAILY)
+        assert seen.trace is not None
+        pending = (Pending(Cause.LATE, Ranges((day(4),))),)
+        seen = replace(seen, trace=replace(seen.trace, pending=pending))
+
+        made = plan(project(DAILY), Observed(0, {"daily": seen}))
+
+        assert strip(made, "daily") == "- - - - B - -"
+
+    def test_folds_take_all_that_arrived(self) -> None:
+        """A window does not cut a fold in half."""
+        seen = Observed(0, {"sessions": changed(SESSIONS, "events", "# + # # + # #")})
+        window = Interval(day(0).start, day(3).start)
+
+        made = plan(project(SESSIONS), seen, window=window)
+
+        assert strip(made, "sessions") == "B B B B B B -"
+
+    def test_cells_before_the_projects_start_are_never_stale(self) -> None:
+        """The project's start bounds what is recomputed, for good."""
+        seen = Observed(0, {"daily": changed(DAILY, "sessions", "# + # # + # #")})
+
+        made = plan(project(DAILY, start=day(3).start), seen)
+
+        assert strip(made, "daily") == "- - - - B - -"
+        assert made.steps[0].trace is not None
+        assert made.steps[0].trace.pending == ()
+
+
+class TestFiles:
+    """What a listing makes of an ingest."""
+
+    def known(self, **extra: object) -> FileKnown:
+        """A file taken in before."""
+        return replace(FileKnown(1, "a.csv", 9, "9:1", 0, rows=4), **extra)  # type: ignore[arg-type]
+
+    def test_new_gone_and_due_files_are_three_reasons(self) -> None:
+        """Each cause is named with the rows that it means."""
+        news = FileNews(
+            "raw.clicks",
+            new=(FileSeen("b.csv", 9, 1, "9:1"),),
+            gone=(self.known(),),
+            due=(self.known(id=2, path="c.csv", waiting=3),),
+        )
+        seen = built(EVENTS, files=news)
+
+        made = plan(project(EVENTS), Observed(0, {"events": seen}))
+
+        assert made.steps[0].action is Action.INGEST
+        assert [(reason.cause, reason.rows) for reason in made.steps[0].reasons] == [
+            (Cause.ARRIVED, 0),
+            (Cause.REMOVED, 4),
+            (Cause.DUE, 3),
+        ]
+
+    def test_peeked_days_already_covered_are_late(self) -> None:
+        """Rows for a day that has rows are late, rows for another day just arrived."""
+        news = FileNews(
+            "raw.clicks",
+            new=(FileSeen("b.csv", 9, 1, "9:1"),),
+            peek=(CellState(day(1), 2, 0), CellState(day(6), 5, 0)),
+        )
+        seen = built(EVENTS, files=news, cells=states("# # # . . . ."))
+
+        made = plan(project(EVENTS), Observed(0, {"events": seen}))
+
+        assert [(reason.cause, reason.rows) for reason in made.steps[0].reasons] == [
+            (Cause.LATE, 2),
+            (Cause.ARRIVED, 5),
+        ]
+
+    def test_readers_of_a_built_table_are_expected(self) -> None:
+        """What follows from a file is shown, and planned again once the file was read."""
+        news = FileNews(
+            "raw.clicks",
+            new=(FileSeen("b.csv", 9, 1, "9:1"),),
+            peek=(CellState(day(2), 2, 0),),
+        )
+        seen = Observed(0, {"events": built(EVENTS, files=news), "sessions": built(SESSIONS)})
+
+        made = plan(project(EVENTS, SESSIONS), seen)
+
+        assert strip(made, "events") == "- - B - - - -"
+        assert strip(made, "sessions") == "- B B B - - -"
+        assert [step.expected for step in made.steps] == [False, True]
+
+    def test_models_not_selected_are_left_and_named(self) -> None:
+        """Selection leaves models alone and says so."""
+        made = plan(project(EVENTS), Observed(0, {"events": built(EVENTS)}), selected=frozenset())
+
+        assert [left.why for left in made.left] == ["not selected"]
+
+
+@pytest.mark.parametrize("span", [(MIN, MAX), (MIN, FIRST), (FIRST, MAX)])
+def test_open_ranges_survive_planning(span: tuple[int, int]) -> None:
+    """Cells with open ends are planned without walking their days."""
+    seen = built(DAILY)
+    assert seen.trace is not None
+    pending = (Pending(Cause.MISSING, Ranges((Interval(*span),))),)
+    seen = replace(seen, trace=replace(seen.trace, pending=pending))
+
+    made = plan(project(DAILY), Observed(0, {"daily": seen}))
+
+    assert made.steps[0].cells == Ranges((Interval(*span),))
