@@ -7,13 +7,48 @@ No other module writes such a text, so that the tone is one and the tests compar
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """
+    Where a mistake stands: file (relative to the project), 1-based line and column.
+
+    ``text`` is that whole line and ``width`` how many characters of it are meant, so that a
+    caret can be drawn under them; without ``text`` none is drawn.
+    """
+
+    file: str
+    line: int = 1
+    column: int = 1
+    text: str = ""
+    width: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+    @property
+    def caret(self) -> str:
+        """The line and a caret under what is meant, indented by four, or nothing."""
+        if not self.text.strip():
+            return ""
+        indent = len(self.text) - len(self.text.lstrip())
+        shown = self.text.strip()
+        before = max(0, self.column - 1 - indent)
+        width = max(1, min(self.width, len(shown) - before))
+        return f"    {shown}\n    {' ' * before}{'^' * width}"
+
 
 class InfoldError(Exception):
     """
     A mistake or a refusal that the user can do something about.
 
     ``exit_code`` follows the command line: 1 a step failed, 2 the project, the command or the
-    machine is wrong, 3 refused, 4 a difference was found.
+    machine is wrong, 3 refused, 4 a difference was found. ``at`` is where it stands, for those
+    that stand somewhere.
     """
 
     def __init__(
@@ -23,23 +58,61 @@ class InfoldError(Exception):
         facts: tuple[tuple[str, str], ...] = (),
         todo: str = "",
         exit_code: int = 2,
+        at: Spot | None = None,
     ) -> None:
         super().__init__(slug, what)
         self.slug = slug
         self.what = what
-        self.facts = facts
+        self.facts = facts if at is None else (("at", str(at)), *facts)
         self.todo = todo
         self.exit_code = exit_code
+        self.at = at
 
     def __str__(self) -> str:
-        """The three parts as they are shown, without a final newline."""
+        """The parts as they are shown, without a final newline."""
         parts = [f"{self.slug}: {self.what}"]
         if self.facts:
             width = max(len(name) for name, _ in self.facts) + 1
             parts.append("\n".join(f"  {name + ':':<{width}}  {text}" for name, text in self.facts))
+        if self.at is not None and self.at.caret:
+            parts.append(self.at.caret)
         if self.todo:
             parts.append(self.todo)
         return "\n\n".join(parts)
+
+    @property
+    def record(self) -> dict[str, object]:
+        """The same as plain values, for ``--json``."""
+        found: dict[str, object] = {"slug": self.slug, "what": self.what, "facts": dict(self.facts)}
+        if self.at is not None:
+            found |= {"file": self.at.file, "line": self.at.line, "column": self.at.column}
+        return found | {"todo": self.todo, "exit_code": self.exit_code}
+
+
+class InfoldErrors(InfoldError):
+    """
+    Several at once: all that is wrong with a project, so that it is put right in one go.
+
+    The exit code is 2 as soon as one of them is a mistake, 3 when all are refusals.
+    """
+
+    def __init__(self, errors: Iterable[InfoldError]) -> None:
+        self.errors = tuple(errors)
+        first = self.errors[0]
+        code = min(error.exit_code for error in self.errors)
+        super().__init__(first.slug, first.what, first.facts, first.todo, code, None)
+
+    def __str__(self) -> str:
+        """Every one of them, and how many there are when there are several."""
+        shown = [str(error) for error in self.errors]
+        if len(shown) > 1:
+            shown.append(f"{len(shown)} errors.")
+        return "\n\n\n".join(shown)
+
+    @property
+    def record(self) -> dict[str, object]:
+        """All of them as plain values, for ``--json``."""
+        return {"errors": [error.record for error in self.errors], "exit_code": self.exit_code}
 
 
 # --- the machine
@@ -87,5 +160,204 @@ def spark_failed_to_start(why: str, log: str) -> InfoldError:
         "Spark did not start",
         (("why", why), ("log", log)),
         "The log has the details. A machine short of memory can set INFOLD_MEMORY (now 2g).",
+        exit_code=1,
+    )
+
+
+# --- the command line
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    """The known names that look most like ``name``, or all of a few, or how many there are."""
+    close = get_close_matches(name, known, n=3, cutoff=0.5)
+    if close:
+        return ", ".join(close)
+    return ", ".join(known) if len(known) <= 8 else f"none of {len(known)} is near"
+
+
+def unknown_model(name: str, known: Sequence[str]) -> InfoldError:
+    """A command names a model, or a glob, that no model matches."""
+    return InfoldError(
+        "unknown-model",
+        f"there is no model {name}",
+        (("nearest", _nearest(name, known)),),
+        "`infold status` lists the models of the project.",
+    )
+
+
+def unknown_tag(name: str, known: Sequence[str]) -> InfoldError:
+    """``--select tag:…`` names a tag that no model has."""
+    return InfoldError(
+        "unknown-tag",
+        f"no model has the tag {name}",
+        (("nearest", _nearest(name, known) or "no model has any tag"),),
+        "Tags stand in a model's front matter: `tags: [finance]`.",
+    )
+
+
+def unknown_table(name: str, known: Sequence[str]) -> InfoldError:
+    """``infold show`` names a table that is not there."""
+    return InfoldError(
+        "unknown-table",
+        f"there is no table {name}",
+        (("nearest", _nearest(name, known)),),
+        "Models, sources that models read directly, and `set_aside` can be shown.",
+    )
+
+
+def not_built(name: str) -> InfoldError:
+    """A table is declared and was never built."""
+    return InfoldError(
+        "not-built",
+        f"{name} has not been built yet",
+        todo=f"`infold run --select +{name}` builds it and what it reads.",
+    )
+
+
+def not_an_instant(option: str, text: str) -> InfoldError:
+    """A date or time on the command line cannot be read."""
+    return InfoldError(
+        "not-an-instant",
+        f"{option} is not a date or a time: {text}",
+        todo="Write 2024-03-09, or 2024-03-09T12:00; without an offset it is UTC.",
+    )
+
+
+def window_empty(start: str, end: str) -> InfoldError:
+    """The window ends before it starts."""
+    return InfoldError(
+        "window-empty",
+        "the window holds no time",
+        (("--start", start), ("--end", end)),
+        "A window reaches from its start up to, not including, its end: "
+        "for one day write --start 2024-03-09 --end 2024-03-10.",
+    )
+
+
+def window_unaligned(
+    option: str, at: str, model: str, granularity: str, nearest: tuple[str, str]
+) -> InfoldError:
+    """An end of the window lies inside a cell."""
+    return InfoldError(
+        "window-unaligned",
+        f"{option} {at} lies inside a cell of {model}",
+        (("cells", f"one {granularity} each"), ("nearest", " or ".join(nearest))),
+        f"Give {option} one of these two, or select other models.",
+    )
+
+
+def not_a_cell(model: str, text: str) -> InfoldError:
+    """A cell was named for a table that is a single cell."""
+    return InfoldError(
+        "not-a-cell",
+        f"{model} is not divided into cells: {text}",
+        todo=f"`infold explain {model}` explains it as a whole.",
+    )
+
+
+def folder_in_use(folder: str) -> InfoldError:
+    """``init`` or ``demo`` was pointed at a folder that holds something else."""
+    return InfoldError(
+        "folder-in-use",
+        f"{folder} is not empty",
+        todo="Name a folder that does not exist yet.",
+    )
+
+
+def bad_filter(where: str, why: str) -> InfoldError:
+    """``show --where`` cannot be understood."""
+    return InfoldError(
+        "bad-filter",
+        "--where cannot be understood",
+        (("where", where), ("why", why)),
+        "Compare columns with values: day >= '2024-03-09' and user_id = 'ann'.",
+    )
+
+
+def unknown_columns(names: Sequence[str], known: Sequence[str]) -> InfoldError:
+    """``show --columns`` names columns that the table does not have."""
+    return InfoldError(
+        "unknown-column",
+        f"there is no column {', '.join(names)}",
+        (("columns", ", ".join(known)),),
+    )
+
+
+def crashed(what: str, log: str) -> InfoldError:
+    """A mistake of the program's own; the traceback is in the log."""
+    return InfoldError(
+        "internal", f"{what} (a mistake in infold; the traceback is in {log})", exit_code=1
+    )
+
+
+# --- the ledger
+
+
+def locked(*, run: str, host: str, pid: int, since: str) -> InfoldError:
+    """Another run holds the target's lease; ``since`` is a time in UTC."""
+    return InfoldError(
+        "locked",
+        f"run {run} is working on this target",
+        (
+            ("run", run),
+            ("host", host),
+            ("process", str(pid)),
+            ("since", f"{since} UTC"),
+        ),
+        "Wait for it to end, or stop that process: the next run takes over what it left.",
+        exit_code=3,
+    )
+
+
+def lease_lost(run: str) -> InfoldError:
+    """The process no longer holds the lease that its run was given."""
+    return InfoldError(
+        "lease-lost",
+        f"run {run or '(none)'} no longer holds this target's lease, so it must not write",
+        (),
+        "Another run has taken over, because this one seemed dead (it was suspended, or its "
+        "machine slept). Run again: nothing of it is lost or counted twice.",
+        exit_code=1,
+    )
+
+
+def ledger_unsupported(url: str) -> InfoldError:
+    """A ledger URL of a kind that is not there yet."""
+    return InfoldError(
+        "ledger-unsupported",
+        "this ledger URL is of a kind that is not supported",
+        (("ledger", url),),
+        "Use a SQLite file: sqlite:///.infold/ledger.db (relative to the project), or "
+        "sqlite:////absolute/path.",
+    )
+
+
+def not_a_ledger(path: str, why: str) -> InfoldError:
+    """The ledger's file is there and is something else."""
+    return InfoldError(
+        "not-a-ledger",
+        "the ledger's file is not a ledger, and is left alone",
+        (("file", path), ("why", why)),
+        "Point `ledger` in infold.yml somewhere else, or move that file away.",
+    )
+
+
+def ledger_newer(path: str, found: int, known: int) -> InfoldError:
+    """The ledger was written by a newer infold."""
+    return InfoldError(
+        "ledger-newer",
+        "the ledger was written by a newer infold",
+        (("file", path), ("its format", str(found)), ("known here", f"up to {known}")),
+        "Upgrade infold on this machine. Nothing was read or written.",
+    )
+
+
+def ledger_unusable(path: str, why: str) -> InfoldError:
+    """The ledger's file cannot be read or written now: permissions, a full disk, a long lock."""
+    return InfoldError(
+        "ledger-unusable",
+        "the ledger cannot be used",
+        (("file", path), ("why", why)),
+        "Check that the file and its folder can be written and that the disk has room.",
         exit_code=1,
     )

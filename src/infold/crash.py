@@ -1,0 +1,31 @@
+"""
+Numbered write points, at which a test may kill the process.
+
+Every write to the ledger or to a table passes :func:`point` just before and just after it becomes
+visible. With ``INFOLD_CRASH_AT=n`` in the environment the process kills itself (SIGKILL, nothing
+is cleaned up) at the n-th point it reaches; with ``INFOLD_CRASH_LOG=path`` each point appends its
+name there, so a test can count them first. Without either a point costs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+_AT = int(os.environ.get("INFOLD_CRASH_AT") or 0)
+_LOG = os.environ.get("INFOLD_CRASH_LOG")
+_passed = 0
+
+
+def point(name: str) -> None:
+    """Pass a write point: ``name`` says which write, and whether it is before or after it."""
+    if not _AT and not _LOG:
+        return
+    global _passed  # noqa: PLW0603 - one count for the process is what numbers the points
+    _passed += 1
+    if _LOG:
+        with Path(_LOG).open("a", encoding="utf-8") as log:
+            log.write(f"{name}\n")
+    if _passed == _AT:
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,172 @@
+"""
+Outcomes, receipts and traces as JSON text and back, exactly.
+
+Cells and changes are arrays, not objects: a step may touch thousands. A receipt leaves out what
+is zero, so a field added later reads as zero from an older row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, fields, replace
+from typing import Any
+
+from infold.files import FileCell, FileKnown, FilesOutcome
+from infold.interval import Interval, Ranges
+from infold.record import Outcome, Receipt
+from infold.trace import Cause, CellChange, Pending, Trace
+
+
+def dump(value: Any) -> str:
+    """Compact JSON, keys sorted, so that equal values make equal texts."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+def dump_outcome(outcome: Outcome) -> str:
+    """The whole outcome, as kept while a step is prepared."""
+    return dump(
+        {
+            "model": outcome.model,
+            "version": outcome.version,
+            "trace": _trace(outcome.trace),
+            "changes": [_change(change) for change in outcome.changes],
+            "whole": outcome.whole,
+            "snapshot": outcome.snapshot,
+            "committed": outcome.committed,
+            "files": None if outcome.files is None else _files(outcome.files),
+            "receipt": _receipt(outcome.receipt),
+        }
+    )
+
+
+def load_outcome(text: str) -> Outcome:
+    """The outcome that :func:`dump_outcome` wrote."""
+    raw = json.loads(text)
+    return Outcome(
+        model=raw["model"],
+        version=raw["version"],
+        trace=_load_trace(raw["trace"]),
+        changes=tuple(
+            CellChange(Interval(start, end), *rest) for start, end, *rest in raw["changes"]
+        ),
+        whole=raw["whole"],
+        snapshot=raw["snapshot"],
+        committed=raw["committed"],
+        files=None if raw["files"] is None else _load_files(raw["files"]),
+        receipt=_load_receipt(raw["receipt"]),
+    )
+
+
+def slim(outcome: Outcome) -> Outcome:
+    """
+    The outcome as kept once its step is done: without changes and files.
+
+    They stand in tables of their own then; a history of a thousand runs stays small.
+    """
+    return replace(outcome, changes=(), files=None)
+
+
+def dump_receipt(receipt: Receipt) -> str:
+    """A receipt, zeros left out."""
+    return dump(_receipt(receipt))
+
+
+def load_receipt(text: str) -> Receipt:
+    """The receipt that :func:`dump_receipt` wrote."""
+    return _load_receipt(json.loads(text))
+
+
+def dump_trace(trace: Trace) -> str:
+    """A trace."""
+    return dump(_trace(trace))
+
+
+def load_trace(text: str) -> Trace:
+    """The trace that :func:`dump_trace` wrote."""
+    return _load_trace(json.loads(text))
+
+
+def _change(change: CellChange) -> list[int | None]:
+    return [
+        change.cell.start,
+        change.cell.end,
+        change.added,
+        change.removed,
+        change.rows_before,
+        change.rows_after,
+        change.content_before,
+        change.content_after,
+        change.last,
+    ]
+
+
+def _receipt(receipt: Receipt) -> dict[str, Any]:
+    return {
+        entry.name: value
+        for entry in fields(receipt)
+        if (value := getattr(receipt, entry.name)) != entry.default
+    }
+
+
+def _load_receipt(raw: Mapping[str, Any]) -> Receipt:
+    values = dict(raw)
+    by = values.get("set_aside_by")
+    if by is not None:
+        values["set_aside_by"] = tuple((reason, rows) for reason, rows in by)
+    return Receipt(**values)
+
+
+def _trace(trace: Trace) -> dict[str, Any]:
+    return {
+        "model": trace.model,
+        "fingerprint": trace.fingerprint,
+        "inputs": trace.inputs,
+        "pending": [
+            [entry.cause.value, [[part.start, part.end] for part in entry.ranges]]
+            for entry in trace.pending
+        ],
+    }
+
+
+def _load_trace(raw: Mapping[str, Any]) -> Trace:
+    return Trace(
+        model=raw["model"],
+        fingerprint=raw["fingerprint"],
+        inputs=dict(raw["inputs"]),
+        pending=tuple(
+            Pending(Cause(cause), Ranges(tuple(Interval(start, end) for start, end in parts)))
+            for cause, parts in raw["pending"]
+        ),
+    )
+
+
+def _files(outcome: FilesOutcome) -> dict[str, Any]:
+    return {
+        "source": outcome.source,
+        "taken": [astuple(file) for file in outcome.taken],
+        "removed": list(outcome.removed),
+        "cells": [_file_cell(cell) for cell in outcome.cells],
+        "dropped": [_file_cell(cell) for cell in outcome.dropped],
+    }
+
+
+def _load_files(raw: Mapping[str, Any]) -> FilesOutcome:
+    return FilesOutcome(
+        source=raw["source"],
+        taken=tuple(FileKnown(*values) for values in raw["taken"]),
+        removed=tuple(raw["removed"]),
+        cells=_load_file_cells(raw["cells"]),
+        dropped=_load_file_cells(raw["dropped"]),
+    )
+
+
+def _file_cell(cell: FileCell) -> list[int]:
+    return [cell.file_id, cell.cell.start, cell.cell.end, cell.rows, cell.dropped]
+
+
+def _load_file_cells(raw: Iterable[list[int]]) -> tuple[FileCell, ...]:
+    return tuple(
+        FileCell(file, Interval(start, end), rows, dropped)
+        for file, start, end, rows, dropped in raw
+    )

@@ -1,0 +1,199 @@
+"""
+One SQLite file as the ledger uses it: opened when first needed, short transactions, named SQL.
+
+Reading never creates anything: where there is no ledger, every query has no rows. Writing takes
+the write lock at the start (``BEGIN IMMEDIATE``), so it waits in line instead of failing halfway.
+The file is in WAL mode: readers never wait for a writer, nor a writer for them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from infold import crash, errors
+from infold.ledger.sql import SCHEMA, SQL
+
+FORMAT = 1
+"""The version of the tables. A ledger with a greater one was written by a newer program."""
+
+FORMAT_ROW = "infold.ledger"
+"""The row of ``meta`` that holds the format, and tells a ledger from any other database."""
+
+BUSY_SECONDS = 30.0
+
+
+class Query:
+    """Named statements in one transaction; without a connection there are no rows."""
+
+    def __init__(self, connection: sqlite3.Connection | None) -> None:
+        self._connection = connection
+
+    def all(self, name: str, /, **values: Any) -> list[Any]:
+        """All rows."""
+        if self._connection is None:
+            return []
+        return self._connection.execute(SQL[name], values).fetchall()
+
+    def one(self, name: str, /, **values: Any) -> Any:
+        """The first row, or None."""
+        if self._connection is None:
+            return None
+        return self._connection.execute(SQL[name], values).fetchone()
+
+    def run(self, name: str, /, **values: Any) -> int:
+        """Change rows; how many were found."""
+        if self._connection is None:
+            raise RuntimeError("a write outside a writing transaction")
+        return self._connection.execute(SQL[name], values).rowcount
+
+    def many(self, name: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Run one statement for each of ``rows``."""
+        if self._connection is None:
+            raise RuntimeError("a write outside a writing transaction")
+        self._connection.executemany(SQL[name], rows)
+
+
+class Database:
+    """The file at ``path``. One connection, one transaction at a time, from any thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection: sqlite3.Connection | None = None
+        self._lock = RLock()
+
+    @contextmanager
+    def read(self) -> Iterator[Query]:
+        """A transaction that sees one state of the ledger."""
+        with self._lock, self._plain_errors():
+            connection = self._open(create=False)
+            if connection is None:
+                yield Query(None)
+                return
+            connection.execute("BEGIN")
+            try:
+                yield Query(connection)
+            finally:
+                connection.execute("COMMIT")
+
+    @contextmanager
+    def write(self, point: str | None) -> Iterator[Query]:
+        """
+        A transaction that holds the write lock; all of it is kept, or nothing.
+
+        ``point`` names it as a write point (see ``crash``); None for what happens by the clock.
+        """
+        with self._lock, self._plain_errors():
+            connection = self._open(create=True)
+            if connection is None:  # pragma: no cover - create makes it
+                raise RuntimeError("no connection")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield Query(connection)
+                if point:
+                    crash.point(f"ledger {point}: before commit")
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            if point:
+                crash.point(f"ledger {point}: after commit")
+
+    def close(self) -> None:
+        """Close the file; it opens again when needed."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    @contextmanager
+    def _plain_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise errors.ledger_unusable(str(self.path), str(error)) from error
+        except sqlite3.DatabaseError as error:
+            if type(error) is not sqlite3.DatabaseError:
+                raise
+            raise errors.not_a_ledger(str(self.path), str(error)) from error
+
+    def _open(self, *, create: bool) -> sqlite3.Connection | None:
+        if self._connection is not None:
+            return self._connection
+        if not self.path.exists():
+            if not create:
+                return None
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}",
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            ready = self._check(connection) or (create and self._create(connection))
+        except BaseException:
+            connection.close()
+            raise
+        if not ready:
+            connection.close()
+            return None
+        self._connection = connection
+        return connection
+
+    def _check(self, connection: sqlite3.Connection) -> bool:
+        """Whether the ledger's tables are there; an error when the file is something else."""
+        names = {
+            name
+            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")
+        }
+        if not names:  # new, or a crash came between the file and its tables
+            return False
+        row = (
+            connection.execute("SELECT value FROM meta WHERE name = ?", (FORMAT_ROW,)).fetchone()
+            if "meta" in names
+            else None
+        )
+        if row is None:
+            raise errors.not_a_ledger(str(self.path), f"it holds {', '.join(sorted(names)[:5])}")
+        if int(row[0]) > FORMAT:
+            raise errors.ledger_newer(str(self.path), int(row[0]), FORMAT)
+        return True
+
+    def _create(self, connection: sqlite3.Connection) -> bool:
+        _write_ahead(connection)
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if not self._check(connection):  # another process may have been first
+                for statement in SCHEMA:
+                    connection.execute(statement)
+                connection.execute(SQL["add_meta"], {"name": FORMAT_ROW, "value": str(FORMAT)})
+            crash.point("ledger create: before commit")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        crash.point("ledger create: after commit")
+        return True
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to WAL for good. SQLite does not wait for its busy timeout here, so this does."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return

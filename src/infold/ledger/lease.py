@@ -1,0 +1,121 @@
+"""
+Who may write: one lease for a ledger, with a heartbeat and a token that only grows.
+
+A holder is a process: its host, its pid and when it started (so that a pid used again is another
+process). On the same machine a holder is alive as long as that process is; on another machine, as
+long as its heartbeat is younger than :data:`SILENT`. A taken-over holder may still be running
+somewhere, so every write names the token it holds and finds no row once the token has grown.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from infold.errors import InfoldError
+from infold.interval import SECOND
+from infold.ledger.database import Database
+
+NAME = "target"
+BEAT_SECONDS = 5.0
+SILENT = 60 * SECOND
+"""A holder on another machine that was silent for this long is taken to be dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """
+    A process, so that it can be named to a person and recognised again.
+
+    ``place`` is where pids mean the same: machine, boot, and pid namespace (containers).
+    """
+
+    host: str
+    place: str
+    pid: int
+    process: str
+
+    def alive(self, seen_from: Holder, heartbeat_at: int, now: int) -> bool:
+        """Whether it still runs, as far as ``seen_from`` can tell."""
+        if self.place == seen_from.place:
+            return process_started(self.pid) == self.process
+        return now - heartbeat_at <= SILENT
+
+
+def this_process() -> Holder:
+    """The running process."""
+    host, pid = os.uname().nodename, os.getpid()
+    place = ":".join((host, _first_line("/proc/sys/kernel/random/boot_id"), _pid_namespace()))
+    return Holder(host, place, pid, process_started(pid) or "")
+
+
+def process_started(pid: int) -> str | None:
+    """When a process of this machine started, as its system tells it; None when there is none."""
+    if Path("/proc/self/stat").exists():
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+        # The name, in parentheses, may hold anything; field 3 is the state, 22 the start.
+        fields = stat.rpartition(")")[2].split()
+        return None if fields[0] in "ZX" else fields[19]
+    import subprocess  # macOS has no /proc; elsewhere nobody pays for the import
+
+    shown = subprocess.run(
+        ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    return shown or None
+
+
+class Heartbeat:
+    """A daemon thread that says every few seconds, over its own connection, that we live."""
+
+    def __init__(self, path: Path, token: int, now: Callable[[], int]) -> None:
+        self._path, self._token, self._now = path, token, now
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="ledger-heartbeat", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, and wait until the thread has closed its connection."""
+        self._stop.set()
+        self._thread.join()
+
+    def _beat(self) -> None:
+        database = Database(self._path)
+        try:
+            while not self._stop.wait(BEAT_SECONDS):
+                try:
+                    with database.write(None) as query:
+                        found = query.run(
+                            "beat",
+                            of_name=NAME,
+                            of_token=self._token,
+                            new_heartbeat_at=self._now(),
+                        )
+                except InfoldError:  # busy or gone: the next write of the run will say so
+                    continue
+                if not found:
+                    return
+        finally:
+            database.close()
+
+
+def _first_line(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def _pid_namespace() -> str:
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""

@@ -1,0 +1,341 @@
+"""
+The ledger's SQL, compiled from ``schema`` and ``statements``: written by ``generate``, not by hand.
+
+It is here so that a command which does nothing need not import SQLAlchemy to find that out.
+"""
+
+from __future__ import annotations
+
+# fmt: off
+SCHEMA: tuple[str, ...] = (
+    (
+        "CREATE TABLE arrivals ( model TEXT NOT NULL, version BIGINT NOT NULL, cell_start BIGINT "
+        "NOT NULL, cell_end BIGINT NOT NULL, received_from BIGINT NOT NULL, received_to BIGINT "
+        "NOT NULL, rows BIGINT NOT NULL, PRIMARY KEY (model, version, cell_start, cell_end) ) "
+        "WITHOUT ROWID"
+    ),
+    (
+        "CREATE TABLE cells ( table_name TEXT NOT NULL, cell_start BIGINT NOT NULL, cell_end "
+        "BIGINT NOT NULL, rows BIGINT NOT NULL, content BIGINT NOT NULL, last BIGINT, PRIMARY "
+        "KEY (table_name, cell_start, cell_end) ) WITHOUT ROWID"
+    ),
+    (
+        "CREATE TABLE changes ( table_name TEXT NOT NULL, version BIGINT NOT NULL, cell_start "
+        "BIGINT NOT NULL, cell_end BIGINT NOT NULL, added BIGINT NOT NULL, removed BIGINT NOT "
+        "NULL, rows_before BIGINT NOT NULL, rows_after BIGINT NOT NULL, content_before BIGINT "
+        "NOT NULL, content_after BIGINT NOT NULL, last BIGINT, PRIMARY KEY (table_name, version, "
+        "cell_start, cell_end) ) WITHOUT ROWID"
+    ),
+    (
+        "CREATE TABLE file_cells ( model TEXT NOT NULL, file BIGINT NOT NULL, cell_start BIGINT "
+        "NOT NULL, cell_end BIGINT NOT NULL, rows BIGINT NOT NULL, dropped BIGINT NOT NULL, "
+        "PRIMARY KEY (model, file, cell_start, cell_end) ) WITHOUT ROWID"
+    ),
+    (
+        "CREATE TABLE files ( id BIGINT NOT NULL, source TEXT NOT NULL, path TEXT NOT NULL, "
+        "fingerprint TEXT NOT NULL, size BIGINT NOT NULL, PRIMARY KEY (id) )"
+    ),
+    (
+        "CREATE UNIQUE INDEX files_by_version ON files (source, path, fingerprint)"
+    ),
+    (
+        "CREATE TABLE ingests ( model TEXT NOT NULL, file BIGINT NOT NULL, horizon BIGINT NOT "
+        "NULL, next_due BIGINT, rows BIGINT NOT NULL, waiting BIGINT NOT NULL, set_aside BIGINT "
+        "NOT NULL, dropped BIGINT NOT NULL, received_at BIGINT NOT NULL, PRIMARY KEY (model, "
+        "file) ) WITHOUT ROWID"
+    ),
+    (
+        "CREATE TABLE leases ( name TEXT NOT NULL, token BIGINT NOT NULL, run TEXT, host TEXT, "
+        "place TEXT, pid BIGINT, process TEXT, since BIGINT, heartbeat_at BIGINT, PRIMARY KEY "
+        "(name) ) WITHOUT ROWID"
+    ),
+    (
+        "CREATE TABLE locations ( name TEXT NOT NULL, location TEXT NOT NULL, PRIMARY KEY (name) "
+        ") WITHOUT ROWID"
+    ),
+    (
+        "CREATE TABLE meta ( name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (name) ) "
+        "WITHOUT ROWID"
+    ),
+    (
+        "CREATE TABLE runs ( id TEXT NOT NULL, number BIGINT NOT NULL, command TEXT NOT NULL, "
+        "state TEXT NOT NULL, as_of BIGINT NOT NULL, started_at BIGINT NOT NULL, finished_at "
+        "BIGINT, detail TEXT NOT NULL, receipt TEXT NOT NULL, error TEXT, PRIMARY KEY (id) )"
+    ),
+    "CREATE UNIQUE INDEX runs_by_number ON runs (number)",
+    "CREATE INDEX runs_by_state ON runs (state)",
+    (
+        "CREATE TABLE steps ( id TEXT NOT NULL, run TEXT NOT NULL, seq INTEGER NOT NULL, model "
+        "TEXT NOT NULL, action TEXT NOT NULL, state TEXT NOT NULL, detail TEXT NOT NULL, outcome "
+        "TEXT, started_at BIGINT NOT NULL, finished_at BIGINT, error TEXT, PRIMARY KEY (id) )"
+    ),
+    "CREATE INDEX steps_by_model ON steps (model, run)",
+    "CREATE INDEX steps_by_run ON steps (run, seq)",
+    "CREATE INDEX steps_by_state ON steps (state)",
+    (
+        "CREATE TABLE trace_inputs ( model TEXT NOT NULL, input TEXT NOT NULL, version BIGINT "
+        "NOT NULL, PRIMARY KEY (model, input) ) WITHOUT ROWID"
+    ),
+    (
+        "CREATE TABLE trace_pending ( model TEXT NOT NULL, seq INTEGER NOT NULL, range_start "
+        "BIGINT NOT NULL, range_end BIGINT NOT NULL, cause TEXT NOT NULL, PRIMARY KEY (model, "
+        "seq, range_start) ) WITHOUT ROWID"
+    ),
+    (
+        "CREATE TABLE traces ( model TEXT NOT NULL, fingerprint TEXT NOT NULL, PRIMARY KEY "
+        "(model) ) WITHOUT ROWID"
+    ),
+    (
+        "CREATE TABLE versions ( table_name TEXT NOT NULL, number BIGINT NOT NULL, snapshot "
+        "BIGINT, step TEXT NOT NULL, run TEXT NOT NULL, committed_at BIGINT NOT NULL, rows "
+        "BIGINT NOT NULL, whole BOOLEAN NOT NULL, PRIMARY KEY (table_name, number) ) WITHOUT "
+        "ROWID"
+    ),
+)
+
+SQL: dict[str, str] = {
+    "add_arrival": (
+        "INSERT INTO arrivals (model, version, cell_start, cell_end, received_from, received_to, "
+        "rows) VALUES (:model, :version, :cell_start, :cell_end, :received_from, :received_to, "
+        ":rows)"
+    ),
+    "add_cell": (
+        "INSERT INTO cells (table_name, cell_start, cell_end, rows, content, last) VALUES "
+        "(:table_name, :cell_start, :cell_end, :rows, :content, :last)"
+    ),
+    "add_change": (
+        "INSERT INTO changes (table_name, version, cell_start, cell_end, added, removed, "
+        "rows_before, rows_after, content_before, content_after, last) VALUES (:table_name, "
+        ":version, :cell_start, :cell_end, :added, :removed, :rows_before, :rows_after, "
+        ":content_before, :content_after, :last)"
+    ),
+    "add_file": (
+        "INSERT INTO files (id, source, path, fingerprint, size) VALUES (:id, :source, :path, "
+        ":fingerprint, :size)"
+    ),
+    "add_file_cell": (
+        "INSERT INTO file_cells (model, file, cell_start, cell_end, rows, dropped) VALUES "
+        "(:model, :file, :cell_start, :cell_end, :rows, :dropped)"
+    ),
+    "add_ingest": (
+        "INSERT INTO ingests (model, file, horizon, next_due, rows, waiting, set_aside, dropped, "
+        "received_at) VALUES (:model, :file, :horizon, :next_due, :rows, :waiting, :set_aside, "
+        ":dropped, :received_at)"
+    ),
+    "add_lease": (
+        "INSERT INTO leases (name, token, run, host, place, pid, process, since, heartbeat_at) "
+        "VALUES (:name, :token, :run, :host, :place, :pid, :process, :since, :heartbeat_at)"
+    ),
+    "add_location": "INSERT INTO locations (name, location) VALUES (:name, :location)",
+    "add_meta": "INSERT INTO meta (name, value) VALUES (:name, :value)",
+    "add_run": (
+        "INSERT INTO runs (id, number, command, state, as_of, started_at, finished_at, detail, "
+        "receipt, error) VALUES (:id, :number, :command, :state, :as_of, :started_at, "
+        ":finished_at, :detail, :receipt, :error)"
+    ),
+    "add_step": (
+        "INSERT INTO steps (id, run, seq, model, action, state, detail, outcome, started_at, "
+        "finished_at, error) VALUES (:id, :run, :seq, :model, :action, :state, :detail, "
+        ":outcome, :started_at, :finished_at, :error)"
+    ),
+    "add_trace": (
+        "INSERT INTO traces (model, fingerprint) VALUES (:model, :fingerprint)"
+    ),
+    "add_trace_input": (
+        "INSERT INTO trace_inputs (model, input, version) VALUES (:model, :input, :version)"
+    ),
+    "add_trace_pending": (
+        "INSERT INTO trace_pending (model, seq, range_start, range_end, cause) VALUES (:model, "
+        ":seq, :range_start, :range_end, :cause)"
+    ),
+    "add_version": (
+        "INSERT INTO versions (table_name, number, snapshot, step, run, committed_at, rows, "
+        "whole) VALUES (:table_name, :number, :snapshot, :step, :run, :committed_at, :rows, "
+        ":whole)"
+    ),
+    "arrivals": (
+        "SELECT arrivals.model, arrivals.version, arrivals.cell_start, arrivals.cell_end, "
+        "arrivals.received_from, arrivals.received_to, arrivals.rows FROM arrivals WHERE "
+        "arrivals.model = :model ORDER BY arrivals.version DESC, arrivals.cell_start DESC LIMIT "
+        ":limit OFFSET 0"
+    ),
+    "beat": (
+        "UPDATE leases SET heartbeat_at=:new_heartbeat_at WHERE leases.name = :of_name AND "
+        "leases.token = :of_token AND leases.run IS NOT NULL"
+    ),
+    "bury_runs": (
+        "UPDATE runs SET state='died', finished_at=:new_finished_at WHERE runs.state = 'running' "
+        "AND runs.id != :of_run"
+    ),
+    "cells": (
+        "SELECT cells.cell_start, cells.cell_end, cells.rows, cells.content, cells.last FROM "
+        "cells WHERE cells.table_name = :table_name ORDER BY cells.cell_start, cells.cell_end"
+    ),
+    "cells_between": (
+        "SELECT cells.cell_start, cells.cell_end, cells.rows, cells.content, cells.last FROM "
+        "cells WHERE cells.table_name = :table_name AND cells.cell_start < :until AND "
+        "cells.cell_end > :since ORDER BY cells.cell_start, cells.cell_end"
+    ),
+    "cells_of_file": (
+        "SELECT file_cells.file, file_cells.cell_start, file_cells.cell_end, file_cells.rows, "
+        "file_cells.dropped FROM file_cells WHERE file_cells.model = :model AND file_cells.file "
+        "= :file ORDER BY file_cells.file, file_cells.cell_start"
+    ),
+    "changes": (
+        "SELECT changes.cell_start, changes.cell_end, changes.added, changes.removed, "
+        "changes.rows_before, changes.rows_after, changes.content_before, changes.content_after, "
+        "changes.last FROM changes WHERE changes.table_name = :table_name AND changes.version > "
+        ":since ORDER BY changes.version, changes.cell_start, changes.cell_end"
+    ),
+    "close_run": (
+        "UPDATE runs SET state=:new_state, finished_at=:new_finished_at, receipt=:new_receipt, "
+        "error=:new_error WHERE runs.id = :of_run"
+    ),
+    "close_step": (
+        "UPDATE steps SET state=:new_state, finished_at=:new_finished_at, error=:new_error WHERE "
+        "steps.id = :of_step AND (steps.state = 'intent' OR steps.state = 'prepared')"
+    ),
+    "drop_arrivals": (
+        "DELETE FROM arrivals WHERE arrivals.model = :table_name AND arrivals.version <= :upto"
+    ),
+    "drop_cell": (
+        "DELETE FROM cells WHERE cells.table_name = :table_name AND cells.cell_start = "
+        ":cell_start AND cells.cell_end = :cell_end"
+    ),
+    "drop_cells": "DELETE FROM cells WHERE cells.table_name = :table_name",
+    "drop_cells_of_file": (
+        "DELETE FROM file_cells WHERE file_cells.model = :model AND file_cells.file = :file"
+    ),
+    "drop_changes": (
+        "DELETE FROM changes WHERE changes.table_name = :table_name AND changes.version <= :upto"
+    ),
+    "drop_file_cells": "DELETE FROM file_cells WHERE file_cells.model = :model",
+    "drop_ingest": (
+        "DELETE FROM ingests WHERE ingests.model = :model AND ingests.file = :file"
+    ),
+    "drop_ingests": "DELETE FROM ingests WHERE ingests.model = :model",
+    "drop_location": "DELETE FROM locations WHERE locations.name = :name",
+    "drop_trace": "DELETE FROM traces WHERE traces.model = :model",
+    "drop_trace_inputs": "DELETE FROM trace_inputs WHERE trace_inputs.model = :model",
+    "drop_trace_pending": "DELETE FROM trace_pending WHERE trace_pending.model = :model",
+    "file_cells": (
+        "SELECT file_cells.file, file_cells.cell_start, file_cells.cell_end, file_cells.rows, "
+        "file_cells.dropped FROM file_cells WHERE file_cells.model = :model ORDER BY "
+        "file_cells.file, file_cells.cell_start"
+    ),
+    "file_id": (
+        "SELECT files.id FROM files WHERE files.source = :source AND files.path = :path AND "
+        "files.fingerprint = :fingerprint"
+    ),
+    "files": (
+        "SELECT files.id, files.path, files.size, files.fingerprint, ingests.horizon, "
+        "ingests.next_due, ingests.rows, ingests.waiting, ingests.set_aside, ingests.dropped, "
+        "ingests.received_at FROM files JOIN ingests ON ingests.file = files.id WHERE "
+        "ingests.model = :model ORDER BY files.id"
+    ),
+    "files_of_source": (
+        "SELECT files.path, files.fingerprint, files.id FROM files WHERE files.source = :source"
+    ),
+    "finish_step": (
+        "UPDATE steps SET state='done', outcome=:new_outcome, finished_at=:new_finished_at WHERE "
+        "steps.id = :of_step AND (steps.state = 'intent' OR steps.state = 'prepared')"
+    ),
+    "heads": (
+        "SELECT versions.table_name, versions.number, versions.snapshot, versions.step, "
+        "versions.run, versions.committed_at, versions.rows, versions.whole FROM versions JOIN "
+        "(SELECT versions.table_name AS table_name, max(versions.number) AS number FROM versions "
+        "GROUP BY versions.table_name) AS newest ON newest.table_name = versions.table_name AND "
+        "versions.number = newest.number"
+    ),
+    "last_file_id": "SELECT max(files.id) AS max_1 FROM files",
+    "last_run_number": "SELECT max(runs.number) AS max_1 FROM runs",
+    "lease": (
+        "SELECT leases.name, leases.token, leases.run, leases.host, leases.place, leases.pid, "
+        "leases.process, leases.since, leases.heartbeat_at FROM leases WHERE leases.name = :name"
+    ),
+    "locations": (
+        "SELECT locations.name, locations.location FROM locations ORDER BY locations.name"
+    ),
+    "lose_rows": (
+        "UPDATE ingests SET dropped=(ingests.dropped + :more) WHERE ingests.model = :of_model "
+        "AND ingests.file = :of_file"
+    ),
+    "lose_rows_in_cell": (
+        "UPDATE file_cells SET dropped=(file_cells.dropped + :more) WHERE file_cells.model = "
+        ":of_model AND file_cells.file = :of_file AND file_cells.cell_start = :of_start AND "
+        "file_cells.cell_end = :of_end"
+    ),
+    "meta": "SELECT meta.value FROM meta WHERE meta.name = :name",
+    "old_arrivals": (
+        "SELECT arrivals.version, count(*) AS count_1 FROM arrivals WHERE arrivals.model = "
+        ":table_name AND arrivals.version <= :upto GROUP BY arrivals.version ORDER BY "
+        "arrivals.version LIMIT :limit OFFSET 0"
+    ),
+    "old_changes": (
+        "SELECT changes.version, count(*) AS count_1 FROM changes WHERE changes.table_name = "
+        ":table_name AND changes.version <= :upto GROUP BY changes.version ORDER BY "
+        "changes.version LIMIT :limit OFFSET 0"
+    ),
+    "oldest_inputs": (
+        "SELECT trace_inputs.input, min(trace_inputs.version) AS min_1 FROM trace_inputs GROUP "
+        "BY trace_inputs.input"
+    ),
+    "prepare_step": (
+        "UPDATE steps SET state='prepared', outcome=:new_outcome WHERE steps.id = :of_step AND "
+        "(steps.state = 'intent' OR steps.state = 'prepared')"
+    ),
+    "rows_of_table": (
+        "SELECT coalesce(sum(cells.rows), 0) AS coalesce_1 FROM cells WHERE cells.table_name = "
+        ":table_name"
+    ),
+    "run": (
+        "SELECT runs.id, runs.number, runs.command, runs.state, runs.as_of, runs.started_at, "
+        "runs.finished_at, runs.detail, runs.receipt, runs.error FROM runs WHERE runs.id = :id"
+    ),
+    "runs": (
+        "SELECT runs.id, runs.number, runs.command, runs.state, runs.as_of, runs.started_at, "
+        "runs.finished_at, runs.detail, runs.receipt, runs.error FROM runs ORDER BY runs.number "
+        "DESC LIMIT :limit OFFSET 0"
+    ),
+    "runs_of_model": (
+        "SELECT runs.id, runs.number, runs.command, runs.state, runs.as_of, runs.started_at, "
+        "runs.finished_at, runs.detail, runs.receipt, runs.error FROM runs WHERE EXISTS (SELECT "
+        "* FROM steps WHERE steps.run = runs.id AND steps.model = :model) ORDER BY runs.number "
+        "DESC LIMIT :limit OFFSET 0"
+    ),
+    "step": (
+        "SELECT steps.id, steps.run, steps.seq, steps.model, steps.action, steps.state, "
+        "steps.detail, steps.outcome, steps.started_at, steps.finished_at, steps.error FROM "
+        "steps WHERE steps.id = :id"
+    ),
+    "steps_of_run": (
+        "SELECT steps.id, steps.run, steps.seq, steps.model, steps.action, steps.state, "
+        "steps.detail, steps.outcome, steps.started_at, steps.finished_at, steps.error FROM "
+        "steps WHERE steps.run = :run ORDER BY steps.seq, steps.id"
+    ),
+    "take_lease": (
+        "UPDATE leases SET token=:new_token, run=:new_run, host=:new_host, place=:new_place, "
+        "pid=:new_pid, process=:new_process, since=:new_since, heartbeat_at=:new_heartbeat_at "
+        "WHERE leases.name = :of_name AND leases.token = :of_token"
+    ),
+    "trace_inputs": (
+        "SELECT trace_inputs.model, trace_inputs.input, trace_inputs.version FROM trace_inputs"
+    ),
+    "trace_pending": (
+        "SELECT trace_pending.model, trace_pending.seq, trace_pending.range_start, "
+        "trace_pending.range_end, trace_pending.cause FROM trace_pending ORDER BY "
+        "trace_pending.model, trace_pending.seq, trace_pending.range_start"
+    ),
+    "traces": "SELECT traces.model, traces.fingerprint FROM traces",
+    "unfinished": (
+        "SELECT steps.id, steps.run, steps.seq, steps.model, steps.action, steps.state, "
+        "steps.detail, steps.outcome, steps.started_at, steps.finished_at, steps.error FROM "
+        "steps JOIN runs ON runs.id = steps.run WHERE (steps.state = 'intent' OR steps.state = "
+        "'prepared') AND steps.run != :run ORDER BY runs.number, steps.seq, steps.id"
+    ),
+    "versions": (
+        "SELECT versions.table_name, versions.number, versions.snapshot, versions.step, "
+        "versions.run, versions.committed_at, versions.rows, versions.whole FROM versions WHERE "
+        "versions.table_name = :table_name AND versions.number > :since ORDER BY versions.number"
+    ),
+}

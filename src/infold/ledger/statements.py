@@ -1,0 +1,297 @@
+"""
+Every statement that the ledger runs, by name, in SQLAlchemy Core.
+
+Only ``generate`` and the tests import this file; the program runs the texts in ``sql``.
+Nothing here is particular to SQLite: an upsert is a delete and an insert in one transaction, and
+a list of keys is one statement run many times (a prepared one costs microseconds). In statements
+that change rows, parameters named ``of_…`` find them and ``new_…`` are what they become.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    ClauseElement,
+    Column,
+    ColumnElement,
+    Delete,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    update,
+)
+
+from infold.ledger import schema as s
+
+RUNNING: ColumnElement[str] = literal_column("'running'")
+DIED: ColumnElement[str] = literal_column("'died'")
+INTENT: ColumnElement[str] = literal_column("'intent'")
+PREPARED: ColumnElement[str] = literal_column("'prepared'")
+DONE: ColumnElement[str] = literal_column("'done'")
+NONE: ColumnElement[int] = literal_column("0")
+"""No offset, said: SQLite's dialect would make a parameter of it."""
+OPEN = or_(s.steps.c.state == INTENT, s.steps.c.state == PREPARED)
+"""An unfinished step."""
+
+
+def all_statements() -> dict[str, ClauseElement]:
+    """The statements by name; parameters are named like the columns they stand for."""
+    return {
+        **_meta(),
+        **_runs(),
+        **_steps(),
+        **_files(),
+        **_tables(),
+        **_traces(),
+        **_pruning(),
+    }
+
+
+def _where(table: Table, *names: str) -> Select[tuple[object, ...]]:
+    return select(table).where(*(table.c[name] == bindparam(name) for name in names))
+
+
+def _delete(table: Table, *names: str) -> Delete:
+    return delete(table).where(*(table.c[name] == bindparam(name) for name in names))
+
+
+def _meta() -> dict[str, ClauseElement]:
+    lease = s.leases.c
+    return {
+        "meta": select(s.meta.c.value).where(s.meta.c.name == bindparam("name")),
+        "add_meta": insert(s.meta),
+        "lease": _where(s.leases, "name"),
+        "add_lease": insert(s.leases),
+        "take_lease": update(s.leases)
+        .where(lease.name == bindparam("of_name"), lease.token == bindparam("of_token"))
+        .values(
+            token=bindparam("new_token"),
+            run=bindparam("new_run"),
+            host=bindparam("new_host"),
+            place=bindparam("new_place"),
+            pid=bindparam("new_pid"),
+            process=bindparam("new_process"),
+            since=bindparam("new_since"),
+            heartbeat_at=bindparam("new_heartbeat_at"),
+        ),
+        # Also the fence: it finds no row once the token has grown, and it locks the row that it
+        # finds until the transaction ends, so that nobody can take over in the middle of a write.
+        "beat": update(s.leases)
+        .where(
+            lease.name == bindparam("of_name"),
+            lease.token == bindparam("of_token"),
+            lease.run.is_not(None),
+        )
+        .values(heartbeat_at=bindparam("new_heartbeat_at")),
+    }
+
+
+def _runs() -> dict[str, ClauseElement]:
+    run = s.runs.c
+    newest = select(s.runs).order_by(run.number.desc()).limit(bindparam("limit")).offset(NONE)
+    with_model = exists().where(s.steps.c.run == run.id, s.steps.c.model == bindparam("model"))
+    return {
+        "last_run_number": select(func.max(run.number)),
+        "add_run": insert(s.runs),
+        "bury_runs": update(s.runs)
+        .where(run.state == RUNNING, run.id != bindparam("of_run"))
+        .values(state=DIED, finished_at=bindparam("new_finished_at")),
+        "close_run": update(s.runs)
+        .where(run.id == bindparam("of_run"))
+        .values(
+            state=bindparam("new_state"),
+            finished_at=bindparam("new_finished_at"),
+            receipt=bindparam("new_receipt"),
+            error=bindparam("new_error"),
+        ),
+        "run": _where(s.runs, "id"),
+        "runs": newest,
+        "runs_of_model": newest.where(with_model),
+    }
+
+
+def _steps() -> dict[str, ClauseElement]:
+    step = s.steps.c
+    return {
+        "add_step": insert(s.steps),
+        "step": _where(s.steps, "id"),
+        "steps_of_run": _where(s.steps, "run").order_by(step.seq, step.id),
+        "unfinished": select(s.steps)
+        .join(s.runs, s.runs.c.id == step.run)
+        .where(OPEN, step.run != bindparam("run"))
+        .order_by(s.runs.c.number, step.seq, step.id),
+        "prepare_step": update(s.steps)
+        .where(step.id == bindparam("of_step"), OPEN)
+        .values(state=PREPARED, outcome=bindparam("new_outcome")),
+        "close_step": update(s.steps)
+        .where(step.id == bindparam("of_step"), OPEN)
+        .values(
+            state=bindparam("new_state"),
+            finished_at=bindparam("new_finished_at"),
+            error=bindparam("new_error"),
+        ),
+        "finish_step": update(s.steps)
+        .where(step.id == bindparam("of_step"), OPEN)
+        .values(
+            state=DONE,
+            finished_at=bindparam("new_finished_at"),
+            outcome=bindparam("new_outcome"),
+        ),
+    }
+
+
+def _files() -> dict[str, ClauseElement]:
+    file, ingest, part = s.files.c, s.ingests.c, s.file_cells.c
+    return {
+        "file_id": select(file.id).where(
+            file.source == bindparam("source"),
+            file.path == bindparam("path"),
+            file.fingerprint == bindparam("fingerprint"),
+        ),
+        "files_of_source": select(file.path, file.fingerprint, file.id).where(
+            file.source == bindparam("source")
+        ),
+        "last_file_id": select(func.max(file.id)),
+        "add_file": insert(s.files),
+        "files": select(
+            file.id,
+            file.path,
+            file.size,
+            file.fingerprint,
+            ingest.horizon,
+            ingest.next_due,
+            ingest.rows,
+            ingest.waiting,
+            ingest.set_aside,
+            ingest.dropped,
+            ingest.received_at,
+        )
+        .join(s.ingests, ingest.file == file.id)
+        .where(ingest.model == bindparam("model"))
+        .order_by(file.id),
+        "add_ingest": insert(s.ingests),
+        "drop_ingest": _delete(s.ingests, "model", "file"),
+        "drop_ingests": _delete(s.ingests, "model"),
+        "lose_rows": update(s.ingests)
+        .where(ingest.model == bindparam("of_model"), ingest.file == bindparam("of_file"))
+        .values(dropped=ingest.dropped + bindparam("more")),
+        "file_cells": select(part.file, part.cell_start, part.cell_end, part.rows, part.dropped)
+        .where(part.model == bindparam("model"))
+        .order_by(part.file, part.cell_start),
+        "cells_of_file": select(part.file, part.cell_start, part.cell_end, part.rows, part.dropped)
+        .where(part.model == bindparam("model"), part.file == bindparam("file"))
+        .order_by(part.file, part.cell_start),
+        "add_file_cell": insert(s.file_cells),
+        "drop_cells_of_file": _delete(s.file_cells, "model", "file"),
+        "drop_file_cells": _delete(s.file_cells, "model"),
+        "lose_rows_in_cell": update(s.file_cells)
+        .where(
+            part.model == bindparam("of_model"),
+            part.file == bindparam("of_file"),
+            part.cell_start == bindparam("of_start"),
+            part.cell_end == bindparam("of_end"),
+        )
+        .values(dropped=part.dropped + bindparam("more")),
+    }
+
+
+def _tables() -> dict[str, ClauseElement]:
+    version, change, cell, arrival = s.versions.c, s.changes.c, s.cells.c, s.arrivals.c
+    newest = (
+        select(version.table_name, func.max(version.number).label("number"))
+        .group_by(version.table_name)
+        .subquery("newest")
+    )
+    here = cell.table_name == bindparam("table_name")
+    return {
+        "heads": select(s.versions).join(
+            newest,
+            and_(newest.c.table_name == version.table_name, newest.c.number == version.number),
+        ),
+        "versions": select(s.versions)
+        .where(version.table_name == bindparam("table_name"), version.number > bindparam("since"))
+        .order_by(version.number),
+        "add_version": insert(s.versions),
+        "changes": select(*_columns(s.changes, skip=("table_name", "version")))
+        .where(change.table_name == bindparam("table_name"), change.version > bindparam("since"))
+        .order_by(change.version, change.cell_start, change.cell_end),
+        "add_change": insert(s.changes),
+        "cells": select(*_columns(s.cells, skip=("table_name",)))
+        .where(here)
+        .order_by(cell.cell_start, cell.cell_end),
+        "cells_between": select(*_columns(s.cells, skip=("table_name",)))
+        .where(here, cell.cell_start < bindparam("until"), cell.cell_end > bindparam("since"))
+        .order_by(cell.cell_start, cell.cell_end),
+        "rows_of_table": select(func.coalesce(func.sum(cell.rows), NONE)).where(here),
+        "add_cell": insert(s.cells),
+        "drop_cell": _delete(s.cells, "table_name", "cell_start", "cell_end"),
+        "drop_cells": _delete(s.cells, "table_name"),
+        "locations": select(s.locations).order_by(s.locations.c.name),
+        "add_location": insert(s.locations),
+        "drop_location": _delete(s.locations, "name"),
+        "add_arrival": insert(s.arrivals),
+        "arrivals": select(s.arrivals)
+        .where(arrival.model == bindparam("model"))
+        .order_by(arrival.version.desc(), arrival.cell_start.desc())
+        .limit(bindparam("limit"))
+        .offset(NONE),
+    }
+
+
+def _traces() -> dict[str, ClauseElement]:
+    pending = s.trace_pending.c
+    return {
+        "traces": select(s.traces),
+        "trace_inputs": select(s.trace_inputs),
+        "trace_pending": select(
+            pending.model, pending.seq, pending.range_start, pending.range_end, pending.cause
+        ).order_by(pending.model, pending.seq, pending.range_start),
+        "add_trace": insert(s.traces),
+        "add_trace_input": insert(s.trace_inputs),
+        "add_trace_pending": insert(s.trace_pending),
+        "drop_trace": _delete(s.traces, "model"),
+        "drop_trace_inputs": _delete(s.trace_inputs, "model"),
+        "drop_trace_pending": _delete(s.trace_pending, "model"),
+    }
+
+
+def _pruning() -> dict[str, ClauseElement]:
+    """What is no longer needed: by table and version, a bounded number of versions at a time."""
+    return {
+        "oldest_inputs": select(
+            s.trace_inputs.c.input, func.min(s.trace_inputs.c.version)
+        ).group_by(s.trace_inputs.c.input),
+        "old_changes": _old(s.changes, s.changes.c.table_name),
+        "drop_changes": delete(s.changes).where(
+            s.changes.c.table_name == bindparam("table_name"),
+            s.changes.c.version <= bindparam("upto"),
+        ),
+        "old_arrivals": _old(s.arrivals, s.arrivals.c.model),
+        "drop_arrivals": delete(s.arrivals).where(
+            s.arrivals.c.model == bindparam("table_name"),
+            s.arrivals.c.version <= bindparam("upto"),
+        ),
+    }
+
+
+def _old(table: Table, key: Column[str]) -> Select[tuple[int, int]]:
+    """The oldest versions up to one, with their numbers of rows."""
+    return (
+        select(table.c.version, func.count())
+        .where(key == bindparam("table_name"), table.c.version <= bindparam("upto"))
+        .group_by(table.c.version)
+        .order_by(table.c.version)
+        .limit(bindparam("limit"))
+        .offset(NONE)
+    )
+
+
+def _columns(table: Table, *, skip: tuple[str, ...]) -> list[Column[object]]:
+    return [column for column in table.columns if column.name not in skip]
