@@ -1,0 +1,256 @@
+"""
+Starting Spark: one place for every setting, and for what each is good for.
+
+The plan is known before the JVM starts, so its size chooses. A *small* run is over before a
+compiler's work pays: it gets the quick compiler only, no generated code, one shuffle partition. A
+*large* one gets all of it. The difference is half of a small run's time; see bench/startup.py.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TextIO
+
+from infold.errors import spark_failed_to_start
+from infold.spark import archive
+from infold.spark.jars import cache_dir, jar_paths, spark_home
+from infold.spark.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Size = Literal["small", "large"]
+
+CATALOG = "infold"  # pyiceberg finds the tables under the same name only
+DEFAULT_MEMORY = "2g"
+LOG_BYTES = 10_000_000
+
+
+def start(
+    warehouse: Path,
+    catalog_db: Path,
+    *,
+    size: Size = "small",
+    memory: str | None = None,
+    app_cds: bool = True,
+    log: Path | None = None,
+    inherit: Sequence[int] = (),
+    extra: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """
+    A Spark session whose default catalog holds the tables of ``warehouse``.
+
+    ``catalog_db`` is the SQLite file of the catalog, made when it is missing. ``memory`` is the
+    heap (``2g``; the environment's ``INFOLD_MEMORY`` comes before the default). Whatever the JVM
+    prints goes to ``log``, by default a file in the cache; the terminal stays the caller's.
+    ``inherit`` are open file descriptors that the JVM gets too. A JVM can outlive a killed Python
+    by a moment, and commit in it; a lock held through such a descriptor is free when both are gone.
+    ``extra`` overrides any setting.
+
+    A process has one JVM. Called again while Spark runs, this gives a new session with a catalog
+    and SQL settings of its own in the same JVM; heap and compiler stay as they were.
+
+    Timestamps: ask for Arrow (``toArrow``). Rows from ``collect`` come in the local time zone.
+    """
+    settings = {
+        **_fixed_settings(),
+        **_catalog_settings(warehouse, catalog_db),
+        **_size_settings(size),
+        **(extra or {}),
+    }
+    running = _running()
+    if running is not None:
+        return _another(running, settings)
+    settings.setdefault("spark.driver.memory", memory or default_memory())
+    return _first(settings, size, log or cache_dir() / "spark.log", inherit, app_cds=app_cds)
+
+
+def stop(*, wait_seconds: float = 0) -> None:
+    """
+    End Spark; with ``wait_seconds``, also its JVM, and wait until that is gone.
+
+    There is no need to call this at the end of a process: its JVM sees that and ends by itself.
+    """
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - no public way to ask
+        SparkSession.builder.getOrCreate().stop()
+    gateway = SparkContext._gateway  # noqa: SLF001
+    if wait_seconds and gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+        gateway.proc.wait(wait_seconds)
+
+
+def default_memory() -> str:
+    """The driver's heap when nobody says otherwise."""
+    return os.environ.get("INFOLD_MEMORY") or DEFAULT_MEMORY
+
+
+def _fixed_settings() -> dict[str, str]:
+    """What holds for every run: exactness first, then quiet."""
+    return {
+        "spark.app.name": "infold",
+        "spark.master": "local[*]",
+        # One machine: nothing listens beyond it, whatever its name resolves to.
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # Times are UTC, overflow and bad casts are errors.
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.storeAssignmentPolicy": "ANSI",
+        "spark.sql.timestampType": "TIMESTAMP_LTZ",
+        # No Hive, and no spark-warehouse folder wherever the command was typed.
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(cache_dir() / "spark-warehouse"),
+        "spark.sql.extensions": (
+            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+        ),
+        # All data is on this machine, so no task waits for a better place.
+        "spark.locality.wait": "0",
+        # Asked for by pyspark's own data frames in tests and Python models only.
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+    }
+
+
+def _catalog_settings(warehouse: Path, catalog_db: Path) -> dict[str, str]:
+    """The Iceberg catalog on SQLite, which pyiceberg reads without a JVM."""
+    prefix = f"spark.sql.catalog.{CATALOG}"
+    return {
+        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        f"{prefix}.catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
+        # Two runs may write at once; SQLite lets one wait for the other.
+        f"{prefix}.uri": f"jdbc:sqlite:{catalog_db.resolve()}?busy_timeout=30000",
+        f"{prefix}.jdbc.schema-version": "V1",
+        f"{prefix}.warehouse": str(warehouse.resolve()),
+        # A cached table would hide another process's commit for half a minute.
+        f"{prefix}.cache-enabled": "false",
+        "spark.sql.defaultCatalog": CATALOG,
+    }
+
+
+def _size_settings(size: Size) -> dict[str, str]:
+    """SQL settings for a run that is over in seconds, or for one that is not."""
+    if size == "small":
+        return {
+            "spark.sql.shuffle.partitions": "1",
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.codegen.wholeStage": "false",
+        }
+    return {
+        "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 2)),
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.codegen.wholeStage": "true",
+    }
+
+
+def _java_options(size: Size) -> tuple[str, ...]:
+    common = ("-Duser.timezone=UTC", "-XX:+IgnoreUnrecognizedVMOptions")
+    if size == "small":
+        # The quick compiler only. The collector matters little: 0.9 to 1.0x of G1's time.
+        return (*common, "-XX:TieredStopAtLevel=1", "-XX:+UseParallelGC")
+    return common
+
+
+def _running() -> SparkSession | None:
+    """This process's first session, if Spark runs; on any thread."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is None:  # noqa: SLF001 - no public way to ask
+        return None
+    return SparkSession.builder.getOrCreate()
+
+
+def _another(running: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """A session beside ``running``: temporary views, settings and catalogs are its own."""
+    session = running.newSession()
+    for key, value in settings.items():
+        if session.conf.isModifiable(key) or key.startswith("spark.sql.catalog."):
+            session.conf.set(key, value)
+    return session
+
+
+def _first(
+    settings: dict[str, str], size: Size, log: Path, inherit: Sequence[int], *, app_cds: bool
+) -> SparkSession:
+    """Start the JVM, with its output going to ``log``, and a session in it."""
+    java, jars = find_java(), jar_paths()
+    # On the JVM's own class path: unlike spark.jars nothing is copied, and the archive covers it.
+    settings["spark.driver.extraClassPath"] = os.pathsep.join(str(jar) for jar in jars)
+    options = [
+        *_java_options(size),
+        f"-Dlog4j2.configurationFile={_log_settings().as_uri()}",
+        *(archive.reading(java, jars) if app_cds else ()),
+    ]
+    more = settings.get("spark.driver.extraJavaOptions", "")
+    settings["spark.driver.extraJavaOptions"] = " ".join([*(f'"{o}"' for o in options), more])
+    os.environ["JAVA_HOME"] = str(java.home)
+    os.environ["SPARK_HOME"] = str(spark_home())  # never another Spark that happens to be there
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # asks no resolver who we are
+    try:
+        return _launch(settings, log, inherit)
+    except Exception as error:
+        raise spark_failed_to_start(_first_line(error), str(log)) from error
+
+
+def _launch(settings: Mapping[str, str], log: Path, inherit: Sequence[int]) -> SparkSession:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    conf = SparkConf(loadDefaults=False)
+    for key, value in settings.items():
+        conf.set(key, value)
+    # A JVM whose Spark was stopped is still there, and a process can have no second one.
+    gateway = SparkContext._gateway  # noqa: SLF001
+    if gateway is None:
+        with _opened(log) as output:
+            gateway = launch_gateway(
+                conf, {"stdout": output, "stderr": output, "pass_fds": tuple(inherit)}
+            )
+    return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+
+def _opened(log: Path) -> TextIO:
+    """The log to append to; a new one when it has grown long."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if log.exists() and log.stat().st_size > LOG_BYTES:
+        log.unlink()
+    return log.open("a", encoding="utf-8")
+
+
+def _log_settings() -> Path:
+    """The log4j2 file for the JVM: warnings, without those that come at every start."""
+    file = cache_dir() / "log4j2.properties"
+    if not file.is_file() or file.read_text(encoding="utf-8") != _LOG4J2:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = file.with_suffix(f".{os.getpid()}")
+        fresh.write_text(_LOG4J2, encoding="utf-8")
+        fresh.replace(file)
+    return file
+
+
+_LOG4J2 = """\
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} %p %c{1}: %m%n%ex
+logger.native.name = org.apache.hadoop.util.NativeCodeLoader
+logger.native.level = error
+"""
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
