@@ -1,0 +1,25 @@
+"""One Spark session for all tests of this folder, with a warehouse of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the session's tables; the catalog lies in it as ``catalog.db``."""
+    return tmp_path_factory.mktemp("warehouse")
+
+
+@pytest.fixture(scope="session")
+def spark(warehouse: Path) -> SparkSession:
+    """A small local session."""
+    from infold.spark.session import start
+
+    return start(warehouse, warehouse / "catalog.db", size="small")

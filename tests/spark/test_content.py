@@ -1,0 +1,130 @@
+"""The content hash tells rows apart where Spark's hash alone does not, and adds up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import functions as F
+
+from infold.interval import DAY, Granularity, Interval, Ranges, instant
+from infold.spark.content import cell_start, cell_stats, column, content, row_hash, within
+from infold.trace import wrap
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+class TestRowHash:
+    """Different rows have different hashes, equal rows equal ones."""
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            (
+                "named_struct('a', 'x', 'b', CAST(NULL AS STRING))",
+                "named_struct('a', CAST(NULL AS STRING), 'b', 'x')",
+            ),
+            ("named_struct('a', 'ab', 'b', 'c')", "named_struct('a', 'a', 'b', 'bc')"),
+            (
+                "named_struct('a', array(CAST(NULL AS INT), 1))",
+                "named_struct('a', array(1, CAST(NULL AS INT)))",
+            ),
+            ("named_struct('a', '')", "named_struct('a', CAST(NULL AS STRING))"),
+            ("named_struct('a', map('k', 1))", "named_struct('a', map('k', 2))"),
+            (
+                "named_struct('a', named_struct('x', 1, 'y', CAST(NULL AS INT)))",
+                "named_struct('a', named_struct('x', CAST(NULL AS INT), 'y', 1))",
+            ),
+        ],
+    )
+    def test_rows_that_differ_hash_differently(
+        self, spark: SparkSession, one: str, other: str
+    ) -> None:
+        """NULLs count by their position, strings by their borders, maps by their entries."""
+        hashes = [
+            frame.select(row_hash(frame.schema)).collect()[0][0]
+            for frame in (
+                spark.sql(f"SELECT inline(array({one}))"),
+                spark.sql(f"SELECT inline(array({other}))"),
+            )
+        ]
+
+        assert hashes[0] != hashes[1]
+
+    def test_technical_columns_do_not_count(self, spark: SparkSession) -> None:
+        """Which file brought a row, and in which version, is not its content."""
+        frame = spark.sql("SELECT 1 AS a, 7L AS _file, 3L AS _version")
+        bare = spark.sql("SELECT 1 AS a")
+
+        assert (
+            frame.select(row_hash(frame.schema)).collect()
+            == bare.select(row_hash(bare.schema)).collect()
+        )
+
+    def test_content_adds_up(self, spark: SparkSession) -> None:
+        """The content of all rows is the sum of the contents of any parts."""
+        rows = spark.range(1000).selectExpr("id", "timestamp_seconds(id) AS ts")
+        parts = [rows.where("id % 3 = 0"), rows.where("id % 3 <> 0")]
+
+        def whole(frame: object) -> int:
+            found = cell_stats(frame, column("ts"), Granularity.DAY).collect()  # type: ignore[arg-type]
+            return content(found[0]["hi"], found[0]["lo"])
+
+        assert whole(rows) == wrap(sum(map(whole, parts)))
+
+
+class TestCells:
+    """Spark and the plan agree about which cell an instant is in."""
+
+    @pytest.mark.parametrize("granularity", list(Granularity))
+    def test_cell_start_is_the_granularitys_floor(
+        self, spark: SparkSession, granularity: Granularity
+    ) -> None:
+        """For every granularity, before and after 1970, at borders and between."""
+        texts = [
+            "1969-12-31 23:59:59.999999",
+            "1970-01-01",
+            "2024-02-29 12:00",
+            "2024-03-31",
+            "2024-12-30 00:00:00",
+            "2023-01-01",
+            "1900-03-01 05:06:07.000008",
+        ]
+        rows = spark.createDataFrame([(text,) for text in texts], "t string").select(
+            F.unix_micros(F.col("t").cast("timestamp")),
+            cell_start(F.col("t").cast("timestamp"), granularity),
+        )
+
+        for at, start in rows.collect():
+            assert start == granularity.floor(at)
+
+    @pytest.mark.parametrize("type_", ["timestamp", "date"])
+    def test_within_selects_the_ranges(self, spark: SparkSession, type_: str) -> None:
+        """Half-open: the start is in, the end is not; for timestamps and dates alike."""
+        first = instant("2024-01-01")
+        ranges = Ranges.of(
+            [Interval(first, first + 2 * DAY), Interval(first + 5 * DAY, first + 6 * DAY)]
+        )
+        days = spark.range(8).select(
+            F.timestamp_micros(F.lit(first) + F.col("id") * DAY).cast(type_).alias("a`b.c"), "id"
+        )
+
+        kept = days.where(within("a`b.c", type_, ranges)).collect()
+
+        assert [row["id"] for row in kept] == [0, 1, 5]
+
+    def test_many_ranges_become_a_superset_unless_exact(self, spark: SparkSession) -> None:
+        """Beyond 200 literals the nearest ranges are joined; exact keeps them all."""
+        first = instant("2020-01-01")
+        ranges = Ranges.of(
+            Interval(first + 2 * i * DAY, first + (2 * i + 1) * DAY) for i in range(300)
+        )
+        days = spark.range(600).select(
+            F.timestamp_micros(F.lit(first) + F.col("id") * DAY).alias("t")
+        )
+
+        assert days.where(within("t", "timestamp", ranges, exact=True)).count() == 300
+        assert days.where(within("t", "timestamp", ranges)).count() > 300
