@@ -1,0 +1,108 @@
+"""First builds: sessions against Spark's own ``session_window``, and memory."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+from pathlib import Path
+
+from bench import runs
+from bench.generate import Shape
+from bench.measure import Clock, Line, Size, alternately, ratio
+from bench.project import DATA, with_history
+
+from infold import api
+from infold.spark.tables.iceberg import IcebergTables
+
+SESSION_WINDOW = """
+SELECT
+  sha2(concat(user_id, cast(session.start AS string)), 256) AS session_id, user_id,
+  session.start AS session_start, last_at AS session_end, events, revenue, entry_url, exit_url
+FROM (
+  SELECT
+    user_id, session_window(event_ts, '30 minutes') AS session,
+    count(*) AS events, sum(amount) AS revenue, max(event_ts) AS last_at,
+    min_by(url, struct(event_ts, event_id)) AS entry_url,
+    max_by(url, struct(event_ts, event_id)) AS exit_url
+  FROM {events}
+  GROUP BY user_id, session_window(event_ts, '30 minutes')
+)
+"""
+
+
+def year(size: Size, profile: str = "web") -> Shape:
+    """The history of most cases: 10 M events, 2 M sessions, 300 k users, a year."""
+    return Shape(size.rows(10_000_000), size.rows(300_000, 100), profile=profile)
+
+
+def against_session_window(size: Size) -> list[Line]:
+    """
+    First build of sessions, against ``session_window`` with the same aggregates.
+
+    Both read the stored events and write an Iceberg table of one layout, one after the other in
+    one session, with the settings of a large build.
+    """
+    root, _ = with_history("a", year(size), sessions=size.repeats + 1)
+    runs.run(root, ["events", "sessions"])  # both warm: the first model's build is not counted
+    project = api.open_project(root)
+    spark = runs.large_session(project)
+    tables = IcebergTables(spark, project.name, api.lake(project))
+    layout = tables.layout("sessions")
+    ours, theirs = Clock(), Clock()
+    models = iter(range(2, size.repeats + 2))
+
+    def infold() -> None:
+        model = f"sessions_{next(models)}"
+        ours.add(runs.run(root, [model]).step(model))
+
+    def session_window() -> None:
+        rows = spark.sql(SESSION_WINDOW.format(events=tables.identifier("events")))
+        writer = rows.writeTo(tables.identifier("by_session_window")).using("iceberg")
+        for key, value in (("format-version", "3"), ("write.spark.fanout.enabled", "true")):
+            writer = writer.tableProperty(key, value)
+        if layout.partition is not None:
+            from pyspark.sql.functions import partitioning
+
+            writer = writer.partitionedBy(partitioning.months("session_start"))
+        with theirs.timing():
+            writer.createOrReplace()
+
+    session_window()
+    theirs.seconds.clear()
+    alternately(size.repeats, session_window, infold)
+    same = tables.read("sessions").count() == tables.read("by_session_window").count()
+    return [
+        Line(
+            "first build of sessions, against Spark's `session_window`",
+            ratio(ours, theirs),
+            0.55,
+            detail=f"{ours} against {theirs}; "
+            + ("as many sessions" if same else "**other sessions**"),
+        )
+    ]
+
+
+def within_heap(size: Size) -> list[Line]:
+    """First build of everything from the files, within the default heap of 2 GiB."""
+    root, _ = with_history("i", year(size))
+    forget(root)
+    cost = runs.run(root)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+    rows = cost.result.receipt.arrived
+    return [
+        Line(
+            f"first build of {rows / 1e6:,.1f} M events, driver heap of 2 GiB",
+            cost.seconds,
+            None,
+            "s",
+            f"{cost.by_step}; {cost.jobs} jobs"
+            + (f"; largest process {used:.1f} GiB" if used else ""),
+        )
+    ]
+
+
+def forget(root: Path) -> None:
+    """Leave a project's files and drop its tables and ledger, so that its next run is its first."""
+    assert root.is_relative_to(DATA)
+    for folder in ("warehouse", ".infold"):
+        shutil.rmtree(root / folder, ignore_errors=True)

@@ -1,0 +1,100 @@
+"""What one more day costs: against a rebuild, into a longer history, and by the age of its events."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bench import runs
+from bench.builds import forget, year
+from bench.measure import Clock, Line, Size, alternately, ratio
+from bench.project import same_files, with_history
+
+DAY_EVENTS = 168_000
+
+
+def one_more_day(size: Size) -> list[Line]:
+    """A day's delivery, ingest and three models, against infold's own rebuild from the files."""
+    return [_one_more_day(size, "web", 1 / 5), _one_more_day(size, "spread", 1 / 3)]
+
+
+def _one_more_day(size: Size, profile: str, target: float) -> Line:
+    root, deliveries = with_history(f"b-{profile}", year(size, profile))
+    runs.run(root)
+    deliveries.deliver(size.rows(DAY_EVENTS))
+    runs.run(root)  # the first of its kind in this JVM
+    day, rebuild = Clock(), Clock()
+    for _ in range(size.repeats):
+        deliveries.deliver(size.rows(DAY_EVENTS))
+        cost = runs.run(root)
+        day.add(cost.seconds)
+    for number in range(2):
+        fresh = same_files(f"b-{profile}-fresh-{number}", root)
+        rebuild.add(runs.run(fresh).seconds)
+        forget(fresh)
+    receipt = cost.result.receipt
+    return Line(
+        f"one more day, `{profile}`, against a rebuild from the files",
+        ratio(day, rebuild),
+        target,
+        detail=f"{day} against {rebuild}; the last day: {cost.by_step}; {cost.jobs} jobs, "
+        f"{receipt.commits} commits, {receipt.arrived:,} rows arrived, {receipt.read:,} read, "
+        f"{receipt.written:,} written",
+    )
+
+
+def into_longer(size: Size) -> list[Line]:
+    """The same day into a history of one year and into one of ten, taking turns."""
+    short_root, short = with_history("c-short", year(size))
+    ten = replace(year(size), events=10 * year(size).events, days=3650)
+    long_root, long = with_history("c-long", ten)
+    for root, deliveries in ((short_root, short), (long_root, long)):
+        runs.run(root)
+        deliveries.deliver(size.rows(DAY_EVENTS))
+        runs.run(root)
+    short_days, long_days = Clock(), Clock()
+
+    def into_short() -> None:
+        short.deliver(size.rows(DAY_EVENTS))
+        short_days.add(runs.run(short_root).seconds)
+
+    def into_long() -> None:
+        long.deliver(size.rows(DAY_EVENTS))
+        long_days.add(runs.run(long_root).seconds)
+
+    alternately(size.repeats, into_short, into_long)
+    return [
+        Line(
+            "one more day, `web`, into a history ten times longer",
+            ratio(long_days, short_days),
+            1.2,
+            detail=f"{long_days} against {short_days}",
+        )
+    ]
+
+
+def one_event(size: Size) -> list[Line]:
+    """A run whose only news is one event a year old, against one event of today."""
+    root, deliveries = with_history("d", year(size))
+    runs.run(root)
+    old, new = Clock(), Clock()
+
+    def a_year_old() -> None:
+        deliveries.deliver_one(deliveries.shape.days - 5)
+        old.add(runs.run(root).seconds)
+
+    def of_today() -> None:
+        deliveries.deliver_one(1)
+        new.add(runs.run(root).seconds)
+
+    alternately(1, of_today, a_year_old)
+    old.seconds.clear()
+    new.seconds.clear()
+    alternately(max(5, size.repeats), of_today, a_year_old)
+    return [
+        Line(
+            "one event a year old, against one of today",
+            ratio(old, new),
+            1.3,
+            detail=f"{old} against {new}",
+        )
+    ]

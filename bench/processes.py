@@ -1,0 +1,130 @@
+"""Whole processes: a fresh ``infold run`` for a small file, and commands that need no Spark."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.builds import forget, year
+from bench.measure import Clock, Line, Size, alternately, ratio
+from bench.project import DATA, with_history
+
+from infold.demo import acts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+AS_IT_COMES = """
+import sys
+from bench import processes
+from infold.spark import session
+session.start = processes.spark_as_it_comes
+session.tune = lambda *_: None
+from infold.cli import main
+sys.argv = ["infold", "run"]
+main()
+"""
+
+
+def spark_as_it_comes(warehouse: Path, catalog_db: Path, **_: object) -> SparkSession:
+    """Spark with its defaults: only the catalog, its jars and the time zone are given."""
+    from pyspark.sql import SparkSession
+
+    from infold.spark import session
+    from infold.spark.jars import jar_paths
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.jars": ",".join(str(jar) for jar in jar_paths()),
+        "spark.sql.extensions": (
+            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+        ),
+        "spark.sql.session.timeZone": "UTC",
+        **session._catalog_settings(warehouse, catalog_db),  # noqa: SLF001 - the very same tables
+    }
+    builder = SparkSession.builder.master("local[*]")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def infold(root: Path, *arguments: str) -> tuple[float, str]:
+    """One process of the command line: seconds and what it printed. Fails when it fails."""
+    return _process(root, "-m", "infold", *arguments)
+
+
+def _process(root: Path, *arguments: str) -> tuple[float, str]:
+    started = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    seconds = time.perf_counter() - started
+    if done.returncode:
+        raise SystemExit(f"{' '.join(arguments)}\n{done.stdout}\n{done.stderr}")
+    return seconds, done.stdout + done.stderr
+
+
+def fresh_run(size: Size) -> list[Line]:
+    """A fresh process for a file of 10 k rows, against the same with Spark's default settings."""
+    root, deliveries = with_history("e", year(size))
+    infold(root, "run")
+    ours, theirs = Clock(), Clock()
+
+    def as_it_is() -> None:
+        deliveries.deliver(10_000)
+        ours.add(infold(root, "run")[0])
+
+    def spark_as_it_comes() -> None:
+        deliveries.deliver(10_000)
+        theirs.add(_process(root, "-c", AS_IT_COMES)[0])
+
+    as_it_is()  # leaves the archive of classes behind for the next
+    as_it_is()
+    ours.seconds.clear()
+    alternately(size.repeats, spark_as_it_comes, as_it_is)
+    return [
+        Line(
+            "a fresh `infold run` for 10 k rows, against Spark's default settings",
+            ratio(ours, theirs),
+            0.6,
+            detail=f"{ours} against {theirs}",
+        )
+    ]
+
+
+def without_spark(size: Size) -> list[Line]:
+    """Whole processes that have nothing to compute, on the demo's project."""
+    root = DATA / "g"
+    root.mkdir(parents=True, exist_ok=True)
+    forget(root)
+    for act in acts(root):
+        if act.title == "nothing new":
+            break
+        act.apply()
+        infold(root, "run")
+    lines = []
+    for command in ("plan", "status", "history", "run"):
+        clock = Clock()
+        for _ in range(max(9, size.repeats)):
+            clock.add(infold(root, command)[0])
+        _, traced = _process(root, "-X", "importtime", "-m", "infold", command)
+        imported = "pyspark" in traced
+        lines.append(
+            Line(
+                f"`infold {command}`, nothing to do" if command == "run" else f"`infold {command}`",
+                clock.least,
+                0.4,
+                "s",
+                f"{clock}; pyspark {'**imported**' if imported else 'not imported'}",
+            )
+        )
+    return lines

@@ -1,0 +1,124 @@
+"""
+Runs measured cases, each in a process of its own, and writes bench/RESULTS.md.
+
+    make bench                      # all, full size: hours
+    make bench BENCH=a,g SCALE=0.1  # some, smaller
+    python -m bench.run --cases a,b --scale 0.1
+
+Results of earlier cases are kept beside the generated data, so cases can be run one by one; the
+table says at what scale each was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench import builds, days, processes, replay
+from bench.measure import Line, Size, as_dict, machine, table
+from bench.project import DATA
+
+Case = Callable[[Size], list[Line]]
+
+CASES: dict[str, Case] = {
+    "a": builds.against_session_window,
+    "b": days.one_more_day,
+    "c": days.into_longer,
+    "d": days.one_event,
+    "e": processes.fresh_run,
+    "f": replay.real_data,
+    "g": processes.without_spark,
+    "h": replay.hundred_days,
+    "i": builds.within_heap,
+}
+
+HERE = Path(__file__).parent
+
+INTRODUCTION = """\
+# Measurements
+
+`make bench` measures and writes this table. Both sides of a ratio are measured in one run of one
+case, taking turns, and the quicker of the repeats is compared with the quicker: machines are noisy,
+ratios less so. Rows are generated (`bench/generate.py`): 10 M events in 2 M sessions of 300 k users
+over a year; in `web` 5 % of events are late, log-uniform from a minute to 90 days; in `spread` 5 %
+are late by up to a year, uniformly, so that every old day is touched. 0.5 % arrive twice. A day
+has 168 k events. What a lookback gets wrong is measured by `python bench/lookback.py`, what
+starting Spark costs by `python bench/startup.py`.
+"""
+
+
+def measure(name: str, size: Size) -> None:
+    """Run one case in this process and keep its lines."""
+    lines = CASES[name](size)
+    kept = {
+        "scale": size.scale,
+        "repeats": size.repeats,
+        "machine": machine(),
+        "lines": [as_dict(line) for line in lines],
+    }
+    _kept(name).parent.mkdir(parents=True, exist_ok=True)
+    _kept(name).write_text(json.dumps(kept, indent=1))
+    print(table(lines), flush=True)
+
+
+def report() -> str:
+    """Everything that was measured, as the page bench/RESULTS.md."""
+    parts = [INTRODUCTION]
+    machines: list[dict[str, str]] = []
+    for name, case in CASES.items():
+        if not _kept(name).exists():
+            continue
+        kept: dict[str, Any] = json.loads(_kept(name).read_text())
+        if kept["machine"] not in machines:
+            machines.append(kept["machine"])
+        title = (case.__doc__ or name).strip().splitlines()[0]
+        command = f"make bench BENCH={name}"
+        if kept["scale"] != 1:
+            command += f" SCALE={kept['scale']:g}"
+        lines = [Line(**line) for line in kept["lines"]]
+        parts.append(f"## {name}. {title}\n\n`{command}`\n\n{table(lines)}\n")
+    facts = ["; ".join(f"{key} {value}" for key, value in known.items()) for known in machines]
+    parts.insert(1, "Measured on: " + " / ".join(facts) + ".\n")
+    return "\n".join(parts)
+
+
+def _kept(name: str) -> Path:
+    return DATA / "results" / f"{name}.json"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Reads the command line; the number of cases that failed is the exit code."""
+    parser = argparse.ArgumentParser(description="Measure.")
+    parser.add_argument("--cases", default="", help="some of " + ",".join(CASES) + "; default all")
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--here", action="store_true", help="in this process, and no report")
+    options = parser.parse_args(arguments)
+    names = [name for name in options.cases.split(",") if name] or list(CASES)
+    unknown = [name for name in names if name not in CASES]
+    if unknown:
+        parser.error(f"no such case: {', '.join(unknown)}")
+    size = Size(options.scale, options.repeats)
+    if options.here:
+        for name in names:
+            measure(name, size)
+        return 0
+    failed = 0
+    for name in names:
+        print(f"\n{name}. {(CASES[name].__doc__ or '').strip().splitlines()[0]}", flush=True)
+        command = [sys.executable, "-m", "bench.run", "--here", "--cases", name]
+        command += ["--scale", str(options.scale), "--repeats", str(options.repeats)]
+        done = subprocess.run(command, cwd=HERE.parent, env=os.environ, check=False)
+        failed += done.returncode != 0
+    (HERE / "RESULTS.md").write_text(report())
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
