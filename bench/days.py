@@ -1,4 +1,4 @@
-"""What one more day costs: against a rebuild, into a longer history, and by the age of its events."""
+"""What one more day costs: against a rebuild, into a longer history, and by its rows' age."""
 
 from __future__ import annotations
 
