@@ -361,3 +361,58 @@ def ledger_unusable(path: str, why: str) -> InfoldError:
         "Check that the file and its folder can be written and that the disk has room.",
         exit_code=1,
     )
+
+
+# --- sources and tables as they are stored
+
+
+def no_such_folder(source: str, pattern: str, folder: str) -> InfoldError:
+    """The folder of a files source is not there."""
+    return InfoldError(
+        "no-such-folder",
+        f"the folder of source {source} does not exist",
+        (("path", pattern), ("folder", folder)),
+        "Create it (it may be empty), or correct `path` in infold.yml.",
+    )
+
+
+def bad_file_name(source: str, path: str) -> InfoldError:
+    """A file's name is not valid UTF-8, so no table could hold it."""
+    return InfoldError(
+        "bad-file-name",
+        f"a file of source {source} has a name that is not valid UTF-8",
+        (("file", path),),
+        "Rename it, or start its name with _ to leave it out.",
+    )
+
+
+def no_such_table(source: str, table: str, catalog: str) -> InfoldError:
+    """An Iceberg source's table is not in its catalog."""
+    return InfoldError(
+        "no-such-table",
+        f"the table of source {source} is not in its catalog",
+        (("table", table), ("catalog", catalog)),
+        "Correct `table` or `catalog` in infold.yml.",
+    )
+
+
+def catalog_unreadable(path: str, why: str) -> InfoldError:
+    """The catalog's SQLite file cannot be read."""
+    return InfoldError(
+        "catalog-unreadable",
+        "the Iceberg catalog cannot be read",
+        (("file", path), ("why", why)),
+        "It has to be the SQLite file of an Iceberg catalog, readable by you.",
+        exit_code=1,
+    )
+
+
+def metadata_missing(path: str, why: str) -> InfoldError:
+    """The catalog names a metadata file that is not there."""
+    return InfoldError(
+        "metadata-missing",
+        "the catalog names a metadata file that cannot be read",
+        (("file", path), ("why", why)),
+        "Was the warehouse moved, or files in it deleted? Its files name each other by full path.",
+        exit_code=1,
+    )

@@ -1,0 +1,59 @@
+"""
+The Iceberg catalog on SQLite, read directly: where each table's metadata is.
+
+One query of one row answers whether a table has moved; no Iceberg library is needed for that. The
+file belongs to the engine (Iceberg's JDBC catalog): it is opened for reading only.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from infold import errors
+
+BUSY_SECONDS = 30.0
+
+
+def locations(catalog_db: Path) -> dict[tuple[str, str], str]:
+    """Metadata locations by namespace and table; nothing when there is no catalog yet."""
+    if not catalog_db.exists():
+        return {}
+    uri = f"{catalog_db.absolute().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)) as connection:
+            rows = connection.execute(
+                "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables "
+                "WHERE metadata_location IS NOT NULL"
+            ).fetchall()
+    except sqlite3.OperationalError as error:
+        if "no such table" in str(error):  # the engine has made the file and no table in it
+            return {}
+        raise errors.catalog_unreadable(str(catalog_db), str(error)) from error
+    except sqlite3.DatabaseError as error:
+        raise errors.catalog_unreadable(str(catalog_db), str(error)) from error
+    return {(namespace, name): location for namespace, name, location in rows}
+
+
+def local_path(location: str) -> Path:
+    """The file behind a location: a path, or ``file:`` and a path (Hadoop escapes nothing)."""
+    if location.startswith("file:"):
+        return Path("/" + location.removeprefix("file:").lstrip("/"))
+    return Path(location)
+
+
+def metadata(location: str) -> dict[str, Any]:
+    """The metadata file of a table."""
+    path = local_path(location)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise errors.metadata_missing(str(path), error.strerror or str(error)) from error
+    if raw[:2] == b"\x1f\x8b":
+        raw = gzip.decompress(raw)
+    found: dict[str, Any] = json.loads(raw)
+    return found

@@ -1,0 +1,169 @@
+"""
+Iceberg tables behind ``ports.Lake``: catalog row, metadata file, and rows through pyiceberg.
+
+Only :meth:`IcebergLake.rows` imports pyiceberg. It opens a table by its metadata file, so it needs
+neither a catalog nor the catalog's name, and reads one snapshot even while a run commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from infold import errors
+from infold.lake import catalog
+from infold.ports import Head, History
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.table import StaticTable
+
+STEP = "infold.step"
+RUN = "infold.run"
+REWRITE = "replace"
+"""The operation of a snapshot that holds the rows of its parent in other files."""
+
+
+class IcebergLake:
+    """
+    The tables of ``namespace`` in the catalog ``catalog_db``.
+
+    A name with a dot is ``namespace.table`` and may be outside (an Iceberg source).
+    """
+
+    def __init__(self, catalog_db: Path, namespace: str, warehouse: Path | None = None) -> None:
+        self.catalog_db = catalog_db
+        self.namespace = namespace
+        self.warehouse = warehouse
+
+    def moved(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
+        """Tables whose metadata location is not the known one -> where it is now."""
+        if not known:
+            return {}
+        found = catalog.locations(self.catalog_db)
+        now = {table: found.get(self._key(table)) for table in known}
+        return {table: location for table, location in now.items() if location != known[table]}
+
+    def head(self, table: str) -> Head | None:
+        """The table's newest metadata, or None when there is no such table."""
+        location = self._location(table)
+        if location is None:
+            return None
+        metadata = catalog.metadata(location)
+        main = list(main_branch(metadata))
+        steps: dict[str, int] = {}
+        for snapshot in reversed(main):
+            step = snapshot.get("summary", {}).get(STEP)
+            if step is not None:
+                steps[step] = snapshot["snapshot-id"]
+        return Head(
+            table=table,
+            location=location,
+            snapshot=main[0]["snapshot-id"] if main else None,
+            steps=steps,
+            foreign=_foreign(main),
+        )
+
+    def history(self, table: str) -> History:
+        """What has gathered in the table's metadata; all zero when there is no such table."""
+        location = self._location(table)
+        if location is None:
+            return History()
+        metadata = catalog.metadata(location)
+        kept = metadata.get("snapshots") or []
+        since = 0
+        for snapshot in main_branch(metadata):
+            if _operation(snapshot) == REWRITE:
+                break
+            since += 1
+        return History(
+            snapshots=len(kept),
+            oldest_at=min((entry["timestamp-ms"] for entry in kept), default=0) * 1000,
+            since_rewrite=since,
+        )
+
+    def rows(
+        self,
+        table: str,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        limit: int | None = None,
+    ) -> pa.Table:
+        """
+        Rows of the current snapshot; technical columns (leading underscore) left out.
+
+        ``where`` compares columns with values (``day >= '2024-03-09' AND user_id = 'ann'``).
+        """
+        location = self._location(table)
+        if location is None:
+            raise errors.not_built(table)
+        stored = open_table(location)
+        known = [field.name for field in stored.schema().fields if not field.name.startswith("_")]
+        wanted = list(columns) if columns is not None else known
+        unknown = [name for name in wanted if name not in known]
+        if unknown:
+            raise errors.unknown_columns(unknown, known)
+        return _scan(stored, wanted, where, limit)
+
+    def _location(self, table: str) -> str | None:
+        return catalog.locations(self.catalog_db).get(self._key(table))
+
+    def _key(self, table: str) -> tuple[str, str]:
+        namespace, _, name = table.rpartition(".")
+        return (namespace or self.namespace, name)
+
+
+def open_table(location: str) -> StaticTable:
+    """A table as one metadata file describes it."""
+    from pyiceberg.table import StaticTable
+
+    return StaticTable.from_metadata(location)
+
+
+def main_branch(metadata: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """
+    The snapshots of the main branch, newest first, as far back as they are kept.
+
+    Snapshots of other branches and staged ones are in the metadata too; they are not ancestors.
+    """
+    by_id = {snapshot["snapshot-id"]: snapshot for snapshot in metadata.get("snapshots") or []}
+    current = metadata.get("current-snapshot-id")
+    while (snapshot := by_id.pop(current, None)) is not None:
+        yield snapshot
+        current = snapshot.get("parent-snapshot-id")
+
+
+def _foreign(main: Sequence[Mapping[str, Any]]) -> int | None:
+    """The newest snapshot after the last of ours that changed content."""
+    for snapshot in main:
+        summary = snapshot.get("summary", {})
+        if STEP in summary or RUN in summary:
+            return None
+        if _operation(snapshot) != REWRITE:
+            return int(snapshot["snapshot-id"])
+    return None
+
+
+def _operation(snapshot: Mapping[str, Any]) -> str:
+    return str(snapshot.get("summary", {}).get("operation", ""))
+
+
+def _scan(
+    stored: StaticTable, columns: Sequence[str], where: str | None, limit: int | None
+) -> pa.Table:
+    from pyiceberg.expressions import AlwaysTrue
+    from pyparsing import ParseException
+
+    try:
+        scan = stored.scan(
+            row_filter=where or AlwaysTrue(), selected_fields=tuple(columns), limit=limit
+        )
+        return scan.to_arrow()
+    except ParseException as error:
+        raise errors.bad_filter(where or "", f"it stops making sense at {error.loc}") from error
+    except (ValueError, TypeError) as error:
+        if where is None:
+            raise
+        raise errors.bad_filter(where, str(error)) from error

@@ -1,0 +1,135 @@
+"""
+The files of a source that are there now: a glob over folders, one ``scandir`` for each.
+
+A pattern is relative to the project. ``*``, ``?`` and ``[…]`` match inside one name, ``**`` any
+number of folders. ``*.csv`` also matches ``*.csv.gz``; a folder without a pattern means
+everything below it. Below the part of the path that has no pattern, names that start with ``_``
+or ``.`` are left out: files still being written, and what engines leave beside their data.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from infold import errors
+from infold.files import FileSeen
+from infold.model import Source
+
+_WILD = re.compile(r"[*?\[]")
+Matches = Callable[[str], object]
+
+
+def listing(root: Path, source: Source, now: int) -> tuple[tuple[FileSeen, ...], int]:
+    """The files of ``source``, by path, and how many more are too young and have yet to settle."""
+    seen, young = look(root, source, now)
+    return seen, len(young)
+
+
+def look(root: Path, source: Source, now: int) -> tuple[tuple[FileSeen, ...], tuple[str, ...]]:
+    """As :func:`listing`, with the paths of the files that have yet to settle."""
+    base, parts = _split(root, source)
+    shown = _shown(root, base)
+    seen: list[FileSeen] = []
+    young: list[str] = []
+    for relative, stat in dict(_walk(base, parts)).items():  # two `**` may lead to one file
+        path = f"{shown}{relative}"
+        if not path.isascii() and path.encode(errors="replace").decode() != path:
+            raise errors.bad_file_name(source.name, ascii(path))
+        modified_at = stat.st_mtime_ns // 1000
+        if source.settle and now - modified_at < source.settle:
+            young.append(path)
+            continue
+        size = stat.st_size
+        seen.append(FileSeen(path, size, modified_at, f"{size}:{stat.st_mtime_ns}"))
+    seen.sort(key=lambda file: file.path)
+    return tuple(seen), tuple(sorted(young))
+
+
+def _split(root: Path, source: Source) -> tuple[str, list[str]]:
+    """The folder without a pattern, which has to be there, and the patterns below it."""
+    pattern = source.path or ""
+    names = [name for name in pattern.split("/") if name not in ("", ".")]
+    fixed = next((i for i, name in enumerate(names) if _WILD.search(name)), len(names))
+    start = "/" if pattern.startswith("/") else str(root.absolute())
+    base = os.path.normpath(os.path.join(start, *names[:fixed]))  # noqa: PTH118 - `..` stays text
+    parts = [
+        name for i, name in enumerate(names) if i >= fixed and names[i - 1 : i + 1] != ["**"] * 2
+    ]
+    if not parts:
+        if Path(base).is_dir():
+            return base, ["**", "*"]
+        return str(Path(base).parent), [_exactly(Path(base).name)]
+    if not Path(base).is_dir():
+        raise errors.no_such_folder(source.name, pattern, base)
+    return base, parts
+
+
+def _exactly(name: str) -> str:
+    """A pattern that matches ``name`` alone."""
+    return re.sub(r"([*?\[])", r"[\1]", name)
+
+
+def _shown(root: Path, base: str) -> str:
+    """What stands before a file's path below ``base``: relative inside the project."""
+    inside = os.path.normpath(str(root.absolute()))
+    if base == inside:
+        return ""
+    if base.startswith(inside + os.sep):
+        base = base[len(inside) + 1 :]
+    return base.rstrip("/") + "/"
+
+
+def _walk(folder: str, parts: list[str], below: str = "") -> Iterator[tuple[str, os.stat_result]]:
+    name, rest = parts[0], parts[1:]
+    if name == "**":
+        # `**` is any number of folders, none too; at the end it means every file below.
+        yield from _deep(folder, rest or ["*"], below)
+        return
+    matches = _matcher(name, last=not rest)
+    for entry in _entries(folder):
+        if not matches(entry.name):
+            continue
+        if rest:
+            if entry.is_dir():
+                yield from _walk(entry.path, rest, f"{below}{entry.name}/")
+        elif (stat := _stat(entry)) is not None:
+            yield below + entry.name, stat
+
+
+def _deep(folder: str, rest: list[str], below: str) -> Iterator[tuple[str, os.stat_result]]:
+    yield from _walk(folder, rest, below)
+    for entry in _entries(folder):
+        if entry.is_dir(follow_symlinks=False):  # a link could lead back up, and on for ever
+            yield from _deep(entry.path, rest, f"{below}{entry.name}/")
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    try:
+        found = os.scandir(folder)
+    except FileNotFoundError:  # it went away since its parent was read
+        return
+    with found:
+        for entry in found:
+            if entry.name[0] not in "_.":
+                yield entry
+
+
+def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
+    try:
+        return entry.stat() if entry.is_file() else None
+    except FileNotFoundError:
+        return None
+
+
+def _matcher(pattern: str, *, last: bool) -> Matches:
+    if pattern == "*":
+        return lambda _: True
+    plain = re.compile(fnmatch.translate(pattern)).match
+    if not last or pattern.endswith(".gz"):
+        return plain
+    gzipped = re.compile(fnmatch.translate(pattern + ".gz")).match
+    return lambda name: plain(name) or gzipped(name)
