@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from typing import Any
 
 from hypothesis import HealthCheck, settings
 
@@ -12,3 +14,10 @@ settings.register_profile(
     "soak", max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck)
 )
 settings.load_profile(os.environ.get("INFOLD_HYPOTHESIS", "quick"))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how many random steps were made, when any were."""
+    play = sys.modules.get("tests.arrivals.play")
+    if play is not None and play.TALLY.runs:
+        terminalreporter.write_line(f"arrivals: {play.TALLY}")

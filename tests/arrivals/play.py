@@ -1,0 +1,410 @@
+"""
+Plays a program: writes the files, runs the project, and holds every table against the reference.
+
+The reference is evaluated anew after each run, table by table in dependency order, over what each
+table's inputs held when it was last built. So a run of some models, or of a window, is checked as
+exactly as a run of everything: what was not asked for has to be what it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.arrivals.files import write
+from tests.arrivals.programs import Drawer, Op, Person, Program, Round, people
+from tests.arrivals.shape import Rows, Shape, TableSpec, cell_start, project_file
+from tests.reference.compare import difference, stored
+from tests.reference.tables import Deduplicated
+from tests.reference.world import Aside, Record, Row, Usable, World, frozen, usable
+
+from infold import api, interval
+from infold.interval import DAY, HOUR, Interval
+from infold.project import Project
+from infold.report import RunResult
+
+BROKEN: Mapping[str, Sequence[str]] = {
+    "json": (
+        "{",
+        "no record at all",
+        '{"event_id": "x", "event_ts": ',
+        '{"event_id": "x", "user_id": "u", "event_ts": "2024-03-02T00:00:00Z", "amount": "abc"}',
+    ),
+    "csv": (
+        "x,u,1709337600000,1709337600000,/,abc,1.5,1,true,1",
+        "x,u,1709337600000,1709337600000,/,1.50,1.5,1.5,true,1",
+        "x,u,1709337600000,1709337600000,/,1.50,1.5,1,maybe,1",
+    ),
+    "parquet": (),
+}
+
+
+@dataclass
+class Tally:
+    """How much was tried: programs, runs, arrival operations on one user each, tables compared."""
+
+    programs: int = 0
+    runs: int = 0
+    steps: int = 0
+    tables: int = 0
+    rows: int = 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.steps:,} random steps (arrival operations x users) in {self.runs:,} runs of "
+            f"{self.programs:,} programs; {self.tables:,} tables compared, {self.rows:,} rows"
+        )
+
+
+TALLY = Tally()
+"""Of this process; printed at the end of a test run."""
+
+
+class DifferenceError(AssertionError):
+    """A table is not what its definition says."""
+
+
+@dataclass
+class Play:
+    """One project in a folder, its world, and what each of its tables should hold."""
+
+    shape: Shape
+    folder: Path
+    name: str
+    warehouse: Path
+    users: int
+    world: World = field(default_factory=World)
+    state: dict[str, Rows] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
+    log: list[str] = field(default_factory=list)
+    after_run: Callable[[RunResult], None] = lambda result: None
+    _people: list[Person] = field(default_factory=list)
+    _files: int = 0
+    _complete: bool = False
+    """Whether everything was run and nothing has happened since."""
+    _session_ids: dict[tuple[Any, ...], str] = field(default_factory=dict)
+    _choices: dict[Any, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._people = people(self.users)
+        self.world.as_of = interval.instant("2024-03-11")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "models").mkdir(exist_ok=True)
+        for source in self.shape.sources:
+            (self.folder / "landing" / source.folder).mkdir(parents=True, exist_ok=True)
+        text = project_file(self.name, str(self.warehouse), self.shape)
+        (self.folder / "infold.yml").write_text(text, encoding="utf-8")
+        for name in self.shape.tables:
+            self._declare(name, 0)
+        if self.shape.lookup:
+            self.lookup(Random(0))
+
+    # -- playing
+
+    def play(self, program: Program) -> None:
+        """All rounds, checked after each run, and at the end with a run of everything."""
+        TALLY.programs += 1
+        for each in program.rounds:
+            self.round(each)
+        self.run(Op("all", 0))
+        self.check_again()
+
+    def round(self, each: Round) -> None:
+        """Some operations, then one run and its checks."""
+        for op in each.ops if each.run.kind != "nothing" else ():
+            self.log.append(f"{op.kind}({op.seed})")
+            self._complete = False
+            getattr(self, op.kind)(Random(op.seed))
+        self.run(each.run)
+
+    @property
+    def project(self) -> Project:
+        """The project as its folder says now."""
+        return api.open_project(self.folder)
+
+    # -- operations on files
+
+    def arrive(self, random: Random) -> None:
+        """New files with rows of about half of the users."""
+        self._deliver(random, Drawer.send, random.choice((0.2, 0.5, 0.8)))
+
+    def burst(self, random: Random) -> None:
+        """New files with whole late sessions of a few users."""
+        self._deliver(random, Drawer.burst, 0.05)
+
+    def again(self, random: Random) -> None:
+        """A file once more, under another name."""
+        path = self._any_file(random)
+        if path is not None:
+            self._write(self._new_path(), self.world.files[path])
+            self._count(self.world.files[path])
+
+    def replace(self, random: Random) -> None:
+        """A file corrected in place: some rows gone, some changed, some new."""
+        path = self._any_file(random)
+        if path is None:
+            return
+        records: list[Record] = []
+        for record in self.world.files[path]:
+            fate = random.random()
+            if fate < 0.2:
+                continue
+            if fate < 0.4 and isinstance(record, dict) and record["event_ts"] is not None:
+                record = dict(record)
+                change = random.choice(("url", "event_ts", "user_id", "revision"))
+                record[change] = {
+                    "url": "/corrected",
+                    "event_ts": record["event_ts"] + random.choice((-1, 1)) * HOUR,
+                    "user_id": random.choice((record["user_id"], None)),
+                    "revision": record["revision"] + 1,
+                }[change]
+            records.append(record)
+        for person in random.sample(self._people, k=max(1, self.users // 20)):
+            records += self._drawer.send(person, random, self.world.as_of)
+        self._write(path, tuple(records))
+        self._count(records)
+
+    def delete(self, random: Random) -> None:
+        """A file is taken away."""
+        path = self._any_file(random)
+        if path is not None:
+            self._count(self.world.files.pop(path))
+            (self.folder / "landing" / path).unlink()
+
+    def touch(self, random: Random) -> None:
+        """A file is written again as it was: it looks new and changes nothing."""
+        path = self._any_file(random)
+        if path is not None:
+            self._write(path, self.world.files[path])
+            self._count(self.world.files[path])
+
+    def empty(self, random: Random) -> None:
+        """A file without a row."""
+        self._write(self._new_path(), ())
+
+    def lookup(self, random: Random) -> None:
+        """The lookup is written anew: some keys, some of them twice, some with no value."""
+        if self.shape.lookup is None:
+            return
+        source = self.shape.source(self.shape.lookup)
+        urls = random.sample(
+            ("/", "/pay", "/pay/now", "/Ä?q=1,2", "/other"), k=random.randint(1, 4)
+        )
+        rows = [
+            {"url": url, "section": random.choice(("top", "pay, or not", None))}
+            for url in (*urls, *random.sample(urls, k=random.randint(0, 1)))
+        ]
+        path = f"{source.folder}/pages{source.suffix}"
+        self.world.files[path] = tuple(rows)
+        write(self.folder / "landing" / path, source, rows)
+        TALLY.steps += 1
+
+    def query(self, random: Random) -> None:
+        """A model's query becomes its next version."""
+        name = random.choice(self.shape.changeable())
+        self._declare(name, self.versions[name] + 1)
+        TALLY.steps += 1
+
+    def advance(self, random: Random) -> None:
+        """Time passes; what was future may come due."""
+        self.world.as_of += random.choice((HOUR, DAY, random.randint(1, 20 * 24) * HOUR))
+        TALLY.steps += 1
+
+    # -- runs
+
+    def run(self, op: Op) -> RunResult:
+        """One run of everything, of some models or of a window, and all checks after it."""
+        random = Random(op.seed)
+        window: Interval | None = None
+        terms: tuple[str, ...] = ()
+        names = set(self.shape.tables)
+        if op.kind == "window" and self.shape.windows:
+            start = interval.Granularity.DAY.floor(self.world.as_of - random.randint(0, 30) * DAY)
+            window = Interval(start, start + random.randint(1, 20) * DAY)
+        if op.kind == "select":
+            terms, names = self._select(random)
+        self.log.append(
+            f"run {window or ''}{' '.join(terms)} as of {interval.show(self.world.as_of)}"
+        )
+        result = api.run(self.project, window=window, select=terms, as_of=self.world.as_of)
+        TALLY.runs += 1
+        if self._complete and result.steps:
+            self._fail(f"a run with nothing new had steps: {result.steps}")
+        self._complete = window is None and not terms
+        self.check(names, window)
+        self.after_run(result)
+        return result
+
+    def _select(self, random: Random) -> tuple[tuple[str, ...], set[str]]:
+        name = random.choice(list(self.shape.tables))
+        form = random.choice(("{}", "+{}", "{}+", "+{}+"))
+        names = {name}
+        if form.startswith("+"):
+            names |= self.shape.upstream([name])
+        if form.endswith("+"):
+            names |= self.shape.downstream([name])
+        return (form.format(name),), names
+
+    # -- checks
+
+    def check(self, names: set[str], window: Interval | None) -> None:
+        """Every table: those that were run against the reference, the others against themselves."""
+        lake = api.lake(self.project)
+        status = {entry.model: entry for entry in api.status(self.project, self.world.as_of)}
+        for name in self.shape.tables:
+            spec = self.spec(name)
+            if spec.view:
+                if all(read in self.state for read in spec.reads):
+                    self.state[name] = self._evaluate(spec)
+                continue
+            if any(read not in self.state for read in spec.reads):
+                continue
+            before = self.state.get(name)
+            if name not in names and before is None:
+                continue
+            actual = stored(lake.rows(name).to_pylist(), ("session_id",))
+            if name not in names:
+                expected = before or []
+            elif spec.source is not None:
+                found = self._usable(spec)
+                expected = found.rows
+                if spec.best is not None:
+                    best = spec.best(found.rows)
+                    found.aside[Aside.NO_KEY] += best.without_key
+                    expected = best.rows(actual)
+                    self._check_choices(name, best, expected)
+                counts = (status[name].set_aside, status[name].waiting)
+                if counts != (found.aside.total(), len(found.waiting)):
+                    self._fail(
+                        f"{name}: (set aside, waiting) is {counts}, "
+                        f"expected {(found.aside.total(), len(found.waiting))}"
+                    )
+            else:
+                expected = self._evaluate(spec)
+                if window is not None and spec.cell is not None:
+                    expected = _patched(spec.cell, before or [], expected, window)
+            self._compare(name, expected, actual)
+            self.state[name] = expected
+            if spec.sessions:
+                self._check_session_ids(name, lake.rows(name).to_pylist())
+
+    def check_again(self) -> None:
+        """At the end: views as a reader sees them, and the program's own certificate."""
+        for name in self.shape.tables:
+            if self.spec(name).view:
+                actual = stored(api.evaluate(self.project, name).to_pylist())
+                self._compare(name, self.state[name], actual)
+        certificate = api.verify(self.project)
+        if not certificate.equal:
+            self._fail(f"verify found a difference that the reference does not: {certificate}")
+
+    def spec(self, name: str) -> TableSpec:
+        """The present version of a table's definition."""
+        versions = self.shape.tables[name]
+        return versions[self.versions[name] % len(versions)]
+
+    def _evaluate(self, spec: TableSpec) -> Rows:
+        assert spec.rows is not None
+        return spec.rows(self.state)
+
+    def _usable(self, spec: TableSpec) -> Usable:
+        source = self.shape.source(spec.source or "")
+        return usable(self.world.under(source.folder), source.rules, self.world.as_of)
+
+    def _compare(self, name: str, expected: Rows, actual: Rows) -> None:
+        TALLY.tables += 1
+        TALLY.rows += len(actual)
+        found = difference(expected, actual)
+        if found:
+            self._fail(f"{name}: {found}")
+
+    def _check_choices(self, name: str, best: Deduplicated, kept: Rows) -> None:
+        """Among equally preferred copies the same one is kept whenever these are the copies."""
+        chosen = {frozen(row) for row in kept}
+        for copies in best.groups.values():
+            if len(copies) > 1:
+                key = (name, frozenset(map(frozen, copies)))
+                [choice] = {frozen(row) for row in copies} & chosen
+                if self._choices.setdefault(key, choice) != choice:
+                    self._fail(f"{name}: among {copies} another copy was kept before: {choice}")
+
+    def _check_session_ids(self, name: str, rows: Sequence[Row]) -> None:
+        """An id belongs to one user and start, and to the same ones for good."""
+        for row in rows:
+            key = (name, row["user_id"], row["session_start"])
+            if self._session_ids.setdefault(key, row["session_id"]) != row["session_id"]:
+                self._fail(f"{name}: session_id of {key} was another before")
+        ids = Counter(row["session_id"] for row in rows)
+        if len(ids) != len(rows):
+            self._fail(f"{name}: session_id is not unique: {ids.most_common(2)}")
+
+    def _fail(self, message: str) -> None:
+        raise DifferenceError(
+            f"{message}\nafter:\n  " + "\n  ".join(self.log) + f"\nin {self.folder}"
+        )
+
+    # -- files
+
+    @property
+    def _clicks(self) -> Any:
+        return self.shape.source("raw.clicks")
+
+    @property
+    def _drawer(self) -> Drawer:
+        rules = self._clicks.rules
+        return Drawer(
+            self.shape.tick,
+            rules.tolerance if rules.received else None,
+            BROKEN[self._clicks.format],
+            self._clicks.columns,
+        )
+
+    def _deliver(
+        self,
+        random: Random,
+        send: Callable[[Drawer, Person, Random, int], list[Record]],
+        share: float,
+    ) -> None:
+        files: list[list[Record]] = [[] for _ in range(random.choice((1, 1, 1, 2, 3)))]
+        for person in self._people:
+            own = Random(random.randrange(2**32))
+            if own.random() < share:
+                for record in send(self._drawer, person, own, self.world.as_of):
+                    own.choice(files).append(record)
+        for records in files:
+            random.shuffle(records)
+            self._write(self._new_path(), tuple(records))
+            self._count(records)
+
+    def _count(self, records: Sequence[Record]) -> None:
+        """One step for each user whom an operation concerns; nobody's records are one user's."""
+        TALLY.steps += len({row["user_id"] for row in records if isinstance(row, dict)}) or 1
+
+    def _new_path(self) -> str:
+        self._files += 1
+        return f"{self._clicks.folder}/{self._files:04}{self._clicks.suffix}"
+
+    def _any_file(self, random: Random) -> str | None:
+        paths = sorted(p for p in self.world.files if p.startswith(self._clicks.folder + "/"))
+        return random.choice(paths) if paths else None
+
+    def _write(self, path: str, records: tuple[Record, ...]) -> None:
+        self.world.files[path] = records
+        write(self.folder / "landing" / path, self._clicks, records)
+
+    def _declare(self, name: str, version: int) -> None:
+        self.versions[name] = version
+        text = self.spec(name).text
+        if text:
+            (self.folder / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
+
+
+def _patched(cell: str, before: Rows, after: Rows, window: Interval) -> Rows:
+    """Rows of cells in the window as they should be now, of the other cells as they were."""
+    return [row for row in before if cell_start(row[cell]) not in window] + [
+        row for row in after if cell_start(row[cell]) in window
+    ]

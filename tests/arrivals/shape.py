@@ -1,0 +1,155 @@
+"""
+What a tested project is: sources, and models each with its SQL and the same in plain Python.
+
+A :class:`Shape` is a small project in both languages. The play (see ``play``) writes the files,
+runs the program and compares; the shapes themselves stand in ``shapes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from tests.reference.tables import Deduplicated
+from tests.reference.world import Row, Rules
+
+from infold import interval
+from infold.interval import Granularity
+
+Rows = list[Row]
+
+
+@dataclass(frozen=True)
+class SourceSpec:
+    """A source: its folder below ``landing``, its format, its rules, its columns in order."""
+
+    name: str
+    folder: str
+    format: str
+    rules: Rules
+    columns: Mapping[str, str]
+    yaml: str
+    """Its entry in infold.yml, below its name, without the columns."""
+    times: str = "iso"
+    """How timestamps are written: ``iso``, ``epoch_millis`` or, in Parquet, ``native``."""
+
+    @property
+    def suffix(self) -> str:
+        """What its files' names end with."""
+        return {"json": ".json", "csv": ".csv.gz", "parquet": ".parquet"}[self.format]
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """
+    One table: its model's file and the same by brute force.
+
+    Tables of files (``source`` set) are given the source's usable rows and say which copies are
+    best; others are given the rows of what they read. ``cell`` names the partition column of a
+    time-range table. A landed source has no model file.
+    """
+
+    name: str
+    text: str
+    reads: tuple[str, ...]
+    rows: Callable[[Mapping[str, Rows]], Rows] | None = None
+    source: str | None = None
+    best: Callable[[Rows], Deduplicated] | None = None
+    cell: str | None = None
+    granularity: Granularity | None = None
+    view: bool = False
+    sessions: bool = False
+
+
+@dataclass(frozen=True)
+class Shape:
+    """
+    A project: sources, and tables in dependency order, each in one or more versions of its query.
+
+    Changing a query means going to the next version of one table.
+    """
+
+    name: str
+    sources: tuple[SourceSpec, ...]
+    tables: Mapping[str, tuple[TableSpec, ...]]
+    tick: int = 1
+    """The finest difference between two times, in microseconds, that the format can hold."""
+    lookup: str | None = None
+    """The source that the operation "change a lookup" writes."""
+    windows: bool = False
+    """Whether all its cells line up with days, so that a window of days can be asked for."""
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+    def source(self, name: str) -> SourceSpec:
+        """The source of that name."""
+        return next(entry for entry in self.sources if entry.name == name)
+
+    def changeable(self) -> Sequence[str]:
+        """The tables that have more than one version of their query."""
+        return [name for name, versions in self.tables.items() if len(versions) > 1]
+
+    def upstream(self, names: Iterable[str]) -> set[str]:
+        """Everything that these tables read, directly or not."""
+        found: set[str] = set()
+        todo = list(names)
+        while todo:
+            for name in self.tables[todo.pop()][0].reads:
+                if name not in found:
+                    found.add(name)
+                    todo.append(name)
+        return found
+
+    def downstream(self, names: Iterable[str]) -> set[str]:
+        """Everything that reads these tables, directly or not."""
+        wanted = set(names)
+        return {name for name in self.tables if self.upstream([name]) & wanted}
+
+
+def model_file(front: str, sql: str) -> str:
+    """A model's file: front matter and one SELECT."""
+    return f"---\n{front.strip()}\n---\n{sql.strip()}\n"
+
+
+def project_file(name: str, warehouse: str, shape: Shape) -> str:
+    """The project's ``infold.yml``."""
+    lines = [f"name: {name}", "sources:"]
+    for source in shape.sources:
+        lines.append(f"  {source.name}:")
+        lines += [f"    {line}" for line in source.yaml.strip().splitlines()]
+        lines.append("    columns:")
+        lines += [f'      {column}: "{type_}"' for column, type_ in source.columns.items()]
+    lines += ["targets:", "  dev:", "    storage: iceberg", f"    warehouse: {warehouse}"]
+    lines.append('    ledger: "sqlite:///.infold/ledger.db"')
+    return "\n".join(lines) + "\n"
+
+
+# -- the same in Python ----------------------------------------------------------------------------
+
+
+def day_of(at: int | None) -> date | None:
+    """``cast(at AS date)``."""
+    return None if at is None else interval.moment(at).date()
+
+
+def truncated(granularity: Granularity, at: int | None) -> int | None:
+    """``date_trunc(granularity, at)``."""
+    return None if at is None else granularity.floor(at)
+
+
+def date_of_cell(granularity: Granularity, at: int | None) -> date | None:
+    """``cast(date_trunc(granularity, at) AS date)``."""
+    return day_of(truncated(granularity, at))
+
+
+def cell_start(value: Any) -> int:
+    """The instant of a partition value, date or timestamp."""
+    if isinstance(value, date):
+        return (value - date(1970, 1, 1)).days * interval.DAY
+    return int(value)
+
+
+def only(row: Row, *columns: str) -> Row:
+    """A row with some of its columns."""
+    return {column: row[column] for column in columns}

@@ -1,0 +1,521 @@
+"""
+Three projects that between them use every materialization, format and kind of aggregate.
+
+``fold`` keeps sessions by mergeable aggregates, ``reread`` by aggregates that have to be evaluated
+over a session's events again, ``landed`` reads its source directly and lets row hashes choose
+among copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from tests.arrivals.shape import (
+    Rows,
+    Shape,
+    SourceSpec,
+    TableSpec,
+    date_of_cell,
+    day_of,
+    model_file,
+    only,
+    truncated,
+)
+from tests.reference import aggregates as agg
+from tests.reference.aggregates import Aggregate
+from tests.reference.tables import Deduplicated, events, grouped, left_joined, sessions
+from tests.reference.world import Row, Rules
+
+from infold.interval import HOUR, MINUTE, Granularity
+
+GAP = 30 * MINUTE
+
+CLICK: Mapping[str, str] = {
+    "event_id": "string",
+    "user_id": "string",
+    "event_ts": "timestamp",
+    "received_ts": "timestamp",
+    "url": "string",
+    "amount": "decimal(18,2)",
+    "weight": "double",
+    "n": "bigint",
+    "ok": "boolean",
+    "revision": "int",
+}
+PAGE: Mapping[str, str] = {"url": "string", "section": "string"}
+
+
+def _calls(aggregates: Mapping[str, Aggregate]) -> str:
+    return ",\n  ".join(f"{each.sql} AS {name}" for name, each in aggregates.items())
+
+
+def _paid(row: Row) -> bool | None:
+    return None if row["amount"] is None else row["amount"] > 0
+
+
+def _pay(row: Row) -> bool | None:
+    return None if row["url"] is None else row["url"].startswith("/pay")
+
+
+# -- fold ------------------------------------------------------------------------------------------
+
+_FOLDED: Mapping[str, Aggregate] = {
+    "events": agg.count(),
+    "known_urls": agg.count_of("url"),
+    "payments": agg.count_if("url LIKE '/pay%'", _pay),
+    "revenue": agg.total("amount"),
+    "paid": agg.total("amount").where("amount > 0", _paid),
+    "mean_amount": agg.mean("amount", scale=2),
+    "weight": agg.total("weight"),
+    "mean_weight": agg.mean("weight"),
+    "least_n": agg.least("n"),
+    "total_n": agg.total("n"),
+    "greatest_url": agg.greatest("url"),
+    "latest_revision": agg.greatest("revision"),
+    "entry_url": agg.first("url"),
+    "exit_url": agg.last("url"),
+    "first_known_url": agg.first_known("url"),
+    "last_known_amount": agg.last_known("amount"),
+    "first_paid": agg.first("event_id").where("amount > 0", _paid),
+    "all_ok": agg.every("ok", lambda row: row["ok"]),
+    "any_ok": agg.some("ok", lambda row: row["ok"]),
+    "received": agg.greatest("received_ts"),
+}
+
+
+def _clicks_of(rows: Rows, *, keep_health: bool) -> Deduplicated:
+    def query(row: Row) -> Row | None:
+        if keep_health or row["url"] is None or row["url"] != "/health":
+            return row
+        return None
+
+    return events(rows, key=["event_id"], time="event_ts", prefer=["revision desc"], query=query)
+
+
+def _clicks(*, keep_health: bool) -> TableSpec:
+    where = "" if keep_health else "\nWHERE url IS NULL OR url <> '/health'"
+    return TableSpec(
+        "clicks",
+        model_file(
+            "materialization: events\n"
+            "unique_key: [event_id]\n"
+            "prefer: [revision desc]\n"
+            "timeseries: {event_time_column: event_ts, granularity: day}",
+            f"SELECT {', '.join(CLICK)}\nFROM raw.clicks{where}",
+        ),
+        reads=(),
+        source="raw.clicks",
+        best=partial(_clicks_of, keep_health=keep_health),
+        granularity=Granularity.DAY,
+    )
+
+
+def _folded_sessions(gap: int) -> TableSpec:
+    return TableSpec(
+        "sessions",
+        model_file(
+            f"materialization: sessions\nsessions: {{user: user_id, gap: {gap // MINUTE} minutes}}",
+            f"SELECT\n  {_calls(_FOLDED)}\nFROM clicks",
+        ),
+        reads=("clicks",),
+        rows=lambda given: sessions(
+            given["clicks"],
+            user="user_id",
+            time="event_ts",
+            key=["event_id"],
+            gap=gap,
+            aggregates=_FOLDED,
+        ),
+        granularity=Granularity.DAY,
+        sessions=True,
+    )
+
+
+_DAILY: Mapping[str, Aggregate] = {
+    "sessions": agg.count(),
+    "revenue": agg.total("revenue"),
+    "longest": agg.greatest("events"),
+}
+_DAILY_OTHER: Mapping[str, Aggregate] = dict(_DAILY) | {"longest": agg.least("events")}
+
+
+def _daily(aggregates: Mapping[str, Aggregate]) -> TableSpec:
+    return TableSpec(
+        "daily",
+        model_file(
+            "materialization: table\n"
+            "timeseries: {event_time_column: session_start, partition_column: day, "
+            "granularity: day}\n"
+            "incremental: {}",
+            f"SELECT cast(session_start AS date) AS day, {_calls(aggregates)}\n"
+            "FROM sessions GROUP BY 1",
+        ),
+        reads=("sessions",),
+        rows=lambda given: grouped(
+            given["sessions"],
+            {"day": lambda row: day_of(row["session_start"])},
+            aggregates,
+            cell="day",
+        ),
+        cell="day",
+        granularity=Granularity.DAY,
+    )
+
+
+_HOURLY: Mapping[str, Aggregate] = {"clicks": agg.count(), "weight": agg.total("weight")}
+
+_HOURLY_TABLE = TableSpec(
+    "hourly",
+    model_file(
+        "materialization: table\n"
+        "timeseries: {event_time_column: event_ts, partition_column: hour, granularity: hour}\n"
+        "incremental: {}",
+        f"SELECT date_trunc('HOUR', event_ts) AS hour, ok, {_calls(_HOURLY)}\n"
+        "FROM clicks GROUP BY 1, 2",
+    ),
+    reads=("clicks",),
+    rows=lambda given: grouped(
+        given["clicks"],
+        {
+            "hour": lambda row: truncated(Granularity.HOUR, row["event_ts"]),
+            "ok": lambda row: row["ok"],
+        },
+        _HOURLY,
+        cell="hour",
+    ),
+    cell="hour",
+    granularity=Granularity.HOUR,
+)
+
+
+def _paying(least: int) -> TableSpec:
+    return TableSpec(
+        "paying",
+        model_file(
+            "materialization: view",
+            f"SELECT user_id, event_ts, url, amount FROM clicks WHERE amount > {least}",
+        ),
+        reads=("clicks",),
+        rows=lambda given: [
+            only(row, "user_id", "event_ts", "url", "amount")
+            for row in given["clicks"]
+            if row["amount"] is not None and row["amount"] > least
+        ],
+        view=True,
+    )
+
+
+_TOTALS: Mapping[str, Aggregate] = {
+    "payments": agg.count(),
+    "paid": agg.total("amount"),
+    "latest": agg.greatest("event_ts"),
+}
+
+_TOTALS_TABLE = TableSpec(
+    "totals",
+    model_file(
+        "materialization: table",
+        f"SELECT user_id, {_calls(_TOTALS)}\nFROM paying GROUP BY user_id",
+    ),
+    reads=("paying",),
+    rows=lambda given: grouped(given["paying"], {"user_id": lambda row: row["user_id"]}, _TOTALS),
+)
+
+_SECTIONS: Mapping[str, Aggregate] = {"payments": agg.count(), "paid": agg.total("amount")}
+
+
+def _sections(given: Mapping[str, Rows]) -> Rows:
+    joined = left_joined(given["paying"], given["raw.pages"], "url", ["section"])
+    return grouped(
+        joined,
+        {"day": lambda row: day_of(row["event_ts"]), "section": lambda row: row["section"]},
+        _SECTIONS,
+        cell="day",
+    )
+
+
+_SECTIONS_TABLE = TableSpec(
+    "sections",
+    model_file(
+        "materialization: table\n"
+        "timeseries: {event_time_column: event_ts, partition_column: day, granularity: day}\n"
+        "incremental: {}",
+        "SELECT cast(p.event_ts AS date) AS day, s.section,\n"
+        "  count(*) AS payments, sum(p.amount) AS paid\n"
+        "FROM paying p LEFT JOIN raw.pages s ON p.url = s.url\n"
+        "GROUP BY 1, 2",
+    ),
+    reads=("paying", "raw.pages"),
+    rows=_sections,
+    cell="day",
+    granularity=Granularity.DAY,
+)
+
+_PAGES_LANDED = TableSpec(
+    "raw.pages", "", reads=(), source="raw.pages", rows=lambda given: given["raw.pages"]
+)
+
+FOLD = Shape(
+    "fold",
+    sources=(
+        SourceSpec(
+            "raw.clicks",
+            "clicks",
+            "json",
+            Rules("event_ts"),
+            CLICK,
+            "path: landing/clicks/*.json\nformat: json\nevent_time_column: event_ts",
+        ),
+        SourceSpec(
+            "raw.pages", "pages", "csv", Rules(), PAGE, "path: landing/pages/*.csv.gz\nformat: csv"
+        ),
+    ),
+    tables={
+        "raw.pages": (_PAGES_LANDED,),
+        "clicks": (_clicks(keep_health=False), _clicks(keep_health=True)),
+        "sessions": (_folded_sessions(GAP), _folded_sessions(2 * GAP)),
+        "daily": (_daily(_DAILY), _daily(_DAILY_OTHER)),
+        "hourly": (_HOURLY_TABLE,),
+        "paying": (_paying(0), _paying(20)),
+        "totals": (_TOTALS_TABLE,),
+        "sections": (_SECTIONS_TABLE,),
+    },
+    lookup="raw.pages",
+    windows=True,
+)
+
+
+# -- reread ----------------------------------------------------------------------------------------
+
+_REREAD: Mapping[str, Aggregate] = {
+    "events": agg.count(),
+    "urls": agg.count_distinct("url"),
+    "path": agg.listed("url"),
+    "ids": agg.listed("event_id").where("amount > 0", _paid),
+    "median_n": agg.percentile("n", 0.5),
+    "high_weight": agg.percentile("weight", 0.9),
+    "revenue": agg.total("amount"),
+    "exit_url": agg.last("url"),
+}
+
+
+def _web(row: Row) -> bool | None:
+    """``url IS NOT NULL AND url <> '/health'``."""
+    return row["url"] is not None and row["url"] != "/health"
+
+
+def _reread_sessions(extra: Mapping[str, Aggregate]) -> TableSpec:
+    aggregates = {**_REREAD, **extra}
+    return TableSpec(
+        "visits",
+        model_file(
+            "materialization: sessions\nsessions: {user: user_id, gap: 30 minutes}",
+            f"SELECT\n  {_calls(aggregates)}\nFROM clicks\n"
+            "WHERE url IS NOT NULL AND url <> '/health'",
+        ),
+        reads=("clicks",),
+        rows=lambda given: sessions(
+            given["clicks"],
+            user="user_id",
+            time="event_ts",
+            key=["event_id"],
+            gap=GAP,
+            aggregates=aggregates,
+            where=_web,
+        ),
+        granularity=Granularity.DAY,
+        sessions=True,
+    )
+
+
+def _over(
+    name: str, read: str, time: str, granularity: Granularity, aggregates: Mapping[str, Aggregate]
+) -> TableSpec:
+    """A table of sums over one input, by cells of a granularity."""
+    word = granularity.value
+    return TableSpec(
+        name,
+        model_file(
+            "materialization: table\n"
+            f"timeseries: {{event_time_column: {time}, partition_column: {word}, "
+            f"granularity: {word}}}\n"
+            "incremental: {}",
+            f"SELECT cast(date_trunc('{word.upper()}', {time}) AS date) AS {word}, "
+            f"{_calls(aggregates)}\nFROM {read} GROUP BY 1",
+        ),
+        reads=(read,),
+        rows=lambda given: grouped(
+            given[read],
+            {word: lambda row: date_of_cell(granularity, row[time])},
+            aggregates,
+            cell=word,
+        ),
+        cell=word,
+        granularity=granularity,
+    )
+
+
+REREAD = Shape(
+    "reread",
+    sources=(
+        SourceSpec(
+            "raw.clicks",
+            "clicks",
+            "csv",
+            Rules("event_ts", received="received_ts", tolerance=2 * HOUR),
+            CLICK,
+            "path: landing/clicks/*.csv.gz\nformat: csv\ntimestamp_format: epoch_millis\n"
+            "event_time_column: event_ts\nreceived_column: received_ts\n"
+            "future_tolerance: 2 hours",
+            times="epoch_millis",
+        ),
+    ),
+    tables={
+        "clicks": (_clicks(keep_health=True), _clicks(keep_health=False)),
+        "visits": (_reread_sessions({}), _reread_sessions({"first_n": agg.first("n")})),
+        "weekly": (
+            _over(
+                "weekly",
+                "visits",
+                "session_start",
+                Granularity.WEEK,
+                {"visits": agg.count(), "events": agg.total("events")},
+            ),
+        ),
+        "monthly": (
+            _over(
+                "monthly",
+                "clicks",
+                "event_ts",
+                Granularity.MONTH,
+                {"clicks": agg.count(), "people": agg.count_distinct("user_id")},
+            ),
+        ),
+    },
+    tick=1_000,
+)
+
+
+# -- landed ----------------------------------------------------------------------------------------
+
+_SHORT: Mapping[str, Aggregate] = {
+    "events": agg.count(),
+    "entry_url": agg.first("url"),
+    "exit_url": agg.last("url"),
+    "last_weight": agg.last("weight"),
+    "first_received": agg.first("received_ts"),
+    "revenue": agg.total("amount"),
+}
+
+
+def _orders_of(rows: Rows) -> Deduplicated:
+    columns = ("event_id", "revision", "user_id", "at", "url", "amount", "weight", "received_ts")
+    return events(
+        rows,
+        key=["event_id", "revision"],
+        time="at",
+        query=lambda row: only(row | {"at": row["event_ts"]}, *columns),
+    )
+
+
+_ORDERS = TableSpec(
+    "orders",
+    model_file(
+        "materialization: events\n"
+        "unique_key: [event_id, revision]\n"
+        "timeseries: {event_time_column: at, granularity: week}",
+        "SELECT event_id, revision, user_id, event_ts AS at, url, amount, weight, received_ts\n"
+        "FROM raw.clicks",
+    ),
+    reads=(),
+    source="raw.clicks",
+    best=_orders_of,
+    granularity=Granularity.WEEK,
+)
+
+
+def _stays(aggregates: Mapping[str, Aggregate]) -> TableSpec:
+    return TableSpec(
+        "stays",
+        model_file(
+            "materialization: sessions\n"
+            "sessions: {user: user_id, gap: 30 minutes}\n"
+            "timeseries: {event_time_column: session_start, granularity: month}",
+            f"SELECT\n  {_calls(aggregates)}\nFROM orders",
+        ),
+        reads=("orders",),
+        rows=lambda given: sessions(
+            given["orders"],
+            user="user_id",
+            time="at",
+            key=["event_id", "revision"],
+            gap=GAP,
+            aggregates=aggregates,
+        ),
+        granularity=Granularity.MONTH,
+        sessions=True,
+    )
+
+
+_PEOPLE: Mapping[str, Aggregate] = {"stays": agg.count(), "events": agg.total("events")}
+
+_PEOPLE_TABLE = TableSpec(
+    "people",
+    model_file(
+        "materialization: table", f"SELECT user_id, {_calls(_PEOPLE)}\nFROM stays GROUP BY user_id"
+    ),
+    reads=("stays",),
+    rows=lambda given: grouped(given["stays"], {"user_id": lambda row: row["user_id"]}, _PEOPLE),
+)
+
+_RAW: Mapping[str, Aggregate] = {"records": agg.count(), "amount": agg.total("amount")}
+
+_RECORDS = TableSpec(
+    "records",
+    model_file(
+        "materialization: table\n"
+        "timeseries: {event_time_column: event_ts, partition_column: day, granularity: day}\n"
+        "incremental: {}",
+        f"SELECT cast(event_ts AS date) AS day, {_calls(_RAW)}\nFROM raw.clicks GROUP BY 1",
+    ),
+    reads=("raw.clicks",),
+    rows=lambda given: grouped(
+        given["raw.clicks"], {"day": lambda row: day_of(row["event_ts"])}, _RAW, cell="day"
+    ),
+    cell="day",
+    granularity=Granularity.DAY,
+)
+
+LANDED = Shape(
+    "landed",
+    sources=(
+        SourceSpec(
+            "raw.clicks",
+            "clicks",
+            "parquet",
+            Rules("event_ts"),
+            CLICK,
+            "path: landing/clicks/*.parquet\nformat: parquet\nevent_time_column: event_ts",
+            times="native",
+        ),
+    ),
+    tables={
+        "raw.clicks": (
+            TableSpec(
+                "raw.clicks",
+                "",
+                reads=(),
+                source="raw.clicks",
+                rows=lambda given: given["raw.clicks"],
+                granularity=Granularity.DAY,
+            ),
+        ),
+        "orders": (_ORDERS,),
+        "stays": (_stays(_SHORT), _stays({**_SHORT, "urls": agg.count_distinct("url")})),
+        "people": (_PEOPLE_TABLE,),
+        "records": (_RECORDS,),
+    },
+)
+
+SHAPES: Mapping[str, Shape] = {shape.name: shape for shape in (FOLD, REREAD, LANDED)}

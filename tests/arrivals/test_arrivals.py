@@ -1,0 +1,56 @@
+"""
+Oracle 2: whatever arrives, in whatever order and however cut into runs, tables equal the reference.
+
+Hypothesis draws programs; each drives many users with histories of their own, so that one Spark job
+checks hundreds of random cases. In the suite the programs are always the same ones; ``make soak``
+draws others, and more of them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from tests.arrivals.play import Play
+from tests.arrivals.programs import programs
+from tests.arrivals.shapes import SHAPES
+
+from infold.spark.java import find_java
+
+pytestmark = pytest.mark.spark
+
+USERS = 200
+
+# The few programs that there is time for are drawn, not minimised: a minimal one would cost a
+# hundred runs. The message of a failure holds all that is needed to play the program again.
+few = settings(
+    max_examples=2,
+    phases=[Phase.generate],
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all projects of this module; they share a warehouse and a Spark session."""
+    find_java()
+    return tmp_path_factory.mktemp("arrivals")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@few
+@given(data=st.data())
+def test_tables_equal_the_reference_after_every_run(
+    folders: Path, shape: str, data: st.DataObject
+) -> None:
+    """After every run each table holds exactly what its definition says of what arrived."""
+    program = data.draw(programs(USERS, rounds=(4, 7)), label="program")
+    number = len(list(folders.iterdir()))
+    name = f"{shape}{number}"
+    play = Play(SHAPES[shape], folders / name, name, folders / "warehouse", program.users)
+    play.play(program)
