@@ -1,0 +1,116 @@
+"""
+What changed in a sessions model's input between two versions, as islands of its own.
+
+Rows that infold stores carry the version that inserted them, so what was added is found by that
+number in the changed cells, and files of other versions are not even opened. What is gone is found
+by comparing the two snapshots, in cells that lost rows only. Tables that are recomputed cell by
+cell carry no such number; there both snapshots of the changed cells are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.interval import Ranges
+from infold.project import SessionsQuery
+from infold.spark.content import column, within
+from infold.spark.kinds.aggregates import Measures
+from infold.spark.kinds.islands import islands, prepared, wanted
+from infold.spark.kinds.stored import VERSION
+from infold.trace import CellChange
+
+GONE = "__gone"
+"""Whether an island of the delta is of events that are no longer there."""
+
+
+def bare(over: Measures) -> Measures:
+    """Nothing of the aggregates: islands with their first and last times alone."""
+    return replace(over, arguments=(), parts=(), raw=False)
+
+
+class Delta:
+    """The input at two versions, ``before`` (None: it was empty) and ``now``, and what changed."""
+
+    def __init__(
+        self,
+        query: SessionsQuery,
+        over: Measures,
+        before: DataFrame | None,
+        now: DataFrame,
+        changes: Sequence[CellChange],
+        since: int,
+    ) -> None:
+        self.query, self.since = query, since
+        self.over = over if over.mergeable else bare(over)
+        self.before, self.now = before, now
+        self.added_in = Ranges.of(change.cell for change in changes if change.added)
+        self.gone_from = Ranges.of(change.cell for change in changes if change.removed)
+        self.rows = sum(change.added + change.removed for change in changes)
+        self.compared = sum(
+            change.rows_before + change.rows_after
+            for change in changes
+            if change.removed or not self._numbered
+        )
+
+    @property
+    def _numbered(self) -> bool:
+        return VERSION in self.now.columns
+
+    def nobody(self) -> DataFrame:
+        """The added events without a user, which are in no session."""
+        return wanted(self._added(), self.query).where(column(self.query.user).isNull())
+
+    def islands(self) -> DataFrame:
+        """The islands of what was added and of what is gone, marked by ``__gone``."""
+        query = self.query
+        added = islands(prepared(self._added(), query, self.over), query.gap, self.over)
+        found = added.withColumn(GONE, F.lit(False))
+        gone = self._gone()
+        if gone is None:
+            return found
+        nothing = bare(self.over)
+        lost = islands(prepared(gone, query, nothing), query.gap, nothing)
+        return found.unionByName(lost.withColumn(GONE, F.lit(True)), allowMissingColumns=True)
+
+    def _added(self) -> DataFrame:
+        if self._numbered:
+            return self._in(self.now, self.added_in).where(F.col(VERSION) > self.since)
+        if self.before is None:
+            return self._in(self.now, self.added_in)
+        return _minus(self._in(self.now, self.added_in), self._in(self.before, self.added_in))
+
+    def _gone(self) -> DataFrame | None:
+        if self.before is None or not self.gone_from:
+            return None
+        before, now = (self._in(frame, self.gone_from) for frame in (self.before, self.now))
+        if not self._numbered:
+            return _minus(before, now)
+        names = dict.fromkeys((*self._identity(), self.query.time_column, self.query.user, VERSION))
+        pairs = [column(name).alias(f"__{at}") for at, name in enumerate(names)]
+        same = [column(name).eqNullSafe(F.col(f"__{at}")) for at, name in enumerate(names)]
+        return before.join(now.select(*pairs), reduce(lambda a, b: a & b, same), "left_anti")
+
+    def _identity(self) -> Iterable[str]:
+        """What tells rows apart; without a key, rows leave only with all rows of their file."""
+        if self.query.key:
+            return self.query.key
+        return [name for name in ("_file",) if name in self.now.columns]
+
+    def _in(self, frame: DataFrame, ranges: Ranges) -> DataFrame:
+        return frame.where(in_time(frame, self.query.time_column, ranges))
+
+
+def in_time(frame: DataFrame, name: str, ranges: Ranges) -> str:
+    """The SQL predicate that a time or date column is in ``ranges``; prunes files."""
+    date = isinstance(frame.schema[name].dataType, T.DateType)
+    return within(name, "date" if date else "timestamp", ranges)
+
+
+def _minus(rows: DataFrame, others: DataFrame) -> DataFrame:
+    return rows.exceptAll(others.select(*map(column, rows.columns)))

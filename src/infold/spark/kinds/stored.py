@@ -1,0 +1,88 @@
+"""Sessions as their table stores them: islands → rows, and rows → islands again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.project import SessionsQuery
+from infold.spark.content import column, micros, quoted
+from infold.spark.kinds.aggregates import Measures
+from infold.spark.kinds.islands import END, START, USER
+
+ID, FIRST, LAST, STATE, VERSION = (
+    "session_id",
+    "session_start",
+    "session_end",
+    "_state",
+    "_version",
+)
+
+
+def session_id(user: Column, start: Column) -> Column:
+    """
+    A session's id: MD5, in lower-case hex, of the text ``user|start``.
+
+    The user is cast to a string, the start is in microseconds. A start holds no bar, so different
+    pairs are different texts.
+    """
+    return F.md5(F.concat_ws("|", user.cast("string"), start.cast("string")))
+
+
+def rows(
+    islands: DataFrame,
+    query: SessionsQuery,
+    over: Measures,
+    time: T.DataType,
+    version: int,
+    keep: Sequence[str] = (),
+) -> DataFrame:
+    """
+    Islands as rows of the table.
+
+    ``time`` is the type of the input's time column; columns to ``keep`` come along at the end.
+    """
+    named = islands.select(
+        session_id(F.col(USER), F.col(START)).alias(ID),
+        F.col(USER).alias(query.user),
+        F.timestamp_micros(START).cast(time).alias(FIRST),
+        F.timestamp_micros(END).cast(time).alias(LAST),
+        *(F.expr(sql).alias(name) for name, sql in over.values),
+        _state(over).alias(STATE),
+        *keep,
+    )
+    return named.select(
+        ID,
+        column(query.user),
+        FIRST,
+        LAST,
+        *(F.expr(output.sql).alias(output.name) for output in query.outputs),
+        STATE,
+        F.lit(version).cast("bigint").alias(VERSION),
+        *keep,
+    )
+
+
+def _state(over: Measures) -> Column:
+    """What the other columns do not show of the aggregates' states."""
+    parts = [F.col(part.name) for part in over.stored]
+    return F.struct(*parts) if parts else F.struct(F.lit(None).cast("boolean").alias("none"))
+
+
+def restored(query: SessionsQuery, over: Measures, types: T.StructType) -> list[Column]:
+    """The columns of an island, found in a stored row; ``types`` is the schema of islands."""
+    return [
+        column(query.user).cast(types[USER].dataType).alias(USER),
+        micros(column(FIRST)).alias(START),
+        micros(column(LAST)).alias(END),
+        *(
+            F.expr(part.restore or f"{STATE}.{quoted(part.name)}")
+            .cast(types[part.name].dataType)
+            .alias(part.name)
+            for part in over.parts
+            if part.merge is not None
+        ),
+    ]
