@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from infold.execute import Progress, Request, Runner
 from infold.interval import Interval, Ranges
@@ -177,6 +177,12 @@ def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...
     return tuple(_status(project, looking, seen, stale, node.name) for node in project)
 
 
+def coverage(project: Project) -> Mapping[str, Ranges]:
+    """The cells that hold rows, of every stored table."""
+    book = ledger(project)
+    return {name: Ranges.of(state.cell for state in book.cells(name)) for name in book.heads()}
+
+
 def history(project: Project, limit: int = 10, model: str | None = None) -> Sequence[RunRecord]:
     """Past runs, newest first."""
     return ledger(project).runs(limit, model)
@@ -192,7 +198,7 @@ def session(project: Project, *, large: bool = False) -> SparkSession:
     from infold.spark.session import start, tune
 
     key = str(project.warehouse)
-    size = "large" if large else "small"
+    size: Literal["small", "large"] = "large" if large else "small"
     if key not in _sessions:
         project.warehouse.mkdir(parents=True, exist_ok=True)
         log = project.root / ".infold" / "spark.log"

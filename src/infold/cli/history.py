@@ -1,0 +1,39 @@
+"""``infold history``."""
+
+from __future__ import annotations
+
+import click
+
+from infold.cli import common
+
+
+@click.command("history")
+@click.argument("model", required=False)
+@click.option(
+    "--limit",
+    "-n",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="How many runs.",
+)
+@common.as_json
+def command(model: str | None, limit: int, as_json: bool) -> None:
+    """
+    Show past runs and their steps, newest first, failed ones too.
+
+    With MODEL only the runs that built it.
+    """
+    from infold import api, errors
+    from infold.render import shapes
+    from infold.render.status import history_screen
+
+    project = common.opened()
+    if model is not None and model not in project:
+        raise errors.unknown_model(model, [node.name for node in project])
+    runs = api.history(project, limit, model)
+    if as_json:
+        common.printed(shapes.history(runs))
+    else:
+        click.echo(history_screen(runs, model))

@@ -1,0 +1,146 @@
+"""The group of commands, its global options, and what happens to errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from infold import __version__, errors
+
+COMMANDS = {
+    "init": "Write a small project that runs as it is.",
+    "demo": "Make a project with real late data, and play its arrivals.",
+    "plan": "Show what a run would do, and why; write nothing.",
+    "run": "Bring the tables up to date.",
+    "show": "Print or export the rows of a table.",
+    "status": "Show how every model stands.",
+    "history": "Show past runs and their steps.",
+    "explain": "Explain a model, or one cell of it.",
+    "check": "Read the project and report all mistakes in it.",
+    "verify": "Compare the tables with their definitions, evaluated from scratch.",
+}
+"""The commands and what each does, here so that ``--help`` need not import them."""
+
+_INTERRUPTED = 130
+
+
+class Commands(click.Group):
+    """Commands found by name, each in the file of its name; errors become lines and exit codes."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every command, in the order in which someone meets them."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"infold.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list in ``--help``, without importing any command."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def main(self, args: Sequence[str] | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
+        """Run, and leave with an exit code; no mistake of a user's ends in a traceback."""
+        words = list(sys.argv[1:] if args is None else args)
+        extra["standalone_mode"] = False
+        code = 0
+        try:
+            given = super().main(words, **extra)
+            code = given if isinstance(given, int) else 0
+        except errors.InfoldError as error:
+            code = _told(error, as_json="--json" in words)
+        except click.ClickException as error:
+            error.show()
+            code = error.exit_code
+        except (click.Abort, KeyboardInterrupt):
+            click.echo(
+                "\nStopped. What was finished is kept; the next run goes on from there.", err=True
+            )
+            code = _INTERRUPTED
+        except BrokenPipeError:
+            # The reader (head, a pager) has seen enough. Python would complain once more at exit.
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except Exception as error:  # noqa: BLE001 - the one place where everything ends
+            code = _told(_crash(error), as_json="--json" in words)
+        sys.exit(code)
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 done or nothing to do, 1 a step failed, 2 the project or the command is "
+    "wrong, 3 refused, 4 verify found a difference.",
+)
+@click.option(
+    "-C",
+    "--project",
+    "root",
+    type=click.Path(path_type=Path),
+    default=Path(),
+    metavar="DIR",
+    help="The folder of the project; the present one by default.",
+)
+@click.option("--target", metavar="NAME", help="One of the targets in infold.yml.")
+@click.version_option(__version__, message="infold %(version)s")
+@click.pass_context
+def cli(ctx: click.Context, root: Path, target: str | None) -> None:
+    """Keep tables derived from event data equal to their definitions, at the cost of the news."""
+    ctx.obj = (root, target)
+
+
+def main() -> NoReturn:
+    """The program ``infold``."""
+    cli.main()
+
+
+def _told(error: errors.InfoldError, *, as_json: bool) -> int:
+    """Say what is wrong; as a value on stdout for programs."""
+    if as_json:
+        import json
+
+        click.echo(json.dumps({"error": error.record}, indent=2))
+    else:
+        click.echo(str(error), err=True)
+    return error.exit_code
+
+
+def _crash(error: Exception) -> errors.InfoldError:
+    """The traceback goes to a file; the user gets a line."""
+    context = click.get_current_context(silent=True)
+    root = context.obj[0] if context is not None and context.obj else _root_of(sys.argv[1:])
+    log = root / ".infold" / "last-error.log"
+    text = "".join(traceback.format_exception(error))
+    what = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(text, encoding="utf-8")
+    except OSError:
+        click.echo(text, err=True)
+    return errors.crashed(what, str(log))
+
+
+def _root_of(words: Sequence[str]) -> Path:
+    """The project's folder as typed: click's context is gone when a crash is met here."""
+    for i, word in enumerate(words):
+        if word in ("-C", "--project") and i + 1 < len(words):
+            return Path(words[i + 1])
+        if word.startswith("--project="):
+            return Path(word.partition("=")[2])
+    return Path()

@@ -1,0 +1,45 @@
+"""``infold plan``."""
+
+from __future__ import annotations
+
+import click
+
+from infold.cli import common
+
+
+@click.command("plan")
+@common.scope
+@common.as_json
+def command(
+    start: str | None,
+    end: str | None,
+    auto: bool,
+    select: tuple[str, ...],
+    exclude: tuple[str, ...],
+    as_of: str | None,
+    as_json: bool,
+) -> None:
+    """
+    Show what a run would do, and why; write nothing.
+
+    Without options it is everything that is stale. A window is half-open, [start, end), and made
+    of whole cells.
+    """
+    from infold import api, window
+    from infold.render import shapes
+    from infold.render.plan import plan_screen
+    from infold.select import selected
+
+    common.conflicting(auto, start, end)
+    project = common.opened()
+    asked = window.window(project, selected(project, select, exclude), start, end)
+    observed = api.observe(project, as_of=window.as_of(as_of))
+    plan = api.make_plan(project, observed, window=asked, select=select, exclude=exclude)
+    if as_json:
+        common.printed(shapes.plan(plan))
+        return
+    options = common.repeated(
+        {"start": start, "end": end, "select": select, "exclude": exclude, "as-of": as_of}
+    )
+    covered = api.coverage(project) if plan else {}
+    click.echo(plan_screen(project, observed, plan, covered, options))

@@ -1,0 +1,149 @@
+"""
+Telling how a run goes: a line for each step as it ends; on a terminal a moving line meanwhile.
+
+Rich draws the moving line and is imported only when a step begins on a terminal, so a run with
+nothing to do does not pay for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from infold.plan import Step
+from infold.record import Receipt
+from infold.render.run import step_line
+from infold.render.words import count
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+
+class Silent:
+    """Says nothing: the result is all that is wanted."""
+
+    def step(self, index: int, total: int | None, step: Step) -> None:
+        """Nothing."""
+
+    def done(self, step: Step, receipt: Receipt) -> None:
+        """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+class Lines(Silent):
+    """One line a step, as it ends."""
+
+    def __init__(self, *, verbose: bool = False) -> None:
+        self.verbose = verbose
+        self.index = 0
+
+    def step(self, index: int, total: int | None, step: Step) -> None:
+        """Remember its number; with ``-v`` say why it is done."""
+        del total
+        self.index = index
+        if self.verbose:
+            for reason in step.reasons:
+                self.say(f"     {step.model}: {reason.cause.value}, {reason.detail}")
+
+    def done(self, step: Step, receipt: Receipt) -> None:
+        """The step's line."""
+        self.say(step_line(self.index, step, receipt))
+
+    def note(self, text: str) -> None:
+        """The text, on a line of its own."""
+        self.say(f"     {text}")
+
+    def say(self, line: str) -> None:
+        """Print a line now, also into a pipe."""
+        click.echo(line)
+        sys.stdout.flush()
+
+
+class Moving(Lines):
+    """The same lines, and below them what goes on now, how far it is and how long it takes."""
+
+    def __init__(self, *, verbose: bool = False) -> None:
+        super().__init__(verbose=verbose)
+        self.bars: Bars | None = None
+        self.task: TaskID | None = None
+
+    def step(self, index: int, total: int | None, step: Step) -> None:
+        """Show the step; ``total`` may change as the run plans again."""
+        super().step(index, total, step)
+        about = f", about {count(step.rows, 'row')}" if step.rows else ""
+        text = f"{step.model}: {step.action.value}{about}"
+        bars = self._bars()
+        if self.task is None:
+            self.task = bars.add_task(text, total=total, completed=index - 1)
+        else:
+            bars.update(self.task, description=text, total=total, completed=index - 1)
+
+    def say(self, line: str) -> None:
+        """Print above the moving line."""
+        if self.bars is None:
+            super().say(line)
+        else:
+            self.bars.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def note(self, text: str) -> None:
+        """What goes on inside a long step is shown in passing; a note between steps is kept."""
+        if self.bars is not None and self.task is not None and not self.verbose:
+            self.bars.update(self.task, description=text)
+        else:
+            super().note(text)
+
+    def close(self) -> None:
+        """Take the moving line away."""
+        if self.bars is not None:
+            self.bars.stop()
+
+    def _bars(self) -> Bars:
+        if self.bars is None:
+            from rich.progress import (
+                BarColumn,
+                MofNCompleteColumn,
+                Progress,
+                SpinnerColumn,
+                TextColumn,
+                TimeElapsedColumn,
+                TimeRemainingColumn,
+            )
+
+            self.bars = Progress(
+                SpinnerColumn(),
+                MofNCompleteColumn(),
+                BarColumn(bar_width=20),
+                TextColumn("{task.description}", markup=False),
+                TimeElapsedColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(),
+                transient=True,
+            )
+            self.bars.start()
+        return self.bars
+
+
+@contextmanager
+def progress(*, quiet: bool = False, verbose: bool = False) -> Iterator[Silent]:
+    """Who is told: nobody, a terminal, or a file; ended properly whatever happens."""
+    told: Silent
+    if quiet:
+        told = Silent()
+    elif sys.stdout.isatty():
+        told = Moving(verbose=verbose)
+    else:
+        told = Lines(verbose=verbose)
+    try:
+        yield told
+    finally:
+        told.close()

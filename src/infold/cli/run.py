@@ -1,0 +1,72 @@
+"""``infold run``."""
+
+from __future__ import annotations
+
+import click
+
+from infold.cli import common
+
+
+@click.command("run")
+@common.scope
+@click.option(
+    "--max-rows",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Refuse before starting when about more rows than this would be read.",
+)
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="How long to wait for another run of this target to end; by default not at all.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Say why each step is done.")
+@common.as_json
+def command(
+    start: str | None,
+    end: str | None,
+    auto: bool,
+    select: tuple[str, ...],
+    exclude: tuple[str, ...],
+    as_of: str | None,
+    max_rows: int | None,
+    wait: float,
+    verbose: bool,
+    as_json: bool,
+) -> int:
+    """
+    Bring the tables up to date.
+
+    Carries out what `infold plan` shows, with the same options. A line is printed for each step
+    as it ends, and a receipt at the end.
+    """
+    from infold import api, window
+    from infold.cli.progress import progress
+    from infold.render import shapes
+    from infold.render.plan import nothing_screen
+    from infold.render.run import receipt_screen
+    from infold.select import selected
+
+    common.conflicting(auto, start, end)
+    project = common.opened()
+    asked = window.window(project, selected(project, select, exclude), start, end)
+    with progress(quiet=as_json, verbose=verbose) as told:
+        result = api.run(
+            project,
+            window=asked,
+            select=select,
+            exclude=exclude,
+            as_of=window.as_of(as_of),
+            max_rows=max_rows,
+            wait=wait,
+            progress=told,
+        )
+    if as_json:
+        common.printed(shapes.run(result))
+    elif result.steps:
+        click.echo(f"\n{receipt_screen(result)}")
+    else:
+        click.echo(nothing_screen(project, None, result.plans[-1]))
+    return 1 if result.state == "failed" else 0

@@ -1,0 +1,255 @@
+"""
+A plan as one screen: what arrived, which cells are built and why, what is left alone, what next.
+
+In a strip, rows of tables that take in files show what is there (``#`` built, ``.`` missing,
+``+`` rows arrived); rows of other tables show what is decided (``B`` build, ``-`` leave).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from infold.interval import Granularity, Ranges
+from infold.model import Kind
+from infold.plan import Action, FileNews, Left, ModelSeen, Observed, Plan, Step
+from infold.project import Node, Project
+from infold.render import words
+from infold.render.strip import Row, strip
+from infold.trace import Cause
+
+LEGEND = "# built   . missing   + rows arrived   B to build   - left alone"
+UP_TO_DATE = "up to date"
+
+
+def plan_screen(
+    project: Project,
+    observed: Observed,
+    plan: Plan,
+    covered: Mapping[str, Ranges],
+    options: str = "",
+) -> str:
+    """
+    The whole screen. ``covered`` are the cells of the stored tables; ``options`` are repeated in
+    the command to go on with.
+    """
+    if not plan:
+        return nothing_screen(project, observed, plan)
+    parts = [
+        f"infold plan · {project.name} · {project.target.name} · as of {words.clock(plan.as_of)}",
+        "\n".join(plan_strip(project, observed, plan, covered)),
+        _arrived(observed),
+        _steps(project, plan),
+        _left(project, plan.left),
+        "\n".join(plan.notes),
+        _closing(project, plan, options),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def nothing_screen(project: Project, observed: Observed | None, plan: Plan) -> str:
+    """What is said when nothing has to be built: what was looked at, what waits, what is stale."""
+    current = [left for left in plan.left if left.why == UP_TO_DATE]
+    what = (
+        f"{words.count(len(current), 'model')} up to date" if current else "no model was asked for"
+    )
+    parts = [
+        f"Nothing to do: {what}, as of {words.clock(plan.as_of)}.",
+        _looked(project, observed),
+        _left(project, plan.left),
+        "\n".join(plan.notes),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def plan_strip(
+    project: Project, observed: Observed, plan: Plan, covered: Mapping[str, Ranges]
+) -> list[str]:
+    """The strip with its legend; nothing when no cell is known yet."""
+    nodes = [node for node in project if node.model.kind is not Kind.VIEW]
+    steps = {step.model: step for step in plan.steps}
+    left = {entry.model: entry for entry in plan.left}
+    rows = [
+        _row(node, observed.models[node.name], steps.get(node.name), left.get(node.name), covered)
+        for node in nodes
+        if node.name in observed.models
+    ]
+    known = any(words.bounded(ranges) and ranges for row in rows for _, ranges in row.marks)
+    if not known:
+        return []
+    finest = finest_of(nodes)
+    return [*strip(rows, finest, words.WIDTH), "", f"  {LEGEND}"]
+
+
+def finest_of(nodes: Iterable[Node]) -> Granularity:
+    """The finest granularity of any table, day when all are single cells."""
+    order = list(Granularity)
+    found = [node.model.granularity for node in nodes if node.model.granularity]
+    return min(found, key=order.index, default=Granularity.DAY)
+
+
+def _row(
+    node: Node,
+    seen: ModelSeen,
+    step: Step | None,
+    left: Left | None,
+    covered: Mapping[str, Ranges],
+) -> Row:
+    there = covered.get(node.name, Ranges())
+    says = _says(step, left)
+    if node.model.granularity is None:
+        mark = "B" if step else "-" if seen.trace else "."
+        return Row(node.name, single=mark, says=says)
+    if node.model.kind is Kind.EVENTS and (step is None or step.before is None or not _whole(step)):
+        arrived = Ranges.of(state.cell for state in (seen.files.peek if seen.files else ()) or ())
+        if step is not None and step.action is Action.INGEST:
+            arrived |= step.cells
+        hull = Ranges((there.hull,)) if there.hull else Ranges()
+        return Row(node.name, (("+", arrived), ("#", hull)), ".", says=says)
+    stale = left.stale if left else Ranges()
+    build = step.cells if step else Ranges()
+    rest = "-" if seen.trace else "."
+    return Row(node.name, (("B", build), (".", stale), ("-", there)), rest, says=says)
+
+
+def _whole(step: Step) -> bool:
+    return step.action is Action.BUILD
+
+
+def _says(step: Step | None, left: Left | None) -> str:
+    if step is None:
+        return left.why if left else ""
+    if len(step.reasons) == 1:
+        return step.reasons[0].detail
+    return ", ".join(dict.fromkeys(reason.cause.value for reason in step.reasons))
+
+
+# -- the parts below the strip ---------------------------------------------------------------------
+
+
+def _arrived(observed: Observed) -> str:
+    """What the listings show, a line for each model that takes in files with news."""
+    lines = []
+    for files in _files(observed):
+        if not files and not files.settling:
+            continue
+        lines.append((files.source, files_text(files)))
+        lines.extend(
+            ("", f"{words.count(state.rows, 'row')} at {_when(state.cell.start)}")
+            for state in (files.peek or ())[:_MOST_CELLS]
+        )
+        more = (files.peek or ())[_MOST_CELLS:]
+        if more:
+            rows = sum(state.rows for state in more)
+            lines.append(("", f"{words.count(rows, 'row')} in {len(more)} other cells"))
+        if files.new and files.peek is None:
+            lines.append(("", "which cells they touch is known once they are read"))
+    return "\n".join(["Arrived", *words.columns(lines)]) if lines else ""
+
+
+_MOST_CELLS = 5
+
+
+def _when(at: int) -> str:
+    return words.cell_text(Granularity.DAY.cell(at), Granularity.DAY)
+
+
+def _files(observed: Observed) -> list[FileNews]:
+    found = {seen.files.source: seen.files for seen in observed.models.values() if seen.files}
+    return list(found.values())
+
+
+def files_text(files: FileNews) -> str:
+    """What is new about the files of one source, in words."""
+    replaced = files.replaced
+    gone = len(files.gone) - replaced
+    parts = [
+        words.count(len(files.new) - replaced, "new file") if len(files.new) > replaced else "",
+        words.count(replaced, "file") + " replaced" if replaced else "",
+        words.count(gone, "file") + " gone" if gone else "",
+        words.count(len(files.due), "file") + " with rows come due" if files.due else "",
+        words.count(files.settling, "file") + " still settling" if files.settling else "",
+    ]
+    news = ", ".join(part for part in parts if part) or "nothing new"
+    return f"{news} ({files.same:,} taken in before)" if files.same else news
+
+
+def _steps(project: Project, plan: Plan) -> str:
+    lines = ["Steps"]
+    heads = []
+    for i, step in enumerate(plan.steps, 1):
+        about = f"about {words.count(step.rows, 'row')}" if step.rows else ""
+        heads.append((f"{i}. {step.model}", step.action.value, _cells(project, step), about))
+    for head, step in zip(words.columns(heads), plan.steps, strict=True):
+        lines.append(head)
+        granularity = project[step.model].model.granularity
+        for reason in step.reasons:
+            where = ""
+            if reason.cells and step.action is not Action.BUILD:
+                where = f": {words.ranges_text(reason.cells, granularity)}"
+            lines.append(f"       {reason.cause.value:<10}  {reason.detail}{where}")
+        if step.expected:
+            lines.append("       planned again, exactly, once its inputs are built")
+    return "\n".join(lines)
+
+
+def _cells(project: Project, step: Step) -> str:
+    """How many cells a step builds, as far as that is known."""
+    granularity = project[step.model].model.granularity
+    if step.action is Action.BUILD or not words.bounded(step.cells):
+        return "the whole table"
+    number = words.cells_in(step.cells, granularity)
+    if not number:
+        return "cells not known yet"
+    return ("up to " if step.expected else "") + words.count(number, "cell")
+
+
+def _left(project: Project, left: Iterable[Left]) -> str:
+    """What is not built, and why; models that need nothing share a line."""
+    every = list(left)
+    current = [entry.model for entry in every if entry.why == UP_TO_DATE]
+    rows = []
+    for entry in every:
+        if entry.why != UP_TO_DATE:
+            stale = ""
+            if entry.stale:
+                granularity = project[entry.model].model.granularity
+                stale = f"stale: {words.ranges_text(entry.stale, granularity)}"
+            rows.append((entry.model, entry.why, stale))
+    if current:
+        rows.append((words.names(current), UP_TO_DATE, ""))
+    return "\n".join(["Left alone", *words.columns(rows)]) if rows else ""
+
+
+def _looked(project: Project, observed: Observed | None) -> str:
+    """What was looked at, when nothing was found."""
+    if observed is None:
+        return ""
+    rows = [(files.source, files_text(files)) for files in _files(observed)]
+    tables = [
+        news.name for seen in observed.models.values() for news in seen.inputs if news.head > 0
+    ]
+    read = words.names(dict.fromkeys(tables))
+    if read:
+        rows.append((read, "as their readers last saw them"))
+    del project
+    return "\n".join(["Looked at", *words.columns(rows)]) if rows else ""
+
+
+def _closing(project: Project, plan: Plan, options: str) -> str:
+    costs: dict[Cause, int] = {}
+    for step in plan.steps:
+        for reason in step.reasons:
+            costs[reason.cause] = costs.get(reason.cause, 0) + reason.rows
+    by_cause = ", ".join(f"{rows:,} {cause.value}" for cause, rows in costs.items() if rows)
+    total = f", about {words.count(plan.rows, 'row')} to read ({by_cause})" if plan.rows else ""
+    example = next((step for step in plan.steps if step.cells and not _whole(step)), plan.steps[0])
+    cell = ""
+    granularity = project[example.model].model.granularity
+    if granularity is not None and words.bounded(example.cells) and example.cells:
+        cell = " " + words.cell_text(granularity.cell(example.cells.parts[0].start), granularity)
+        cell = cell if granularity is not Granularity.HOUR else f" '{cell.strip()}'"
+    return (
+        f"{words.count(len(plan.steps), 'step')}{total}.\n"
+        f"Nothing was written: `infold run{options}` carries this out, "
+        f"`infold explain {example.model}{cell}` says why."
+    )

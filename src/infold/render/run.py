@@ -1,0 +1,94 @@
+"""A run: a line for each step as it ends, and the receipt at the end."""
+
+from __future__ import annotations
+
+from infold.plan import Step
+from infold.record import Receipt
+from infold.render import words
+from infold.report import RunResult
+
+
+def step_line(index: int, step: Step, receipt: Receipt) -> str:
+    """What one step did, in one line of fixed places."""
+    facts = [
+        f"{receipt.read:,} read",
+        f"{receipt.written:,} written",
+    ]
+    if receipt.removed:
+        facts.append(f"{receipt.removed:,} removed")
+    if receipt.set_aside:
+        facts.append(f"{receipt.set_aside:,} set aside")
+    cells = words.count(receipt.cells_built, "cell")
+    if receipt.cells_cut_off:
+        cells += f" ({receipt.cells_cut_off:,} cut off)"
+    return (
+        f"{index:>3}. {step.model:<16}  {step.action.value:<9}  {words.seconds(receipt.seconds):>8}"
+        f"   {cells}, {', '.join(facts)}"
+    )
+
+
+def receipt_screen(result: RunResult) -> str:
+    """The receipt of a whole run."""
+    total = result.receipt
+    rows = [
+        ("rows arrived", f"{total.arrived:,}", _files(total)),
+        ("rows read", f"{total.read:,}", _per(total.read, total.arrived)),
+        ("rows scanned", f"{total.scanned:,}", _per(total.scanned, total.arrived)),
+        ("rows written", f"{total.written:,}", f"{total.removed:,} removed"),
+        ("set aside", f"{total.set_aside:,}", _by_reason(total)),
+        ("waiting", f"{total.waiting:,}", "dated in the future" if total.waiting else ""),
+        ("deduplicated", f"{total.deduplicated:,}", _conflicting(total)),
+        ("cells built", f"{total.cells_built:,}", f"{total.cells_cut_off:,} cut off early"),
+    ]
+    if _sessions(total):
+        rows.append(("sessions", "", _sessions(total)))
+    rows.append(("commits", f"{total.commits:,}", ""))
+    rows.extend(
+        (("time" if i == 0 else ""), words.seconds(receipt.seconds), step.model)
+        for i, (step, receipt) in enumerate(result.steps)
+    )
+    rows.append(("", words.seconds(result.seconds), "in all, the start of Spark included"))
+    head = f"Receipt of run {result.run}: {result.state}"
+    parts = ["\n".join([head, *words.columns(rows, right=(1,))])]
+    if result.notes:
+        parts.append("\n".join(result.notes))
+    return "\n\n".join(parts)
+
+
+def amplification(total: Receipt) -> tuple[float | None, float | None]:
+    """Rows read, and rows scanned, for each row that arrived; None when none arrived."""
+    if not total.arrived:
+        return None, None
+    return total.read / total.arrived, total.scanned / total.arrived
+
+
+def _per(rows: int, arrived: int) -> str:
+    return f"{rows / arrived:.2f} per arrived row" if arrived else ""
+
+
+def _files(total: Receipt) -> str:
+    parts = [f"in {words.count(total.files_new, 'new file')}"] if total.files_new else []
+    if total.files_removed:
+        parts.append(f"{words.count(total.files_removed, 'file')} taken out")
+    return ", ".join(parts)
+
+
+def _by_reason(total: Receipt) -> str:
+    return ", ".join(f"{reason} {rows:,}" for reason, rows in total.set_aside_by)
+
+
+def _conflicting(total: Receipt) -> str:
+    return f"{total.conflicting:,} of them conflicting" if total.deduplicated else ""
+
+
+def _sessions(total: Receipt) -> str:
+    counts = (
+        ("new", total.sessions_new),
+        ("extended", total.sessions_extended),
+        ("merged", total.sessions_merged),
+        ("split", total.sessions_split),
+        ("removed", total.sessions_removed),
+    )
+    if not any(number for _, number in counts):
+        return ""
+    return ", ".join(f"{number:,} {name}" for name, number in counts)

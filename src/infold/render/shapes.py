@@ -1,0 +1,244 @@
+"""
+What ``--json`` prints: plain values with stable names, described in docs/reference.md.
+
+Instants are ISO 8601 in UTC; a range is ``[start, end)`` as two of them, null for an open end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from infold.interval import Interval, Ranges
+from infold.plan import FileNews, Plan, Step
+from infold.record import Arrival, Receipt, RunRecord, StepRecord
+from infold.render.run import amplification
+from infold.render.words import iso
+from infold.report import Certificate, Explanation, ModelStatus, RunResult
+from infold.trace import Pending
+
+Shape = dict[str, Any]
+
+
+def plan(value: Plan) -> Shape:
+    """A plan: its steps with their reasons, and what is left alone."""
+    return {
+        "as_of": iso(value.as_of),
+        "rows": value.rows,
+        "steps": [step(entry) for entry in value.steps],
+        "left": [
+            {"model": entry.model, "why": entry.why, "stale": ranges(entry.stale)}
+            for entry in value.left
+        ],
+        "notes": list(value.notes),
+    }
+
+
+def step(value: Step) -> Shape:
+    """One step of a plan."""
+    return {
+        "model": value.model,
+        "action": value.action.value,
+        "cells": ranges(value.cells),
+        "rows": value.rows,
+        "expected": value.expected,
+        "version": value.version,
+        "inputs": {name: {"since": since, "to": to} for name, (since, to) in value.inputs.items()},
+        "reasons": [
+            {
+                "cause": reason.cause.value,
+                "detail": reason.detail,
+                "cells": ranges(reason.cells),
+                "rows": reason.rows,
+            }
+            for reason in value.reasons
+        ],
+        "files": None if value.files is None else _files(value.files),
+    }
+
+
+def _files(value: FileNews) -> Shape:
+    return {
+        "source": value.source,
+        "new": [entry.path for entry in value.new],
+        "replaced": value.replaced,
+        "gone": [entry.path for entry in value.gone],
+        "due": [entry.path for entry in value.due],
+        "settling": value.settling,
+        "same": value.same,
+        "arrived": None
+        if value.peek is None
+        else [{"cell": interval(state.cell), "rows": state.rows} for state in value.peek],
+    }
+
+
+def run(value: RunResult) -> Shape:
+    """What a run did."""
+    return {
+        "run": value.run,
+        "state": value.state,
+        "seconds": round(value.seconds, 3),
+        "steps": [
+            {"model": done.model, "action": done.action.value, "receipt": receipt(made)}
+            for done, made in value.steps
+        ],
+        "receipt": receipt(value.receipt),
+        "left": plan(value.plans[-1])["left"] if value.plans else [],
+        "notes": list(value.notes),
+        "error": value.error or None,
+    }
+
+
+def receipt(value: Receipt) -> Shape:
+    """A receipt: its counts by their names, and the two ratios."""
+    counts = asdict(value)
+    counts["set_aside_by"] = dict(value.set_aside_by)
+    counts["seconds"] = round(value.seconds, 3)
+    counts["read_per_arrived"], counts["scanned_per_arrived"] = (
+        None if ratio is None else round(ratio, 4) for ratio in amplification(value)
+    )
+    return counts
+
+
+def status(project: str, models: Sequence[ModelStatus], gaps: Mapping[str, Ranges]) -> Shape:
+    """How every model stands."""
+    return {
+        "project": project,
+        "models": [
+            {
+                "model": entry.model,
+                "kind": entry.kind.value,
+                "state": entry.state.value,
+                "rows": entry.rows,
+                "covered": ranges(entry.covered),
+                "gaps": ranges(gaps.get(entry.model, Ranges())),
+                "stale": ranges(entry.stale),
+                "pending": [_pending(part) for part in entry.pending],
+                "version": entry.version,
+                "last_built_at": _maybe(entry.last_built_at),
+                "last_event": _maybe(entry.last_event),
+                "set_aside": entry.set_aside,
+                "waiting": entry.waiting,
+            }
+            for entry in models
+        ],
+    }
+
+
+def history(runs: Sequence[RunRecord]) -> Shape:
+    """Past runs with their steps, newest first."""
+    return {
+        "runs": [
+            {
+                "run": entry.id,
+                "command": entry.command,
+                "state": entry.state,
+                "as_of": iso(entry.as_of),
+                "started_at": iso(entry.started_at),
+                "finished_at": _maybe(entry.finished_at),
+                "receipt": receipt(entry.receipt),
+                "error": entry.error,
+                "steps": [_step_record(made) for made in entry.steps],
+            }
+            for entry in runs
+        ]
+    }
+
+
+def _step_record(value: StepRecord) -> Shape:
+    return {
+        "step": value.id,
+        "model": value.model,
+        "action": value.action,
+        "state": value.state,
+        "started_at": iso(value.started_at),
+        "finished_at": _maybe(value.finished_at),
+        "version": value.outcome.version if value.outcome else None,
+        "receipt": receipt(value.outcome.receipt) if value.outcome else None,
+        "error": value.error,
+    }
+
+
+def explanation(value: Explanation) -> Shape:
+    """What is known about a model, or about one cell of it."""
+    return {
+        "model": value.model,
+        "kind": value.kind.value,
+        "file": value.place,
+        "sql": value.sql,
+        "granularity": value.granularity or None,
+        "fingerprint": value.fingerprint,
+        "layout": value.layout,
+        "version": value.version,
+        "rows": value.rows,
+        "cells": value.cells,
+        "inputs": [asdict(entry) for entry in value.inputs],
+        "trace": None
+        if value.trace is None
+        else {
+            "fingerprint": value.trace.fingerprint,
+            "inputs": dict(value.trace.inputs),
+            "pending": [_pending(part) for part in value.trace.pending],
+        },
+        "step": None if value.step is None else step(value.step),
+        "why_left": value.why_left,
+        "cell": None if value.cell is None else interval(value.cell),
+        "cell_rows": value.state.rows if value.state else None,
+        "cell_content": value.state.content if value.state else None,
+        "arrivals": [_arrival(entry) for entry in value.arrivals],
+        "built_by": [{"started_at": iso(at), **_step_record(made)} for at, made in value.built_by],
+    }
+
+
+def certificate(value: Certificate) -> Shape:
+    """What a verification found."""
+    return {
+        "equal": value.equal,
+        "as_of": iso(value.as_of),
+        "seconds": round(value.seconds, 3),
+        "models": [
+            {
+                "model": entry.model,
+                "kind": entry.kind.value,
+                "equal": entry.equal,
+                "rows": entry.rows,
+                "cells": entry.cells,
+                "content": entry.content,
+                "differing": [
+                    {"cell": interval(cell), "stored": stored, "rebuilt": rebuilt}
+                    for cell, stored, rebuilt in entry.differing
+                ],
+                "sample": [{"side": side, "row": dict(row)} for side, row in entry.sample],
+                "note": entry.note,
+            }
+            for entry in value.models
+        ],
+    }
+
+
+def ranges(value: Ranges) -> list[list[str | None]]:
+    """Ranges as pairs."""
+    return [interval(part) for part in value]
+
+
+def interval(value: Interval) -> list[str | None]:
+    """One range as a pair."""
+    return [iso(value.start), iso(value.end)]
+
+
+def _pending(value: Pending) -> Shape:
+    return {"cause": value.cause.value, "ranges": ranges(value.ranges)}
+
+
+def _arrival(value: Arrival) -> Shape:
+    return {
+        "version": value.version,
+        "received": interval(value.received),
+        "cell": interval(value.cell),
+        "rows": value.rows,
+    }
+
+
+def _maybe(at: int | None) -> str | None:
+    return None if at is None else iso(at)

@@ -1,0 +1,134 @@
+"""The state of every model, and past runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from infold.interval import Granularity, Ranges, show
+from infold.project import Project
+from infold.record import RunRecord, StepRecord
+from infold.render import words
+from infold.report import ModelStatus, State
+
+_MEANS = {
+    State.FIRST_RUN: "nothing was ever built",
+    State.NEW_MODEL: "others were built, this one never",
+    State.OUT_OF_SYNC: "built by another definition, or partly left unbuilt",
+    State.STANDARD_RUN: "built; a run brings in what is new",
+}
+
+
+def status_screen(
+    project: Project, models: Sequence[ModelStatus], gaps: Mapping[str, Ranges]
+) -> str:
+    """
+    One line a model, then what needs attention.
+
+    ``gaps`` are stretches without rows between the first and the last cell of a table.
+    """
+    rows = [("model", "state", "rows", "from", "to", "gaps", "stale", "last built")]
+    for entry in models:
+        if entry.state is State.VIEW:
+            rows.append((entry.model, "view", "", "", "", "", "", ""))
+            continue
+        granularity = project[entry.model].model.granularity
+        hull = entry.covered.hull if words.bounded(entry.covered) else None
+        missing = words.cells_in(gaps.get(entry.model, Ranges()), granularity)
+        rows.append(
+            (
+                entry.model,
+                entry.state.value,
+                f"{entry.rows:,}",
+                show(hull.start) if hull else "",
+                show(hull.end) if hull else "",
+                f"{missing:,}" if missing else "",
+                _stale(entry.stale, granularity),
+                words.clock(entry.last_built_at),
+            )
+        )
+    head = f"infold status · {project.name} · {project.target.name}"
+    parts = [head, "\n".join(words.columns(rows, right=(2, 5)))]
+    details = [line for entry in models for line in _details(project, entry, gaps)]
+    if details:
+        parts.append("\n".join(details))
+    parts.append(_closing(models))
+    return "\n\n".join(parts)
+
+
+def _stale(stale: Ranges, granularity: Granularity | None) -> str:
+    if not stale:
+        return ""
+    number = words.cells_in(stale, granularity) if granularity else None
+    return "all of it" if number is None else words.count(number, "cell")
+
+
+def _details(project: Project, entry: ModelStatus, gaps: Mapping[str, Ranges]) -> list[str]:
+    """Facts about one model that its line has no room for."""
+    granularity = project[entry.model].model.granularity
+    facts = [
+        f"left unbuilt ({pending.cause.value}): {words.ranges_text(pending.ranges, granularity)}"
+        for pending in entry.pending
+    ]
+    if gaps.get(entry.model):
+        facts.append(f"no rows in {words.ranges_text(gaps[entry.model], granularity)}")
+    if entry.set_aside:
+        facts.append(f"{words.count(entry.set_aside, 'row')} set aside: `infold show set_aside`")
+    if entry.waiting:
+        facts.append(f"{words.count(entry.waiting, 'row')} dated in the future, waiting")
+    return [f"  {entry.model}: {fact}" for fact in facts]
+
+
+def _closing(models: Sequence[ModelStatus]) -> str:
+    stored = [entry for entry in models if entry.state is not State.VIEW]
+    states = {entry.state for entry in stored}
+    if states & {State.FIRST_RUN, State.NEW_MODEL, State.OUT_OF_SYNC}:
+        named = [f"{state.value}: {_MEANS[state]}" for state in State if state in states]
+        return "\n".join(named) + "\n`infold plan` shows what a run would do."
+    if any(entry.stale for entry in stored):
+        return "`infold plan` shows what a run would do."
+    return f"{words.count(len(stored), 'model')}, all up to date."
+
+
+def history_screen(runs: Sequence[RunRecord], model: str | None = None) -> str:
+    """Past runs, newest first, each with its steps."""
+    if not runs:
+        about = f" of {model}" if model else ""
+        return f"No runs{about} yet: `infold run` makes the first."
+    return "\n\n".join("\n".join(_run(run, model)) for run in runs)
+
+
+def _run(run: RunRecord, model: str | None) -> list[str]:
+    length = _length(run.started_at, run.finished_at)
+    total = run.receipt
+    head = f"{run.id}  {run.state}  {words.clock(run.started_at)}  {length}".rstrip()
+    shown = [step for step in run.steps if model is None or step.model == model]
+    lines = [head]
+    if run.error:
+        lines.append(f"  {run.error}")
+    if not run.steps and not run.error:
+        lines.append("  nothing to do")
+    if run.steps and model is None:
+        lines.append(
+            f"  {total.arrived:,} rows arrived, {total.read:,} read, {total.written:,} written, "
+            f"{total.set_aside:,} set aside"
+        )
+    lines.extend(words.columns([_step(step) for step in shown], indent=4))
+    return lines
+
+
+def _step(step: StepRecord) -> tuple[str, ...]:
+    done = ""
+    if step.error:
+        done = words.clip(" ".join(step.error.split()), 60)
+    elif step.outcome is not None:
+        receipt = step.outcome.receipt
+        done = (
+            f"{words.count(receipt.cells_built, 'cell')}, {receipt.read:,} read, "
+            f"{receipt.written:,} written"
+        )
+    length = _length(step.started_at, step.finished_at)
+    return (step.model, step.action, step.state, length, done)
+
+
+def _length(started: int, finished: int | None) -> str:
+    return words.seconds((finished - started) / 1e6) if finished is not None else ""

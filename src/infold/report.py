@@ -1,0 +1,153 @@
+"""
+What commands report, as frozen values: the result of a run, a certificate, the state of models.
+
+``api`` makes them, ``render`` draws them; nothing here computes, reads or prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from infold.interval import Interval, Ranges
+from infold.model import Kind
+from infold.plan import Plan, Step
+from infold.record import Arrival, Receipt, StepRecord
+from infold.trace import CellState, Pending, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """
+    What one run did.
+
+    A run is a loop: ``plans`` are the plans of its rounds in order, the last one empty when
+    everything that was asked for is up to date. ``state`` is ``done`` or ``failed``. ``seconds``
+    is the time of the whole run, the start of Spark included; ``receipt`` adds up the steps.
+    """
+
+    run: str
+    state: str
+    plans: tuple[Plan, ...] = ()
+    steps: tuple[tuple[Step, Receipt], ...] = ()
+    receipt: Receipt = field(default_factory=Receipt)
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """
+    One model, compared with its definition evaluated from scratch.
+
+    ``differing`` are (cell, rows stored, rows rebuilt); ``sample`` a few rows that only one side
+    has, as (``stored`` or ``rebuilt``, row). ``note`` says what was not compared, or how.
+    """
+
+    model: str
+    kind: Kind
+    rows: int
+    cells: int
+    content: int
+    equal: bool
+    differing: tuple[tuple[Interval, int, int], ...] = ()
+    sample: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The verdicts on all models that were asked for, in dependency order."""
+
+    models: tuple[Verdict, ...]
+    as_of: int = 0
+    seconds: float = 0.0
+
+    @property
+    def equal(self) -> bool:
+        """Whether every model equals its rebuild."""
+        return all(verdict.equal for verdict in self.models)
+
+
+class State(StrEnum):
+    """How a model stands, in the field's words."""
+
+    FIRST_RUN = "first run"
+    """Nothing of the project was ever built."""
+    NEW_MODEL = "new model"
+    """Others were built, this one never."""
+    OUT_OF_SYNC = "out of sync"
+    """It was built by another definition, or an earlier run left ranges of it unbuilt."""
+    STANDARD_RUN = "standard run"
+    """It was built by its present definition; a run brings in what is new."""
+    VIEW = "view"
+    """Nothing is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelStatus:
+    """
+    How one model stands.
+
+    ``covered`` is the event time of its stored rows' cells, ``stale`` what a run would build,
+    ``pending`` the part of it that earlier runs left out; ``set_aside`` and ``waiting`` count rows
+    of its source's files.
+    """
+
+    model: str
+    kind: Kind
+    state: State
+    rows: int = 0
+    covered: Ranges = Ranges()
+    stale: Ranges = Ranges()
+    pending: tuple[Pending, ...] = ()
+    version: int = 0
+    last_built_at: int | None = None
+    last_event: int | None = None
+    set_aside: int = 0
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedInput:
+    """
+    One input of an explained model.
+
+    ``mapping`` says in words which cells of the input a cell of the model depends on; ``built``
+    is the version its trace read, ``now`` the newest.
+    """
+
+    name: str
+    mapping: str
+    built: int | None
+    now: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Everything that is known about one model, or about one cell of it when ``cell`` is set."""
+
+    model: str
+    kind: Kind
+    place: str
+    sql: str
+    granularity: str
+    fingerprint: str
+    inputs: tuple[ExplainedInput, ...]
+    trace: Trace | None
+    layout: str
+    version: int
+    rows: int
+    cells: int
+    step: Step | None = None
+    """The step that a run would carry out now; None when the model is up to date."""
+    why_left: str = ""
+    cell: Interval | None = None
+    state: CellState | None = None
+    """The cell as it is; None when it holds no rows."""
+    arrivals: tuple[Arrival, ...] = ()
+    built_by: tuple[tuple[int, StepRecord], ...] = ()
+    """The steps that built the model (or the cell), newest first, each with its start."""

@@ -1,0 +1,54 @@
+"""
+The stretch of event time that a command was asked for: ``--start`` and ``--end``.
+
+Half-open, and whole cells only: an end inside a cell would leave half of the cell unbuilt, or
+build more than was asked for, so it is refused with the nearest instants that would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from infold import errors
+from infold.interval import MAX, MIN, Granularity, Interval, instant, show
+from infold.project import Project
+
+
+def window(
+    project: Project, names: Iterable[str], start: str | None, end: str | None
+) -> Interval | None:
+    """The window as asked for, open where an end was not given; None when neither was."""
+    if start is None and end is None:
+        return None
+    first = MIN if start is None else _instant("--start", start)
+    last = MAX if end is None else _instant("--end", end)
+    if first >= last:
+        raise errors.window_empty(str(start), str(end))
+    chosen = frozenset(names)
+    for node in project:
+        granularity = node.model.granularity
+        if node.name in chosen and granularity is not None:
+            if start is not None:
+                _refuse_inside("--start", first, node.name, granularity)
+            if end is not None:
+                _refuse_inside("--end", last, node.name, granularity)
+    return Interval(first, last)
+
+
+def as_of(text: str | None) -> int | None:
+    """The instant of ``--as-of``; None when it was not given."""
+    return None if text is None else _instant("--as-of", text)
+
+
+def _instant(option: str, text: str) -> int:
+    try:
+        return instant(text)
+    except ValueError:
+        raise errors.not_an_instant(option, text) from None
+
+
+def _refuse_inside(option: str, at: int, model: str, granularity: Granularity) -> None:
+    if not granularity.aligned(at):
+        cell = granularity.cell(at)
+        nearest = (show(cell.start), show(cell.end))
+        raise errors.window_unaligned(option, show(at), model, granularity.value, nearest)
