@@ -89,7 +89,7 @@ class InfoldError(Exception):
         return found | {"todo": self.todo, "exit_code": self.exit_code}
 
 
-class InfoldErrors(InfoldError):
+class InfoldErrors(InfoldError):  # noqa: N818 (it is what its name says: several)
     """
     Several at once: all that is wrong with a project, so that it is put right in one go.
 
@@ -415,4 +415,26 @@ def metadata_missing(path: str, why: str) -> InfoldError:
         (("file", path), ("why", why)),
         "Was the warehouse moved, or files in it deleted? Its files name each other by full path.",
         exit_code=1,
+    )
+
+
+# --- the project
+
+
+def no_project(path: str) -> InfoldError:
+    """A folder without infold.yml."""
+    return InfoldError(
+        "no-project",
+        "there is no infold.yml here",
+        (("folder", path),),
+        "Go to the project's folder, or start one: infold init DIR.",
+    )
+
+
+def unknown_target(name: str, targets: Iterable[str]) -> InfoldError:
+    """A target that infold.yml does not declare."""
+    return InfoldError(
+        "unknown-target",
+        f"infold.yml has no target {name!r}",
+        (("targets", ", ".join(targets)),),
     )

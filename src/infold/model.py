@@ -176,6 +176,8 @@ class Target:
     ledger: str = "sqlite:///.infold/ledger.db"
     storage: str = "iceberg"
     protected: bool = False
+    spark: tuple[tuple[str, str], ...] = ()
+    """Settings of the Spark session (``spark.…``)."""
 
 
 def table_name(model: str) -> str:

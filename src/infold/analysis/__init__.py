@@ -1,0 +1,1 @@
+"""What follows from a model's SQL: names, references, fingerprints, findings."""

@@ -1,0 +1,162 @@
+"""
+Function calls among the tokens: where each starts and ends, its arguments and what follows it.
+
+sqlglot's tree gives one class to several functions and forgets where calls stand, so whatever has
+to be quoted back to Spark word for word is cut out of the text here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+_OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET)
+_CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """
+    One call as ranges of token indices, ends exclusive.
+
+    ``arguments`` are split at the commas; ``distinct`` and ``nulls`` (``ignore``, ``respect``)
+    are taken out of them. ``filter`` is the condition inside FILTER (WHERE …). ``end`` is behind
+    everything that belongs to the call, OVER included.
+    """
+
+    name: str
+    start: int
+    end: int
+    arguments: tuple[tuple[int, int], ...]
+    distinct: bool = False
+    nulls: str | None = None
+    filter: tuple[int, int] | None = None
+    within: bool = False
+    over: bool = False
+
+
+def calls(tokens: Sequence[Token], start: int, end: int) -> Iterator[Call]:
+    """Every call that starts in ``tokens[start:end]``, outer ones before those inside them."""
+    for i in range(start, end - 1):
+        if tokens[i + 1].token_type is TokenType.L_PAREN and _is_name(tokens, i):
+            yield _call(tokens, i)
+
+
+def closing(tokens: Sequence[Token], opening: int) -> int:
+    """The index of the bracket that closes the one at ``opening``."""
+    depth = 0
+    for i in range(opening, len(tokens)):
+        if tokens[i].token_type in _OPEN:
+            depth += 1
+        elif tokens[i].token_type in _CLOSE:
+            depth -= 1
+            if depth == 0:
+                return i
+    return len(tokens)
+
+
+def split(tokens: Sequence[Token], start: int, end: int) -> list[tuple[int, int]]:
+    """``tokens[start:end]`` cut at the commas that stand in no brackets."""
+    found, at, i = [], start, start
+    while i < end:
+        if tokens[i].token_type in _OPEN:
+            i = closing(tokens, i)
+        elif tokens[i].token_type is TokenType.COMMA:
+            found.append((at, i))
+            at = i + 1
+        i += 1
+    if at < end:
+        found.append((at, end))
+    return found
+
+
+def _is_name(tokens: Sequence[Token], i: int) -> bool:
+    """Whether the token could be a function's name: a word that is no operator or clause."""
+    return tokens[i].token_type not in _NO_FUNCTIONS and tokens[i].text[:1].isidentifier()
+
+
+_NO_FUNCTIONS = frozenset(
+    {
+        TokenType.IN,
+        TokenType.AND,
+        TokenType.OR,
+        TokenType.NOT,
+        TokenType.OVER,
+        TokenType.FILTER,
+        TokenType.WHERE,
+        TokenType.HAVING,
+        TokenType.ON,
+        TokenType.USING,
+        TokenType.SELECT,
+        TokenType.FROM,
+        TokenType.JOIN,
+        TokenType.VALUES,
+        TokenType.WHEN,
+        TokenType.THEN,
+        TokenType.ELSE,
+        TokenType.CASE,
+        TokenType.BETWEEN,
+        TokenType.LIKE,
+        TokenType.RLIKE,
+        TokenType.IS,
+        TokenType.UNION,
+        TokenType.EXCEPT,
+        TokenType.INTERSECT,
+        TokenType.ALL,
+        TokenType.DISTINCT,
+        TokenType.ALIAS,
+        TokenType.EXISTS,
+        TokenType.ORDER_BY,
+        TokenType.GROUP_BY,
+        TokenType.PARTITION_BY,
+        TokenType.STRING,
+        TokenType.NUMBER,
+        TokenType.INTERVAL,
+        TokenType.DIV,
+    }
+)
+
+
+def _call(tokens: Sequence[Token], i: int) -> Call:
+    name = tokens[i].text.lower()
+    close = closing(tokens, i + 1)
+    start, end = i + 2, close
+    distinct, nulls = False, None
+    if start < end and tokens[start].token_type is TokenType.DISTINCT:
+        start, distinct = start + 1, True
+    if end - start >= 2 and (found := _nulls(tokens, end - 2)) is not None:
+        end, nulls = end - 2, found
+    arguments = tuple(split(tokens, start, end))
+    at, condition, within, over = close + 1, None, False, False
+    while at < len(tokens):
+        if (found := _nulls(tokens, at)) is not None:
+            nulls, at = found, at + 2
+        elif _opens(tokens, at, "FILTER"):
+            behind = closing(tokens, at + 1)
+            condition = (at + 3, behind)
+            at = behind + 1
+        elif tokens[at].text.upper() == "WITHIN" and _opens(tokens, at + 1, "GROUP"):
+            within, at = True, closing(tokens, at + 2) + 1
+        elif tokens[at].token_type is TokenType.OVER:
+            named = not _opens(tokens, at, "OVER")
+            over, at = True, at + 2 if named else closing(tokens, at + 1) + 1
+        else:
+            break
+    return Call(name, i, at, arguments, distinct, nulls, condition, within, over)
+
+
+def _nulls(tokens: Sequence[Token], i: int) -> str | None:
+    if i + 1 < len(tokens) and tokens[i + 1].text.upper() == "NULLS":
+        word = tokens[i].text.lower()
+        return word if word in ("ignore", "respect") else None
+    return None
+
+
+def _opens(tokens: Sequence[Token], i: int, word: str) -> bool:
+    return (
+        i + 1 < len(tokens)
+        and tokens[i].text.upper() == word
+        and tokens[i + 1].token_type is TokenType.L_PAREN
+    )

@@ -1,0 +1,223 @@
+"""Drafts of models → nodes in dependency order, and everything that is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from infold import findings
+from infold.analysis.fingerprint import fingerprint, normal
+from infold.analysis.parse import parse
+from infold.analysis.relation import Columns, Table
+from infold.analysis.resolve import Resolved, resolve
+from infold.analysis.rules import RULES
+from infold.analysis.session_input import session_input
+from infold.analysis.sessions import GIVEN, SEEN, take_apart
+from infold.analysis.subject import Draft, Subject, time_column
+from infold.errors import InfoldError
+from infold.model import Kind, Materialization, Model, Source, Timeseries
+from infold.project import Input, Node, SessionsQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The nodes that could be made, in dependency order, and the errors."""
+
+    nodes: tuple[Node, ...]
+    errors: tuple[InfoldError, ...]
+
+
+def compile_models(
+    drafts: Sequence[Draft], sources: Mapping[str, Source], broken: Iterable[str] = ()
+) -> Compiled:
+    """
+    Look up, order and check all models.
+
+    ``broken`` are names of models that could not be read; what reads them is checked as far as
+    that goes.
+    """
+    work = _Compiler(sources)
+    for source in sources.values():
+        columns = tuple(column.name for column in source.columns) or None
+        work.tables[source.name.lower()] = Table(source.name, columns)
+    for name in broken:
+        work.tables[name.lower()] = Table(name, None)
+    names = {draft.model.name.lower(): draft for draft in drafts}
+    reads = {
+        name: [table.lower() for table in tables_named(draft.parsed.tree) if table.lower() in names]
+        for name, draft in names.items()
+    }
+    order, cycles = _ordered(reads)
+    for cycle in cycles:
+        first = names[cycle[0]]
+        shown = [names[name].model.name for name in (*cycle, cycle[0])]
+        work.errors.append(findings.dependency_cycle(first.parsed.text.spot(0), shown))
+    for name in order:
+        work.tables.setdefault(name, Table(names[name].model.name, None))
+    for source in _landed(drafts, sources):
+        work.add(_landing(source))
+    in_cycle = {name for cycle in cycles for name in cycle}
+    for name in order:
+        if name not in in_cycle:
+            work.add(names[name])
+    return Compiled(tuple(work.nodes.values()), tuple(work.errors))
+
+
+@dataclass(slots=True)
+class _Compiler:
+    sources: Mapping[str, Source]
+    tables: dict[str, Table] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    views: dict[str, str] = field(default_factory=dict)
+    errors: list[InfoldError] = field(default_factory=list)
+
+    def add(self, draft: Draft) -> None:
+        """Check one model whose inputs have been checked, and make its node."""
+        model, text = draft.model, draft.parsed.text
+        extra = SEEN if model.kind is Kind.SESSIONS else ()
+        resolved = resolve(text, draft.parsed.tree, self.tables, extra)
+        subject = Subject(draft, resolved.relation, self.sources, self.nodes)
+        columns = _columns(model, resolved)
+        errors = list(resolved.errors)
+        query = None
+        if not errors:
+            query, errors = self._check(subject)
+        self._remember(model, columns, resolved)
+        if errors:
+            self.errors.extend(errors)
+            return
+        source = self._source(model, resolved)
+        inputs = self._inputs(resolved, source)
+        print_ = fingerprint(model, normal(text, resolved.references, self.views), columns, source)
+        if model.kind is Kind.VIEW:
+            self.views[model.name] = print_
+        self.nodes[model.name] = Node(
+            model=model,
+            inputs=inputs,
+            references=resolved.references,
+            fingerprint=print_,
+            columns=columns or (),
+            source=source.name if source else None,
+            query=query,
+            landed=draft.landed,
+        )
+
+    def _check(self, subject: Subject) -> tuple[SessionsQuery | None, list[InfoldError]]:
+        errors = [error for rule in RULES for error in rule.check(subject)]
+        if subject.model.kind is not Kind.SESSIONS:
+            return None, errors
+        found = session_input(subject)
+        errors.extend(found.errors)
+        taken = take_apart(subject, found.time_column, found.key, found.name)
+        errors.extend(taken.errors)
+        return taken.query, errors
+
+    def _remember(self, model: Model, columns: Columns, resolved: Resolved) -> None:
+        view = resolved.relation if model.kind is Kind.VIEW else None
+        if model.name.lower() not in self.sources:
+            self.tables[model.name.lower()] = Table(model.name, columns, view)
+
+    def _source(self, model: Model, resolved: Resolved) -> Source | None:
+        if model.kind is not Kind.EVENTS:
+            return None
+        return self.sources[resolved.references[0].name]
+
+    def _inputs(self, resolved: Resolved, source: Source | None) -> tuple[Input, ...]:
+        if source is not None:
+            return (Input(source.name, source.event_time_column),)
+        found: dict[str, Input] = {}
+        for reference in resolved.references:
+            node = self.nodes.get(reference.name)
+            if node is None:
+                continue
+            if node.model.kind is Kind.VIEW:
+                found.update((entry.name, entry) for entry in node.inputs)
+            else:
+                found[node.name] = Input(node.name, time_column(node))
+        return tuple(found.values())
+
+
+def _columns(model: Model, resolved: Resolved) -> Columns:
+    """The output columns: those of the SELECT, after those that a sessions model always has."""
+    columns = resolved.relation.columns
+    if model.sessions is None or columns is None:
+        return columns
+    return (GIVEN[0], model.sessions.user, *GIVEN[1:], *columns)
+
+
+def tables_named(tree: exp.Expr) -> Iterator[str]:
+    """The tables that a query names, CTEs left out."""
+    yield from _tables_named(tree, frozenset())
+
+
+def _tables_named(node: exp.Expr, hidden: frozenset[str]) -> Iterator[str]:
+    clause = node.args.get("with_")
+    if clause is not None:
+        for cte in clause.expressions:
+            inside = hidden | {cte.alias.lower()} if clause.args.get("recursive") else hidden
+            yield from _tables_named(cte.this, inside)
+            hidden |= {cte.alias.lower()}
+    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+        name = ".".join(part.name for part in node.parts)
+        if name.lower() not in hidden:
+            yield name
+    for key, value in node.args.items():
+        if key == "with_":
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, exp.Expr):
+                yield from _tables_named(child, hidden)
+
+
+def _ordered(reads: Mapping[str, Sequence[str]]) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Names with what they read before them, and each circle once."""
+    order: list[str] = []
+    cycles: list[tuple[str, ...]] = []
+    state: dict[str, int] = {}
+    for root in sorted(reads):
+        path: list[str] = []
+        todo: list[tuple[str, bool]] = [(root, False)]
+        while todo:
+            name, done = todo.pop()
+            if done:
+                path.pop()
+                state[name] = 2
+                order.append(name)
+            elif state.get(name) == 1:
+                cycles.append(tuple(path[path.index(name) :]))
+            elif name not in state:
+                state[name] = 1
+                path.append(name)
+                todo.append((name, True))
+                todo.extend((read, False) for read in sorted(set(reads[name]), reverse=True))
+    return order, cycles
+
+
+def _landed(drafts: Sequence[Draft], sources: Mapping[str, Source]) -> list[Source]:
+    """Sources that a model other than of kind events reads."""
+    by_lower = {name.lower(): source for name, source in sources.items()}
+    found: dict[str, Source] = {}
+    for draft in drafts:
+        if draft.model.kind is not Kind.EVENTS:
+            for name in tables_named(draft.parsed.tree):
+                if name.lower() in by_lower:
+                    found[name.lower()] = by_lower[name.lower()]
+    return list(found.values())
+
+
+def _landing(source: Source) -> Draft:
+    """The model that takes in a source as it is."""
+    names = ", ".join("`" + column.name.replace("`", "``") + "`" for column in source.columns)
+    parts = ".".join("`" + part.replace("`", "``") + "`" for part in source.name.split("."))
+    sql = f"SELECT {names or '*'} FROM {parts}"
+    time = source.event_time_column
+    model = Model(
+        name=source.name,
+        materialization=Materialization.EVENTS,
+        sql=sql,
+        timeseries=Timeseries(time, time) if time else None,
+        place=source.place,
+    )
+    return Draft(model, parse(source.place.file, sql), landed=True)

@@ -1,0 +1,100 @@
+"""
+What identifies a definition: a change here means that the table has to be built again.
+
+A fingerprint covers the words of the SELECT and whatever of the declaration decides about
+content. Comments, layout and the case of names do not count; neither do tags, descriptions and
+how long a file settles. It is made from the tokens rather than from a tree printed again, so
+that nothing of the query is lost and a new version of the parser does not rebuild every table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+
+from sqlglot.tokenizer_core import TokenType
+
+from infold.analysis.text import Text
+from infold.model import Kind, Model, Source
+from infold.project import Reference
+
+_LITERALS = frozenset(
+    {
+        TokenType.STRING,
+        TokenType.RAW_STRING,
+        TokenType.HEX_STRING,
+        TokenType.NATIONAL_STRING,
+        TokenType.UNICODE_STRING,
+    }
+)
+
+
+def normal(text: Text, references: tuple[Reference, ...], views: Mapping[str, str]) -> list[str]:
+    """
+    The words of a SELECT, alike for all ways of laying it out.
+
+    References to views are replaced by their fingerprints (``views``), those to other tables by
+    the table's name.
+    """
+    names = {reference.start: reference for reference in references}
+    words: list[str] = []
+    skip_to = -1
+    for token in text.tokens:
+        if token.start < skip_to:
+            continue
+        reference = names.get(token.start)
+        if reference is not None:
+            skip_to = reference.end
+            words.append("@" + views.get(reference.name, reference.name.lower()))
+        elif token.token_type in _LITERALS:
+            words.append(text.sql[token.start : token.end + 1])
+        elif token.token_type is TokenType.NEQ:
+            words.append("<>")
+        else:
+            words.append(token.text.lower())
+    return words
+
+
+def fingerprint(
+    model: Model, words: list[str], columns: tuple[str, ...] | None, source: Source | None
+) -> str:
+    """The fingerprint of a model: its words, its output columns, and what else decides."""
+    said: dict[str, object] = {
+        "sql": words,
+        "columns": None if columns is None else [column.lower() for column in columns],
+        "kind": model.kind.value,
+    }
+    if model.kind in (Kind.EVENTS, Kind.SESSIONS, Kind.TIME_RANGE) and model.timeseries:
+        series = model.timeseries
+        said["timeseries"] = [
+            series.event_time_column.lower(),
+            series.partition_column.lower(),
+            series.granularity.value,
+        ]
+    if model.kind is Kind.SESSIONS and model.sessions:
+        said["sessions"] = [model.sessions.user.lower(), model.sessions.gap]
+    if model.kind is Kind.EVENTS:
+        said["key"] = [[c.lower() for c in model.unique_key], [c.lower() for c in model.prefer]]
+    if source is not None:
+        said["source"] = _source(source)
+    return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _source(source: Source) -> list[object]:
+    """
+    All of a source that decides which rows come out of a file.
+
+    Not where the files are: files that are no longer named have gone, as others have.
+    """
+    return [
+        source.name.lower(),
+        source.format.value,
+        [[column.name.lower(), column.type.lower()] for column in source.columns],
+        (source.event_time_column or "").lower(),
+        (source.received_column or "").lower(),
+        source.future_tolerance,
+        source.timestamp_format,
+        source.on_drift.value,
+        source.delimiter,
+    ]

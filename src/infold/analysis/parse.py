@@ -1,0 +1,114 @@
+"""SQL → tokens and tree, once for each model."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from infold import findings
+from infold.analysis.text import Text, spot_in
+from infold.errors import InfoldError, Spot
+
+_DIALECT = Spark()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parsed:
+    """A model's SELECT as text and as tree."""
+
+    text: Text
+    tree: exp.Expr
+
+
+def parse(file: str, source: str, start: int = 0) -> Parsed:
+    """
+    Parse the one SELECT of ``source[start:]``, the text of ``file``.
+
+    What stands around it is left off: comments and a semicolon, so that the text can be put into
+    parentheses. Raises InfoldError.
+    """
+    rest = source[start:]
+    try:
+        tokens = _DIALECT.tokenize(rest)
+    except TokenError as error:
+        raise findings.bad_sql(_unread(file, source, start), _tidy(str(error))) from None
+    body = [token for token in tokens if token.token_type is not TokenType.SEMICOLON]
+    if not body:
+        at = spot_in(file, source, max(0, len(source.rstrip()) - 1), len(source.rstrip()))
+        raise findings.not_one_select(at, "none")
+    first, last = body[0], body[-1]
+    for before, token in itertools.pairwise(tokens):
+        if before.token_type is TokenType.SEMICOLON and token.start < last.end:
+            at = spot_in(file, source, start + token.start, start + token.end + 1)
+            raise findings.not_one_select(at, "a second statement")
+    text = Text(
+        file, source, start + first.start, start + last.end + 1, _shifted(body, first.start)
+    )
+    return Parsed(text, _tree(text))
+
+
+def _tree(text: Text) -> exp.Expr:
+    try:
+        found = _DIALECT.parser().parse(list(text.tokens), text.sql)
+    except ParseError as error:
+        raise _parse_error(text, error) from None
+    tree = found[0] if found else None
+    if not isinstance(tree, exp.Query):
+        what = text.tokens[0].text.upper()
+        raise findings.not_one_select(text.spot_of_token(text.tokens[0]), f"a {what} statement")
+    pipe = next((t for t in text.tokens if t.token_type is TokenType.PIPE_GT), None)
+    if pipe is not None:
+        raise findings.unsupported_sql(text.spot_of_token(pipe), "the pipe syntax")
+    return tree
+
+
+def _shifted(tokens: list[Token], by: int) -> tuple[Token, ...]:
+    """The tokens with positions that count from the SELECT."""
+    if not by:
+        return tuple(tokens)
+    return tuple(
+        Token(t.token_type, t.text, t.line, t.col, t.start - by, t.end - by, t.comments)
+        for t in tokens
+    )
+
+
+def _parse_error(text: Text, error: ParseError) -> InfoldError:
+    """The first error sqlglot found, at the place in the file."""
+    first = error.errors[0] if error.errors else {}
+    context, found = first.get("start_context"), first.get("highlight")
+    at = text.spot(0)
+    if context is not None and found:
+        start = text.sql.find(context + found)
+        if start >= 0:
+            start += len(context)
+            at = text.spot(start, start + len(found))
+    return findings.bad_sql(at, _tidy(str(first.get("description") or error)))
+
+
+def _tidy(why: str) -> str:
+    if " but got <Token" in why:
+        why = why.partition(" but got <Token")[0]
+    return why.strip().splitlines()[0][:200]
+
+
+_OPENING = re.compile(
+    r"--[^\n]*|/\*|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|['\"`]", re.DOTALL
+)
+
+
+def _unread(file: str, source: str, start: int) -> Spot:
+    """Where a quote or a comment opens that never closes."""
+    at = start
+    while match := _OPENING.search(source, at):
+        at = match.end()
+        if match[0] == "/*":
+            at = source.find("*/", at) + 2
+        if match[0] in ("'", '"', "`") or at == 1:
+            return spot_in(file, source, match.start(), match.end())
+    return spot_in(file, source, start, start + 1)

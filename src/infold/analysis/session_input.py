@@ -1,0 +1,104 @@
+"""What a sessions model ranges over: one input with event times, maybe seen through a view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from infold import findings
+from infold.analysis.relation import Block, Relation, Table
+from infold.analysis.row_wise import calls_over_rows, clauses, passes_through
+from infold.analysis.subject import Subject
+from infold.errors import InfoldError
+from infold.model import Kind
+from infold.project import Node
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInput:
+    """The name in FROM, its event time column and unique key, and what was wrong with it."""
+
+    name: str
+    time_column: str
+    key: tuple[str, ...]
+    errors: tuple[InfoldError, ...] = ()
+
+
+def session_input(subject: Subject) -> SessionInput:
+    """The input of a sessions query; its shape is checked elsewhere."""
+    nothing = SessionInput("", "", ())
+    if not isinstance(subject.relation, Block) or not subject.relation.entries:
+        return nothing
+    entry = subject.relation.entries[0]
+    if not isinstance(entry.relation, Table):
+        return nothing
+    table, at = entry.relation, subject.text.spot_of(entry.node)
+    node = subject.nodes.get(table.name)
+    if node is None:  # it has errors of its own
+        return nothing
+    user = subject.model.sessions.user if subject.model.sessions else ""
+    if user.lower() not in {column.lower() for column in table.columns or (user,)}:
+        spot = subject.draft.place("sessions.user")
+        error = findings.no_such_column(spot, "sessions.user", user, table.columns or ())
+        return SessionInput(table.name, "", (), (error,))
+    base, views = _base(subject, node)
+    time = _event_time(base) if base else None
+    if base is None or time is None:
+        why = _why_not(base)
+        return SessionInput(table.name, "", (), (findings.no_event_time(at, table.name, why),))
+    for column in (time, *base.model.unique_key):
+        if not all(passes_through(view, column) for view in views):
+            error = findings.view_hides(at, table.name, column, base.name)
+            return SessionInput(table.name, time, (), (error,))
+    return SessionInput(table.name, time, base.model.unique_key)
+
+
+def _base(subject: Subject, node: Node) -> tuple[Node | None, list[Block]]:
+    """The stored table below views that are row-wise, and the views' blocks."""
+    views: list[Block] = []
+    while node.model.kind is Kind.VIEW:
+        relation = _view_of(subject, node)
+        if not isinstance(relation, Block) or next(clauses(relation.text, relation), None):
+            return None, views
+        if next(calls_over_rows(relation), None) or len(node.reads) != 1:
+            return None, views
+        views.append(relation)
+        if node.reads[0] not in subject.nodes:
+            return None, views
+        node = subject.nodes[node.reads[0]]
+    return node, views
+
+
+def _view_of(subject: Subject, node: Node) -> Relation | None:
+    todo: list[Relation] = [subject.relation]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, Table):
+            if item.name == node.name:
+                return item.view
+            if item.view is not None:
+                todo.append(item.view)
+        elif isinstance(item, Block):
+            todo.extend(entry.relation for entry in item.entries)
+    return None
+
+
+def _event_time(node: Node) -> str | None:
+    series = node.model.timeseries
+    if node.model.kind is Kind.SESSIONS:
+        return "session_start"
+    if series is None or node.model.kind is Kind.WHOLE:
+        return None
+    if node.model.kind is Kind.EVENTS:
+        return series.event_time_column
+    names = {column.lower() for column in node.columns}
+    return series.event_time_column if series.event_time_column.lower() in names else None
+
+
+def _why_not(node: Node | None) -> str:
+    if node is None:
+        return "a view has to be a projection with WHERE over one table"
+    if node.model.kind is Kind.WHOLE:
+        return "a whole table has no cells; add timeseries and incremental"
+    if node.landed:
+        return "the source declares no event_time_column"
+    return "its event_time_column is not among its own columns"

@@ -1,0 +1,248 @@
+"""
+Taking a sessions query apart: its aggregates, and its outputs as expressions over them.
+
+The text of arguments and conditions is the user's own, so that Spark evaluates what was written;
+only table names before columns are taken off (``c.amount`` becomes ``amount``), because the
+engine evaluates the pieces over frames of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from infold import findings
+from infold.analysis.aggregates import AGGREGATES, MERGEABLE
+from infold.analysis.calls import Call, calls, closing, split
+from infold.analysis.relation import Block, Origin
+from infold.analysis.row_wise import clauses
+from infold.analysis.subject import Subject
+from infold.analysis.text import Text
+from infold.errors import InfoldError
+from infold.project import Aggregate, Output, SessionsQuery
+
+GIVEN = ("session_id", "session_start", "session_end")
+"""The columns every sessions model has, besides its user column."""
+
+SEEN = ("session_start", "session_end")
+"""Those of them that outputs may use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The parts of a sessions query, and what was wrong with it."""
+
+    query: SessionsQuery | None
+    errors: tuple[InfoldError, ...]
+
+
+@dataclass(slots=True)
+class _Taker:
+    subject: Subject
+    block: Block
+    user: str
+    aggregates: dict[tuple[str, ...], Aggregate] = field(default_factory=dict)
+    outputs: list[Output] = field(default_factory=list)
+    errors: list[InfoldError] = field(default_factory=list)
+    qualifiers: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def text(self) -> Text:
+        return self.subject.text
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        return self.subject.text.tokens
+
+
+def take_apart(subject: Subject, time_column: str, key: tuple[str, ...], input_name: str) -> Taken:
+    """The parts of a sessions query over one input with a time column and a unique key."""
+    block, sessions = subject.relation, subject.model.sessions
+    if not isinstance(block, Block) or sessions is None:
+        return Taken(None, ())
+    taker = _Taker(subject, block, sessions.user)
+    taker.errors.extend(
+        findings.not_one_row_per_session(at, what) for what, at in clauses(subject.text, block)
+    )
+    if taker.errors:
+        return Taken(None, tuple(taker.errors))
+    taker.qualifiers = _qualifiers(block)
+    _take_items(taker)
+    if taker.errors:
+        return Taken(None, tuple(taker.errors))
+    query = SessionsQuery(
+        input=input_name,
+        time_column=time_column,
+        user=sessions.user,
+        gap=sessions.gap,
+        key=key,
+        where=_where(taker),
+        aggregates=tuple(taker.aggregates.values()),
+        outputs=tuple(taker.outputs),
+    )
+    return Taken(query, ())
+
+
+def _take_items(taker: _Taker) -> None:
+    tokens = taker.tokens
+    end = _depth_zero(tokens, TokenType.FROM)
+    ranges = split(tokens, 1, end)
+    taken = {name.lower() for name in (*GIVEN, taker.user)}
+    for (start, stop), item in zip(ranges, taker.block.node.expressions, strict=True):
+        at = taker.text.spot(tokens[start].start, tokens[stop - 1].end + 1)
+        if item.is_star:
+            taker.errors.append(findings.column_outside_aggregate(at, "*"))
+            continue
+        if isinstance(item, exp.Alias):
+            stop -= 2 if tokens[stop - 2].token_type is TokenType.ALIAS else 1
+        name = item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else ""
+        if not name:
+            taker.errors.append(findings.unnamed_column(at))
+        elif name.lower() in taken:
+            taker.errors.append(findings.session_column_given(at, name))
+        sql = _take_item(taker, start, stop, item)
+        taker.outputs.append(Output(name, sql))
+
+
+def _take_item(taker: _Taker, start: int, stop: int, item: exp.Expr) -> str:
+    """One item of the SELECT as an expression over aggregates, which are noted on the way."""
+    tokens, behind = taker.tokens, start
+    inside: list[tuple[int, int]] = []
+    named: list[tuple[int, int, str]] = []
+    for call in calls(tokens, start, stop):
+        if call.start < behind:
+            if call.name in AGGREGATES and tokens[call.start - 1].text.upper() != "WITHIN":
+                spot = taker.text.spot_of_token(tokens[call.start])
+                taker.errors.append(findings.nested_aggregate(spot, call.name))
+            continue
+        if call.name not in AGGREGATES:
+            continue
+        span = (tokens[call.start].start, tokens[call.end - 1].end + 1)
+        inside.append(span)
+        named.append((*span, _aggregate(taker, call)))
+        behind = call.end
+    for column in item.find_all(exp.Column):
+        _check_column(taker, column, inside)
+    return _spliced(taker, start, stop, named)
+
+
+def _check_column(taker: _Taker, column: exp.Column, inside: list[tuple[int, int]]) -> None:
+    """Outside of aggregates stand session_start, session_end and the user; never inside."""
+    if isinstance(column.this, exp.Star):
+        return
+    start = column.this.meta["start"]
+    name = column.name.lower()
+    within = any(a <= start < b for a, b in inside)
+    known = isinstance(taker.block.origins.get(id(column)), Origin)
+    at = taker.text.spot_of(column)
+    if within and not known:
+        taker.errors.append(findings.session_column_inside(at, column.name))
+    elif not within and name not in (*SEEN, taker.user.lower()):
+        taker.errors.append(findings.column_outside_aggregate(at, column.name))
+
+
+def _aggregate(taker: _Taker, call: Call) -> str:
+    """The name that stands for an aggregate call: one for each distinct call."""
+    tokens = taker.tokens
+    words = tuple(_word(token) for token in tokens[call.start : call.end])
+    if words in taker.aggregates:
+        return taker.aggregates[words].name
+    spot = taker.text.spot(tokens[call.start].start, tokens[call.end - 1].end + 1)
+    if call.over:
+        taker.errors.append(findings.not_one_row_per_session(spot, "a window function"))
+    name = f"_a{len(taker.aggregates)}"
+    kind, argument, ignore = _kind(taker, call)
+    taker.aggregates[words] = Aggregate(
+        name=name,
+        call=kind,
+        argument=argument,
+        filter=_slice(taker, *call.filter) if call.filter else None,
+        ignore_nulls=ignore,
+        sql=_slice(taker, call.start, call.end),
+        distinct=call.distinct,
+    )
+    return name
+
+
+def _kind(taker: _Taker, call: Call) -> tuple[str, str | None, bool]:
+    """How a call is merged, over which argument, and whether NULLs are passed over."""
+    merge = MERGEABLE.get(call.name, "other")
+    arguments = [_slice(taker, *part) for part in call.arguments]
+    ignore = call.nulls == "ignore"
+    if merge in ("first", "last") and len(arguments) == 2:
+        flag = arguments.pop().lower()
+        if flag not in ("true", "false"):
+            return "other", None, False
+        ignore = ignore or flag == "true"
+    if merge == "count" and not call.distinct and len(call.arguments) == 1:
+        first, behind = call.arguments[0]
+        one = taker.tokens[first]
+        if behind - first == 1 and one.token_type in (TokenType.STAR, TokenType.NUMBER):
+            return "count", None, False
+    if merge == "other" or len(arguments) != 1 or call.within:
+        return "other", arguments[0] if arguments else None, ignore
+    if call.distinct and merge not in ("min", "max", "bool_and", "bool_or"):
+        return "other", arguments[0], ignore
+    return merge, arguments[0], ignore
+
+
+def _where(taker: _Taker) -> str | None:
+    if not taker.block.node.args.get("where"):
+        return None
+    start = _depth_zero(taker.tokens, TokenType.WHERE)
+    return _slice(taker, start + 1, len(taker.tokens))
+
+
+def _depth_zero(tokens: tuple[Token, ...], kind: TokenType) -> int:
+    """The index of the first token of a kind that stands in no brackets."""
+    i = 0
+    while i < len(tokens) and tokens[i].token_type is not kind:
+        opens = tokens[i].token_type in (TokenType.L_PAREN, TokenType.L_BRACKET)
+        i = closing(tokens, i) + 1 if opens else i + 1
+    return i
+
+
+def _slice(taker: _Taker, start: int, stop: int) -> str:
+    """The text of ``tokens[start:stop]``, table names taken off."""
+    return _spliced(taker, start, stop, [])
+
+
+def _spliced(taker: _Taker, start: int, stop: int, named: list[tuple[int, int, str]]) -> str:
+    """The same with other text for some spans."""
+    tokens, sql = taker.tokens, taker.text.sql
+    at, end = tokens[start].start, tokens[stop - 1].end + 1
+    pieces = []
+    for a, b, text in sorted([*named, *((a, b, "") for a, b in taker.qualifiers)]):
+        if at <= a and b <= end:  # a table name inside an aggregate lies before ``at`` by then
+            pieces += [sql[at:a], text]
+            at = b
+    return "".join([*pieces, sql[at:end]])
+
+
+def _qualifiers(block: Block) -> list[tuple[int, int]]:
+    """Where table names stand before columns, dot included."""
+    return sorted(_qualifier_spans(block))
+
+
+def _qualifier_spans(block: Block) -> Iterator[tuple[int, int]]:
+    for node in block.expressions():
+        if not isinstance(node, exp.Column):
+            continue
+        origin, parts = block.origins.get(id(node)), node.parts
+        if not isinstance(origin, Origin) or len(parts) < 2:
+            continue
+        entry, names = origin.entry, [part.name.lower() for part in parts]
+        depth = 0
+        if names[0] == entry.alias and names[1] == origin.column:
+            depth = 1
+        elif len(parts) > 2 and f"{names[0]}.{names[1]}" == f"{entry.qualifier}.{entry.alias}":
+            depth = 2
+        if depth:
+            yield parts[0].meta["start"], parts[depth].meta["start"]
+
+
+def _word(token: Token) -> str:
+    return token.text if token.token_type is TokenType.STRING else token.text.lower()

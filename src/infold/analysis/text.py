@@ -1,0 +1,106 @@
+"""
+A model's SQL as text and as tokens: every finding points into the file that the user wrote.
+
+Positions are offsets into :attr:`Text.sql`. Trees (sqlglot's) give the positions of identifiers
+only, so keywords and calls are found among the tokens, which have them all.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from infold.errors import Spot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Text:
+    """
+    One SELECT: the whole file's text, where in it the SELECT starts and ends, and its tokens.
+
+    The tokens' own positions count from the start of the SELECT.
+    """
+
+    file: str
+    source: str
+    start: int
+    end: int
+    tokens: tuple[Token, ...] = field(repr=False)
+
+    @property
+    def sql(self) -> str:
+        """The SELECT alone, as written."""
+        return self.source[self.start : self.end]
+
+    @property
+    def line(self) -> int:
+        """The 1-based line of the file on which the SELECT starts."""
+        return self.source.count("\n", 0, self.start) + 1
+
+    def spot(self, start: int, end: int | None = None) -> Spot:
+        """The place in the file of ``sql[start:end]``."""
+        return spot_in(self.file, self.source, self.start + start, self.start + (end or start + 1))
+
+    def spot_of(self, node: exp.Expr) -> Spot:
+        """The place of a node: its identifiers, with the call around them where it is one."""
+        found = hull(node)
+        if found is None:
+            return self.spot(0)
+        start, end = found
+        return self.spot(start, end) if isinstance(node, NAMES) else self._call(start, end)
+
+    def _call(self, start: int, end: int) -> Spot:
+        """The hull widened to the name and the opening parenthesis just before it."""
+        i = self.index(start)
+        while i > 0 and self.tokens[i - 1].token_type in (TokenType.L_PAREN, TokenType.DISTINCT):
+            i -= 1
+        if i > 0 and i != self.index(start) and self.tokens[i].token_type is TokenType.L_PAREN:
+            i -= 1
+        return self.spot(min(start, self.tokens[i].start), end)
+
+    def spot_of_token(self, token: Token) -> Spot:
+        """The place of one token."""
+        return self.spot(token.start, token.end + 1)
+
+    def index(self, start: int) -> int:
+        """The index of the first token that starts at ``start`` or later."""
+        return bisect_left(self.tokens, start, key=lambda token: token.start)
+
+    def before(self, start: int, *kinds: TokenType) -> Token | None:
+        """The last token of one of the kinds that starts before ``start``."""
+        i = self.index(start)
+        return next((t for t in reversed(self.tokens[:i]) if t.token_type in kinds), None)
+
+    def after(self, end: int, *kinds: TokenType) -> Token | None:
+        """The first token of one of the kinds that starts after ``end``."""
+        i = bisect_right(self.tokens, end, key=lambda token: token.start)
+        return next((t for t in self.tokens[i:] if t.token_type in kinds), None)
+
+
+NAMES = (exp.Identifier, exp.Column, exp.Table)
+
+
+def spot_in(file: str, source: str, start: int, end: int) -> Spot:
+    """The place in a file of ``source[start:end]``, with its line and what to underline."""
+    begin = source.rfind("\n", 0, start) + 1
+    stop = source.find("\n", start)
+    text = source[begin : len(source) if stop < 0 else stop].rstrip("\r")
+    width = max(1, min(end, begin + len(text)) - start)
+    return Spot(file, source.count("\n", 0, start) + 1, start - begin + 1, text, width)
+
+
+def positions(node: exp.Expr) -> Iterator[tuple[int, int]]:
+    """Start and end (exclusive) of each identifier in a tree that came from the text."""
+    for name in node.find_all(exp.Identifier):
+        if "start" in name.meta:
+            yield name.meta["start"], name.meta["end"] + 1
+
+
+def hull(node: exp.Expr) -> tuple[int, int] | None:
+    """From the first identifier of a tree to the end of the last, or None when it has none."""
+    found = list(positions(node))
+    return (min(s for s, _ in found), max(e for _, e in found)) if found else None

@@ -1,0 +1,77 @@
+"""
+A compiled project kept beside it, so that an unchanged one costs neither YAML nor SQL parsing.
+
+The file is read by an unpickler that makes values of this package only: a folder from elsewhere
+may bring its own, and must not run code by it. Whatever is wrong with the file, it is as if
+there were none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pickle
+from pathlib import PurePosixPath
+from typing import Any
+
+from infold import __version__
+from infold.declare.folder import Folder
+from infold.project import Project
+
+FILE = PurePosixPath(".infold/project.pickle")
+
+_FORMAT = "1"
+"""To be changed when the analysis says something else about the same files."""
+
+_MODULES = frozenset({"infold.interval", "infold.model", "infold.project"})
+
+
+class _Values(pickle.Unpickler):
+    """Makes values of :data:`_MODULES`, and of nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """The class of that name."""
+        if module not in _MODULES or "." in name:
+            raise pickle.UnpicklingError(module)
+        found = super().find_class(module, name)
+        if not isinstance(found, type):
+            raise pickle.UnpicklingError(name)
+        return found
+
+
+def kept(folder: Folder) -> dict[str, Any] | None:
+    """The fields of the project that was kept for exactly these files, or None."""
+    try:
+        with (folder.root / FILE).open("rb") as file:
+            if file.readline().decode().strip() != _head(folder):
+                return None
+            found = _Values(io.BytesIO(file.read())).load()
+    except Exception:  # noqa: BLE001 (a broken pickle raises anything; then it is made anew)
+        return None
+    return found if isinstance(found, dict) and set(found) == _FIELDS else None
+
+
+_FIELDS = {"name", "start", "sources", "nodes", "targets", "default"}
+
+
+def keep(folder: Folder, project: Project, default: str) -> None:
+    """Keep a project for these files; a folder that cannot be written to is no mistake."""
+    fields = {
+        "name": project.name,
+        "start": project.start,
+        "sources": dict(project.sources),
+        "nodes": project.nodes,
+        "targets": dict(project.targets),
+        "default": default,
+    }
+    path = folder.root / FILE
+    fresh = path.with_name(f"project.{os.getpid()}.tmp")
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(exist_ok=True)
+        fresh.write_bytes(_head(folder).encode() + b"\n" + pickle.dumps(fields, protocol=5))
+        fresh.replace(path)
+
+
+def _head(folder: Folder) -> str:
+    return f"infold {__version__} {_FORMAT} {folder.key}"

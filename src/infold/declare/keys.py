@@ -1,0 +1,148 @@
+"""Reading the keys of one mapping: each with its type, anything else an error with its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from infold import findings
+from infold.declare.tree import Value
+from infold.errors import InfoldError, Spot
+from infold.interval import duration, instant
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+"""What a project, a model, a target and each part of a source's name look like."""
+
+
+@dataclass(slots=True)
+class Keys:
+    """
+    The entries of a mapping called ``where`` in messages (``source raw.clicks``).
+
+    Asking for a key checks its type; a wrong one is noted in ``errors`` and counts as absent.
+    """
+
+    value: Value
+    where: str
+    errors: list[InfoldError]
+    prefix: str = ""
+
+    @property
+    def entries(self) -> Mapping[str, Value]:
+        """Key → value."""
+        return self.value.entries
+
+    def check(self, known: Collection[str], later: Collection[str] = ()) -> None:
+        """Note every key that is not known."""
+        for key in self.entries:
+            at = self.value.keys[key]
+            if key in later:
+                self.errors.append(findings.later_key(at, key, self.where))
+            elif key not in known:
+                self.errors.append(findings.unknown_key(at, key, self.where, known))
+
+    def key_at(self, key: str) -> Spot:
+        """Where the key itself stands, or the mapping when it is absent."""
+        return self.value.keys.get(key, self.value.at)
+
+    def at(self, key: str) -> Spot:
+        """Where the key's value stands, or the mapping when it is absent."""
+        return self.entries[key].at if key in self.entries else self.value.at
+
+    def named(self, key: str) -> str:
+        """The key with those around it (``timeseries.granularity``)."""
+        return f"{self.prefix}{key}"
+
+    def missing(self, key: str, why: str = "") -> None:
+        """Note that a key is needed."""
+        self.errors.append(findings.missing_key(self.value.at, self.named(key), self.where, why))
+
+    def _take(self, key: str, kinds: tuple[str, ...], wanted: str) -> Value | None:
+        value = self.entries.get(key)
+        if value is None or value.kind in kinds:
+            return value
+        self.errors.append(findings.wrong_type(value.at, self.named(key), wanted, value.kind))
+        return None
+
+    def text(self, key: str) -> str | None:
+        """A text that is not empty."""
+        value = self._take(key, ("text",), "text")
+        if value is not None and not value.text.strip():
+            self.errors.append(findings.wrong_type(value.at, self.named(key), "text", "empty"))
+            return None
+        return value.text if value else None
+
+    def flag(self, key: str, default: bool) -> bool:
+        """True or false."""
+        value = self._take(key, ("true or false",), "true or false")
+        return default if value is None else value.text.lower() in ("true", "yes", "on")
+
+    def length(self, key: str, default: int | None = None) -> int | None:
+        """A length of time in microseconds."""
+        value = self._take(key, ("text", "a number"), "a length of time")
+        if value is None:
+            return default
+        try:
+            return duration(value.text)
+        except ValueError:
+            self.errors.append(findings.bad_duration(value.at, self.named(key), value.text))
+            return default
+
+    def instant(self, key: str) -> int | None:
+        """A date or a time."""
+        value = self._take(key, ("text", "a date"), "a date")
+        if value is None:
+            return None
+        try:
+            return instant(value.text)
+        except ValueError:
+            self.errors.append(findings.bad_instant(value.at, self.named(key), value.text))
+            return None
+
+    def choice(self, key: str, known: Iterable[str], later: Collection[str] = ()) -> str | None:
+        """One of a few words."""
+        known = tuple(known)
+        value = self.entries.get(key)
+        if value is None:
+            return None
+        if value.kind in ("a list", "a mapping"):
+            self._take(key, ("text",), "one of " + ", ".join(known))
+        elif value.text in known:
+            return value.text
+        elif value.text in later:
+            self.errors.append(findings.later_value(value.at, self.named(key), value.text, known))
+        else:
+            self.errors.append(findings.bad_value(value.at, self.named(key), value.text, known))
+        return None
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of texts, or one text alone."""
+        value = self.entries.get(key)
+        if value is not None and value.kind == "text":
+            value = Value("a list", value.at, items=(value,))
+            return tuple(item.text for item in value.items)
+        value = self._take(key, ("a list",), "a list of names")
+        found = []
+        for item in value.items if value else ():
+            if item.kind == "text":
+                found.append(item.text)
+            else:
+                error = findings.wrong_type(item.at, f"{self.named(key)}[]", "text", item.kind)
+                self.errors.append(error)
+        return tuple(found)
+
+    def section(self, key: str, where: str | None = None) -> Keys | None:
+        """A mapping inside this one."""
+        value = self._take(key, ("a mapping",), "a mapping")
+        if value is None:
+            return None
+        return Keys(value, where or self.where, self.errors, f"{self.named(key)}.")
+
+    def sections(self, what: str) -> Iterator[tuple[str, Keys]]:
+        """Every entry of this mapping as a mapping called ``what`` and its key."""
+        for key in self.entries:
+            found = self.section(key, f"{what} {key}")
+            if found is not None:
+                found.prefix = ""
+                yield key, found

@@ -1,0 +1,66 @@
+"""
+A project folder → :class:`~infold.project.Project`, or all that is wrong with it at once.
+
+Nothing here imports YAML or SQL parsing before it is known that the kept project does not do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from infold import errors
+from infold.declare.cache import keep, kept
+from infold.declare.folder import PROJECT_FILE, Folder, read_folder
+from infold.errors import InfoldError, InfoldErrors
+from infold.model import Target
+from infold.project import Project
+
+
+def load(root: Path, target: str | None = None) -> Project:
+    """
+    The project in ``root`` for one of its targets, by default its default target.
+
+    Raises InfoldErrors with all mistakes of the project, or InfoldError when there is none or no
+    such target.
+    """
+    folder = _folder(root)
+    fields = kept(folder)
+    if fields is None:
+        project, default, found = _read(folder)
+        if project is None or found:
+            raise InfoldErrors(found)
+        keep(folder, project, default)
+        fields = {
+            "name": project.name,
+            "start": project.start,
+            "sources": project.sources,
+            "nodes": project.nodes,
+            "targets": project.targets,
+            "default": default,
+        }
+    targets: Mapping[str, Target] = fields["targets"]
+    wanted = target or fields.pop("default")
+    if wanted not in targets:
+        raise errors.unknown_target(wanted, targets)
+    fields.pop("default", None)
+    return Project(root=folder.root, target=targets[wanted], **fields)
+
+
+def check(root: Path) -> list[InfoldError]:
+    """Everything that is wrong with the project in ``root``; it is read anew."""
+    _, _, found = _read(_folder(root))
+    return found
+
+
+def _folder(root: Path) -> Folder:
+    root = root.resolve()
+    if not (root / PROJECT_FILE).is_file():
+        raise errors.no_project(str(root))
+    return read_folder(root)
+
+
+def _read(folder: Folder) -> tuple[Project | None, str, list[InfoldError]]:
+    from infold.declare.project import read_project
+
+    return read_project(folder)

@@ -1,0 +1,266 @@
+"""The declaration of one model: front matter, ``models`` and ``defaults`` of infold.yml, merged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from infold import findings
+from infold.declare.keys import Keys
+from infold.declare.tree import Page, Value, merged
+from infold.errors import InfoldError, Spot
+from infold.interval import Granularity
+from infold.model import Materialization, Model, Place, Sessions, Timeseries
+
+KEYS = (
+    "materialization",
+    "unique_key",
+    "prefer",
+    "timeseries",
+    "incremental",
+    "sessions",
+    "tags",
+    "description",
+)
+LATER = (
+    "audits",
+    "batch_size",
+    "cron",
+    "forward_only",
+    "identifier",
+    "lookback",
+    "owner",
+    "partitioned_by",
+    "start",
+)
+TIMESERIES = ("event_time_column", "partition_column", "granularity", "week_start")
+LATER_TIMESERIES = ("time_zone", "timezone")
+INCREMENTAL = ("enabled",)
+LATER_INCREMENTAL = (
+    "allow_downgrade",
+    "batch_concurrency",
+    "batch_size",
+    "cron",
+    "forward_only",
+    "lookback",
+    "on_additive_change",
+    "on_destructive_change",
+    "safety_overrides",
+    "start",
+    "unique_key",
+)
+SESSIONS = ("user", "gap")
+LATER_SESSIONS = (
+    "cuts",
+    "identifier",
+    "max_length",
+    "quarantine_after",
+    "session_number",
+    "time_zone",
+)
+LATER_MATERIALIZATIONS = ("cumulative_aggregate", "seed", "scd_type_2", "incremental")
+GRANULARITIES = ("hour", "day", "week", "month")
+LATER_GRANULARITIES = ("minute", "quarter", "year")
+
+_ALWAYS = ("materialization", "tags", "description")
+_MEANT_FOR = {
+    Materialization.VIEW: _ALWAYS,
+    Materialization.TABLE: (*_ALWAYS, "timeseries", "incremental"),
+    Materialization.EVENTS: (*_ALWAYS, "timeseries", "unique_key", "prefer"),
+    Materialization.SESSIONS: (*_ALWAYS, "timeseries", "sessions"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """The front matter's text, the line above it, and where the SQL begins in the file."""
+
+    text: str
+    above: int
+    sql_start: int
+    at: Spot
+
+
+def split_front_matter(file: str, source: str) -> FrontMatter:
+    """
+    Front matter between ``---`` lines at the head of a file, blank lines and comments before it.
+
+    A file without any has an empty one.
+    """
+    lines = source.split("\n")
+    first = next((i for i, line in enumerate(lines) if not _skipped(line)), len(lines))
+    page = Page(file, tuple(line.rstrip("\r") for line in lines))
+    if first == len(lines) or lines[first].strip() != "---":
+        return FrontMatter("", 0, 0, page.spot(0, 0))
+    last = next((i for i in range(first + 1, len(lines)) if lines[i].strip() == "---"), None)
+    if last is None:
+        raise findings.no_front_matter(page.spot(first, 0))
+    start = sum(len(line) + 1 for line in lines[: last + 1])
+    text = "\n".join(lines[first + 1 : last])
+    return FrontMatter(text, first + 1, min(start, len(source)), page.spot(first, 0))
+
+
+def _skipped(line: str) -> bool:
+    line = line.strip()
+    return not line or (line.startswith("--") and line != "---")
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A model without its SQL, and where each of its keys stands."""
+
+    model: Model
+    places: Mapping[str, Spot]
+
+
+def read_model(
+    name: str, file: str, own: Value, defaults: Value | None, errors: list[InfoldError]
+) -> Declared | None:
+    """
+    One model from its own keys and the project's defaults; None when it is too wrong to go on.
+
+    Defaults count where they mean something, so that one set serves all materializations.
+    """
+    where = f"model {name}"
+    before = len(errors)
+    Keys(own, where, errors).check(KEYS, LATER)
+    keys = Keys(merged(own, defaults) or own, where, errors)
+    written = keys.choice("materialization", tuple(Materialization), LATER_MATERIALIZATIONS)
+    if written is None:
+        if "materialization" not in keys.entries:
+            keys.missing("materialization", "one of " + ", ".join(Materialization))
+        return None
+    kind = Materialization(written)
+    for key in own.entries:
+        if key in KEYS and key not in _MEANT_FOR[kind]:
+            at = own.keys[key]
+            errors.append(findings.needless_key(at, key, f"materialization {kind}"))
+    meant = {key: value for key, value in keys.entries.items() if key in _MEANT_FOR[kind]}
+    keys.value = replace(keys.value, entries=meant)
+    model = Model(
+        name=name,
+        materialization=kind,
+        sql="",
+        timeseries=_timeseries(keys, kind),
+        incremental=_incremental(keys),
+        sessions=_sessions(keys) if kind is Materialization.SESSIONS else None,
+        unique_key=keys.texts("unique_key"),
+        prefer=_prefer(keys),
+        tags=keys.texts("tags"),
+        description=keys.text("description") or "",
+        place=Place(file),
+    )
+    _check_needs(keys, model)
+    places = dict(_places(keys.value, ""))
+    return Declared(model, places) if len(errors) == before else None
+
+
+def _timeseries(keys: Keys, kind: Materialization) -> Timeseries | None:
+    section = keys.section("timeseries")
+    if kind is Materialization.SESSIONS:
+        return _sessions_timeseries(section)
+    if section is None:
+        return None
+    section.check(TIMESERIES, LATER_TIMESERIES)
+    time = section.text("event_time_column")
+    if "event_time_column" not in section.entries:
+        section.missing("event_time_column")
+    partition = section.text("partition_column") or time
+    if kind is Materialization.EVENTS and partition != time:
+        at = section.key_at("partition_column")
+        known = (time or "",)
+        name = section.named("partition_column")
+        section.errors.append(findings.bad_value(at, name, partition or "", known))
+    return Timeseries(time or "", partition or "", _granularity(section))
+
+
+def _sessions_timeseries(section: Keys | None) -> Timeseries:
+    """Sessions belong to the cell in which they start, whatever else may be declared."""
+    start = "session_start"
+    if section is None:
+        return Timeseries(start, start)
+    section.check(TIMESERIES, LATER_TIMESERIES)
+    for key in ("event_time_column", "partition_column"):
+        text = section.text(key)
+        if text is not None and text.lower() != start:
+            error = findings.bad_value(section.at(key), section.named(key), text, (start,))
+            section.errors.append(error)
+    return Timeseries(start, start, _granularity(section))
+
+
+def _granularity(section: Keys) -> Granularity:
+    written = section.choice("granularity", GRANULARITIES, LATER_GRANULARITIES) or "day"
+    week = section.choice("week_start", ("monday", "sunday"))
+    if week is not None and written != "week":
+        at = section.key_at("week_start")
+        where = f"granularity {written}"
+        section.errors.append(findings.needless_key(at, section.named("week_start"), where))
+    return Granularity.SUNDAY_WEEK if week == "sunday" else Granularity(written)
+
+
+def _incremental(keys: Keys) -> bool:
+    section = keys.section("incremental")
+    if section is None:
+        return False
+    section.check(INCREMENTAL, LATER_INCREMENTAL)
+    return section.flag("enabled", default=True)
+
+
+def _sessions(keys: Keys) -> Sessions | None:
+    section = keys.section("sessions")
+    if section is None:
+        if "sessions" not in keys.entries:
+            keys.missing("sessions", "who has them, and the gap that ends them")
+        return None
+    section.check(SESSIONS, LATER_SESSIONS)
+    user, gap = section.text("user"), section.length("gap")
+    for key in SESSIONS:
+        if key not in section.entries and not set(section.entries) & set(LATER_SESSIONS):
+            section.missing(key)
+    if gap == 0:
+        text = section.entries["gap"].text
+        section.errors.append(findings.bad_duration(section.at("gap"), "sessions.gap", text))
+    return Sessions(user, gap) if user and gap else None
+
+
+_PREFER = re.compile(r"\s*(\w+|`[^`]+`)(?:\s+(asc|desc))?\s*\Z", re.IGNORECASE)
+
+
+def _prefer(keys: Keys) -> tuple[str, ...]:
+    found = keys.texts("prefer")
+    for text in found:
+        if not _PREFER.match(text):
+            at, known = keys.at("prefer"), ("column", "column desc")
+            keys.errors.append(findings.bad_value(at, "prefer", text, known))
+    return found
+
+
+def prefer_column(text: str) -> str:
+    """The column that an entry of ``prefer`` names."""
+    match = _PREFER.match(text)
+    return match[1].strip("`") if match else text
+
+
+def _check_needs(keys: Keys, model: Model) -> None:
+    """Keys that a materialization cannot do without."""
+    events = model.materialization is Materialization.EVENTS
+    if events and "unique_key" not in keys.entries:
+        keys.missing("unique_key", "it tells copies of an event apart from other events")
+    elif events and not model.unique_key:
+        keys.errors.append(
+            findings.wrong_type(keys.at("unique_key"), "unique_key", "a list of names", "empty")
+        )
+    if events and "timeseries" not in keys.entries:
+        keys.missing("timeseries", "events are kept by their time: event_time_column")
+    if model.incremental and "timeseries" not in keys.entries:
+        keys.missing("timeseries", "an incremental table is built cell by cell of time")
+
+
+def _places(value: Value, prefix: str) -> list[tuple[str, Spot]]:
+    found = []
+    for key, entry in value.entries.items():
+        found.append((prefix + key, entry.at))
+        found.extend(_places(entry, f"{prefix}{key}."))
+        found.extend((f"{prefix}{key}.{i}", item.at) for i, item in enumerate(entry.items))
+    return found

@@ -1,0 +1,200 @@
+"""infold.yml and the models' files → a project; every mistake is collected on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+
+from infold import findings
+from infold.analysis.compile import compile_models
+from infold.analysis.parse import parse
+from infold.analysis.subject import Draft
+from infold.declare.folder import PROJECT_FILE, Folder
+from infold.declare.keys import NAME, Keys
+from infold.declare.models import read_model, split_front_matter
+from infold.declare.sources import read_source
+from infold.declare.targets import read_target
+from infold.declare.tree import Page, Value, merged, read
+from infold.errors import InfoldError, Spot
+from infold.model import Source, Target, table_name
+from infold.project import Project
+
+KEYS = ("name", "start", "sources", "targets", "default_target", "models", "defaults")
+LATER = ("audits", "environments", "tests", "variables", "vars")
+
+
+@dataclass(slots=True)
+class _Reading:
+    folder: Folder
+    errors: list[InfoldError] = field(default_factory=list)
+    sources: dict[str, Source] = field(default_factory=dict)
+    targets: dict[str, Target] = field(default_factory=dict)
+    drafts: list[Draft] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    taken: dict[str, str] = field(default_factory=dict)
+    """Storage names in lower case -> where they are declared."""
+
+
+def read_project(folder: Folder) -> tuple[Project | None, str, list[InfoldError]]:
+    """The project of a folder, its default target, and all errors (then it is not to be used)."""
+    reading = _Reading(folder)
+    keys = _project_keys(reading)
+    if keys is None:
+        return None, "", reading.errors
+    name, start = keys.text("name"), keys.instant("start")
+    if "name" not in keys.entries:
+        keys.missing("name")
+    elif name and not NAME.match(name):
+        form = "letters, digits and underscores, a letter first"
+        reading.errors.append(findings.bad_name(keys.at("name"), "project", name, form))
+    _read_sources(reading, keys)
+    default = _read_targets(reading, keys)
+    _read_models(reading, keys)
+    compiled = compile_models(reading.drafts, reading.sources, reading.broken)
+    reading.errors.extend(compiled.errors)
+    project = Project(
+        name=name or "",
+        root=folder.root,
+        start=start,
+        sources=reading.sources,
+        nodes=compiled.nodes,
+        target=reading.targets[default],
+        targets=reading.targets,
+    )
+    order = sorted(reading.errors, key=lambda e: (e.at.file, e.at.line) if e.at else ("", 0))
+    return project, default, order
+
+
+def _decoded(reading: _Reading, file: str, content: bytes) -> str | None:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        reading.errors.append(findings.not_utf8(Spot(file, line), error.start))
+        return None
+
+
+def _project_keys(reading: _Reading) -> Keys | None:
+    text = _decoded(reading, PROJECT_FILE, reading.folder.project_file)
+    if text is None:
+        return None
+    page = Page(PROJECT_FILE, tuple(text.splitlines()))
+    value = read(page, text, reading.errors)
+    if value is None and reading.errors:
+        return None
+    value = value or Value("a mapping", page.spot(0, 0))
+    if value.kind != "a mapping":
+        error = findings.wrong_type(value.at, PROJECT_FILE, "a mapping", value.kind)
+        reading.errors.append(error)
+        return None
+    keys = Keys(value, PROJECT_FILE, reading.errors)
+    keys.check(KEYS, LATER)
+    return keys
+
+
+def _read_sources(reading: _Reading, keys: Keys) -> None:
+    section = keys.section("sources", "sources")
+    if section is None:
+        return
+    for name, source_keys in section.sections("source"):
+        source = read_source(name, source_keys)
+        if source is None:
+            reading.broken.append(name)
+        elif _claim(reading, name, section.value.keys[name]):
+            reading.sources[name] = source
+
+
+def _read_targets(reading: _Reading, keys: Keys) -> str:
+    """The targets into ``reading``; returns the default one's name."""
+    section = keys.section("targets", "targets")
+    if section is not None:
+        for name, target_keys in section.sections("target"):
+            reading.targets[name] = read_target(name, target_keys)
+    if not reading.targets:
+        reading.targets["dev"] = Target("dev")
+    default = keys.text("default_target")
+    if default is not None and default not in reading.targets:
+        at = keys.at("default_target")
+        error = findings.bad_value(at, "default_target", default, reading.targets)
+        reading.errors.append(error)
+    return default if default in reading.targets else next(iter(reading.targets))
+
+
+def _read_models(reading: _Reading, keys: Keys) -> None:
+    defaults, per_model = keys.section("defaults", "defaults"), keys.section("models", "models")
+    if defaults is not None:
+        from infold.declare import models
+
+        defaults.check(models.KEYS, models.LATER)
+    names = set()
+    for file, content in reading.folder.models():
+        path = PurePosixPath(file)
+        names.add(path.stem)
+        if path.suffix == ".py":
+            reading.errors.append(findings.python_model(Spot(file)))
+            reading.broken.append(path.stem)
+            continue
+        text = _decoded(reading, file, content)
+        at = Spot(file)
+        if not NAME.match(path.stem):
+            reading.errors.append(findings.bad_model_name(at, path.stem))
+            continue
+        if not _claim(reading, path.stem, at):
+            continue
+        own = per_model.entries.get(path.stem) if per_model else None
+        given = defaults.value if defaults else None
+        draft = _draft(reading, path.stem, file, text, own, given) if text is not None else None
+        if draft is None:
+            reading.broken.append(path.stem)
+        else:
+            reading.drafts.append(draft)
+    if per_model is not None:
+        for key in per_model.entries:
+            if key not in names:
+                at = per_model.key_at(key)
+                reading.errors.append(findings.unknown_key(at, key, "models", sorted(names)))
+
+
+def _draft(
+    reading: _Reading,
+    name: str,
+    file: str,
+    text: str,
+    per_model: Value | None,
+    defaults: Value | None,
+) -> Draft | None:
+    """One model; None when it cannot be read, with the reasons noted."""
+    try:
+        front = split_front_matter(file, text)
+    except InfoldError as error:
+        reading.errors.append(error)
+        return None
+    before = len(reading.errors)
+    page = Page(file, tuple(text.splitlines()), front.above)
+    own = read(page, front.text, reading.errors) or Value("a mapping", front.at)
+    declared = None
+    if own.kind != "a mapping":
+        wrong = findings.wrong_type(own.at, "front matter", "a mapping", own.kind)
+        reading.errors.append(wrong)
+    elif len(reading.errors) == before:
+        both = merged(own, per_model) or own
+        declared = read_model(name, file, both, defaults, reading.errors)
+    try:
+        parsed = parse(file, text, front.sql_start)
+    except InfoldError as error:
+        reading.errors.append(error)
+        return None
+    if declared is None:
+        return None
+    model = replace(declared.model, sql=parsed.text.sql, sql_line=parsed.text.line)
+    return Draft(model, parsed, declared.places)
+
+
+def _claim(reading: _Reading, name: str, at: Spot) -> bool:
+    """Take a name for a table; False when another one has it, with the error noted."""
+    key = table_name(name).lower()
+    if key in reading.taken:
+        reading.errors.append(findings.duplicate_name(at, name, reading.taken[key]))
+        return False
+    reading.taken[key] = str(at)
+    return True

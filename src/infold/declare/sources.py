@@ -1,0 +1,176 @@
+"""``sources`` of infold.yml."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from infold import findings
+from infold.declare.keys import NAME, Keys
+from infold.declare.types import SIMPLE, TIMES, is_type
+from infold.interval import HOUR
+from infold.model import Column, Drift, Format, Place, Source
+
+KEYS = (
+    "path",
+    "table",
+    "catalog",
+    "format",
+    "event_time_column",
+    "received_column",
+    "future_tolerance",
+    "timestamp_format",
+    "settle",
+    "on_drift",
+    "delimiter",
+    "columns",
+)
+LATER = ("url", "query", "connection")
+LATER_FORMATS = ("delta", "jdbc", "avro", "orc")
+
+_SUFFIXES = {
+    ".csv": Format.CSV,
+    ".tsv": Format.CSV,
+    ".json": Format.JSON,
+    ".jsonl": Format.JSON,
+    ".ndjson": Format.JSON,
+    ".parquet": Format.PARQUET,
+}
+_TIMESTAMP_FORMATS = ("iso", "epoch_seconds", "epoch_millis", "epoch_micros")
+_PATTERN_LETTERS = frozenset("GyuDMLdQqEFahkKHmsSVzOXx")
+
+
+def read_source(name: str, keys: Keys) -> Source | None:
+    """One source; None when it is too wrong to go on with."""
+    keys.check(KEYS, LATER)
+    parts = name.split(".")
+    if len(parts) != 2 or not all(NAME.match(part) for part in parts):
+        at = keys.value.at
+        keys.errors.append(findings.bad_name(at, "source", name, "group.name, such as raw.clicks"))
+        return None
+    path, table = keys.text("path"), keys.text("table")
+    format_ = _format(keys, path, table)
+    columns = _columns(keys, format_)
+    event_time = _time_column(keys, "event_time_column", columns)
+    received = _time_column(keys, "received_column", columns)
+    _check_companions(keys, format_)
+    place = Place(keys.value.at.file, keys.value.at.line, keys.value.at.column)
+    return Source(
+        name=name,
+        format=format_ or Format.JSON,
+        columns=columns,
+        path=path,
+        table=table,
+        catalog=keys.text("catalog"),
+        event_time_column=event_time,
+        received_column=received,
+        future_tolerance=keys.length("future_tolerance", HOUR) or 0,
+        timestamp_format=_timestamp_format(keys),
+        settle=keys.length("settle", 0) or 0,
+        on_drift=Drift(keys.choice("on_drift", tuple(Drift)) or Drift.ERROR),
+        delimiter=_delimiter(keys, path),
+        place=place,
+    )
+
+
+def _format(keys: Keys, path: str | None, table: str | None) -> Format | None:
+    """The format as written, or as the path's ending says."""
+    if path is None and table is None and not {"path", "table"} & set(keys.entries):
+        keys.missing("path", "a source is a folder of files (path) or an Iceberg table (table)")
+    if path is not None and table is not None:
+        keys.errors.append(
+            findings.needless_key(keys.key_at("table"), "table", "a source of files")
+        )
+    written = keys.choice("format", tuple(Format), LATER_FORMATS)
+    if "format" in keys.entries:
+        if written and (written == Format.ICEBERG) != (table is not None and path is None):
+            known = [f for f in Format if (f is Format.ICEBERG) == (path is None)]
+            keys.errors.append(findings.bad_value(keys.at("format"), "format", written, known))
+        return Format(written) if written else None
+    if table is not None:
+        return Format.ICEBERG
+    if path is None:
+        return None
+    name = PurePosixPath(path).name.lower().removesuffix(".gz")
+    found = _SUFFIXES.get(PurePosixPath(name).suffix)
+    if found is None:
+        keys.missing("format", "the ending of the path does not say it")
+    return found
+
+
+def _columns(keys: Keys, format_: Format | None) -> tuple[Column, ...]:
+    section = keys.section("columns", f"columns of {keys.where}")
+    if section is None:
+        if "columns" not in keys.entries and format_ not in (None, Format.ICEBERG):
+            keys.missing("columns", "files are checked against their declared columns")
+        return ()
+    found: dict[str, Column] = {}
+    for name in section.entries:
+        at = section.value.keys[name]
+        if name.lower() in found:
+            keys.errors.append(
+                findings.duplicate_name(at, f"column {name}", found[name.lower()].name)
+            )
+            continue
+        type_ = section.text(name)
+        if type_ is not None and not is_type(type_):
+            keys.errors.append(findings.bad_column_type(section.at(name), name, type_, SIMPLE))
+        found[name.lower()] = Column(name, type_ if type_ and is_type(type_) else "string")
+    if not found:
+        keys.missing("columns", "there is not one in it")
+    return tuple(found.values())
+
+
+def _time_column(keys: Keys, key: str, columns: tuple[Column, ...]) -> str | None:
+    name = keys.text(key)
+    if name is None or not columns:
+        return name
+    column = next((c for c in columns if c.name.lower() == name.lower()), None)
+    if column is None:
+        names = [c.name for c in columns]
+        keys.errors.append(findings.no_such_column(keys.at(key), key, name, names))
+        return None
+    if column.type.lower() not in TIMES:
+        keys.errors.append(findings.not_a_time(keys.at(key), key, name, column.type))
+    return column.name
+
+
+def _check_companions(keys: Keys, format_: Format | None) -> None:
+    """Keys that mean nothing without another."""
+    needs = (
+        ("received_column", "event_time_column"),
+        ("future_tolerance", "received_column"),
+        ("catalog", "table"),
+        ("settle", "path"),
+    )
+    for key, other in needs:
+        if key in keys.entries and other not in keys.entries:
+            where = f"{keys.where} without {other}"
+            keys.errors.append(findings.needless_key(keys.key_at(key), key, where))
+    if "delimiter" in keys.entries and format_ not in (None, Format.CSV):
+        at = keys.key_at("delimiter")
+        keys.errors.append(findings.needless_key(at, "delimiter", f"{keys.where}, not CSV"))
+
+
+def _timestamp_format(keys: Keys) -> str:
+    text = keys.text("timestamp_format")
+    if text is None or text in _TIMESTAMP_FORMATS:
+        return text or "iso"
+    outside = "".join(text.split("'")[::2])  # what stands in quotes means itself
+    letters = {letter for letter in outside if letter.isalpha()}
+    if not letters or letters - _PATTERN_LETTERS:
+        at = keys.at("timestamp_format")
+        known = (*_TIMESTAMP_FORMATS, "yyyy-MM-dd HH:mm:ss")
+        keys.errors.append(findings.bad_value(at, "timestamp_format", text, known))
+        return "iso"
+    return text
+
+
+def _delimiter(keys: Keys, path: str | None) -> str:
+    value = keys.entries.get("delimiter")
+    if value is None:
+        return "\t" if path and path.lower().removesuffix(".gz").endswith(".tsv") else ","
+    if value.kind != "text" or len(value.text) != 1:
+        found = value.kind if value.kind != "text" else f"{len(value.text)} of them"
+        keys.errors.append(findings.wrong_type(value.at, "delimiter", "one character", found))
+        return ","
+    return value.text

@@ -1,0 +1,56 @@
+"""``targets`` of infold.yml."""
+
+from __future__ import annotations
+
+from infold import findings
+from infold.declare.keys import NAME, Keys
+from infold.model import Target
+
+KEYS = ("warehouse", "ledger", "storage", "protected", "spark")
+LATER_SPARK = ("remote", "master")
+
+
+def read_target(name: str, keys: Keys) -> Target:
+    """One target."""
+    keys.check(KEYS)
+    if not NAME.match(name):
+        form = "letters, digits and underscores, a letter first"
+        keys.errors.append(findings.bad_name(keys.value.at, "target", name, form))
+    plain = Target(name)
+    warehouse = keys.text("warehouse") or plain.warehouse
+    if "://" in warehouse:
+        at, known = keys.at("warehouse"), ("a folder",)
+        keys.errors.append(findings.later_value(at, "warehouse", warehouse, known))
+    ledger = keys.text("ledger") or plain.ledger
+    if not ledger.startswith("sqlite:///"):
+        at, known = keys.at("ledger"), ("sqlite:///FILE",)
+        later = ledger.startswith("postgres")
+        build = findings.later_value if later else findings.bad_value
+        keys.errors.append(build(at, "ledger", ledger, known))
+    return Target(
+        name=name,
+        warehouse=warehouse,
+        ledger=ledger,
+        storage=keys.choice("storage", ("iceberg",), ("delta",)) or plain.storage,
+        protected=keys.flag("protected", default=False),
+        spark=_spark(keys),
+    )
+
+
+def _spark(keys: Keys) -> tuple[tuple[str, str], ...]:
+    section = keys.section("spark", f"spark of {keys.where}")
+    if section is None:
+        return ()
+    found = []
+    for key, value in section.entries.items():
+        if key in LATER_SPARK:
+            at = section.key_at(key)
+            keys.errors.append(findings.later_key(at, key, section.where))
+        elif not key.startswith("spark."):
+            at, known = section.key_at(key), ("spark.sql.shuffle.partitions",)
+            keys.errors.append(findings.unknown_key(at, key, section.where, known))
+        elif value.kind in ("a list", "a mapping", "nothing"):
+            keys.errors.append(findings.wrong_type(value.at, key, "text", value.kind))
+        else:
+            found.append((key, value.text))
+    return tuple(found)

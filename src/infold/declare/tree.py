@@ -1,0 +1,133 @@
+"""
+YAML as a small tree of values that know where they stand.
+
+Only the shape is read here: mappings, lists and scalars with their YAML kind. What the keys mean
+is said in ``keys``, ``sources`` and ``models``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from infold import findings
+from infold.errors import InfoldError, Spot
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_KINDS = {
+    "tag:yaml.org,2002:str": "text",
+    "tag:yaml.org,2002:int": "a number",
+    "tag:yaml.org,2002:float": "a number",
+    "tag:yaml.org,2002:bool": "true or false",
+    "tag:yaml.org,2002:null": "nothing",
+    "tag:yaml.org,2002:timestamp": "a date",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Page:
+    """A YAML text inside a file: the file, its lines, and the line before the text's first."""
+
+    file: str
+    lines: tuple[str, ...]
+    above: int = 0
+
+    def spot(self, line: int, column: int, end: tuple[int, int] | None = None) -> Spot:
+        """A place by 0-based line and column of the YAML text."""
+        row = line + self.above
+        text = self.lines[row] if row < len(self.lines) else ""
+        width = end[1] - column if end is not None and end[0] == line else len(text) - column
+        return Spot(self.file, row + 1, column + 1, text, max(1, width))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """
+    A scalar (``text`` as written), a list (``items``) or a mapping (``entries``).
+
+    ``keys`` holds where each key of a mapping stands.
+    """
+
+    kind: str
+    at: Spot
+    text: str = ""
+    items: tuple[Value, ...] = ()
+    entries: Mapping[str, Value] = field(default_factory=dict)
+    keys: Mapping[str, Spot] = field(default_factory=dict)
+
+
+def read(page: Page, text: str, errors: list[InfoldError]) -> Value | None:
+    """The tree of a YAML text; None when it is empty or not YAML (an error is added)."""
+    try:
+        node = yaml.compose(text, Loader=_LOADER)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        at = page.spot(mark.line, mark.column) if mark else page.spot(0, 0)
+        why = " ".join(part for part in (error.context, error.problem) if part)
+        errors.append(findings.bad_yaml(at, why))
+        return None
+    except yaml.YAMLError as error:
+        errors.append(findings.bad_yaml(page.spot(0, 0), str(error).splitlines()[0]))
+        return None
+    except RecursionError:
+        errors.append(findings.bad_yaml(page.spot(0, 0), "it is nested too deeply"))
+        return None
+    return None if node is None else _Converter(page, errors).value(node, 0)
+
+
+@dataclass(slots=True)
+class _Converter:
+    page: Page
+    errors: list[InfoldError]
+    done: dict[int, Value] = field(default_factory=dict)
+
+    def value(self, node: yaml.Node, depth: int) -> Value:
+        """The value of a node; each node once, so that aliases cannot blow up."""
+        if id(node) not in self.done:
+            self.done[id(node)] = self._value(node, depth)
+        return self.done[id(node)]
+
+    def _value(self, node: yaml.Node, depth: int) -> Value:
+        at = self._spot(node)
+        if depth > 20:  # nothing declared is that deep: an alias that contains itself
+            self.errors.append(findings.bad_yaml(at, "it is nested too deeply"))
+            return Value("nothing", at)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, at, depth)
+        if isinstance(node, yaml.SequenceNode):
+            items = tuple(self.value(item, depth + 1) for item in node.value)
+            return Value("a list", at, items=items)
+        return Value(_KINDS.get(node.tag, "text"), at, text=str(node.value))
+
+    def _mapping(self, node: yaml.MappingNode, at: Spot, depth: int) -> Value:
+        entries: dict[str, Value] = {}
+        keys: dict[str, Spot] = {}
+        for key_node, value_node in node.value:
+            spot = self._spot(key_node)
+            key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else ""
+            if key in entries:
+                self.errors.append(findings.duplicate_key(spot, key, keys[key]))
+                continue
+            entries[key] = self.value(value_node, depth + 1)
+            keys[key] = spot
+        return Value("a mapping", at, entries=entries, keys=keys)
+
+    def _spot(self, node: yaml.Node) -> Spot:
+        start, end = node.start_mark, node.end_mark
+        return self.page.spot(start.line, start.column, (end.line, end.column))
+
+
+def merged(first: Value | None, second: Value | None) -> Value | None:
+    """Two mappings key by key, ``first`` before ``second``, mappings inside them alike."""
+    if first is None or second is None:
+        return first or second
+    if first.kind != "a mapping" or second.kind != "a mapping":
+        return first
+    entries = dict(first.entries)
+    for key, value in second.entries.items():
+        entries[key] = merged(entries.get(key), value) or value
+    return Value("a mapping", first.at, entries=entries, keys={**second.keys, **first.keys})

@@ -1,0 +1,56 @@
+"""The types of Spark SQL that a column can be declared with."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+SIMPLE = (
+    "string", "boolean", "tinyint", "byte", "smallint", "short", "int", "integer", "bigint",
+    "long", "float", "real", "double", "date", "timestamp", "timestamp_ltz", "timestamp_ntz",
+    "binary", "decimal", "dec", "numeric",
+)  # fmt: skip
+"""Types without parameters; a bare decimal is decimal(10,0), as in Spark."""
+
+TIMES = ("timestamp", "timestamp_ltz", "timestamp_ntz", "date")
+"""Those that can be an event time."""
+
+_DECIMAL = re.compile(r"(?:decimal|dec|numeric)\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)\Z")
+_SIZED = re.compile(r"(?:varchar|char|character)\(\s*\d+\s*\)\Z")
+_FIELD = re.compile(r"\s*(`(?:[^`]|``)+`|\w+)\s*(?::\s*|\s+)(.+)\Z", re.DOTALL)
+
+
+@cache
+def is_type(text: str) -> bool:
+    """Whether a text is a type, such as ``decimal(18,2)`` or ``array<struct<a: int>>``."""
+    text = text.strip()
+    lower = text.lower()
+    if lower in SIMPLE or _SIZED.match(lower):
+        return True
+    if match := _DECIMAL.match(lower):
+        precision, scale = int(match[1]), int(match[2] or 0)
+        return 1 <= precision <= 38 and scale <= precision
+    outer, _, rest = text.partition("<")
+    if not rest.endswith(">"):
+        return False
+    parts = _parts(rest[:-1])
+    outer = outer.strip().lower()
+    if outer == "array":
+        return len(parts) == 1 and is_type(parts[0])
+    if outer == "map":
+        return len(parts) == 2 and all(is_type(part) for part in parts)
+    if outer == "struct":
+        fields = [_FIELD.match(part) for part in parts]
+        return all(match is not None and is_type(match[2]) for match in fields)
+    return False
+
+
+def _parts(text: str) -> list[str]:
+    """The text cut at the commas that stand in no brackets."""
+    parts, depth, at = [], 0, 0
+    for i, letter in enumerate(text):
+        depth += (letter in "<(") - (letter in ">)")
+        if letter == "," and depth == 0:
+            parts.append(text[at:i])
+            at = i + 1
+    return [*parts, text[at:]]
