@@ -183,7 +183,7 @@ class SqlLedger:
             )
             prune(query)
 
-    def begin_step(  # noqa: PLR0917 - as the port has it
+    def begin_step(
         self, run: str, step: str, seq: int, model: str, action: str, detail: Mapping[str, Any]
     ) -> None:
         """Record the intent of a step."""

@@ -1,0 +1,292 @@
+"""
+The ledger in memory: the same contract without a file, for tests of what stands above it.
+
+One suite (``tests/ledger/contract.py``) runs against both, so a test on this one says something
+about the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from infold import errors
+from infold.files import FileCell, FileKnown, FileSeen, FilesOutcome
+from infold.interval import Interval, Ranges
+from infold.ledger.apply import vanished
+from infold.ledger.codec import slim
+from infold.ledger.store import SystemClock
+from infold.ports import Clock
+from infold.record import Arrival, Outcome, Receipt, RunRecord, StepRecord
+from infold.trace import CellChange, CellState, Trace, Version
+
+
+@dataclass
+class _Model:
+    """What is kept of one model: its table's versions and cells, and the files in it."""
+
+    versions: list[Version] = field(default_factory=list)
+    changes: list[tuple[int, CellChange]] = field(default_factory=list)
+    cells: dict[Interval, CellState] = field(default_factory=dict)
+    files: dict[int, FileKnown] = field(default_factory=dict)
+    file_cells: dict[tuple[int, Interval], FileCell] = field(default_factory=dict)
+    arrivals: list[Arrival] = field(default_factory=list)
+
+
+class MemoryLedger:
+    """``ports.Ledger`` over dictionaries; nothing is ever pruned."""
+
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        self._clock: Clock = clock or SystemClock()
+        self._holder: str | None = None
+        self._runs: dict[str, RunRecord] = {}
+        self._steps: dict[str, StepRecord] = {}
+        self._traces: dict[str, Trace] = {}
+        self._models: dict[str, _Model] = {}
+        self._ids: dict[tuple[str, str, str], int] = {}
+        self._locations: dict[str, str] = {}
+
+    # -- the lease
+
+    def acquire(self, run: str, *, wait: float = 0.0) -> None:
+        """Take the lease; in one process nobody else can hold it."""
+        del wait
+        self._bury(run)
+        self._holder = run
+
+    def release(self) -> None:
+        """Give the lease back."""
+        self._holder = None
+
+    def _write(self) -> int:
+        if self._holder is None:
+            raise errors.lease_lost("")
+        return self._clock.now()
+
+    def _bury(self, run: str) -> None:
+        for entry in self._runs.values():
+            if entry.state == "running" and entry.id != run:
+                self._runs[entry.id] = replace(entry, state="died")
+
+    # -- runs and steps
+
+    def begin_run(self, run: str, command: str, as_of: int, detail: Mapping[str, Any]) -> None:
+        """Record a run as running."""
+        del detail
+        now = self._write()
+        self._bury(run)
+        self._runs[run] = RunRecord(run, command, "running", as_of, now)
+
+    def finish_run(self, run: str, state: str, receipt: Receipt, error: str | None = None) -> None:
+        """Close a run."""
+        now = self._write()
+        self._runs[run] = replace(
+            self._runs[run], state=state, finished_at=now, receipt=receipt, error=error
+        )
+
+    def begin_step(
+        self, run: str, step: str, seq: int, model: str, action: str, detail: Mapping[str, Any]
+    ) -> None:
+        """Record the intent of a step."""
+        now = self._write()
+        self._steps[step] = StepRecord(
+            step, run, seq, model, action, "intent", dict(detail), None, now
+        )
+
+    def prepare_step(self, step: str, outcome: Outcome) -> None:
+        """Keep the outcome."""
+        self._write()
+        if not self._open(step):
+            raise ValueError(f"step {step!r} is not open")
+        self._steps[step] = replace(self._steps[step], state="prepared", outcome=outcome)
+
+    def finish_step(self, step: str, outcome: Outcome) -> None:
+        """The step is done: its outcome holds."""
+        now = self._write()
+        record = self._steps.get(step)
+        if record is None:
+            raise ValueError(f"no step {step!r}")
+        if record.state == "done":
+            return
+        if not self._open(step):
+            raise ValueError(f"step {step!r} is {record.state}")
+        self._steps[step] = replace(record, state="done", outcome=slim(outcome), finished_at=now)
+        model = self._models.setdefault(outcome.model, _Model())
+        if outcome.committed:
+            started = self._runs[record.run].started_at
+            _commit(model, outcome, record, Interval(started, max(started, now) + 1), now)
+        if outcome.files is not None:
+            _move_files(model, outcome.files)
+        self._traces[outcome.model] = outcome.trace
+
+    def close_step(self, step: str, state: str, error: str | None = None) -> None:
+        """Mark an open step failed or forgotten."""
+        now = self._write()
+        if self._open(step):
+            self._steps[step] = replace(
+                self._steps[step], state=state, error=error, finished_at=now
+            )
+
+    def _open(self, step: str) -> bool:
+        return step in self._steps and self._steps[step].state in {"intent", "prepared"}
+
+    def unfinished(self) -> Sequence[StepRecord]:
+        """Open steps of earlier runs, oldest first."""
+        order = {run: i for i, run in enumerate(self._runs)}
+        found = [
+            step
+            for step in self._steps.values()
+            if self._open(step.id) and step.run != self._holder
+        ]
+        return tuple(sorted(found, key=lambda step: (order[step.run], step.seq)))
+
+    def runs(
+        self, limit: int = 10, model: str | None = None, run: str | None = None
+    ) -> Sequence[RunRecord]:
+        """Past runs with their steps, newest first."""
+        found = []
+        for entry in reversed(self._runs.values()):
+            steps = tuple(
+                sorted(
+                    (step for step in self._steps.values() if step.run == entry.id),
+                    key=lambda step: step.seq,
+                )
+            )
+            if run is not None and entry.id != run:
+                continue
+            if model is not None and all(step.model != model for step in steps):
+                continue
+            found.append(replace(entry, steps=steps))
+        return tuple(found[:limit])
+
+    # -- files
+
+    def register_files(self, source: str, files: Iterable[FileSeen]) -> Mapping[str, int]:
+        """Ids for these versions of files."""
+        self._write()
+        return {
+            file.path: self._ids.setdefault(
+                (source, file.path, file.fingerprint), len(self._ids) + 1
+            )
+            for file in files
+        }
+
+    def files(self, model: str) -> Sequence[FileKnown]:
+        """The files in a model's table."""
+        files = self._model(model).files
+        return tuple(files[id_] for id_ in sorted(files))
+
+    def file_cells(self, model: str, files: Iterable[int] | None = None) -> Sequence[FileCell]:
+        """Which cells files hold."""
+        wanted = None if files is None else set(files)
+        cells = self._model(model).file_cells
+        return tuple(cells[key] for key in sorted(cells) if wanted is None or key[0] in wanted)
+
+    # -- tables and traces
+
+    def traces(self) -> Mapping[str, Trace]:
+        """The trace of every model."""
+        return dict(self._traces)
+
+    def heads(self) -> Mapping[str, Version]:
+        """The newest version of every table."""
+        return {name: model.versions[-1] for name, model in self._models.items() if model.versions}
+
+    def versions(self, table: str, since: int = 0) -> Sequence[Version]:
+        """Versions newer than ``since``."""
+        return tuple(version for version in self._model(table).versions if version.number > since)
+
+    def changes(self, table: str, since: int) -> Sequence[CellChange]:
+        """Changes by versions newer than ``since``."""
+        found = [entry for entry in self._model(table).changes if entry[0] > since]
+        return tuple(
+            change for _, change in sorted(found, key=lambda entry: (entry[0], entry[1].cell))
+        )
+
+    def cells(self, table: str, within: Ranges | None = None) -> Sequence[CellState]:
+        """The non-empty cells now."""
+        cells = self._model(table).cells
+        return tuple(
+            cells[cell] for cell in sorted(cells) if within is None or within.overlaps(cell)
+        )
+
+    def arrivals(self, model: str, limit: int = 1000) -> Sequence[Arrival]:
+        """What arrived, newest first."""
+        found = sorted(
+            self._model(model).arrivals, key=lambda entry: (entry.version, entry.cell), reverse=True
+        )
+        return tuple(found[:limit])
+
+    def locations(self) -> Mapping[str, str]:
+        """Where metadata was."""
+        return dict(self._locations)
+
+    def remember_locations(self, locations: Mapping[str, str]) -> None:
+        """Keep where metadata is."""
+        self._write()
+        self._locations.update(locations)
+
+    def forget(self, model: str) -> None:
+        """Drop a model's trace, cells and files."""
+        self._write()
+        self._traces.pop(model, None)
+        known = self._models.get(model)
+        if known is not None:
+            known.cells, known.files, known.file_cells = {}, {}, {}
+
+    def _model(self, name: str) -> _Model:
+        return self._models.get(name) or _Model()
+
+
+def _commit(
+    model: _Model, outcome: Outcome, step: StepRecord, received: Interval, now: int
+) -> None:
+    changes = outcome.changes
+    if outcome.whole:
+        before = [(state.cell, state.rows, state.content) for state in model.cells.values()]
+        changes += vanished(before, changes)
+        model.cells = {}
+    for change in changes:
+        model.cells.pop(change.cell, None)
+        if change.rows_after:
+            model.cells[change.cell] = CellState(
+                change.cell, change.rows_after, change.content_after, change.last
+            )
+    model.changes += [(outcome.version, change) for change in changes]
+    model.versions.append(
+        Version(
+            table=outcome.model,
+            number=outcome.version,
+            snapshot=outcome.snapshot,
+            step=step.id,
+            run=step.run,
+            committed_at=now,
+            rows=sum(state.rows for state in model.cells.values()),
+            whole=outcome.whole,
+        )
+    )
+    if outcome.files is not None:
+        model.arrivals += [
+            Arrival(outcome.model, outcome.version, received, change.cell, change.added)
+            for change in outcome.changes
+            if change.added
+        ]
+
+
+def _move_files(model: _Model, files: FilesOutcome) -> None:
+    moved = {*files.removed, *(file.id for file in files.taken)}
+    model.files = {id_: file for id_, file in model.files.items() if id_ not in moved}
+    model.file_cells = {
+        key: entry for key, entry in model.file_cells.items() if key[0] not in moved
+    }
+    model.files.update((file.id, file) for file in files.taken)
+    model.file_cells.update(((entry.file_id, entry.cell), entry) for entry in files.cells)
+    for lost in files.dropped:
+        key = (lost.file_id, lost.cell)
+        if key in model.file_cells:
+            entry = model.file_cells[key]
+            model.file_cells[key] = replace(entry, dropped=entry.dropped + lost.dropped)
+        if lost.file_id in model.files:
+            file = model.files[lost.file_id]
+            model.files[lost.file_id] = replace(file, dropped=file.dropped + lost.dropped)

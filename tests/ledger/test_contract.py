@@ -1,0 +1,461 @@
+"""What every ledger does: one suite for the file and for the fake in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.ledger.drawn import DAYS
+
+from infold import errors
+from infold.files import FileCell, FileKnown, FileSeen, FilesOutcome
+from infold.interval import Interval, Ranges
+from infold.ports import Ledger
+from infold.record import Arrival, Outcome, Receipt
+from infold.trace import Cause, CellChange, CellState, Pending, Trace
+
+ONE, TWO, THREE = DAYS[2:5]
+
+
+def change(cell: Interval, rows: int, *, before: int = 0, last: int | None = None) -> CellChange:
+    """``cell`` went from ``before`` rows to ``rows``."""
+    return CellChange(
+        cell, max(0, rows - before), max(0, before - rows), before, rows, before * 7, rows * 7, last
+    )
+
+
+def outcome(
+    version: int, *changes: CellChange, whole: bool = False, files: FilesOutcome | None = None
+) -> Outcome:
+    """A commit of table ``events``."""
+    return Outcome(
+        "events", version, Trace("events", "f"), changes, whole=whole, snapshot=version, files=files
+    )
+
+
+def do(ledger: Ledger, what: Outcome, *, run: str = "r1") -> str:
+    """Carry out a step of ``run`` from intent to done; its id."""
+    seq = len(ledger.runs(run=run)[0].steps) + 1
+    step = f"{run}-{seq}"
+    ledger.begin_step(run, step, seq, what.model, "fold", {"why": ["late"]})
+    ledger.prepare_step(step, what)
+    ledger.finish_step(step, what)
+    return step
+
+
+def next_run(ledger: Ledger, run: str) -> None:
+    """A later run takes the lease."""
+    ledger.release()
+    ledger.acquire(run)
+    ledger.begin_run(run, "run", 6, {})
+
+
+class TestRuns:
+    """Runs and their steps are written down as they go, and read newest first."""
+
+    def test_a_run_is_running_until_it_is_finished(self, ledger: Ledger) -> None:
+        """State, receipt and times follow the run."""
+        assert [(run.id, run.state, run.as_of) for run in ledger.runs()] == [("r1", "running", 5)]
+
+        ledger.finish_run("r1", "done", Receipt(arrived=3, seconds=0.5))
+
+        run = ledger.runs()[0]
+        assert (run.state, run.receipt, run.error) == (
+            "done",
+            Receipt(arrived=3, seconds=0.5),
+            None,
+        )
+        assert run.finished_at is not None
+        assert run.finished_at > run.started_at
+
+    def test_a_run_left_running_is_marked_died_by_the_next(self, ledger: Ledger) -> None:
+        """Only a dead holder leaves one."""
+        next_run(ledger, "r2")
+
+        assert [(run.id, run.state) for run in ledger.runs()] == [("r2", "running"), ("r1", "died")]
+
+    def test_runs_come_newest_first_and_at_most_so_many(self, ledger: Ledger) -> None:
+        """Newest by when they began."""
+        for run in ("r2", "r3"):
+            next_run(ledger, run)
+
+        assert [run.id for run in ledger.runs(limit=2)] == ["r3", "r2"]
+
+    def test_runs_of_a_model_are_those_with_a_step_of_it(self, ledger: Ledger) -> None:
+        """With all their steps, so that one sees what came with it."""
+        do(ledger, outcome(1, change(ONE, 1)))
+        do(ledger, Outcome("daily", 1, Trace("daily", "f")))
+        next_run(ledger, "r2")
+        do(ledger, outcome(2, change(TWO, 1)), run="r2")
+
+        (run,) = ledger.runs(model="daily")
+
+        assert [(step.id, step.model) for step in run.steps] == [
+            ("r1-1", "events"),
+            ("r1-2", "daily"),
+        ]
+
+    def test_one_run_is_found_by_its_id(self, ledger: Ledger) -> None:
+        """Or none."""
+        assert [run.id for run in ledger.runs(run="r1")] == ["r1"]
+        assert list(ledger.runs(run="r9")) == []
+
+
+class TestSteps:
+    """Intent, prepared, done: what holds is what is done."""
+
+    def test_an_intent_changes_nothing(self, ledger: Ledger) -> None:
+        """Neither does a prepared outcome."""
+        ledger.begin_step("r1", "s", 1, "events", "fold", {"files": 2})
+        ledger.prepare_step("s", outcome(1, change(ONE, 3)))
+
+        assert ledger.heads() == {}
+        assert ledger.traces() == {}
+        assert list(ledger.cells("events")) == []
+
+    def test_unfinished_steps_are_those_of_earlier_runs(self, ledger: Ledger) -> None:
+        """With the whole outcome of a prepared one; the run's own are in progress."""
+        what = outcome(1, change(ONE, 3))
+        ledger.begin_step("r1", "b", 2, "events", "fold", {"files": 2})
+        ledger.begin_step("r1", "a", 1, "events", "fold", {})
+        ledger.prepare_step("a", what)
+        assert list(ledger.unfinished()) == []
+
+        next_run(ledger, "r2")
+
+        found = ledger.unfinished()
+        assert [(step.id, step.state, step.outcome) for step in found] == [
+            ("a", "prepared", what),
+            ("b", "intent", None),
+        ]
+        assert found[1].detail == {"files": 2}
+
+    def test_a_later_run_finishes_a_prepared_step(self, ledger: Ledger) -> None:
+        """The version is of the run that committed it."""
+        what = outcome(1, change(ONE, 3))
+        ledger.begin_step("r1", "a", 1, "events", "fold", {})
+        ledger.prepare_step("a", what)
+        next_run(ledger, "r2")
+
+        ledger.finish_step("a", replace(what, snapshot=99))
+
+        head = ledger.heads()["events"]
+        assert (head.run, head.step, head.snapshot) == ("r1", "a", 99)
+        assert list(ledger.unfinished()) == []
+
+    def test_finishing_twice_applies_once(self, ledger: Ledger) -> None:
+        """The second time finds it done."""
+        what = outcome(1, change(ONE, 3))
+        step = do(ledger, what)
+
+        ledger.finish_step(step, what)
+
+        assert ledger.heads()["events"].rows == 3
+
+    @pytest.mark.parametrize("state", ["failed", "forgotten"])
+    def test_a_closed_step_holds_nothing_and_stays_closed(self, ledger: Ledger, state: str) -> None:
+        """It can be neither prepared nor finished any more."""
+        what = outcome(1, change(ONE, 3))
+        ledger.begin_step("r1", "a", 1, "events", "fold", {})
+        ledger.close_step("a", state, "no luck")
+
+        with pytest.raises(ValueError, match="a"):
+            ledger.finish_step("a", what)
+        with pytest.raises(ValueError, match="a"):
+            ledger.prepare_step("a", what)
+        (step,) = ledger.runs()[0].steps
+        assert (step.state, step.error) == (state, "no luck")
+        assert ledger.heads() == {}
+
+    def test_a_done_step_cannot_be_closed(self, ledger: Ledger) -> None:
+        """What holds, holds."""
+        step = do(ledger, outcome(1, change(ONE, 3)))
+
+        ledger.close_step(step, "forgotten")
+
+        assert ledger.runs()[0].steps[0].state == "done"
+
+    def test_an_unknown_step_cannot_be_finished(self, ledger: Ledger) -> None:
+        """Every step begins with an intent."""
+        with pytest.raises(ValueError, match="nowhere"):
+            ledger.finish_step("nowhere", outcome(1))
+
+    def test_a_done_step_keeps_trace_and_receipt(self, ledger: Ledger) -> None:
+        """Its changes and files are asked for by table."""
+        what = replace(outcome(1, change(ONE, 3)), receipt=Receipt(written=3))
+        do(ledger, what)
+
+        (step,) = ledger.runs()[0].steps
+        assert step.outcome == replace(what, changes=())
+
+
+class TestVersions:
+    """A commit is a version with its changes, and moves the table's cells."""
+
+    def test_cells_follow_changes(self, ledger: Ledger) -> None:
+        """A cell that lost its rows is gone; others stay as they are."""
+        do(ledger, outcome(1, change(ONE, 3, last=7), change(TWO, 2)))
+        do(ledger, outcome(2, change(TWO, 0, before=2), change(THREE, 4)))
+
+        assert list(ledger.cells("events")) == [
+            CellState(ONE, 3, 21, 7),
+            CellState(THREE, 4, 28),
+        ]
+        assert ledger.heads()["events"].rows == 7
+
+    def test_cells_within_ranges_are_those_that_overlap(self, ledger: Ledger) -> None:
+        """Each once, however many ranges it touches; touching ends do not count."""
+        do(ledger, outcome(1, change(ONE, 1), change(TWO, 2), change(THREE, 3)))
+        inside = Ranges.of(
+            [Interval(TWO.start, TWO.start + 1), Interval(TWO.start + 5, TWO.start + 6)]
+        )
+
+        assert [state.cell for state in ledger.cells("events", inside)] == [TWO]
+        assert list(ledger.cells("events", Ranges())) == []
+        assert len(ledger.cells("events", Ranges.ever())) == 3
+
+    def test_very_many_ranges_find_the_same(self, ledger: Ledger) -> None:
+        """However they are asked for."""
+        do(ledger, outcome(1, change(ONE, 1), change(TWO, 2), change(THREE, 3)))
+        many = Ranges.of(Interval(TWO.start + 2 * i, TWO.start + 2 * i + 1) for i in range(500))
+
+        assert [state.cell for state in ledger.cells("events", many)] == [TWO]
+
+    def test_a_whole_replacement_empties_what_it_does_not_name(self, ledger: Ledger) -> None:
+        """And its readers see those cells go."""
+        do(ledger, outcome(1, change(ONE, 3), change(TWO, 2)))
+        do(ledger, outcome(2, change(TWO, 5, before=2), whole=True))
+
+        assert [state.cell for state in ledger.cells("events")] == [TWO]
+        assert list(ledger.changes("events", 1)) == [
+            change(ONE, 0, before=3),
+            change(TWO, 5, before=2),
+        ]
+        assert ledger.heads()["events"].whole
+
+    def test_changes_since_a_version_come_in_order(self, ledger: Ledger) -> None:
+        """By version, then by cell; nothing is netted."""
+        do(ledger, outcome(1, change(ONE, 3)))
+        do(ledger, outcome(2, change(TWO, 2), change(ONE, 0, before=3)))
+        do(ledger, outcome(3, change(ONE, 1)))
+
+        assert list(ledger.changes("events", 1)) == [
+            change(ONE, 0, before=3),
+            change(TWO, 2),
+            change(ONE, 1),
+        ]
+        assert list(ledger.changes("events", 3)) == []
+
+    def test_versions_since(self, ledger: Ledger) -> None:
+        """Oldest first, with step, run and snapshot."""
+        for version in (1, 2, 3):
+            do(ledger, outcome(version, change(ONE, version, before=version - 1)))
+
+        found = ledger.versions("events", since=1)
+        assert [(entry.number, entry.snapshot, entry.step, entry.rows) for entry in found] == [
+            (2, 2, "r1-2", 2),
+            (3, 3, "r1-3", 3),
+        ]
+
+    def test_a_step_cut_off_makes_no_version(self, ledger: Ledger) -> None:
+        """Only the trace moves."""
+        do(ledger, outcome(1, change(ONE, 3)))
+        trace = Trace("events", "f", {"raw": 2})
+        do(ledger, Outcome("events", 2, trace, committed=False))
+
+        assert ledger.heads()["events"].number == 1
+        assert ledger.traces() == {"events": trace}
+
+    def test_tables_do_not_mix(self, ledger: Ledger) -> None:
+        """Each has its own versions and cells."""
+        do(ledger, outcome(1, change(ONE, 3)))
+        do(ledger, replace(outcome(1, change(TWO, 2)), model="other", trace=Trace("other", "g")))
+
+        assert [state.cell for state in ledger.cells("other")] == [TWO]
+        assert {name: head.rows for name, head in ledger.heads().items()} == {
+            "events": 3,
+            "other": 2,
+        }
+
+
+class TestTraces:
+    """A model's trace is replaced whole."""
+
+    def test_a_trace_comes_back_with_inputs_and_pending(self, ledger: Ledger) -> None:
+        """In the order it was given."""
+        trace = Trace(
+            "daily",
+            "f1",
+            {"sessions": 4, "users": 2},
+            (
+                Pending(Cause.LATE, Ranges.of([THREE, ONE])),
+                Pending(Cause.ARRIVED, Ranges.of([TWO])),
+            ),
+        )
+        do(ledger, Outcome("daily", 1, trace))
+
+        assert ledger.traces() == {"daily": trace}
+
+    def test_the_next_trace_leaves_nothing_of_the_last(self, ledger: Ledger) -> None:
+        """Inputs that are no longer read are gone."""
+        old = Trace("daily", "f1", {"a": 1}, (Pending(Cause.LATE, Ranges.of([ONE])),))
+        new = Trace("daily", "f2", {"b": 1})
+        do(ledger, Outcome("daily", 1, old))
+        do(ledger, Outcome("daily", 2, new))
+
+        assert ledger.traces() == {"daily": new}
+
+    def test_a_forgotten_model_is_as_if_never_built(self, ledger: Ledger) -> None:
+        """Its versions and its history stay, so that numbers go on."""
+        taken = FilesOutcome("raw", (known(1),), cells=(FileCell(1, ONE, 3),))
+        ledger.register_files("raw", [seen("a")])
+        do(ledger, outcome(1, change(ONE, 3), files=taken))
+
+        ledger.forget("events")
+
+        assert ledger.traces() == {}
+        assert list(ledger.cells("events")) == []
+        assert list(ledger.files("events")) == []
+        assert list(ledger.file_cells("events")) == []
+        assert ledger.heads()["events"].number == 1
+        assert len(ledger.runs()[0].steps) == 1
+
+
+def seen(path: str, fingerprint: str = "1") -> FileSeen:
+    """A file in a listing."""
+    return FileSeen(path, 10, 0, fingerprint)
+
+
+def known(id_: int, path: str = "a", fingerprint: str = "1", **values: int) -> FileKnown:
+    """A file that a model has taken in."""
+    return FileKnown(id_, path, 10, fingerprint, horizon=50, **values)
+
+
+class TestFiles:
+    """A version of a file has one id for good; models take files in and let them go."""
+
+    def test_ids_are_kept_and_never_used_again(self, ledger: Ledger) -> None:
+        """The same version has the same id; another version, or another source, has another."""
+        first = ledger.register_files("raw", [seen("a"), seen("b")])
+        again = ledger.register_files("raw", [seen("b"), seen("a", "2"), seen("c")])
+        other = ledger.register_files("other", [seen("a")])
+
+        assert again["b"] == first["b"]
+        assert len({*first.values(), *again.values(), *other.values()}) == 5
+
+    def test_thousands_at_once(self, ledger: Ledger) -> None:
+        """As one by one."""
+        few = ledger.register_files("raw", [seen("7")])
+        many = ledger.register_files("raw", [seen(str(i)) for i in range(3_000)])
+
+        assert many["7"] == few["7"]
+        assert len(set(many.values())) == 3_000
+
+    def test_taken_files_replace_their_earlier_state(self, ledger: Ledger) -> None:
+        """Cells of a file taken again are those it has now."""
+        ids = ledger.register_files("raw", [seen("a"), seen("b")])
+        a, b = known(ids["a"], waiting=2, next_due=60), known(ids["b"], "b")
+        do(
+            ledger,
+            outcome(
+                1,
+                files=FilesOutcome(
+                    "raw",
+                    (b, a),
+                    cells=(
+                        FileCell(a.id, ONE, 3),
+                        FileCell(a.id, TWO, 1),
+                        FileCell(b.id, ONE, 2),
+                    ),
+                ),
+            ),
+        )
+        later = replace(a, horizon=70, waiting=0, next_due=None)
+        do(
+            ledger,
+            outcome(2, files=FilesOutcome("raw", (later,), cells=(FileCell(a.id, THREE, 4),))),
+        )
+
+        assert list(ledger.files("events")) == [later, b]
+        assert list(ledger.file_cells("events")) == [
+            FileCell(a.id, THREE, 4),
+            FileCell(b.id, ONE, 2),
+        ]
+        assert list(ledger.file_cells("events", [b.id])) == [FileCell(b.id, ONE, 2)]
+        assert list(ledger.file_cells("events", [])) == []
+
+    def test_removed_files_take_their_cells_along(self, ledger: Ledger) -> None:
+        """Nothing of them is left with the model."""
+        ids = ledger.register_files("raw", [seen("a")])
+        a = known(ids["a"])
+        do(ledger, outcome(1, files=FilesOutcome("raw", (a,), cells=(FileCell(a.id, ONE, 3),))))
+        do(ledger, outcome(2, files=FilesOutcome("raw", removed=(a.id,))))
+
+        assert list(ledger.files("events")) == []
+        assert list(ledger.file_cells("events")) == []
+
+    def test_a_lost_copy_counts_with_the_file_that_lost_it(self, ledger: Ledger) -> None:
+        """In its cell and in all."""
+        ids = ledger.register_files("raw", [seen("a"), seen("b")])
+        a, b = known(ids["a"], dropped=1), known(ids["b"], "b")
+        do(
+            ledger,
+            outcome(1, files=FilesOutcome("raw", (a,), cells=(FileCell(a.id, ONE, 3, dropped=1),))),
+        )
+        do(
+            ledger,
+            outcome(
+                2,
+                files=FilesOutcome(
+                    "raw",
+                    (b,),
+                    cells=(FileCell(b.id, ONE, 2),),
+                    dropped=(FileCell(a.id, ONE, 0, dropped=2),),
+                ),
+            ),
+        )
+
+        assert [file.dropped for file in ledger.files("events")] == [3, 0]
+        assert ledger.file_cells("events", [a.id])[0] == FileCell(a.id, ONE, 3, dropped=3)
+
+    def test_arrivals_say_when_rows_came_and_for_which_cells(self, ledger: Ledger) -> None:
+        """Received from the run's start until its commit; newest first; only what was added."""
+        started = ledger.runs()[0].started_at
+        gone = change(TWO, 0, before=1)
+        do(ledger, outcome(1, change(ONE, 3), change(TWO, 1), files=FilesOutcome("raw")))
+        do(ledger, outcome(2, change(THREE, 4), gone, files=FilesOutcome("raw")))
+        do(ledger, Outcome("daily", 1, Trace("daily", "f"), (change(ONE, 9),)))
+
+        found = ledger.arrivals("events")
+
+        assert [(entry.version, entry.cell, entry.rows) for entry in found] == [
+            (2, THREE, 4),
+            (1, TWO, 1),
+            (1, ONE, 3),
+        ]
+        assert all(entry.received.start == started < entry.received.end for entry in found)
+        assert list(ledger.arrivals("daily")) == []
+        assert [type(entry) for entry in ledger.arrivals("events", limit=1)] == [Arrival]
+
+
+def test_locations_are_remembered_name_by_name(ledger: Ledger) -> None:
+    """What is not given stays."""
+    ledger.remember_locations({"a": "1", "b": "1"})
+    ledger.remember_locations({"b": "2"})
+
+    assert ledger.locations() == {"a": "1", "b": "2"}
+
+
+def test_writing_without_the_lease_is_refused(ledger: Ledger) -> None:
+    """Before anything is written."""
+    ledger.release()
+
+    for write in (
+        lambda: ledger.begin_run("r2", "run", 0, {}),
+        lambda: ledger.finish_run("r1", "done", Receipt()),
+        lambda: ledger.register_files("raw", [seen("a")]),
+        lambda: ledger.forget("events"),
+    ):
+        with pytest.raises(errors.InfoldError, match="lease-lost"):
+            write()
+    assert [run.state for run in ledger.runs()] == ["running"]
