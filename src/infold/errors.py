@@ -438,3 +438,54 @@ def unknown_target(name: str, targets: Iterable[str]) -> InfoldError:
         f"infold.yml has no target {name!r}",
         (("targets", ", ".join(targets)),),
     )
+
+
+# --- refusals and failures of a run
+
+
+def over_budget(rows: int, max_rows: int) -> InfoldError:
+    """A run that would read more rows than ``--max-rows`` allows."""
+    return InfoldError(
+        "over-budget",
+        f"this run would read about {rows:,} rows",
+        (("allowed", f"{max_rows:,} (--max-rows)"),),
+        "Nothing was written. `infold plan` says which cells cost what; "
+        "narrow it by --select, --start and --end, or allow more.",
+        exit_code=3,
+    )
+
+
+def foreign_write(table: str, snapshot: int | None) -> InfoldError:
+    """A table was changed by something other than infold."""
+    return InfoldError(
+        "foreign-write",
+        f"{table} was changed by something other than infold",
+        (("snapshot", "unknown" if snapshot is None else str(snapshot)),),
+        "Nothing was written, because it would build on rows that nobody can vouch for. "
+        "Roll the table back to the snapshot before this one, "
+        "or drop it: the next run builds it anew.",
+        exit_code=3,
+    )
+
+
+def step_failed(model: str, what: str, condition: str) -> InfoldError:
+    """A step of a run did not succeed; ``what`` are Spark's own words."""
+    return InfoldError(
+        "step-failed",
+        f"{model} could not be built",
+        (("why", what), *((("condition", condition),) if condition else ())),
+        "Its table is as it was before. Once the cause is gone, run again.",
+        exit_code=1,
+    )
+
+
+def drift(source: str, file: str, facts: tuple[tuple[str, str], ...]) -> InfoldError:
+    """A new file whose columns are not the declared ones; ``facts`` name each difference."""
+    return InfoldError(
+        "drift",
+        f"a file of {source} does not have the declared columns",
+        (("file", file), *facts),
+        "Nothing was taken in. Put the file right, change `columns` in infold.yml, "
+        "or set such files aside: on_drift: set_aside.",
+        exit_code=1,
+    )
