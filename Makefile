@@ -1,0 +1,115 @@
+# The contributor's menu. Every target installs what it needs first, and does so once.
+# Needs: make, Python 3.11 or newer, and Java 17 or newer for everything that starts Spark.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+SEED ?= 1
+STEPS ?= 2000
+
+# The first Python that is new enough; PYTHON=… names another one.
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	if $$p -c '$(NEW_ENOUGH)' 2>/dev/null; then echo $$p; break; fi; done)
+
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALLED := $(VENV)/.installed
+TOOLS := $(VENV)/.installed-dev
+
+.PHONY: help
+help: ## this menu
+	@echo "make TARGET, with one of:"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | \
+	awk -F"|" '{ printf "%-13s %s\n", $$1, $$2 }'
+
+.PHONY: install
+install: $(INSTALLED) ## the command, at .venv/bin/infold
+
+.PHONY: demo
+demo: need-java $(INSTALLED) ## a first load, late arrivals and a proof, on real data: two minutes
+	@$(BIN)/infold demo
+
+.PHONY: test
+test: need-java test-fast test-spark ## everything
+
+.PHONY: test-fast
+test-fast: $(TOOLS) ## the tests that need no Java
+	@$(BIN)/python -m pytest -m "not spark"
+
+.PHONY: test-spark
+test-spark: need-java $(TOOLS) ## the tests that start Spark
+	@$(BIN)/python -m infold.spark.training
+	@$(BIN)/python -m pytest -m spark
+
+.PHONY: check
+check: lint test-fast ## format, lint, types, layers, and the tests that need no Java
+
+.PHONY: lint
+lint: $(TOOLS) ## check without its tests
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+.PHONY: format
+format: $(TOOLS) ## format, and mend what can be mended
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+.PHONY: bench
+bench: need-java $(TOOLS) ## the measurements of bench/RESULTS.md
+	@$(BIN)/python -m bench
+
+.PHONY: soak
+soak: need-java $(TOOLS) ## random arrivals for long: make soak SEED=7 STEPS=10000
+	@$(BIN)/python -m tests.soak --seed $(SEED) --steps $(STEPS)
+
+.PHONY: lock
+lock: ## write the lock files anew (needs uv)
+	@for out in requirements requirements-dev; do \
+	  group=; if [ $$out = requirements-dev ]; then group="--group dev"; fi; \
+	  uv pip compile pyproject.toml $$group --quiet --upgrade --universal --python-version 3.11 \
+	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header \
+	    --output-file $$out.lock; done
+
+.PHONY: clean
+clean: ## remove what builds, tests and the demo left (not .venv)
+	@rm -rf build dist demo spark-warehouse .pytest_cache .mypy_cache .ruff_cache \
+	  .import_linter_cache .hypothesis bench/data
+	@find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- what the targets stand on
+
+.PHONY: need-python
+need-python:
+	@if [ -z "$(PYTHON)" ] || ! $(PYTHON) -c '$(NEW_ENOUGH)' 2>/dev/null; then \
+	  echo "Python 3.11 or newer is needed and none was found:" \
+	    "apt-get install python3 python3-venv, brew install python@3.12," \
+	    "or name one (make PYTHON=/path/to/python3)." >&2; exit 2; fi
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "Python's venv module is needed and $(PYTHON) has none:" \
+	    "apt-get install python3-venv." >&2; exit 2; }
+
+# The program's own check; it imports the standard library only, so it runs before any install.
+.PHONY: need-java
+need-java: need-python
+	@PYTHONPATH=src $(PYTHON) -m infold.spark.java
+
+$(BIN)/python: | need-python
+	@$(PYTHON) -m venv $(VENV)
+
+$(INSTALLED): requirements.lock pyproject.toml | need-java $(BIN)/python
+	@echo "Installing into $(VENV). Spark is large; the first time takes a minute or more."
+	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps -e .
+	@touch $@
+
+# The tools of check need no Java, so only the parts that start Spark ask for it.
+$(TOOLS): requirements-dev.lock pyproject.toml | need-python $(BIN)/python
+	@echo "Installing the tools into $(VENV). Spark is large; the first time takes a minute or more."
+	@$(PIP) --require-hashes -r requirements-dev.lock
+	@$(PIP) --no-deps -e .
+	@touch $(INSTALLED) $@
