@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from infold.execute import Progress, Request, Runner
+from infold.explain import explain as explained
 from infold.interval import Interval, Ranges
 from infold.model import Kind
 from infold.observe import Observer
@@ -21,7 +22,7 @@ from infold.plan import Observed, Plan
 from infold.planning import plan
 from infold.project import Project
 from infold.record import RunRecord
-from infold.report import Certificate, ModelStatus, RunResult, State
+from infold.report import Certificate, Explanation, ModelStatus, RunResult, State
 from infold.select import selected
 
 if TYPE_CHECKING:
@@ -132,7 +133,12 @@ def run(
         progress=progress or Quiet(),
     )
     request = Request(window, _selected(project, select, exclude), max_rows, wait)
-    return runner.run(request)
+    result = runner.run(request)
+    if result.steps:
+        from infold.spark.session import keep_classes
+
+        keep_classes()
+    return result
 
 
 def verify(
@@ -181,6 +187,13 @@ def coverage(project: Project) -> Mapping[str, Ranges]:
     """The cells that hold rows, of every stored table."""
     book = ledger(project)
     return {name: Ranges.of(state.cell for state in book.cells(name)) for name in book.heads()}
+
+
+def explain(
+    project: Project, model: str, cell: Interval | None = None, as_of: int | None = None
+) -> Explanation:
+    """Everything that is known about a model, or about one cell of it."""
+    return explained(observer(project, as_of, peek=True), model, cell)
 
 
 def history(project: Project, limit: int = 10, model: str | None = None) -> Sequence[RunRecord]:

@@ -133,6 +133,9 @@ class Lake(Protocol):
     def head(self, table: str) -> Head | None:
         """The table's newest metadata, or None when there is no such table."""
 
+    def properties(self, table: str) -> Mapping[str, str]:
+        """The table's properties; empty when there is no such table."""
+
     def history(self, table: str) -> History:
         """What has gathered in the table's metadata; all zero when there is no such table."""
 

@@ -1,0 +1,105 @@
+"""The story of one model, or of one cell of it: definition, inputs, builds, and how it stands."""
+
+from __future__ import annotations
+
+from infold.interval import Interval, show_duration
+from infold.model import Kind, table_name
+from infold.observe import Observer
+from infold.planning import plan
+from infold.project import Input, Node
+from infold.record import StepRecord
+from infold.report import ExplainedInput, Explanation
+
+_RUNS = 200
+
+
+def explain(looking: Observer, name: str, cell: Interval | None = None) -> Explanation:
+    """Everything that is known about a model without a JVM."""
+    project, ledger = looking.project, looking.ledger
+    node = project[name]
+    seen = looking.observe()
+    todo = plan(project, seen)
+    step = next((entry for entry in todo.steps if entry.model == name), None)
+    left = next((entry.why for entry in todo.left if entry.model == name), "")
+    model = seen.models.get(name)
+    trace = model.trace if model else None
+    head = ledger.heads().get(name)
+    cells = [] if node.model.kind is Kind.VIEW else list(ledger.cells(name))
+    state = next((entry for entry in cells if entry.cell == cell), None)
+    arrivals = tuple(
+        entry for entry in ledger.arrivals(name) if cell is None or entry.cell.overlaps(cell)
+    )
+    granularity = node.model.granularity
+    return Explanation(
+        model=name,
+        kind=node.model.kind,
+        place=str(node.model.place),
+        sql=node.model.sql,
+        granularity=granularity.value if granularity else "",
+        fingerprint=node.fingerprint,
+        inputs=tuple(_input(looking, node, entry) for entry in node.inputs),
+        trace=trace,
+        layout=_layout(looking, node),
+        version=head.number if head else 0,
+        rows=sum(entry.rows for entry in cells),
+        cells=len(cells),
+        step=step,
+        why_left=left,
+        cell=cell,
+        state=state,
+        arrivals=arrivals,
+        built_by=_built_by(looking, name, cell),
+    )
+
+
+def _input(looking: Observer, node: Node, entry: Input) -> ExplainedInput:
+    heads = looking.ledger.heads()
+    trace = looking.ledger.traces().get(node.name)
+    return ExplainedInput(
+        name=entry.name,
+        mapping=_mapping(node, entry),
+        built=trace.inputs.get(entry.name) if trace else None,
+        now=heads[entry.name].number if entry.name in heads else None,
+    )
+
+
+def _mapping(node: Node, entry: Input) -> str:
+    """Which cells of the input a cell of the model depends on, in words."""
+    if node.model.kind is Kind.EVENTS:
+        return "rows of its files, each in the cell of its own event time"
+    if node.model.kind is Kind.SESSIONS and node.query is not None:
+        gap = show_duration(node.query.gap)
+        return f"events of the same user, chained by silences of at most {gap}"
+    if node.model.kind is Kind.TIME_RANGE and entry.time_column is not None:
+        return f"the same cell of {entry.time_column}"
+    return "all of it"
+
+
+def _layout(looking: Observer, node: Node) -> str:
+    if node.model.kind is Kind.VIEW:
+        return "nothing stored"
+    history = looking.lake.properties(table_name(node.name))
+    if not history:
+        return "not built yet"
+    column = history.get("infold.column")
+    if column is None:
+        return "Iceberg v3, one partition"
+    return f"Iceberg v3, partitioned by {history['infold.partition']} of {column}"
+
+
+def _built_by(
+    looking: Observer, name: str, cell: Interval | None
+) -> tuple[tuple[int, StepRecord], ...]:
+    """The steps that built the model or touched the cell, newest first, each with its start."""
+    found = []
+    for run in looking.ledger.runs(_RUNS, name):
+        for step in run.steps:
+            if step.model == name and step.state == "done" and _covers(step, cell):
+                found.append((step.started_at, step))
+    return tuple(found)
+
+
+def _covers(step: StepRecord, cell: Interval | None) -> bool:
+    ranges = step.detail.get("cells", [])
+    # An ingest whose files were not read beforehand names no cells: it may have touched any.
+    return cell is None or not ranges or any(s < cell.end and cell.start < e for s, e in ranges)
