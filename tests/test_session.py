@@ -147,7 +147,7 @@ def test_a_broken_archive_does_no_harm_and_nothing_is_said(tmp_path: Path) -> No
     cache.mkdir()
     (cache / "jars").symlink_to(jars.cache_dir() / "jars")
     rubbish = python(
-        "from infold.spark import jars, java\n"
+        "from infold.spark import archive, jars, java\n"
         "file = archive._file(java.find_java(), jars.jar_paths())\n"
         "file.parent.mkdir()\n"
         "file.write_bytes(b'rubbish' * 1000)",
