@@ -24,6 +24,7 @@ from tests.reference.world import Aside, Record, Row, Usable, World, frozen, usa
 
 from infold import api, interval
 from infold.interval import DAY, HOUR, Interval
+from infold.model import table_name
 from infold.project import Project
 from infold.report import RunResult
 
@@ -266,7 +267,7 @@ class Play:
             before = self.state.get(name)
             if name not in names and before is None:
                 continue
-            actual = stored(lake.rows(name).to_pylist(), ("session_id",))
+            actual = stored(lake.rows(table_name(name)).to_pylist(), ("session_id",))
             if name not in names:
                 expected = before or []
             elif spec.source is not None:
@@ -290,7 +291,7 @@ class Play:
             self._compare(name, expected, actual)
             self.state[name] = expected
             if spec.sessions:
-                self._check_session_ids(name, lake.rows(name).to_pylist())
+                self._check_session_ids(name, lake.rows(table_name(name)).to_pylist())
 
     def check_again(self) -> None:
         """At the end: views as a reader sees them, and the program's own certificate."""

@@ -121,10 +121,9 @@ class Drawer:
 
     def send(self, person: Person, random: Random, as_of: int) -> list[Record]:
         """The records of one arrival of one user: mostly one or two, now and then a burst."""
-        kind = random.choices(list(_KINDS), weights=[weight for weight, _ in _KINDS.values()], k=1)[
-            0
-        ]
-        return _KINDS[kind][1](self, person, random, as_of)
+        [kind] = random.choices(list(_KINDS), weights=list(_KINDS.values()))
+        found: list[Record] = getattr(self, kind)(person, random, as_of)
+        return found
 
     def burst(self, person: Person, random: Random, as_of: int) -> list[Record]:
         """A whole session at once, many of its events at equal times."""
@@ -251,14 +250,15 @@ class Drawer:
 
 
 _KINDS = {
-    "on time": (30, Drawer.on_time),
-    "late": (14, Drawer.late),
-    "bridge": (16, Drawer.bridge),
-    "duplicate": (10, Drawer.duplicate),
-    "conflict": (10, Drawer.conflict),
-    "moved": (2, Drawer.moved),
-    "nothing known": (5, Drawer.nothing_known),
-    "future": (6, Drawer.future),
-    "unparsable": (3, Drawer.unparsable),
-    "burst": (4, Drawer.burst),
+    "on_time": 30,
+    "late": 14,
+    "bridge": 16,
+    "duplicate": 10,
+    "conflict": 10,
+    "moved": 2,
+    "nothing_known": 5,
+    "future": 6,
+    "unparsable": 3,
+    "burst": 4,
 }
+"""What one user sends (a method of :class:`Drawer`), and how often."""

@@ -1,0 +1,247 @@
+"""
+A small project for crashes: events, sessions, a daily table; deliveries that touch all three.
+
+Two ways to die. :func:`kill` starts a process of its own that SIGKILLs itself at a numbered write
+point: the real thing, at the price of a JVM for each death. :class:`Life` dies inside the test's
+process: at a point it raises :class:`KilledError`, which no code of the program catches, and from
+then on every further write point raises it too, so nothing more can be written, as after a real
+death; to those who come later the holder of the lease looks like another, dead process. What it
+cannot show is a JVM that outlives its Python process; the real one does.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.arrivals.play import Play
+from tests.arrivals.programs import Drawer, Person
+from tests.arrivals.shape import Rows, Shape
+from tests.arrivals.shapes import FOLD
+from tests.reference.compare import difference, stored
+from tests.reference.world import Record
+
+from infold import api, crash
+from infold.ledger import lease
+from infold.model import table_name
+from infold.plan import Step
+from infold.record import Receipt
+from infold.report import RunResult
+
+TABLES = ("clicks", "sessions", "daily")
+
+SHAPE = Shape(
+    "crash", sources=(FOLD.source("raw.clicks"),), tables={n: FOLD.tables[n] for n in TABLES}
+)
+
+
+class Untied(Drawer):
+    """Draws conflicting copies that preference alone decides, so that every state is foreseen."""
+
+    def conflict(self, person: Person, random: Random, as_of: int) -> list[Record]:
+        """Another copy of an event, preferred to all before it or to none."""
+        found = super().conflict(person, random, as_of)
+        person.ids += 1
+        for row in found:
+            assert isinstance(row, dict)
+            row["revision"] = random.choice((-1, 1)) * (10 + person.ids)
+        return found
+
+
+@dataclass
+class Scenario(Play):
+    """A play whose tables can be foreseen before anything runs."""
+
+    @property
+    def _drawer(self) -> Drawer:
+        usual = super()._drawer
+        return Untied(usual.tick, usual.tolerance, usual.broken, usual.columns)
+
+    def deliver(self, seed: int) -> None:
+        """News: rows on time, late and twice; from the second on a file leaves as well."""
+        random = Random(seed)
+        if len(self.world.files) > 2:
+            self.delete(random)
+        self.arrive(random)
+        self.burst(random)
+        self.again(random)
+        self.advance(random)
+
+    def foreseen(self) -> Mapping[str, Rows]:
+        """What each table has to hold once everything that lies there is taken in."""
+        found: dict[str, Rows] = {}
+        for name in TABLES:
+            spec = self.spec(name)
+            if spec.best is not None:
+                best = spec.best(self._usable(spec).rows)
+                assert all(len(copies) == 1 for copies in best.groups.values())
+                found[name] = best.rows()
+            else:
+                assert spec.rows is not None
+                found[name] = spec.rows(found)
+        return found
+
+    def read(self) -> dict[str, Rows]:
+        """What each table holds now; a table that is not there yet holds nothing."""
+        lake = api.lake(self.project)
+        found = {}
+        for name in TABLES:
+            there = lake.head(table_name(name)) is not None
+            rows = lake.rows(table_name(name)).to_pylist() if there else []
+            found[name] = stored(rows, ("session_id",))
+        return found
+
+    def go(self, life: Life | None = None) -> RunResult:
+        """One run of everything, told to ``life``."""
+        return api.run(self.project, as_of=self.world.as_of, progress=life)
+
+    def settle(self) -> None:
+        """Run, and hold every table against the reference."""
+        result = self.go()
+        self.check(set(TABLES), None)
+        again = self.go()
+        assert not again.steps, f"still stale after {result.run}: {again.steps}"
+
+
+def new_scenario(folder: Path, name: str, users: int = 12) -> Scenario:
+    """A project with its first files delivered and nothing run."""
+    found = Scenario(SHAPE, folder / name, name, folder / "warehouse", users)
+    found.deliver(1)
+    found.deliver(2)
+    return found
+
+
+def whole_steps(
+    read: Mapping[str, Rows], before: Mapping[str, Rows], after: Mapping[str, Rows]
+) -> str:
+    """Nothing when each table is entirely as before or entirely as after, else the difference."""
+    for name, rows in read.items():
+        if difference(before[name], rows) and (found := difference(after[name], rows)):
+            return f"{name} is neither as before nor as after; to after: {found}"
+    return ""
+
+
+# -- dying inside the test's process ---------------------------------------------------------------
+
+
+class KilledError(BaseException):
+    """The death of a process; no code of the program may survive it."""
+
+
+@dataclass
+class Life:
+    """
+    A process to be. It dies at its ``at``-th write point, or at the first that is not among those
+    ``met``, and stays dead. A point is known by its name and by the model that is being built.
+    """
+
+    at: int = 0
+    met: Collection[tuple[str, str]] | None = None
+    passed: list[tuple[str, str]] = field(default_factory=list)
+    dead: bool = False
+    model: str = ""
+
+    def point(self, name: str) -> None:
+        """In place of ``crash.point``."""
+        if not self.dead:
+            self.passed.append((self.model, name))
+            new = self.met is not None and self.passed[-1] not in self.met
+            self.dead = new or len(self.passed) == self.at
+        if self.dead:
+            raise KilledError(name)
+
+    def step(self, index: int, total: int | None, step: Step) -> None:
+        """A step begins: points from here on are its own."""
+        self.model = step.model
+
+    def done(self, step: Step, receipt: Receipt) -> None:
+        """A step has ended."""
+        self.model = ""
+
+    def note(self, text: str) -> None:
+        """Nothing that matters here."""
+
+
+@contextmanager
+def living(at: int = 0, met: Collection[tuple[str, str]] | None = None) -> Iterator[Life]:
+    """Live in the block; a death ends the block, and the pid is another process afterwards."""
+    life = Life(at, met)
+    generation = f"#{id(life)}"
+    real = lease.process_started
+
+    def started(pid: int) -> str | None:
+        found = real(pid)
+        return f"{found}{generation}" if found and pid == os.getpid() else found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crash, "point", life.point)
+        patch.setattr(lease, "process_started", started)
+        with suppress(KilledError):
+            yield life
+
+
+# -- dying for real --------------------------------------------------------------------------------
+
+_RUN = """
+import sys
+from pathlib import Path
+from infold import api
+api.run(api.open_project(Path(sys.argv[1])), as_of=int(sys.argv[2]))
+"""
+
+
+def kill(scenario: Scenario, at: int, log: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the project in a process of its own that SIGKILLs itself at its ``at``-th point."""
+    environment = {**os.environ, "INFOLD_CRASH_AT": str(at)}
+    if log is not None:
+        environment["INFOLD_CRASH_LOG"] = str(log)
+    return subprocess.run(
+        [sys.executable, "-c", _RUN, str(scenario.folder), str(scenario.world.as_of)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+
+
+# -- readers ---------------------------------------------------------------------------------------
+
+
+class Reader(threading.Thread):
+    """Reads all tables again and again, and keeps every content that it saw, table by table."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        super().__init__(daemon=True)
+        self.scenario = scenario
+        self.seen: list[dict[str, Rows]] = []
+        self.looks = 0
+        self.error: Exception | None = None
+        self._end = threading.Event()
+
+    def run(self) -> None:
+        """Look until told to end."""
+        try:
+            while not self._end.wait(0.05):
+                found = self.scenario.read()
+                self.looks += 1
+                if not self.seen or found != self.seen[-1]:
+                    self.seen.append(found)
+        except Exception as error:  # noqa: BLE001 - the test asks for it
+            self.error = error
+
+    def end(self) -> Sequence[Mapping[str, Rows]]:
+        """Stop looking; what was seen, each content once."""
+        self._end.set()
+        self.join()
+        if self.error is not None:
+            raise self.error
+        return self.seen

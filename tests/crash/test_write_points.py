@@ -1,0 +1,85 @@
+"""
+Oracle 3: a run that dies at any of its write points leaves whole steps, and the next one converges.
+
+Every numbered point of a run is tried, in the test's own process (see ``scenario`` for what that
+shows and what not). A few of them are tried by SIGKILL in ``test_killed``, all of them in a soak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.arrivals.shape import Rows
+from tests.crash.scenario import TABLES, living, new_scenario, whole_steps
+
+pytestmark = pytest.mark.spark
+
+MOST = 120
+"""More write points than a run of three models may need; a run that never ends is a mistake."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for the projects of this module; they share a warehouse and a Spark session."""
+    return tmp_path_factory.mktemp("crash")
+
+
+def test_a_first_load_that_dies_anywhere(folder: Path) -> None:
+    """
+    The first load dies at its first write point, the next run at the first that is new, and so on.
+
+    So every run meets what a death at one point, and deaths at all earlier points, have left. No
+    table is ever seen in part, and in the end all are right.
+    """
+    scenario = new_scenario(folder, "first")
+    nothing: Mapping[str, Rows] = {name: [] for name in TABLES}
+    after = scenario.foreseen()
+    met: list[tuple[str, str]] = []
+    for _ in range(MOST):
+        with living(met=met) as life:
+            scenario.go(life)
+        found = whole_steps(scenario.read(), nothing, after)
+        assert not found, f"after a death at {life.passed[-1]}: {found}"
+        if not life.dead:
+            break
+        met.append(life.passed[-1])
+    scenario.settle()
+    for name in TABLES:
+        assert (name, "ledger begin_step: after commit") in met
+        assert (name, f"table {name}: before commit") in met
+        assert (name, f"table {name}: after commit") in met
+        assert (name, "ledger finish_step: before commit") in met
+
+
+def test_an_arrival_that_dies_anywhere(folder: Path) -> None:
+    """
+    News is delivered and its run dies at the first point, then at the second, and so on.
+
+    After each death every table is as before or as after, and one more run makes all of them
+    right, with nothing applied twice.
+    """
+    scenario = new_scenario(folder, "arrival")
+    scenario.settle()
+    met: list[tuple[str, str]] = []
+    for at in range(1, MOST):
+        before = dict(scenario.state)
+        scenario.deliver(100 + at)
+        after = scenario.foreseen()
+        with living(at) as life:
+            scenario.go(life)
+        found = whole_steps(scenario.read(), before, after)
+        assert not found, f"after a death at {life.passed[-1]}: {found}"
+        if not life.dead:
+            break
+        met.append(life.passed[-1])
+        scenario.go()
+        scenario.check(set(TABLES), None)
+    scenario.settle()
+    for name in TABLES:
+        assert (name, f"table {name}: before commit") in met
+        assert (name, f"table {name}: after commit") in met
+        for write in ("begin_step", "prepare_step", "finish_step"):
+            assert (name, f"ledger {write}: before commit") in met
+            assert (name, f"ledger {write}: after commit") in met
