@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from infold.execute import Progress, Request, Runner
 from infold.explain import explain as explained
+from infold.fence import descriptors, fence
 from infold.interval import Interval, Ranges
 from infold.model import Kind
 from infold.observe import Observer
@@ -131,14 +132,9 @@ def run(
         observer=looking,
         engine=lambda run_id, first: _engine(project, looking, run_id, first),
         progress=progress or Quiet(),
+        fence=lambda: fence(project.root, project.target.name),
     )
-    request = Request(window, _selected(project, select, exclude), max_rows, wait)
-    result = runner.run(request)
-    if result.steps:
-        from infold.spark.session import keep_classes
-
-        keep_classes()
-    return result
+    return runner.run(Request(window, _selected(project, select, exclude), max_rows, wait))
 
 
 def verify(
@@ -215,7 +211,13 @@ def session(project: Project, *, large: bool = False) -> SparkSession:
     if key not in _sessions:
         project.warehouse.mkdir(parents=True, exist_ok=True)
         log = project.root / ".infold" / "spark.log"
-        _sessions[key] = start(project.warehouse, project.catalog_db, size=size, log=log)
+        _sessions[key] = start(
+            project.warehouse,
+            project.catalog_db,
+            size=size,
+            log=log,
+            inherit=descriptors(project.root, project.target.name),
+        )
     tune(_sessions[key], size)
     return _sessions[key]
 

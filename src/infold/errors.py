@@ -489,3 +489,14 @@ def drift(source: str, file: str, facts: tuple[tuple[str, str], ...]) -> InfoldE
         "or set such files aside: on_drift: set_aside.",
         exit_code=1,
     )
+
+
+def engine_busy(lock: str) -> InfoldError:
+    """The JVM of a run that died still writes, or hangs."""
+    return InfoldError(
+        "engine-busy",
+        "the Spark process of a run that died has not ended",
+        (("lock", lock),),
+        "Run again in a minute; if it stays, find the java process that holds the lock and end it.",
+        exit_code=3,
+    )

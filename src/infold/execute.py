@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -63,6 +63,8 @@ class Runner:
     observer: Observer
     engine: Callable[[str, Plan], Engine]
     progress: Progress
+    fence: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Keeps out what a dead run may have left writing; entered once the lease is held."""
 
     def run(self, request: Request) -> RunResult:
         """
@@ -75,11 +77,12 @@ class Runner:
         started = time.monotonic()
         self.ledger.acquire(run, wait=request.wait)
         try:
-            self.ledger.begin_run(run, request.command, self.observer.as_of, _detail(request))
-            notes = tuple(self._recover())
-            with self._closing(run):
-                result = self._rounds(run, request)
-            self.ledger.finish_run(run, "done", result.receipt)
+            with self.fence():
+                self.ledger.begin_run(run, request.command, self.observer.as_of, _detail(request))
+                notes = tuple(self._recover())
+                with self._closing(run):
+                    result = self._rounds(run, request)
+                self.ledger.finish_run(run, "done", result.receipt)
             return replace(result, notes=notes, seconds=time.monotonic() - started)
         finally:
             self.ledger.release()

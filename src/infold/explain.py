@@ -7,10 +7,11 @@ from infold.model import Kind, table_name
 from infold.observe import Observer
 from infold.planning import plan
 from infold.project import Input, Node
-from infold.record import StepRecord
+from infold.record import Arrival, StepRecord
 from infold.report import ExplainedInput, Explanation
 
-_RUNS = 200
+_MOST = 20
+"""How many versions and arrivals are told of."""
 
 
 def explain(looking: Observer, name: str, cell: Interval | None = None) -> Explanation:
@@ -21,14 +22,13 @@ def explain(looking: Observer, name: str, cell: Interval | None = None) -> Expla
     todo = plan(project, seen)
     step = next((entry for entry in todo.steps if entry.model == name), None)
     left = next((entry.why for entry in todo.left if entry.model == name), "")
+    if cell is not None and step is not None and step.cells and not step.cells.overlaps(cell):
+        step, left = None, "nothing that changed reaches this cell"
     model = seen.models.get(name)
     trace = model.trace if model else None
     head = ledger.heads().get(name)
     cells = [] if node.model.kind is Kind.VIEW else list(ledger.cells(name))
     state = next((entry for entry in cells if entry.cell == cell), None)
-    arrivals = tuple(
-        entry for entry in ledger.arrivals(name) if cell is None or entry.cell.overlaps(cell)
-    )
     granularity = node.model.granularity
     return Explanation(
         model=name,
@@ -47,7 +47,7 @@ def explain(looking: Observer, name: str, cell: Interval | None = None) -> Expla
         why_left=left,
         cell=cell,
         state=state,
-        arrivals=arrivals,
+        arrivals=_arrivals(looking, name, cell) if cell else (),
         built_by=_built_by(looking, name, cell),
     )
 
@@ -66,10 +66,10 @@ def _input(looking: Observer, node: Node, entry: Input) -> ExplainedInput:
 def _mapping(node: Node, entry: Input) -> str:
     """Which cells of the input a cell of the model depends on, in words."""
     if node.model.kind is Kind.EVENTS:
-        return "rows of its files, each in the cell of its own event time"
+        return "its files; each row is in the cell of its own event time"
     if node.model.kind is Kind.SESSIONS and node.query is not None:
         gap = show_duration(node.query.gap)
-        return f"events of the same user, chained by silences of at most {gap}"
+        return f"a user's events, chained by silences of at most {gap}"
     if node.model.kind is Kind.TIME_RANGE and entry.time_column is not None:
         return f"the same cell of {entry.time_column}"
     return "all of it"
@@ -87,19 +87,33 @@ def _layout(looking: Observer, node: Node) -> str:
     return f"Iceberg v3, partitioned by {history['infold.partition']} of {column}"
 
 
+def _arrivals(looking: Observer, name: str, cell: Interval) -> tuple[Arrival, ...]:
+    """What arrived for a cell, in the models that take in files at or above this one."""
+    names = looking.project.upstream([name]) | {name}
+    found = [
+        entry
+        for node in looking.project
+        if node.name in names and node.model.kind is Kind.EVENTS
+        for entry in looking.ledger.arrivals(node.name)
+        if entry.cell.overlaps(cell)
+    ]
+    return tuple(sorted(found, key=lambda entry: entry.received, reverse=True)[:_MOST])
+
+
 def _built_by(
     looking: Observer, name: str, cell: Interval | None
 ) -> tuple[tuple[int, StepRecord], ...]:
-    """The steps that built the model or touched the cell, newest first, each with its start."""
+    """The steps behind the newest versions, newest first; those that changed ``cell`` if given."""
+    ledger = looking.ledger
     found = []
-    for run in looking.ledger.runs(_RUNS, name):
-        for step in run.steps:
-            if step.model == name and step.state == "done" and _covers(step, cell):
-                found.append((step.started_at, step))
+    newer = 0
+    for version in reversed(ledger.versions(name)[-_MOST:]):
+        if cell is not None:
+            changes = sum(entry.cell == cell for entry in ledger.changes(name, version.number - 1))
+            touched, newer = changes > newer, changes
+            if not touched and not version.whole:
+                continue
+        for run in ledger.runs(1, run=version.run):
+            steps = (step for step in run.steps if step.id == version.step)
+            found.extend((version.committed_at, step) for step in steps)
     return tuple(found)
-
-
-def _covers(step: StepRecord, cell: Interval | None) -> bool:
-    ranges = step.detail.get("cells", [])
-    # An ingest whose files were not read beforehand names no cells: it may have touched any.
-    return cell is None or not ranges or any(s < cell.end and cell.start < e for s, e in ranges)

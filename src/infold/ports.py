@@ -37,7 +37,7 @@ class Ledger(Protocol):
     def finish_run(self, run: str, state: str, receipt: Receipt, error: str | None = None) -> None:
         """Close a run."""
 
-    def begin_step(  # noqa: PLR0917 - a row of the ledger, in its order
+    def begin_step(
         self, run: str, step: str, seq: int, model: str, action: str, detail: Mapping[str, Any]
     ) -> None:
         """Record the intent of a step, before anything of it is written."""

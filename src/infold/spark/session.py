@@ -68,6 +68,12 @@ def start(
     return _first(settings, size, log or cache_dir() / "spark.log", inherit, app_cds=app_cds)
 
 
+def tune(session: SparkSession, size: Size) -> None:
+    """Give a running session the SQL settings for a run of another size."""
+    for key, value in _size_settings(size).items():
+        session.conf.set(key, value)
+
+
 def stop(*, wait_seconds: float = 0) -> None:
     """
     End Spark; with ``wait_seconds``, also its JVM, and wait until that is gone.
