@@ -37,7 +37,12 @@ def window(
 
 def as_of(text: str | None) -> int | None:
     """The instant of ``--as-of``; None when it was not given."""
-    return None if text is None else _instant("--as-of", text)
+    return instant_of("--as-of", text)
+
+
+def instant_of(option: str, text: str | None) -> int | None:
+    """The instant that an option or argument says; None when it was not given."""
+    return None if text is None else _instant(option, text)
 
 
 def _instant(option: str, text: str) -> int:

@@ -1,0 +1,90 @@
+"""``infold demo``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from infold.project import Project
+
+_DIFFERENT = 4
+
+
+@click.command("demo")
+@click.argument(
+    "directory",
+    metavar="[DIR]",
+    type=click.Path(path_type=Path),
+    default=Path("demo"),
+    required=False,
+)
+def command(directory: Path) -> int:
+    """
+    Make a project with real late data in DIR (default: demo), and play its arrivals.
+
+    Each arrival is shown with its plan and receipt; at the end every table is compared with a
+    rebuild. The folder stays, to go on with by hand. Takes one to two minutes.
+    """
+    from infold import api, errors
+    from infold.cli.progress import progress
+    from infold.demo import acts
+    from infold.render.certificate import certificate_screen
+    from infold.spark.java import find_java
+
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise errors.folder_in_use(str(directory))
+    find_java()  # what is missing is said before anything is written
+    directory.mkdir(parents=True, exist_ok=True)
+    for number, act in enumerate(acts(directory), 1):
+        title = f"{number}. {act.title}"
+        click.echo(f"\n{title}\n{'=' * len(title)}\n\n{act.text}\n")
+        act.apply()
+        _play(api.open_project(directory, None))
+    title = "Is it right?"
+    click.echo(
+        f"\n{title}\n{'=' * len(title)}\n\n"
+        "Every table is computed again from the files that are there now, and compared.\n"
+    )
+    with progress() as told:
+        certificate = api.verify(api.open_project(directory, None), progress=told)
+    click.echo(certificate_screen(certificate))
+    click.echo(_by_hand(directory))
+    return 0 if certificate.equal else _DIFFERENT
+
+
+def _play(project: Project) -> None:
+    """Plan and run once, as someone would by hand."""
+    from infold import api
+    from infold.cli.progress import progress
+    from infold.render.plan import nothing_screen, plan_strip
+    from infold.render.run import receipt_screen
+
+    observed = api.observe(project, as_of=None)
+    plan = api.make_plan(project, observed)
+    if not plan:
+        click.echo(nothing_screen(project, observed, plan))
+        return
+    lines = plan_strip(project, observed, plan, api.coverage(project))
+    if lines:
+        click.echo("\n".join(lines) + "\n")
+    with progress() as told:
+        result = api.run(project, progress=told)
+    click.echo(f"\n{receipt_screen(result)}")
+
+
+def _by_hand(directory: Path) -> str:
+    return f"""
+Go on by hand
+
+  cd {directory}
+  infold status
+  infold history
+  infold show daily --limit 10
+  infold explain sessions 2026-05-04
+  mv withdrawn/* landing/            # what was withdrawn comes back
+  infold plan                        # what that would do
+  infold run
+  infold verify"""

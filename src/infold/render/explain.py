@@ -1,0 +1,134 @@
+"""One model or one cell, explained on a screen."""
+
+from __future__ import annotations
+
+from infold.interval import Granularity
+from infold.model import Kind
+from infold.plan import Action
+from infold.render import words
+from infold.report import Explanation
+
+
+def explain_screen(value: Explanation) -> str:
+    """Definition, inputs, trace, what a run would do and why, arrivals, and who built it."""
+    cells = Granularity(value.granularity) if value.granularity else None
+    title = value.model
+    if value.cell is not None:
+        title += f", {value.granularity} {words.cell_text(value.cell, cells)}"
+    parts = [
+        f"{title}\n\n" + "\n".join(words.columns(_facts(value, cells))),
+        _inputs(value),
+        _definition(value) if value.cell is None else "",
+        _now(value, cells),
+        _arrivals(value, cells),
+        _builders(value),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _facts(value: Explanation, cells: Granularity | None) -> list[tuple[str, str]]:
+    kind = value.kind.value
+    if cells is not None:
+        kind += f", one {cells.value} a cell"
+    facts = [("kind", kind), ("file", value.place), ("fingerprint", value.fingerprint[:16])]
+    if value.kind is Kind.VIEW:
+        return [*facts, ("stored", "nothing: its readers evaluate it")]
+    if not value.version:
+        return [*facts, ("stored", "nothing yet")]
+    if value.cell is not None:
+        state = value.state
+        facts.append(
+            (
+                "cell",
+                f"{words.count(state.rows, 'row')}, content {state.content & (2**64 - 1):016x}"
+                if state
+                else "no rows",
+            )
+        )
+    stored = f"version {value.version}, {words.count(value.rows, 'row')}"
+    if cells is not None:
+        stored += f" in {words.count(value.cells, 'cell')}"
+    facts.append(("stored", stored))
+    if value.layout:
+        facts.append(("layout", value.layout))
+    return facts
+
+
+def _inputs(value: Explanation) -> str:
+    rows = []
+    for entry in value.inputs:
+        versions = ""
+        if entry.now is not None:
+            versions = f"version {entry.now}"
+            if entry.built is not None and entry.built != entry.now:
+                versions = f"built from version {entry.built}, now {entry.now}"
+        rows.append((entry.name, entry.mapping, versions))
+    return "\n".join(["Reads", *words.columns(rows)]) if rows else ""
+
+
+def _definition(value: Explanation) -> str:
+    lines = value.sql.strip("\n").splitlines()
+    return "\n".join(["Definition", *(f"  {line}".rstrip() for line in lines)])
+
+
+def _now(value: Explanation, cells: Granularity | None) -> str:
+    """Why it is stale, or why not."""
+    if value.kind is Kind.VIEW:
+        return ""
+    lines = []
+    if value.step is None:
+        lines.append(f"Not stale: {value.why_left}." if value.why_left else "Not stale.")
+    else:
+        about = f", about {words.count(value.step.rows, 'row')} to read" if value.step.rows else ""
+        lines.append(f"Stale: a run would {_verb(value.step.action)}{about}, because of")
+        rows = []
+        for reason in value.step.reasons:
+            if value.cell is not None and reason.cells and not reason.cells.overlaps(value.cell):
+                continue
+            where = words.ranges_text(reason.cells, cells) if reason.cells else ""
+            rows.append((reason.cause.value, reason.detail, where))
+        lines.extend(words.columns(rows))
+    if value.trace is None:
+        lines.append("It was never built, so it has no trace.")
+    else:
+        same = value.trace.fingerprint == value.fingerprint
+        built = "its present definition" if same else "another definition"
+        read = ", ".join(f"{name} {number}" for name, number in value.trace.inputs.items())
+        lines.append(f"Its trace: built by {built}" + (f" from {read}." if read else "."))
+        lines.extend(
+            f"  left unbuilt ({part.cause.value}): {words.ranges_text(part.ranges, cells)}"
+            for part in value.trace.pending
+        )
+    return "\n".join(lines)
+
+
+def _verb(action: Action) -> str:
+    return {
+        Action.INGEST: "ingest files",
+        Action.BUILD: "build the whole table",
+        Action.FOLD: "fold changed rows in",
+        Action.RECOMPUTE: "recompute its stale cells",
+    }[action]
+
+
+def _arrivals(value: Explanation, cells: Granularity | None) -> str:
+    del cells
+    rows = [
+        (
+            words.clock(entry.received.start),
+            f"{entry.rows:,}",
+            f"rows in {entry.model}, its version {entry.version}",
+        )
+        for entry in value.arrivals
+    ]
+    return "\n".join(["Arrived for it", *words.columns(rows, right=(1,))]) if rows else ""
+
+
+def _builders(value: Explanation) -> str:
+    rows = []
+    for at, record in value.built_by:
+        receipt = record.outcome.receipt if record.outcome else None
+        did = f"{receipt.read:,} read, {receipt.written:,} written" if receipt else ""
+        rows.append((words.clock(at), record.run, record.action, did))
+    what = "Built by" if value.cell is None else "Changed by"
+    return "\n".join([what, *words.columns(rows)]) if rows else ""
