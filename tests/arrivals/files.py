@@ -55,18 +55,23 @@ def _csv(source: SourceSpec, records: Sequence[Record]) -> bytes:
         if isinstance(record, Broken):
             lines.append(record.text)
             continue
-        lines.append(",".join(_csv_value(record[name], t) for name, t in source.columns.items()))
+        lines.append(
+            ",".join(
+                _csv_value(record[name], type_, source.times)
+                for name, type_ in source.columns.items()
+            )
+        )
     out = io.BytesIO()
     with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as packed:
         packed.write("".join(line + "\n" for line in lines).encode())
     return out.getvalue()
 
 
-def _csv_value(value: Any, type_: str) -> str:
+def _csv_value(value: Any, type_: str, times: str) -> str:
     if value is None:
         return ""
     if type_ == "timestamp":
-        return str(value // 1_000)
+        return str(value // {"epoch_seconds": 1_000_000, "epoch_millis": 1_000}[times])
     if isinstance(value, bool):
         return "true" if value else "false"
     text = repr(value) if isinstance(value, float) else str(value)

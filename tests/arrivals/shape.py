@@ -33,7 +33,7 @@ class SourceSpec:
     yaml: str
     """Its entry in infold.yml, below its name, without the columns."""
     times: str = "iso"
-    """How timestamps are written: ``iso``, ``epoch_millis`` or, in Parquet, ``native``."""
+    """How timestamps are written: ``iso``, ``epoch_seconds``, ``epoch_millis``, or ``native``."""
 
     @property
     def suffix(self) -> str:

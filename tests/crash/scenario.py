@@ -198,19 +198,27 @@ api.run(api.open_project(Path(sys.argv[1])), as_of=int(sys.argv[2]))
 """
 
 
-def kill(scenario: Scenario, at: int, log: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the project in a process of its own that SIGKILLs itself at its ``at``-th point."""
+def kill(
+    scenario: Scenario, at: int, log: Path | None = None, seconds: float | None = None
+) -> subprocess.CompletedProcess[str]:
+    """
+    Run the project in a process of its own that SIGKILLs itself at its ``at``-th point.
+
+    With ``seconds`` it is killed from outside after that time, if it still runs.
+    """
     environment = {**os.environ, "INFOLD_CRASH_AT": str(at)}
     if log is not None:
         environment["INFOLD_CRASH_LOG"] = str(log)
-    return subprocess.run(
-        [sys.executable, "-c", _RUN, str(scenario.folder), str(scenario.world.as_of)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    command = [sys.executable, "-c", _RUN, str(scenario.folder), str(scenario.world.as_of)]
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=seconds or 180)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 # -- readers ---------------------------------------------------------------------------------------

@@ -1,0 +1,151 @@
+"""
+The oracles for as long as one likes: ``python -m tests.soak --seed S --steps N``.
+
+Random programs of arrivals until so many random steps are made; with ``--crash`` real SIGKILLs at
+every write point and at random moments; with ``--replay`` the real history by received day in
+:data:`REPLAY_RUNS` runs; with ``--data DIR`` all files of a folder of shop's lines. A failure
+prints the program, which the same seed draws again; ``--shrink`` looks for a smaller one first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from random import Random
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from tests.arrivals.play import TALLY, Play
+from tests.arrivals.programs import Program, programs
+from tests.arrivals.shape import Rows
+from tests.arrivals.shapes import SHAPES
+from tests.crash.scenario import TABLES, Scenario, kill, new_scenario, whole_steps
+from tests.replay.history import replay
+from tests.replay.retail import trade
+
+REPLAY_RUNS = 220
+
+
+def main(words: list[str] | None = None) -> int:
+    """Soak as asked; 1 when a table differed."""
+    asked = _parser().parse_args(words)
+    number = asked.seed if asked.seed is not None else int(time.time())
+    print(f"seed {number}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="infold-soak-") as name, _told():
+        folder = Path(name)
+        if asked.steps:
+            arrivals(folder, number, asked.steps, asked.users, shrink=asked.shrink)
+        if asked.crash:
+            deaths(folder, number, asked.crash)
+        if asked.replay:
+            checks = Random(number).sample(range(1, REPLAY_RUNS), k=20)
+            print(f"replay: {replay(folder, 'history', REPLAY_RUNS, checks)}", flush=True)
+        if asked.data:
+            files = sorted(asked.data.glob("*.csv.gz"))
+            trade(folder, "retail", files, together=5, every=10)
+            print(f"shop: {len(files)} files, equal", flush=True)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="tests.soak", description=__doc__)
+    parser.add_argument("--seed", type=int, help="what everything random follows from")
+    parser.add_argument("--steps", type=int, default=0, help="random steps of arrivals")
+    parser.add_argument("--users", type=int, default=300, help="users in each program")
+    parser.add_argument("--shrink", action="store_true", help="look for a smaller program")
+    parser.add_argument("--crash", type=int, default=0, help="random kills, after all points")
+    parser.add_argument("--replay", action="store_true", help="the real history, day by day")
+    parser.add_argument("--data", type=Path, help="a folder of online_retail, one file a day")
+    return parser
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    started = time.monotonic()
+    try:
+        yield
+    finally:
+        print(f"{TALLY}; {time.monotonic() - started:.0f} s", flush=True)
+
+
+def arrivals(folder: Path, number: int, steps: int, users: int, *, shrink: bool) -> None:
+    """Programs of arrivals over all shapes until so many random steps are made."""
+    numbers = count()
+
+    @seed(number)
+    @settings(
+        max_examples=1_000_000,
+        phases=[Phase.generate, Phase.shrink] if shrink else [Phase.generate],
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.sampled_from(sorted(SHAPES)), programs(users, rounds=(4, 12)))
+    def one(shape: str, program: Program) -> None:
+        if steps <= TALLY.steps:
+            raise unittest.SkipTest("enough")
+        name = f"{shape}{next(numbers)}"
+        play = Play(SHAPES[shape], folder / name, name, folder / "warehouse", users)
+        play.play(program)
+        print(f"{name}: {TALLY}", flush=True)
+
+    with suppress(unittest.SkipTest):
+        one()
+
+
+def deaths(folder: Path, number: int, random_kills: int) -> None:
+    """SIGKILL at every write point of a first load and of an arrival, then at random moments."""
+    for at in count(1):
+        scenario = new_scenario(folder, f"first{at}")
+        if not _dies_and_converges(scenario, at):
+            break
+    print(f"killed at each of {at - 1} write points of a first load", flush=True)
+    scenario = new_scenario(folder, "arrivals")
+    scenario.settle()
+    for at in count(1):
+        scenario.deliver(number + at)
+        if not _dies_and_converges(scenario, at):
+            break
+    print(f"killed at each of {at - 1} write points of an arrival", flush=True)
+    random = Random(number)
+    for each in range(random_kills):
+        scenario.deliver(number + 1_000 + each)
+        before, after = dict(scenario.state), scenario.foreseen()
+        # Twice, so that a recovery dies too; any moment, also inside Spark.
+        for _ in range(2):
+            kill(scenario, 0, seconds=random.uniform(3, 20))
+            _whole(scenario, before, after)
+        scenario.settle()
+    print(f"killed at {2 * random_kills} random moments", flush=True)
+
+
+def _dies_and_converges(scenario: Scenario, at: int) -> bool:
+    """Whether the run reached its ``at``-th point, and died there."""
+    nothing: Mapping[str, Rows] = {name: [] for name in TABLES}
+    before, after = dict(scenario.state) or nothing, scenario.foreseen()
+    ended: subprocess.CompletedProcess[str] = kill(scenario, at)
+    died = ended.returncode == -signal.SIGKILL
+    if not died and ended.returncode != 0:
+        raise RuntimeError(ended.stderr)
+    _whole(scenario, before, after)
+    scenario.settle()
+    return died
+
+
+def _whole(scenario: Scenario, before: Mapping[str, Rows], after: Mapping[str, Rows]) -> None:
+    found = whole_steps(scenario.read(), before, after)
+    if found:
+        raise AssertionError(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
