@@ -24,6 +24,14 @@ class Ticks:
         return self.at
 
 
+class Stopped:
+    """A clock that stands still, so that two histories can be compared."""
+
+    def now(self) -> int:
+        """Always the same."""
+        return 1_000
+
+
 @pytest.fixture
 def sql(tmp_path: Path) -> Iterator[SqlLedger]:
     """An empty ledger in a file, nobody holding it."""

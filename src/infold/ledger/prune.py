@@ -16,7 +16,7 @@ KEEP = 100
 BUDGET = 20_000
 
 
-def prune(query: Query, *, keep: int = KEEP, budget: int = BUDGET) -> int:
+def prune(query: Query, *, keep: int, budget: int = BUDGET) -> int:
     """Drop what no trace needs and nobody is likely to ask for; the number of rows dropped."""
     read = {name: int(version) for name, version in query.all("oldest_inputs")}
     dropped = 0

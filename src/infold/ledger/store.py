@@ -22,7 +22,7 @@ from infold.ledger import codec
 from infold.ledger.apply import apply, drop_trace
 from infold.ledger.database import Database, Query
 from infold.ledger.lease import NAME, Heartbeat, Holder, this_process
-from infold.ledger.prune import prune
+from infold.ledger.prune import KEEP, prune
 from infold.ports import Clock
 from infold.record import Arrival, Outcome, Receipt, RunRecord, StepRecord
 from infold.trace import Cause, CellChange, CellState, Pending, Trace, Version
@@ -52,15 +52,25 @@ def open_ledger(url: str, root: Path) -> SqlLedger:
 
 
 class SqlLedger:
-    """The ledger in the SQLite file ``path``, written by ``holder`` (this process)."""
+    """
+    The ledger in the SQLite file ``path``, written by ``holder`` (this process).
+
+    ``keep`` versions of each table keep their changes when nothing needs them any more.
+    """
 
     def __init__(
-        self, path: Path, *, clock: Clock | None = None, holder: Holder | None = None
+        self,
+        path: Path,
+        *,
+        clock: Clock | None = None,
+        holder: Holder | None = None,
+        keep: int = KEEP,
     ) -> None:
         self.path = path
         self._database = Database(path)
         self._clock: Clock = clock or SystemClock()
         self._holder = holder
+        self._keep = keep
         self._token = 0
         self._run = ""
         self._heartbeat: Heartbeat | None = None
@@ -181,7 +191,7 @@ class SqlLedger:
                 new_receipt=codec.dump_receipt(receipt),
                 new_error=error,
             )
-            prune(query)
+            prune(query, keep=self._keep)
 
     def begin_step(
         self, run: str, step: str, seq: int, model: str, action: str, detail: Mapping[str, Any]

@@ -1,0 +1,234 @@
+"""Who may write: real processes that hold, die, and lose the lease."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from infold import errors
+from infold.interval import SECOND
+from infold.ledger import lease
+from infold.ledger.lease import SILENT, Holder, process_started, this_process
+from infold.ledger.store import SqlLedger
+from infold.record import Receipt
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from infold.ledger.store import SqlLedger
+ledger = SqlLedger(Path(sys.argv[1]))
+ledger.acquire("held")
+ledger.begin_run("held", "run", 0, {})
+print("ready", flush=True)
+sys.stdin.readline()
+ledger.release()
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the ledger is."""
+    return tmp_path / "ledger.db"
+
+
+@pytest.fixture
+def holder(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process, which holds the lease for run ``held`` until it is told to let go."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """SIGKILL, and gone."""
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+class TestProcesses:
+    """On one machine, a holder is alive as long as its process is."""
+
+    def test_a_living_holder_is_named(self, path: Path, holder: subprocess.Popen[str]) -> None:
+        """Run, host, process and since when; the command ends with 3."""
+        with pytest.raises(errors.InfoldError) as raised:
+            SqlLedger(path).acquire("mine")
+
+        facts = dict(raised.value.facts)
+        assert (raised.value.slug, raised.value.exit_code) == ("locked", 3)
+        assert facts["run"] == "held"
+        assert facts["process"] == str(holder.pid)
+        assert facts["host"] == os.uname().nodename
+        assert facts["since"].startswith("20")
+
+    def test_reading_needs_no_lease(self, path: Path, holder: subprocess.Popen[str]) -> None:
+        """Status and history look on while a run works."""
+        assert [(run.id, run.state) for run in SqlLedger(path).runs()] == [("held", "running")]
+
+    def test_a_killed_holder_is_taken_over_at_once(
+        self, path: Path, holder: subprocess.Popen[str]
+    ) -> None:
+        """Its run is marked died; no heartbeat is waited for."""
+        kill(holder)
+        ledger = SqlLedger(path)
+
+        started = time.monotonic()
+        ledger.acquire("mine")
+        assert time.monotonic() - started < 1
+
+        assert [(run.id, run.state) for run in ledger.runs()] == [("held", "died")]
+        assert ledger.runs()[0].finished_at is not None
+        ledger.close()
+
+    def test_waiting_ends_when_the_holder_lets_go(
+        self, path: Path, holder: subprocess.Popen[str]
+    ) -> None:
+        """The second run goes on as soon as the first is done."""
+        assert holder.stdin is not None
+        holder.stdin.write("\n")
+        holder.stdin.flush()
+        ledger = SqlLedger(path)
+
+        ledger.acquire("mine", wait=20)
+        ledger.begin_run("mine", "run", 0, {})
+        ledger.close()
+
+    def test_waiting_ends_when_its_time_is_over(
+        self, path: Path, holder: subprocess.Popen[str]
+    ) -> None:
+        """Then the holder is named."""
+        started = time.monotonic()
+
+        with pytest.raises(errors.InfoldError, match="locked"):
+            SqlLedger(path).acquire("mine", wait=0.3)
+
+        assert 0.3 <= time.monotonic() - started < 5
+
+    def test_a_reused_pid_is_another_process(self, path: Path) -> None:
+        """A process that began at another time is not the holder."""
+        me = this_process()
+        SqlLedger(path, holder=replace(me, process="long ago")).acquire("dead")
+
+        SqlLedger(path).acquire("mine")
+
+    def test_a_zombie_is_dead(self) -> None:
+        """Killed, and its parent has yet to notice."""
+        process = subprocess.Popen(["sleep", "60"])
+        assert process_started(process.pid) is not None
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+        assert process_started(process.pid) is None
+        process.wait()
+
+    def test_two_ledgers_of_one_process_exclude_each_other(self, path: Path) -> None:
+        """Threads of a service are no less in each other's way."""
+        first = SqlLedger(path)
+        first.acquire("r1")
+
+        with pytest.raises(errors.InfoldError, match="locked"):
+            SqlLedger(path).acquire("r2")
+
+        first.release()
+        second = SqlLedger(path)
+        second.acquire("r2")
+        second.close()
+
+
+class Hands:
+    """A clock whose hands a test moves."""
+
+    def __init__(self) -> None:
+        self.at = 1_000 * SECOND
+
+    def now(self) -> int:
+        """Where the hands are."""
+        return self.at
+
+
+class TestElsewhere:
+    """On another machine, a holder is alive as long as its heartbeat is heard."""
+
+    AWAY = Holder("away", "away:boot:ns", 1, "1")
+
+    def test_a_heartbeat_of_a_minute_ago_is_alive(self, path: Path) -> None:
+        """Whatever runs under that pid here."""
+        clock = Hands()
+        SqlLedger(path, clock=clock, holder=self.AWAY).acquire("theirs")
+        clock.at += SILENT
+
+        with pytest.raises(errors.InfoldError, match="run theirs is working"):
+            SqlLedger(path, clock=clock).acquire("mine")
+
+    def test_a_holder_silent_for_longer_is_taken_over(self, path: Path) -> None:
+        """It may still run; the fence keeps it out."""
+        clock = Hands()
+        theirs = SqlLedger(path, clock=clock, holder=self.AWAY)
+        theirs.acquire("theirs")
+        theirs.begin_run("theirs", "run", 0, {})
+        clock.at += SILENT + 1
+        mine = SqlLedger(path, clock=clock)
+        mine.acquire("mine")
+        mine.begin_run("mine", "run", 0, {})
+
+        with pytest.raises(errors.InfoldError, match="lease-lost: run theirs"):
+            theirs.finish_run("theirs", "done", Receipt())
+
+        theirs.release()
+        mine.finish_run("mine", "done", Receipt())
+        assert [(run.id, run.state) for run in mine.runs()] == [
+            ("mine", "done"),
+            ("theirs", "died"),
+        ]
+        mine.close()
+
+    def test_the_heartbeat_goes_on_by_itself(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """While a step takes its time, the lease stays fresh."""
+        monkeypatch.setattr(lease, "BEAT_SECONDS", 0.01)
+        clock = Hands()
+        theirs = SqlLedger(path, clock=clock, holder=self.AWAY)
+        theirs.acquire("theirs")
+        clock.at += 10 * SILENT
+        time.sleep(0.3)
+
+        with pytest.raises(errors.InfoldError, match="locked"):
+            SqlLedger(path, clock=clock).acquire("mine")
+        theirs.close()
+
+
+def test_a_token_is_never_given_twice(path: Path) -> None:
+    """So a write with an old token finds nothing, however often the lease went round."""
+    ledger = SqlLedger(path)
+    tokens = []
+    for run in ("r1", "r2", "r3"):
+        ledger.acquire(run)
+        tokens.append(ledger._token)
+        ledger.release()
+
+    assert tokens == [1, 2, 3]
+
+
+def test_a_holder_that_was_released_cannot_write(path: Path) -> None:
+    """Even though nobody has taken over yet."""
+    ledger = SqlLedger(path)
+    ledger.acquire("r1")
+    token = ledger._token
+    ledger.release()
+    ledger._token = token
+
+    with pytest.raises(errors.InfoldError, match="lease-lost"):
+        ledger.begin_run("r1", "run", 0, {})

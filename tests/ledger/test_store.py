@@ -1,0 +1,330 @@
+"""What only the file has: opening and refusing, SQL for two databases, pruning, agreement."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlglot
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.ledger.conftest import Stopped
+from tests.ledger.drawn import DAYS, distinct_changes, file_cells, known_files, some_ranges, traces
+
+from infold import errors
+from infold.files import FileCell, FileKnown, FileSeen, FilesOutcome
+from infold.interval import DAY, Interval, Ranges
+from infold.ledger import generate, open_ledger, sql
+from infold.ledger.database import FORMAT, FORMAT_ROW
+from infold.ledger.memory import MemoryLedger
+from infold.ledger.store import SqlLedger
+from infold.ports import Ledger
+from infold.record import Outcome, Receipt
+from infold.trace import CellChange, Trace
+
+URL = "sqlite:///.infold/ledger.db"
+KEEP = 5
+
+
+class TestOpening:
+    """A ledger is made by the first write, and only where there is nothing else."""
+
+    def test_reading_creates_nothing(self, tmp_path: Path) -> None:
+        """A folder without a ledger has no runs, no tables, and no new files."""
+        ledger = open_ledger(URL, tmp_path)
+
+        assert list(ledger.runs()) == []
+        assert list(ledger.unfinished()) == []
+        assert ledger.traces() == {}
+        assert ledger.heads() == {}
+        assert ledger.locations() == {}
+        assert list(ledger.cells("events", Ranges.ever())) == []
+        assert list(tmp_path.iterdir()) == []
+
+    def test_the_first_lease_creates_it(self, tmp_path: Path) -> None:
+        """With its folder; a second look finds what was written."""
+        ledger = open_ledger(URL, tmp_path)
+        ledger.acquire("r1")
+        ledger.begin_run("r1", "run", 0, {})
+        ledger.close()
+
+        assert (tmp_path / ".infold" / "ledger.db").is_file()
+        assert [run.id for run in open_ledger(URL, tmp_path).runs()] == ["r1"]
+
+    def test_a_reader_sees_what_another_connection_wrote_meanwhile(self, tmp_path: Path) -> None:
+        """Also one that looked before there was a ledger."""
+        reader, writer = open_ledger(URL, tmp_path), open_ledger(URL, tmp_path)
+        assert list(reader.runs()) == []
+
+        writer.acquire("r1")
+        writer.begin_run("r1", "run", 0, {})
+        assert [run.id for run in reader.runs()] == ["r1"]
+        writer.finish_run("r1", "done", Receipt())
+        assert [run.state for run in reader.runs()] == ["done"]
+        writer.close()
+
+    def test_an_absolute_url_is_not_the_projects(self, tmp_path: Path) -> None:
+        """Four slashes."""
+        ledger = open_ledger(f"sqlite:///{tmp_path / 'x.db'}", Path("/nowhere"))
+
+        assert ledger.path == tmp_path / "x.db"
+
+    @pytest.mark.parametrize(
+        "url", ["postgresql://host/db", "ledger.db", "sqlite://", "sqlite:///"]
+    )
+    def test_another_kind_of_url_is_refused(self, tmp_path: Path, url: str) -> None:
+        """By name."""
+        with pytest.raises(errors.InfoldError) as raised:
+            open_ledger(url, tmp_path)
+
+        assert raised.value.slug == "ledger-unsupported"
+
+    def test_an_empty_file_becomes_a_ledger(self, tmp_path: Path) -> None:
+        """A crash can come between a file and its tables."""
+        path = tmp_path / "ledger.db"
+        path.touch()
+        ledger = SqlLedger(path)
+
+        assert list(ledger.runs()) == []
+        ledger.acquire("r1")
+        ledger.close()
+
+    @pytest.mark.parametrize("content", [b"not a database, just a longer text" * 99])
+    def test_a_file_of_another_kind_is_left_alone(self, tmp_path: Path, content: bytes) -> None:
+        """Neither read nor written."""
+        path = tmp_path / "ledger.db"
+        path.write_bytes(content)
+
+        for use in (SqlLedger(path).heads, lambda: SqlLedger(path).acquire("r1")):
+            with pytest.raises(errors.InfoldError, match="not-a-ledger"):
+                use()
+        assert path.read_bytes() == content
+
+    @pytest.mark.parametrize(
+        "tables", ["CREATE TABLE songs (x)", "CREATE TABLE meta (name, value)"]
+    )
+    def test_a_database_of_another_program_is_left_alone(self, tmp_path: Path, tables: str) -> None:
+        """Even one with a table that has a ledger's name."""
+        path = tmp_path / "ledger.db"
+        with sqlite3.connect(path) as other:
+            other.execute(tables)
+
+        with pytest.raises(errors.InfoldError, match="not-a-ledger"):
+            SqlLedger(path).acquire("r1")
+
+    def test_a_newer_ledger_is_refused_whole(self, tmp_path: Path) -> None:
+        """The message says which format it has and which is known."""
+        path = tmp_path / "ledger.db"
+        ledger = SqlLedger(path)
+        ledger.acquire("r1")
+        ledger.close()
+        with sqlite3.connect(path) as connection:
+            connection.execute(
+                "UPDATE meta SET value = ? WHERE name = ?", (str(FORMAT + 1), FORMAT_ROW)
+            )
+
+        with pytest.raises(errors.InfoldError) as raised:
+            SqlLedger(path).heads()
+
+        assert str(raised.value) == (
+            "ledger-newer: the ledger was written by a newer infold\n\n"
+            f"  file:        {path}\n"
+            f"  its format:  {FORMAT + 1}\n"
+            f"  known here:  up to {FORMAT}\n\n"
+            "Upgrade infold on this machine. Nothing was read or written."
+        )
+
+    def test_a_folder_that_cannot_be_written_gives_a_message(self, tmp_path: Path) -> None:
+        """Not a traceback."""
+        (tmp_path / "ledger.db").mkdir()
+
+        with pytest.raises(errors.InfoldError, match="ledger-unusable"):
+            SqlLedger(tmp_path / "ledger.db").acquire("r1")
+
+    def test_two_processes_may_create_it_at_once(self, tmp_path: Path) -> None:
+        """One makes the tables; the other finds them."""
+        code = (
+            "import sys; from pathlib import Path; from infold.ledger import open_ledger\n"
+            f"ledger = open_ledger({URL!r}, Path(sys.argv[1]))\n"
+            "ledger.acquire('r', wait=20); ledger.close()"
+        )
+        both = [subprocess.Popen([sys.executable, "-c", code, tmp_path]) for _ in range(2)]
+
+        assert [process.wait(timeout=30) for process in both] == [0, 0]
+
+
+class TestStatements:
+    """The SQL that runs is what SQLAlchemy compiles, and PostgreSQL could run it too."""
+
+    def test_the_generated_file_is_up_to_date(self) -> None:
+        """Else run `python -m infold.ledger.generate`."""
+        assert Path(sql.__file__).read_text(encoding="utf-8") == generate.text()
+
+    @pytest.mark.parametrize("name", ["sqlite", "postgresql"])
+    def test_every_statement_parses_in_both_dialects(self, name: str) -> None:
+        """None has an upsert or another speciality."""
+        dialect = generate.dialects()[name]
+        texts = [*generate.schema(dialect), *generate.statements(dialect).values()]
+
+        for text in texts:
+            plain = re.sub(r"%\((\w+)\)s(::\w+)?", r":\1", text)
+            sqlglot.parse_one(plain, dialect="postgres" if name == "postgresql" else "sqlite")
+        assert not [text for text in texts if "ON CONFLICT" in text or "REPLACE" in text]
+
+    def test_changes_are_found_by_an_index(self, sql: SqlLedger) -> None:
+        """A table's changes are clustered by version, so old ones cost nothing."""
+        sql.acquire("r1")
+        with sqlite3.connect(sql.path) as connection:
+            rows = connection.execute(
+                "EXPLAIN QUERY PLAN SELECT * FROM changes WHERE table_name = 'a' AND version > 3"
+            ).fetchall()
+
+        assert "SEARCH changes USING PRIMARY KEY" in str(rows)
+
+    def test_reading_imports_no_sqlalchemy(self, tmp_path: Path) -> None:
+        """It costs more than half of what a command with nothing to do may take."""
+        code = (
+            "import sys; from pathlib import Path; from infold.ledger import open_ledger\n"
+            f"ledger = open_ledger({URL!r}, Path(sys.argv[1]))\n"
+            "ledger.acquire('r'); ledger.begin_run('r', 'run', 0, {}); ledger.runs()\n"
+            "ledger.close(); sys.exit('sqlalchemy' in sys.modules)"
+        )
+
+        assert subprocess.run([sys.executable, "-c", code, tmp_path], check=False).returncode == 0
+
+
+def _commit(ledger: Ledger, version: int, cells: int, inputs: dict[str, int]) -> None:
+    changes = tuple(
+        CellChange(Interval(at * DAY, (at + 1) * DAY), 1, 0, version - 1, version, 0, version)
+        for at in range(cells)
+    )
+    for model, trace in (("events", {}), ("daily", inputs)):
+        step = f"{model}-{version}"
+        what = Outcome(model, version, Trace(model, "f", trace), changes, files=FilesOutcome("raw"))
+        ledger.begin_step("r1", step, version, model, "fold", {})
+        ledger.finish_step(step, what)
+    ledger.finish_run("r1", "done", Receipt())
+
+
+class TestSize:
+    """The thousandth run costs what the tenth did."""
+
+    def test_what_no_trace_needs_is_pruned(self, tmp_path: Path) -> None:
+        """The newest versions stay for those who ask what happened."""
+        sql = SqlLedger(tmp_path / "ledger.db", keep=KEEP)
+        sql.acquire("r1")
+        sql.begin_run("r1", "run", 0, {})
+        for version in range(1, KEEP + 6):
+            _commit(sql, version, 2, {"events": version})
+
+        assert len(sql.changes("events", 0)) == 2 * KEEP
+        assert len(sql.arrivals("events")) == 2 * KEEP
+        assert len(sql.versions("events")) == KEEP + 5
+
+    def test_what_a_trace_has_still_to_read_stays(self, tmp_path: Path) -> None:
+        """However old it is."""
+        sql = SqlLedger(tmp_path / "ledger.db", keep=KEEP)
+        sql.acquire("r1")
+        sql.begin_run("r1", "run", 0, {})
+        for version in range(1, KEEP + 6):
+            _commit(sql, version, 1, {"events": min(version, 3)})
+
+        assert len(sql.changes("events", 3)) == KEEP + 2
+        assert len(sql.changes("events", 0)) == KEEP + 2
+        assert len(sql.changes("daily", 0)) == KEEP
+
+    def test_a_version_that_touches_400_cells_costs_milliseconds(self, sql: SqlLedger) -> None:
+        """Generously measured: the machine may be busy."""
+        sql.acquire("r1")
+        sql.begin_run("r1", "run", 0, {})
+        took = []
+        for version in range(1, 6):
+            started = time.perf_counter()
+            _commit(sql, version, 400, {"events": version})
+            took.append(time.perf_counter() - started)
+
+        assert min(took) / 2 < 0.05
+
+
+PATHS = ("a", "b", "c")
+SMALL_IDS = st.integers(1, len(PATHS))
+
+
+def _named(file: FileKnown) -> FileKnown:
+    """The file as its listing had it: path and fingerprint belong to the id."""
+    return replace(file, path=PATHS[file.id - 1], size=10, fingerprint="1")
+
+
+drawn_files = st.builds(
+    FilesOutcome,
+    source=st.just("raw"),
+    taken=st.lists(known_files(SMALL_IDS).map(_named), max_size=2, unique_by=lambda f: f.id).map(
+        tuple
+    ),
+    removed=st.lists(SMALL_IDS, max_size=1).map(tuple),
+    dropped=st.lists(file_cells(SMALL_IDS), max_size=2).map(tuple),
+)
+drawn_outcomes = st.builds(
+    Outcome,
+    model=st.just("m"),
+    version=st.just(0),
+    trace=traces(st.just("m")),
+    changes=distinct_changes(st.sampled_from(DAYS)),
+    whole=st.booleans(),
+    committed=st.booleans(),
+    files=st.none() | drawn_files,
+)
+
+
+def _numbered(drawn: Sequence[Outcome]) -> Iterator[Outcome]:
+    """A history that could be: versions count up, taken files hold rows in a cell."""
+    version = 0
+    for outcome in drawn:
+        version += outcome.committed
+        files = outcome.files and replace(
+            outcome.files, cells=tuple(FileCell(f.id, DAYS[0], 5) for f in outcome.files.taken)
+        )
+        yield replace(outcome, version=version, files=files)
+
+
+def _everything(ledger: Ledger, within: Ranges) -> tuple[Any, ...]:
+    return (
+        ledger.cells("m"),
+        ledger.cells("m", within),
+        ledger.changes("m", 1),
+        ledger.versions("m"),
+        ledger.heads(),
+        ledger.traces(),
+        ledger.arrivals("m"),
+        ledger.files("m"),
+        ledger.file_cells("m"),
+        ledger.file_cells("m", [1, 3]),
+    )
+
+
+@settings(max_examples=20)
+@given(st.lists(drawn_outcomes, max_size=5), some_ranges)
+def test_file_and_memory_agree_on_whatever_happens(
+    tmp_path_factory: pytest.TempPathFactory, drawn: Sequence[Outcome], within: Ranges
+) -> None:
+    """The fake is as good as the file, for any history."""
+    path = tmp_path_factory.mktemp("ledger") / "ledger.db"
+    both: list[Ledger] = [SqlLedger(path, clock=Stopped()), MemoryLedger(clock=Stopped())]
+    for ledger in both:
+        ledger.acquire("r1")
+        ledger.begin_run("r1", "run", 0, {})
+        ledger.register_files("raw", [FileSeen(name, 10, 0, "1") for name in PATHS])
+        for i, outcome in enumerate(_numbered(drawn)):
+            ledger.begin_step("r1", str(i), i, "m", "fold", {})
+            ledger.finish_step(str(i), outcome)
+        ledger.release()
+
+    assert _everything(both[0], within) == _everything(both[1], within)
