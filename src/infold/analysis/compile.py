@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from infold import findings
+from infold.analysis.cells import Grain, cells_of, event_grain
 from infold.analysis.fingerprint import fingerprint, normal
 from infold.analysis.parse import parse
 from infold.analysis.relation import Columns, Table
@@ -71,6 +72,7 @@ class _Compiler:
     tables: dict[str, Table] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     views: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, Mapping[str, Grain]] = field(default_factory=dict)
     errors: list[InfoldError] = field(default_factory=list)
 
     def add(self, draft: Draft) -> None:
@@ -78,7 +80,8 @@ class _Compiler:
         model, text = draft.model, draft.parsed.text
         extra = SEEN if model.kind is Kind.SESSIONS else ()
         resolved = resolve(text, draft.parsed.tree, self.tables, extra)
-        subject = Subject(draft, resolved.relation, self.sources, self.nodes)
+        subject = Subject(draft, resolved.relation, self.sources, self.nodes, self.kept)
+        subject.sound = all(r.name in self.nodes for r in resolved.references)
         columns = _columns(model, resolved)
         errors = list(resolved.errors)
         query = None
@@ -88,6 +91,7 @@ class _Compiler:
         if errors:
             self.errors.extend(errors)
             return
+        self.kept[model.name] = _kept(subject)
         source = self._source(model, resolved)
         inputs = self._inputs(resolved, source)
         print_ = fingerprint(model, normal(text, resolved.references, self.views), columns, source)
@@ -137,6 +141,16 @@ class _Compiler:
             else:
                 found[node.name] = Input(node.name, time_column(node))
         return tuple(found.values())
+
+
+def _kept(subject: Subject) -> Mapping[str, Grain]:
+    """The columns that keep the cell of a model, for those that read it."""
+    cells, series = cells_of(subject), subject.model.timeseries
+    if cells is not None:
+        return cells.of(subject.relation).columns
+    if subject.model.kind is Kind.EVENTS and series is not None:
+        return {series.event_time_column.lower(): event_grain(subject)}
+    return {}
 
 
 def _columns(model: Model, resolved: Resolved) -> Columns:

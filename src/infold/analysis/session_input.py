@@ -41,7 +41,7 @@ def session_input(subject: Subject) -> SessionInput:
         error = findings.no_such_column(spot, "sessions.user", user, table.columns or ())
         return SessionInput(table.name, "", (), (error,))
     base, views = _base(subject, node)
-    time = _event_time(base) if base else None
+    time = _event_time(subject, base) if base else None
     if base is None or time is None:
         why = _why_not(base)
         return SessionInput(table.name, "", (), (findings.no_event_time(at, table.name, why),))
@@ -82,7 +82,7 @@ def _view_of(subject: Subject, node: Node) -> Relation | None:
     return None
 
 
-def _event_time(node: Node) -> str | None:
+def _event_time(subject: Subject, node: Node) -> str | None:
     series = node.model.timeseries
     if node.model.kind is Kind.SESSIONS:
         return "session_start"
@@ -90,8 +90,8 @@ def _event_time(node: Node) -> str | None:
         return None
     if node.model.kind is Kind.EVENTS:
         return series.event_time_column
-    names = {column.lower() for column in node.columns}
-    return series.event_time_column if series.event_time_column.lower() in names else None
+    proven = subject.kept.get(node.name, {})
+    return series.event_time_column if series.event_time_column.lower() in proven else None
 
 
 def _why_not(node: Node | None) -> str:
@@ -101,4 +101,4 @@ def _why_not(node: Node | None) -> str:
         return "a whole table has no cells; add timeseries and incremental"
     if node.landed:
         return "the source declares no event_time_column"
-    return "its event_time_column is not among its own columns"
+    return "its event_time_column is not among its own columns, or not a time of its cells"

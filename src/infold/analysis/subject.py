@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from infold.analysis.parse import Parsed
 from infold.analysis.relation import Relation
@@ -12,6 +13,9 @@ from infold.errors import Spot
 from infold.interval import Granularity
 from infold.model import Kind, Model, Source
 from infold.project import Node
+
+if TYPE_CHECKING:
+    from infold.analysis.cells import Cells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +34,7 @@ class Draft:
         return found or Spot(place.file, place.line, place.column)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Subject:
     """A draft with its names looked up."""
 
@@ -39,8 +43,12 @@ class Subject:
     sources: Mapping[str, Source]
     nodes: Mapping[str, Node]
     """The models before this one in dependency order, landed sources among them, by name."""
-    grains: Mapping[str, Granularity | None] = field(default_factory=dict)
-    """How coarse the values of an input's time column are known to be, by the input's name."""
+    kept: Mapping[str, Mapping[str, Granularity | None]] = field(default_factory=dict)
+    """For each model before it: the columns that keep its cell, and how coarse they are."""
+    sound: bool = True
+    """Whether everything that it reads was found to be right."""
+    cells: Cells | None = None
+    """What ``cells`` found out, kept here so that the rules share it."""
 
     @property
     def model(self) -> Model:

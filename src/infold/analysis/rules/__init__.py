@@ -9,5 +9,39 @@ from __future__ import annotations
 
 from types import ModuleType
 
-RULES: tuple[ModuleType, ...] = ()
+from infold.analysis.rules import (
+    clock,
+    distinct,
+    events,
+    grouping,
+    joins,
+    limits,
+    order_dependent,
+    outputs,
+    partition,
+    random,
+    recursion,
+    set_operations,
+    subqueries,
+    time_columns,
+    windows,
+)
+
+RULES: tuple[ModuleType, ...] = (
+    outputs,
+    time_columns,
+    events,
+    clock,
+    random,
+    order_dependent,
+    limits,
+    partition,
+    grouping,
+    distinct,
+    windows,
+    joins,
+    set_operations,
+    subqueries,
+    recursion,
+)
 """In the order in which their findings are shown."""

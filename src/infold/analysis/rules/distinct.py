@@ -1,0 +1,31 @@
+"""DISTINCT compares rows of one cell: one of its columns keeps the cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot.tokenizer_core import TokenType
+
+from infold import findings
+from infold.analysis.cells import cells_of
+from infold.analysis.relation import Block, blocks
+from infold.analysis.subject import Subject
+from infold.analysis.text import hull
+from infold.errors import InfoldError
+
+
+def check(subject: Subject) -> Iterator[InfoldError]:
+    """Every SELECT DISTINCT over rows of several cells."""
+    cells = cells_of(subject)
+    if cells is None:
+        return
+    for block in blocks(subject.relation, views=True):
+        if not isinstance(block, Block) or not block.node.args.get("distinct"):
+            continue
+        kept = cells.of(block)
+        if kept.time and not kept.columns:
+            spans = [span for item in block.node.expressions if (span := hull(item)) is not None]
+            start = min((span[0] for span in spans), default=len(block.text.sql))
+            token = block.text.before(start, TokenType.DISTINCT)
+            at = block.text.spot_of_token(token or block.text.tokens[0])
+            yield findings.distinct_over_cells(at, subject.model, cells.keeping(block))

@@ -1,0 +1,59 @@
+"""Rows are aggregated within a cell: GROUP BY holds an expression that keeps the cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from infold import findings
+from infold.analysis.cells import aggregates, cells_of
+from infold.analysis.relation import Block, blocks
+from infold.analysis.subject import Subject
+from infold.analysis.text import hull
+from infold.errors import InfoldError, Spot
+
+
+def check(subject: Subject) -> Iterator[InfoldError]:
+    """Every aggregation over rows of several cells."""
+    cells = cells_of(subject)
+    if cells is None:
+        return
+    for block in blocks(subject.relation, views=True):
+        if not isinstance(block, Block) or not cells.of(block).time or not aggregates(block):
+            continue
+        group = block.node.args.get("group")
+        if group is None:
+            at = _first_aggregate(block)
+            yield findings.total_over_cells(at, subject.model, cells.keeping(block))
+        elif any(group.args.get(key) for key in ("rollup", "cube", "grouping_sets")) or any(
+            isinstance(item, (exp.GroupingSets, exp.Rollup, exp.Cube)) for item in group.expressions
+        ):
+            yield findings.grouping_sets(_group_spot(block, group), subject.model)
+        elif not cells.groups_by_cell(block):
+            at = _group_spot(block, group)
+            yield findings.group_over_cells(at, subject.model, cells.keeping(block))
+
+
+def _group_spot(block: Block, group: exp.Group) -> Spot:
+    found = hull(group)
+    if found is None:  # GROUP BY 1: behind whatever stands before it
+        before = [
+            hull(block.node.args[key]) for key in ("where", "from_") if key in block.node.args
+        ]
+        start = max((span[1] for span in before if span is not None), default=0)
+        token = block.text.after(start, TokenType.GROUP_BY)
+        return block.text.spot_of_token(token) if token else block.text.spot(0)
+    token = block.text.before(found[0], TokenType.GROUP_BY)
+    start = token.start if token else found[0]
+    return block.text.spot(start, found[1])
+
+
+def _first_aggregate(block: Block) -> Spot:
+    items = block.node.expressions
+    for item in items:
+        if hull(item) is not None:
+            return block.text.spot_of(item)
+    token = block.text.after(-1, TokenType.SELECT)
+    return block.text.spot_of_token(token) if token else block.text.spot(0)

@@ -1,0 +1,55 @@
+"""Joins: one side with a time column and lookups beside it, which it is that keeps its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from infold import findings
+from infold.analysis.cells import cells_of
+from infold.analysis.relation import Block, From, Table, blocks
+from infold.analysis.subject import Subject
+from infold.errors import InfoldError
+
+
+def check(subject: Subject) -> Iterator[InfoldError]:
+    """Every join that mixes rows of several cells."""
+    cells = cells_of(subject)
+    if cells is None:
+        return
+    for block in blocks(subject.relation, views=True):
+        if not isinstance(block, Block):
+            continue
+        left_time, left = False, ""
+        for entry in block.entries:
+            right_time = cells.of(entry.relation).time
+            finding = _finding(subject, block, entry, (left, left_time), right_time)
+            if finding is not None:
+                yield finding
+            if right_time and not left_time:
+                left = _name(entry)
+            left_time = left_time or right_time
+
+
+def _finding(
+    subject: Subject, block: Block, entry: From, left: tuple[str, bool], right_time: bool
+) -> InfoldError | None:
+    """What is wrong with joining one more entry to those before it."""
+    name, left_time = left
+    if entry.join is None or not (left_time or right_time):
+        return None
+    at, model = block.text.spot_of(entry.node), subject.model
+    side, kind = entry.join.side.upper(), entry.join.kind.upper()
+    if left_time and right_time:
+        return findings.join_of_times(at, model, name, _name(entry))
+    if kind in ("SEMI", "ANTI") and right_time:
+        return findings.join_asks_all_cells(at, model, kind, _name(entry))
+    keeps_lookup = side == "FULL" or (side == "RIGHT") == left_time
+    if side in ("LEFT", "RIGHT", "FULL") and kind not in ("SEMI", "ANTI") and keeps_lookup:
+        return findings.join_keeps_lookup(at, model, side)
+    return None
+
+
+def _name(entry: From) -> str:
+    if isinstance(entry.relation, Table):
+        return entry.relation.name
+    return entry.alias or "a subquery"

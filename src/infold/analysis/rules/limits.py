@@ -1,0 +1,46 @@
+"""LIMIT: without ORDER BY it takes any rows, and in a cell it takes from all cells together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from infold import findings
+from infold.analysis.cells import cells_of
+from infold.analysis.relation import Block, SetOperation, blocks
+from infold.analysis.subject import Subject
+from infold.analysis.text import hull
+from infold.errors import InfoldError, Spot
+
+_KINDS = {"limit": TokenType.LIMIT, "offset": TokenType.OFFSET}
+
+
+def check(subject: Subject) -> Iterator[InfoldError]:
+    """Every LIMIT and OFFSET that is not allowed where it stands."""
+    cells = cells_of(subject)
+    for block in blocks(subject.relation, views=cells is not None):
+        for key in _KINDS:
+            clause = block.node.args.get(key)
+            if clause is None:
+                continue
+            at, word = _spot(block, key), key.upper()
+            if cells is not None and cells.of(block).time:
+                yield findings.limit_over_cells(at, word, subject.model)
+            elif not block.node.args.get("order") and block.text is subject.text:
+                yield findings.limit_without_order(at, word)
+            break
+
+
+def _spot(block: Block | SetOperation, key: str) -> Spot:
+    """The keyword: the first of its kind behind all other names of the query."""
+    ends = [
+        found[1]
+        for name, value in block.node.args.items()
+        if name not in ("limit", "offset")
+        for part in (value if isinstance(value, list) else [value])
+        if isinstance(part, exp.Expr) and (found := hull(part)) is not None
+    ]
+    token = block.text.after(max(ends, default=0), _KINDS[key])
+    return block.text.spot_of_token(token) if token else block.text.spot(0)

@@ -1,0 +1,55 @@
+"""
+Outside of sessions no order of rows is given, so no aggregate may depend on one.
+
+Within a session events are in order (event time, then key), so there ``first`` and
+``collect_list`` mean something; ``any_value`` means nothing in particular anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from infold import findings
+from infold.analysis.calls import Call, calls
+from infold.analysis.subject import Subject
+from infold.errors import InfoldError
+from infold.model import Kind
+
+_PICKS = frozenset({"first", "first_value", "last", "last_value"})
+_COLLECTS = frozenset({"array_agg", "collect_list", "collect_set", "listagg", "string_agg"})
+_FORGETS_ORDER = frozenset(
+    {
+        "array_contains",
+        "array_max",
+        "array_min",
+        "array_size",
+        "array_sort",
+        "cardinality",
+        "size",
+        "sort_array",
+    }
+)
+
+
+def check(subject: Subject) -> Iterator[InfoldError]:
+    """Every aggregate that picks or collects rows in no order."""
+    text, tokens = subject.text, subject.text.tokens
+    found = list(calls(tokens, 0, len(tokens)))
+    for call in found:
+        at = text.spot_of_token(tokens[call.start])
+        if call.name == "any_value":
+            yield findings.any_value(at)
+        elif subject.model.kind is Kind.SESSIONS:
+            continue
+        elif call.name in _PICKS and not call.over:
+            yield findings.order_dependent(at, call.name, "min_by or max_by with the order")
+        elif call.name in _COLLECTS and not (call.within or _wrapped(found, call)):
+            yield findings.order_dependent(at, call.name, f"sort_array({call.name}(…))")
+
+
+def _wrapped(found: Sequence[Call], call: Call) -> bool:
+    """Whether a call around it forgets the order again."""
+    return any(
+        other.name in _FORGETS_ORDER and other.start < call.start and call.end <= other.end
+        for other in found
+    )

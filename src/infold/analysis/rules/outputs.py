@@ -1,0 +1,40 @@
+"""Every output column has a name of its own, and none that infold keeps for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from infold import findings
+from infold.analysis.relation import Block, Output, Relation, Renamed, SetOperation
+from infold.analysis.subject import Subject
+from infold.errors import InfoldError, Spot
+from infold.model import Kind
+
+
+def check(subject: Subject) -> Iterator[InfoldError]:
+    """Columns without a name, names given twice, and names that start with an underscore."""
+    taken: dict[str, Output] = {}
+    block = _naming(subject.relation)
+    for out in block.outputs or () if block is not None else ():
+        at = block.text.spot_of(out.node) if block is not None else Spot("")
+        if not out.name:
+            if subject.model.kind is not Kind.SESSIONS:  # said there, with the item's own place
+                yield findings.unnamed_column(at)
+            continue
+        if out.name.lower() in taken:
+            yield findings.duplicate_column(at, out.name)
+        if out.name.startswith("_"):
+            yield findings.reserved_column(at, out.name)
+        taken[out.name.lower()] = out
+
+
+def _naming(relation: Relation) -> Block | None:
+    """The SELECT that names the columns: the first of a UNION."""
+    while not isinstance(relation, Block):
+        if isinstance(relation, SetOperation):
+            relation = relation.left
+        elif isinstance(relation, Renamed):
+            relation = relation.inner
+        else:
+            return None
+    return relation

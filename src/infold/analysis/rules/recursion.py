@@ -1,0 +1,26 @@
+"""A recursive CTE may reach rows of any cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from infold import findings
+from infold.analysis.cells import cells_of
+from infold.analysis.relation import blocks
+from infold.analysis.subject import Subject
+from infold.errors import InfoldError
+
+
+def check(subject: Subject) -> Iterator[InfoldError]:
+    """WITH RECURSIVE in a model that is built cell by cell."""
+    if cells_of(subject) is None:
+        return
+    for block in blocks(subject.relation, views=True):
+        clause = block.node.args.get("with_")
+        if isinstance(clause, exp.With) and clause.args.get("recursive"):
+            token = block.text.after(-1, TokenType.RECURSIVE)
+            at = block.text.spot_of_token(token or block.text.tokens[0])
+            yield findings.recursion(at, subject.model)

@@ -1,0 +1,38 @@
+"""UNION ALL puts rows beside each other; every other set operation compares them across cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from infold import findings
+from infold.analysis.cells import cells_of
+from infold.analysis.relation import SetOperation, blocks
+from infold.analysis.subject import Subject
+from infold.analysis.text import hull
+from infold.errors import InfoldError, Spot
+
+
+def check(subject: Subject) -> Iterator[InfoldError]:
+    """Every set operation but UNION ALL that reads an input with a time column."""
+    cells = cells_of(subject)
+    if cells is None:
+        return
+    for operation in blocks(subject.relation, views=True):
+        if not isinstance(operation, SetOperation) or not cells.of(operation).time:
+            continue
+        if not isinstance(operation.node, exp.Union) or operation.node.args.get("distinct"):
+            at, word = _spot(operation)
+            yield findings.set_operation(at, subject.model, word)
+
+
+def _spot(operation: SetOperation) -> tuple[Spot, str]:
+    found = hull(operation.node.expression)
+    kinds = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
+    token = operation.text.before(found[0], *kinds) if found else None
+    token = token or operation.text.after(-1, *kinds)
+    if token is None:  # MINUS, which has no kind of its own
+        return operation.text.spot_of(operation.node.expression), "a set operation"
+    return operation.text.spot_of_token(token), token.text.upper()

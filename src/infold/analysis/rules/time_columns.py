@@ -1,0 +1,51 @@
+"""Columns that the declaration names are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from infold import findings
+from infold.analysis.relation import Block, Relation, Renamed, Table, blocks
+from infold.analysis.subject import Subject
+from infold.errors import InfoldError
+from infold.model import Kind
+
+
+def check(subject: Subject) -> Iterator[InfoldError]:
+    """Time columns and keys in the front matter that the query does not yield."""
+    columns, series = subject.relation.columns, subject.model.timeseries
+    if columns is None or subject.model.kind in (Kind.SESSIONS, Kind.VIEW):
+        return
+    known = {column.lower() for column in columns}
+    wanted = [(f"unique_key.{i}", "unique_key", c) for i, c in enumerate(subject.model.unique_key)]
+    for i, text in enumerate(subject.model.prefer):
+        wanted.append((f"prefer.{i}", "prefer", text.split()[0].strip("`") if text.split() else ""))
+    if series is not None:
+        for key, column in (
+            ("event_time_column", series.event_time_column),
+            ("partition_column", series.partition_column),
+        ):
+            from_input = key == "event_time_column" and subject.model.kind is not Kind.EVENTS
+            if from_input and column.lower() in known | _read(subject.relation):
+                continue
+            wanted.append((f"timeseries.{key}", f"timeseries.{key}", column))
+    seen = set()
+    for place, key, column in wanted:
+        if column.lower() not in known and (column.lower(), key.split(".")[0]) not in seen:
+            seen.add((column.lower(), key.split(".")[0]))
+            at = subject.draft.place(place)
+            yield findings.no_such_column(at, key, column, columns)
+
+
+def _read(relation: Relation) -> set[str]:
+    """All columns of the stored tables that are read."""
+    found: set[str] = set()
+    for block in blocks(relation, views=True):
+        if isinstance(block, Block):
+            for entry in block.entries:
+                inner = entry.relation
+                while isinstance(inner, Renamed):
+                    inner = inner.inner
+                if isinstance(inner, Table):
+                    found.update(column.lower() for column in inner.columns or ())
+    return found
