@@ -105,7 +105,7 @@ def _built_by(
 ) -> tuple[tuple[int, StepRecord], ...]:
     """The steps behind the newest versions, newest first; those that changed ``cell`` if given."""
     ledger = looking.ledger
-    found = []
+    found: list[tuple[int, StepRecord]] = []
     newer = 0
     for version in reversed(ledger.versions(name)[-_MOST:]):
         if cell is not None:

@@ -20,7 +20,6 @@ def command(model: str, cell: str | None, as_of: str | None, as_json: bool) -> N
     lies on disk; for a cell also what arrived for it and which runs changed it.
     """
     from infold import api, errors, window
-    from infold.explain import cell_at
     from infold.render import shapes
     from infold.render.explain import explain_screen
 
@@ -28,7 +27,8 @@ def command(model: str, cell: str | None, as_of: str | None, as_json: bool) -> N
     if model not in project:
         raise errors.unknown_model(model, [node.name for node in project])
     at = window.instant_of("CELL", cell)
-    chosen = None if at is None else cell_at(project[model], at)
+    granularity = project[model].model.granularity
+    chosen = granularity.cell(at) if granularity is not None and at is not None else None
     if cell is not None and chosen is None:
         raise errors.not_a_cell(model, cell)
     explained = api.explain(project, model, chosen, window.as_of(as_of))
