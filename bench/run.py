@@ -3,7 +3,7 @@ Runs measured cases, each in a process of its own, and writes bench/RESULTS.md.
 
     make bench                      # all, full size: hours
     make bench BENCH=a,g SCALE=0.1  # some, smaller
-    python -m bench.run --cases a,b --scale 0.1
+    python -m bench --cases a,b --scale 0.1
 
 Results of earlier cases are kept beside the generated data, so cases can be run one by one; the
 table says at what scale each was measured.
@@ -83,6 +83,8 @@ def report() -> str:
             command += f" SCALE={kept['scale']:g}"
         lines = [Line(**line) for line in kept["lines"]]
         parts.append(f"## {name}. {title}\n\n`{command}`\n\n{table(lines)}\n")
+    if not machines:
+        return INTRODUCTION + "\nNothing was measured yet.\n"
     facts = ["; ".join(f"{key} {value}" for key, value in known.items()) for known in machines]
     parts.insert(1, "Measured on: " + " / ".join(facts) + ".\n")
     return "\n".join(parts)
@@ -95,8 +97,12 @@ def _kept(name: str) -> Path:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Reads the command line; the number of cases that failed is the exit code."""
     parser = argparse.ArgumentParser(description="Measure.")
-    parser.add_argument("--cases", default="", help="some of " + ",".join(CASES) + "; default all")
-    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument(
+        "--cases",
+        default=os.environ.get("BENCH", ""),
+        help="some of " + ",".join(CASES) + "; default all",
+    )
+    parser.add_argument("--scale", type=float, default=float(os.environ.get("SCALE") or 1))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--here", action="store_true", help="in this process, and no report")
     options = parser.parse_args(arguments)
