@@ -396,6 +396,17 @@ def no_such_table(source: str, table: str, catalog: str) -> InfoldError:
     )
 
 
+def equality_deletes(location: str) -> InfoldError:
+    """An Iceberg source has deletes by value, which cannot be read by file and position."""
+    return InfoldError(
+        "equality-deletes",
+        "the source table has equality deletes, which cannot be read yet",
+        (("metadata", location),),
+        "Compact it with the engine that wrote them (rewrite_data_files), or write it with "
+        "position deletes or copy-on-write.",
+    )
+
+
 def catalog_unreadable(path: str, why: str) -> InfoldError:
     """The catalog's SQLite file cannot be read."""
     return InfoldError(
@@ -479,14 +490,39 @@ def step_failed(model: str, what: str, condition: str) -> InfoldError:
     )
 
 
-def drift(source: str, file: str, facts: tuple[tuple[str, str], ...]) -> InfoldError:
-    """A new file whose columns are not the declared ones; ``facts`` name each difference."""
+def drift(source: str, files: Sequence[tuple[str, str]]) -> InfoldError:
+    """New files whose columns are not the declared ones; each with how they differ."""
+    one = len(files) == 1
     return InfoldError(
         "drift",
-        f"a file of {source} does not have the declared columns",
-        (("file", file), *facts),
-        "Nothing was taken in. Put the file right, change `columns` in infold.yml, "
+        f"{'a file' if one else f'{len(files)} files'} of {source} "
+        f"{'does' if one else 'do'} not have the declared columns",
+        tuple(files),
+        "Nothing was taken in. Put the files right, change `columns` in infold.yml, "
         "or set such files aside: on_drift: set_aside.",
+        exit_code=1,
+    )
+
+
+def unreadable_file(path: str, why: str) -> InfoldError:
+    """A source's file cannot be read at all."""
+    return InfoldError(
+        "unreadable-file",
+        "a file of a source cannot be read",
+        (("file", path), ("why", why)),
+        "Nothing was taken in. Put the file right or take it away; "
+        "one that is still being written is left alone while its name starts with _.",
+        exit_code=1,
+    )
+
+
+def source_changed(source: str, path: str) -> InfoldError:
+    """A file is no longer what the run's listing, or the last run, saw."""
+    return InfoldError(
+        "source-changed",
+        f"a file of {source} changed while it was read",
+        (("file", path),),
+        "Nothing of this step was written. Run again.",
         exit_code=1,
     )
 

@@ -65,6 +65,14 @@ class IcebergLake:
             foreign=_foreign(main),
         )
 
+    def properties(self, table: str) -> Mapping[str, str]:
+        """The table's properties; empty when there is no such table."""
+        location = self._location(table)
+        if location is None:
+            return {}
+        found: Mapping[str, str] = catalog.metadata(location).get("properties") or {}
+        return found
+
     def history(self, table: str) -> History:
         """What has gathered in the table's metadata; all zero when there is no such table."""
         location = self._location(table)
@@ -154,16 +162,15 @@ def _scan(
     stored: StaticTable, columns: Sequence[str], where: str | None, limit: int | None
 ) -> pa.Table:
     from pyiceberg.expressions import AlwaysTrue
-    from pyparsing import ParseException
 
+    from infold.lake.where import predicate
+
+    names = tuple(columns)
+    if where is None:
+        return stored.scan(AlwaysTrue(), names, limit=limit).to_arrow()
     try:
-        scan = stored.scan(
-            row_filter=where or AlwaysTrue(), selected_fields=tuple(columns), limit=limit
-        )
-        return scan.to_arrow()
-    except ParseException as error:
-        raise errors.bad_filter(where or "", f"it stops making sense at {error.loc}") from error
+        scan = stored.scan(predicate(where, stored.schema()), names, limit=limit)
+        scan.plan_files()  # binds: a literal of the wrong type shows here
     except (ValueError, TypeError) as error:
-        if where is None:
-            raise
         raise errors.bad_filter(where, str(error)) from error
+    return scan.to_arrow()

@@ -8,35 +8,85 @@ metadata location is not the one that was seen last (``IcebergLake.moved``).
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from infold import errors
 from infold.files import FileSeen
+from infold.lake import catalog
 from infold.lake.iceberg import open_table
+from infold.model import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.io import FileIO
+    from pyiceberg.table import FileScanTask
+
+
+def location(root: Path, source: Source, catalog_db: Path) -> str:
+    """Where the metadata of an Iceberg source is now; ``catalog_db`` is the target's own."""
+    db = root / source.catalog if source.catalog else catalog_db
+    namespace, _, name = (source.table or "").rpartition(".")
+    found = catalog.locations(db).get((namespace, name))
+    if found is None:
+        raise errors.no_such_table(source.name, source.table or "", str(db))
+    return found
 
 
 def data_files(location: str) -> tuple[FileSeen, ...]:
     """
     The files of the current snapshot of the table whose metadata is at ``location``, by path.
 
-    Iceberg never writes to a file twice, so a path and the delete files attached to it say what
-    rows it gives. ``modified_at`` is 0: when a file was written does not matter here.
+    Iceberg never writes to a file twice, so a path and the positions deleted from it say what rows
+    it gives. ``modified_at`` is 0: when a file was written does not matter here. Equality deletes
+    raise ``errors.equality_deletes``.
     """
-    found = {}
-    for task in open_table(location).scan().plan_files():
-        file = task.file
-        found[file.file_path] = FileSeen(
-            path=file.file_path,
-            size=file.file_size_in_bytes,
+    table = open_table(location)
+    try:
+        tasks = list(table.scan().plan_files())
+    except ValueError as error:
+        if "equality deletes" not in str(error):
+            raise
+        raise errors.equality_deletes(location) from error
+    deleted = _deleted(table.io, tasks)
+    found = {
+        task.file.file_path: FileSeen(
+            path=task.file.file_path,
+            size=task.file.file_size_in_bytes,
             modified_at=0,
-            fingerprint=_fingerprint(file.file_size_in_bytes, task.delete_files),
+            fingerprint=_fingerprint(
+                task.file.file_size_in_bytes, deleted.get(task.file.file_path, ())
+            ),
         )
+        for task in tasks
+    }
     return tuple(found[path] for path in sorted(found))
 
 
-def _fingerprint(size: int, deletes: Iterable[Any]) -> str:
-    """Size, and what identifies each attached delete file (or vector inside one)."""
-    marks = sorted(f"{entry.file_path}#{entry.record_count}" for entry in deletes)
+def _deleted(io: FileIO, tasks: Iterable[FileScanTask]) -> dict[str, set[int]]:
+    """
+    The positions deleted from each data file.
+
+    What a delete file says has to be read: pyiceberg attaches one to every older data file of the
+    partition, and naming all of those would make each deletion replace a whole partition.
+    """
+    # The one reader for position deletes and deletion vectors alike; it has no public name.
+    from pyiceberg.io.pyarrow import _read_deletes
+
+    found: defaultdict[str, set[int]] = defaultdict(set)
+    for entry in {file.file_path: file for task in tasks for file in task.delete_files}.values():
+        positions: dict[str, pa.ChunkedArray] = _read_deletes(io, entry)
+        for path, gone in positions.items():
+            found[path].update(gone.to_pylist())
+    return found
+
+
+def _fingerprint(size: int, deleted: Iterable[int]) -> str:
+    """Size, and which rows are deleted."""
+    marks = sorted(deleted)
     if not marks:
         return str(size)
-    return f"{size}:{hashlib.sha256('|'.join(marks).encode()).hexdigest()[:24]}"
+    digest = hashlib.sha256(",".join(map(str, marks)).encode()).hexdigest()
+    return f"{size}:{len(marks)}:{digest[:16]}"
