@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from infold.errors import InfoldError, Spot
+from infold.interval import Granularity
 from infold.model import Model
 
 REFUSED = 3
@@ -452,7 +453,12 @@ _WHOLE = "or build it whole (remove `incremental`)."
 
 
 def _one(model: Model) -> str:
-    return f"a {model.granularity} of {model.name}"
+    article = "an" if model.granularity is Granularity.HOUR else "a"
+    return f"{article} {_cell(model)} of {model.name}"
+
+
+def _cell(model: Model) -> str:
+    return (model.granularity or "").removesuffix(" (sunday)")
 
 
 def _keeping(columns: Iterable[str]) -> tuple[tuple[str, str], ...]:
@@ -559,7 +565,7 @@ def join_keeps_lookup(at: Spot, model: Model, side: str) -> InfoldError:
     """An outer join that keeps rows of a lookup without a match."""
     return InfoldError(
         "join-over-cells",
-        f"this {side} join keeps rows that have no time, so they belong to no {model.granularity}",
+        f"this {side} join keeps rows that have no time, so they belong to no {_cell(model)}",
         todo=f"Keep the rows that have a time: put that side first and use LEFT JOIN, {_WHOLE}",
         exit_code=REFUSED,
         at=at,
@@ -603,7 +609,7 @@ def no_time_input(at: Spot, model: Model) -> InfoldError:
     """A model built cell by cell that reads nothing with a time column."""
     return InfoldError(
         "no-time-input",
-        f"{model.name} is to be built {model.granularity} by {model.granularity}, "
+        f"{model.name} is to be built {_cell(model)} by {_cell(model)}, "
         "and nothing that it reads has a time column",
         todo="Remove `incremental`, or declare event_time_column of the source.",
         exit_code=REFUSED,
@@ -611,10 +617,9 @@ def no_time_input(at: Spot, model: Model) -> InfoldError:
     )
 
 
-def partition_unproven(
-    at: Spot, model: Model, column: str, why: str, columns: Iterable[str]
-) -> InfoldError:
+def partition_unproven(at: Spot, model: Model, why: str, columns: Iterable[str]) -> InfoldError:
     """A partition column that is not proven to keep the cell."""
+    column = model.timeseries.partition_column if model.timeseries else ""
     return InfoldError(
         "partition-not-proven",
         f"{column} does not follow from the time of the rows read, "

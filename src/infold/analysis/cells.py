@@ -23,6 +23,7 @@ from infold.analysis.aggregates import is_aggregate
 from infold.analysis.calls import calls
 from infold.analysis.relation import (
     Block,
+    Columns,
     Origin,
     Other,
     Output,
@@ -30,6 +31,7 @@ from infold.analysis.relation import (
     Renamed,
     SetOperation,
     Table,
+    blocks,
     own,
 )
 from infold.analysis.subject import Subject, time_column
@@ -75,6 +77,16 @@ class Kept:
 
     time: bool = False
     columns: Mapping[str, Grain] = field(default_factory=dict)
+    items: tuple[tuple[bool, Grain], ...] | None = None
+    """The same by position, where all columns are known."""
+
+    @staticmethod
+    def of(time: bool, names: Columns, items: tuple[tuple[bool, Grain], ...] | None) -> Kept:
+        """From what is known of each column in order."""
+        if names is None or items is None:
+            return Kept(time)
+        pairs = zip(names, items, strict=False)
+        return Kept(time, {n.lower(): grain for n, (keeps, grain) in pairs if keeps and n}, items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,43 +133,45 @@ class Cells:
         found = {column.lower(): known.get(column.lower())}
         if finer is not None and self.granularity.holds(finer):
             found |= known
-        return Kept(True, found)
+        if table.columns is None:
+            return Kept(True, found)
+        names = [name.lower() for name in table.columns]
+        items = tuple((name in found, found.get(name)) for name in names)
+        return Kept(True, found, items)
 
     def _renamed(self, relation: Renamed) -> Kept:
-        inner, names = self.of(relation.inner), relation.inner.columns
-        if names is None or relation.columns is None:
-            return Kept(inner.time)
-        pairs = zip(names, relation.columns, strict=False)
-        return Kept(inner.time, _picked(inner, ((old, new) for old, new in pairs)))
+        inner = self.of(relation.inner)
+        return Kept.of(inner.time, relation.columns, inner.items)
 
     def _union(self, relation: SetOperation) -> Kept:
         """A column keeps the cell when it does so on both sides."""
         left, right = self.of(relation.left), self.of(relation.right)
-        names, others = relation.left.columns, relation.right.columns
         time = left.time or right.time
-        if names is None or others is None or not (left.time and right.time):
+        if not (left.time and right.time) or left.items is None or right.items is None:
             return Kept(time)
+        others = right.items
         if relation.node.args.get("by_name"):
-            others = names
-        found: dict[str, Grain] = {}
-        for name, other in zip(names, others, strict=False):
-            a, b = name.lower(), other.lower()
-            if a in left.columns and b in right.columns:
-                same = left.columns[a] is right.columns[b]
-                found[a] = left.columns[a] if same else None
-        return Kept(time, found)
+            names = [name.lower() for name in relation.left.columns or ()]
+            others = tuple((name in right.columns, right.columns.get(name)) for name in names)
+        items = tuple(
+            (a and b, grain if grain is other else None)
+            for (a, grain), (b, other) in zip(left.items, others, strict=False)
+        )
+        return Kept.of(time, relation.columns, items)
 
     def _block(self, block: Block) -> Kept:
         time = any(self.of(entry.relation).time for entry in block.entries)
-        found: dict[str, Grain] = {}
-        for out in block.outputs or ():
-            keeps, grain = self.output(block, out)
-            if out.name and keeps:
-                found[out.name.lower()] = grain
         if block.outputs is None:  # a star over unknown columns passes on whatever there is
+            found: dict[str, Grain] = {}
             for entry in block.entries:
                 found |= self.of(entry.relation).columns
-        return Kept(time, found)
+            return Kept(time, found)
+        items = tuple(self.output(block, out) for out in block.outputs)
+        return Kept.of(time, block.columns, items)
+
+    def blocks(self) -> Iterator[Block | SetOperation]:
+        """What the rules look at: every SELECT and set operation, those of views among them."""
+        return blocks(self.subject.relation, views=True, nested=False)
 
     # -- expressions -------------------------------------------------------------------------
 
@@ -227,14 +241,6 @@ def _group_items(block: Block, group: exp.Group) -> Iterator[exp.Expr]:
                 yield items[at]
         else:
             yield node
-
-
-def _picked(kept: Kept, names: Iterator[tuple[str, str]]) -> dict[str, Grain]:
-    found = {}
-    for old, new in names:
-        if old.lower() in kept.columns:
-            found[new.lower()] = kept.columns[old.lower()]
-    return found
 
 
 def floor_of(node: exp.Expr, *, literal_units: bool = True) -> Floor | None:

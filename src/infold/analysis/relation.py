@@ -84,6 +84,8 @@ class Output:
     name: str
     node: exp.Expr
     origin: Origin | None = None
+    label: exp.Expr | None = None
+    """The alias, where one was given."""
 
 
 @dataclass(slots=True, eq=False)
@@ -154,8 +156,14 @@ def _own(value: object) -> Iterator[exp.Expr]:
             todo.extend(reversed(value))
 
 
-def blocks(relation: Relation, *, views: bool = False) -> Iterator[Block | SetOperation]:
-    """Every SELECT and set operation in a relation, the outermost first; views on request."""
+def blocks(
+    relation: Relation, *, views: bool = False, nested: bool = True
+) -> Iterator[Block | SetOperation]:
+    """
+    Every SELECT and set operation in a relation, the outermost first.
+
+    Those of ``views`` on request; those of subqueries in expressions unless not ``nested``.
+    """
     todo: list[Relation] = [relation]
     seen: set[int] = set()
     while todo:
@@ -166,7 +174,8 @@ def blocks(relation: Relation, *, views: bool = False) -> Iterator[Block | SetOp
         if isinstance(item, Block):
             yield item
             todo.extend(entry.relation for entry in reversed(item.entries))
-            todo.extend(relation for _, relation in reversed(item.nested))
+            if nested:
+                todo.extend(relation for _, relation in reversed(item.nested))
             todo.extend(item.derived)
         elif isinstance(item, SetOperation):
             yield item

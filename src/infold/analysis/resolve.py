@@ -351,7 +351,7 @@ def _output(item: exp.Expr) -> list[Output]:
     if isinstance(item, exp.Aliases):
         return [Output(name.name, item) for name in item.args["expressions"]]
     if isinstance(item, exp.Alias):
-        return [Output(item.alias, item.this)]
+        return [Output(item.alias, item.this, label=item.args["alias"])]
     if isinstance(item, exp.Column):
         return [Output(item.name, item)]
     if isinstance(item, exp.Dot):

@@ -43,7 +43,7 @@ def clauses(text: Text, relation: Relation) -> Iterator[tuple[str, Spot]]:
             yield what, text.spot_of_token(token) if token else text.spot(0)
     for entry in relation.entries[:1]:
         if not isinstance(entry.relation, Table):
-            yield "a subquery in FROM", text.spot_of(entry.node)
+            yield "a subquery in FROM", text.spot_of_entry(entry.node)
         elif entry.node.args.get("sample"):
             token = text.after(-1, TokenType.TABLE_SAMPLE)
             yield "TABLESAMPLE", text.spot_of_token(token or text.tokens[0])

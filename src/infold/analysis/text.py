@@ -46,21 +46,31 @@ class Text:
         return spot_in(self.file, self.source, self.start + start, self.start + (end or start + 1))
 
     def spot_of(self, node: exp.Expr) -> Spot:
-        """The place of a node: its identifiers, with the call around them where it is one."""
-        found = hull(node)
-        if found is None:
-            return self.spot(0)
-        start, end = found
-        return self.spot(start, end) if isinstance(node, NAMES) else self._call(start, end)
+        """The place of a node: as the parser noted it, else from its first name to its last."""
+        span = node.meta.get(SPAN) if node.meta else None
+        span = span or hull(node)
+        return self.spot(*self.closed(*span)) if span else self.spot(0)
 
-    def _call(self, start: int, end: int) -> Spot:
-        """The hull widened to the name and the opening parenthesis just before it."""
-        i = self.index(start)
-        while i > 0 and self.tokens[i - 1].token_type in (TokenType.L_PAREN, TokenType.DISTINCT):
-            i -= 1
-        if i > 0 and i != self.index(start) and self.tokens[i].token_type is TokenType.L_PAREN:
-            i -= 1
-        return self.spot(min(start, self.tokens[i].start), end)
+    def spot_of_entry(self, node: exp.Expr) -> Spot:
+        """The place of an entry of FROM: a table with its alias, a subquery by its alias."""
+        alias = node.args.get("alias")
+        if isinstance(node, exp.Subquery) and isinstance(alias, exp.TableAlias) and alias.this:
+            return self.spot_of(alias.this)
+        found = hull(node)
+        token = self.before(found[0], TokenType.L_PAREN) if found else None
+        if isinstance(node, exp.Subquery) and found and token:
+            return self.spot(*self.closed(token.start, found[1]))
+        return self.spot_of(node)
+
+    def closed(self, start: int, end: int) -> tuple[int, int]:
+        """A range with what closes the brackets that were opened in it."""
+        depth, i = 0, self.index(start)
+        while i < len(self.tokens) and (self.tokens[i].start < end or depth > 0):
+            kind = self.tokens[i].token_type
+            depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
+            end = max(end, self.tokens[i].end + 1)
+            i += 1
+        return start, end
 
     def spot_of_token(self, token: Token) -> Spot:
         """The place of one token."""
@@ -81,7 +91,8 @@ class Text:
         return next((t for t in self.tokens[i:] if t.token_type in kinds), None)
 
 
-NAMES = (exp.Identifier, exp.Column, exp.Table)
+SPAN = "span"
+"""Where the parser notes the start and the end (exclusive) of an expression."""
 
 
 def spot_in(file: str, source: str, start: int, end: int) -> Spot:

@@ -8,7 +8,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from infold import findings
 from infold.analysis.cells import cells_of
-from infold.analysis.relation import Block, blocks
+from infold.analysis.relation import Block
 from infold.analysis.subject import Subject
 from infold.analysis.text import hull
 from infold.errors import InfoldError
@@ -19,7 +19,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     cells = cells_of(subject)
     if cells is None:
         return
-    for block in blocks(subject.relation, views=True):
+    for block in cells.blocks():
         if not isinstance(block, Block) or not block.node.args.get("distinct"):
             continue
         kept = cells.of(block)

@@ -8,8 +8,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold import findings
-from infold.analysis.cells import aggregates, cells_of
-from infold.analysis.relation import Block, blocks
+from infold.analysis.cells import aggregates, cells_of, has_aggregate
+from infold.analysis.relation import Block
 from infold.analysis.subject import Subject
 from infold.analysis.text import hull
 from infold.errors import InfoldError, Spot
@@ -20,7 +20,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     cells = cells_of(subject)
     if cells is None:
         return
-    for block in blocks(subject.relation, views=True):
+    for block in cells.blocks():
         if not isinstance(block, Block) or not cells.of(block).time or not aggregates(block):
             continue
         group = block.node.args.get("group")
@@ -47,13 +47,9 @@ def _group_spot(block: Block, group: exp.Group) -> Spot:
         return block.text.spot_of_token(token) if token else block.text.spot(0)
     token = block.text.before(found[0], TokenType.GROUP_BY)
     start = token.start if token else found[0]
-    return block.text.spot(start, found[1])
+    return block.text.spot(*block.text.closed(start, found[1]))
 
 
 def _first_aggregate(block: Block) -> Spot:
-    items = block.node.expressions
-    for item in items:
-        if hull(item) is not None:
-            return block.text.spot_of(item)
-    token = block.text.after(-1, TokenType.SELECT)
-    return block.text.spot_of_token(token) if token else block.text.spot(0)
+    found = next((item for item in block.node.expressions if has_aggregate(item)), None)
+    return block.text.spot_of(found.unalias() if found is not None else block.node)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from infold import findings
 from infold.analysis.cells import cells_of
-from infold.analysis.relation import Block, From, Table, blocks
+from infold.analysis.relation import Block, From, Table
 from infold.analysis.subject import Subject
 from infold.errors import InfoldError
 
@@ -16,7 +16,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     cells = cells_of(subject)
     if cells is None:
         return
-    for block in blocks(subject.relation, views=True):
+    for block in cells.blocks():
         if not isinstance(block, Block):
             continue
         left_time, left = False, ""
@@ -37,7 +37,7 @@ def _finding(
     name, left_time = left
     if entry.join is None or not (left_time or right_time):
         return None
-    at, model = block.text.spot_of(entry.node), subject.model
+    at, model = block.text.spot_of_entry(entry.node), subject.model
     side, kind = entry.join.side.upper(), entry.join.kind.upper()
     if left_time and right_time:
         return findings.join_of_times(at, model, name, _name(entry))

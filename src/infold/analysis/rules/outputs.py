@@ -16,7 +16,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     taken: dict[str, Output] = {}
     block = _naming(subject.relation)
     for out in block.outputs or () if block is not None else ():
-        at = block.text.spot_of(out.node) if block is not None else Spot("")
+        at = block.text.spot_of(out.label or out.node) if block is not None else Spot("")
         if not out.name:
             if subject.model.kind is not Kind.SESSIONS:  # said there, with the item's own place
                 yield findings.unnamed_column(at)

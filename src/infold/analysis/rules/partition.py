@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from infold import findings
 from infold.analysis.cells import Cells, cells_of, floor_of
-from infold.analysis.relation import Block, Output, Relation, SetOperation, Table
+from infold.analysis.relation import Block, Other, Output, Relation, Renamed, SetOperation, Table
 from infold.analysis.subject import Subject
 from infold.errors import InfoldError
 
@@ -20,56 +20,51 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         return
     column, relation = series.partition_column, subject.relation
     kept = cells.of(relation)
-    names = {name.lower() for name in relation.columns or ()}
+    names = [name.lower() for name in relation.columns or ()]
     if relation.columns is not None and column.lower() not in names:
         return  # time_columns says so
     if not kept.time:
-        at = subject.text.spot(0, len(subject.text.tokens[0].text))
-        yield findings.no_time_input(at, subject.model)
+        spot = subject.text.spot(0, len(subject.text.tokens[0].text))
+        yield findings.no_time_input(spot, subject.model)
     elif column.lower() not in kept.columns:
-        yield from _refused(cells, subject, relation, column)
+        at = names.index(column.lower()) if names else 0
+        yield from _refused(cells, subject, relation, at)
 
 
-def _refused(
-    cells: Cells, subject: Subject, relation: Relation, column: str
-) -> Iterator[InfoldError]:
-    """The finding, as deep in UNIONs and CTEs as the column's expression stands."""
-    if isinstance(relation, SetOperation):
-        names = [name.lower() for name in relation.columns or ()]
-        at = names.index(column.lower()) if column.lower() in names else 0
+def _refused(cells: Cells, subject: Subject, relation: Relation, at: int) -> Iterator[InfoldError]:
+    """The finding, as deep in UNIONs and CTEs as the ``at``-th column's expression stands."""
+    if isinstance(relation, Renamed):
+        yield from _refused(cells, subject, relation.inner, at)
+    elif isinstance(relation, SetOperation):
         for side in (relation.left, relation.right):
-            columns = side.columns or ()
-            name = columns[at] if at < len(columns) else column
-            if name.lower() not in cells.of(side).columns:
-                yield from _refused(cells, subject, side, name)
-        return
-    text = relation.text if isinstance(relation, Block) else subject.text
-    out = _output(relation, column)
-    if not isinstance(relation, Block) or out is None:
-        yield findings.partition_unproven(text.spot(0), subject.model, column, "", [])
-        return
-    inner = out.node if out.origin is None else None
-    if isinstance(inner, exp.Column):
-        origin = relation.origins.get(id(inner))
-        deeper = origin.entry.relation if origin is not None else None
-        if (
-            origin is not None
-            and isinstance(deeper, (Block, SetOperation))
-            and cells.of(deeper).time
-            and _output(deeper, origin.column) is not None
-        ):
-            yield from _refused(cells, subject, deeper, origin.column)
+            items = cells.of(side).items
+            if items is None or at >= len(items) or not items[at][0]:
+                yield from _refused(cells, subject, side, at)
+    elif isinstance(relation, Block) and relation.outputs and at < len(relation.outputs):
+        out = relation.outputs[at]
+        deeper = _computed_in(cells, relation, out)
+        if deeper is not None:
+            yield from _refused(cells, subject, *deeper)
             return
-    why = _why(cells, relation, out)
-    spot = text.spot_of(out.node)
-    yield findings.partition_unproven(spot, subject.model, column, why, cells.keeping(relation))
+        spot, why = relation.text.spot_of(out.node), _why(cells, relation, out)
+        keeping = cells.keeping(relation)
+        yield findings.partition_unproven(spot, subject.model, why, keeping)
+    else:
+        spot = subject.text.spot(0, len(subject.text.tokens[0].text))
+        yield findings.partition_unproven(spot, subject.model, "its columns are not known", [])
 
 
-def _output(relation: Relation, column: str) -> Output | None:
-    while isinstance(relation, SetOperation):
-        relation = relation.left
-    outputs = relation.outputs if isinstance(relation, Block) else None
-    return next((out for out in outputs or () if out.name.lower() == column.lower()), None)
+def _computed_in(cells: Cells, block: Block, out: Output) -> tuple[Relation, int] | None:
+    """The relation in FROM, and the position there, of a column that is only passed on."""
+    origin = out.origin
+    if origin is None and isinstance(out.node, exp.Column):
+        origin = block.origins.get(id(out.node))
+    if origin is None:
+        return None
+    relation = origin.entry.relation
+    names = [name.lower() for name in relation.columns or ()]
+    inside = not isinstance(relation, (Table, Other)) and cells.of(relation).time
+    return (relation, names.index(origin.column)) if inside and origin.column in names else None
 
 
 def _why(cells: Cells, block: Block, out: Output) -> str:

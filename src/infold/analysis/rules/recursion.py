@@ -9,16 +9,16 @@ from sqlglot.tokenizer_core import TokenType
 
 from infold import findings
 from infold.analysis.cells import cells_of
-from infold.analysis.relation import blocks
 from infold.analysis.subject import Subject
 from infold.errors import InfoldError
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:
     """WITH RECURSIVE in a model that is built cell by cell."""
-    if cells_of(subject) is None:
+    cells = cells_of(subject)
+    if cells is None:
         return
-    for block in blocks(subject.relation, views=True):
+    for block in cells.blocks():
         clause = block.node.args.get("with_")
         if isinstance(clause, exp.With) and clause.args.get("recursive"):
             token = block.text.after(-1, TokenType.RECURSIVE)

@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from infold import findings
 from infold.analysis.cells import cells_of
-from infold.analysis.relation import SetOperation, blocks
+from infold.analysis.relation import SetOperation
 from infold.analysis.subject import Subject
 from infold.analysis.text import hull
 from infold.errors import InfoldError, Spot
@@ -20,7 +20,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     cells = cells_of(subject)
     if cells is None:
         return
-    for operation in blocks(subject.relation, views=True):
+    for operation in cells.blocks():
         if not isinstance(operation, SetOperation) or not cells.of(operation).time:
             continue
         if not isinstance(operation.node, exp.Union) or operation.node.args.get("distinct"):

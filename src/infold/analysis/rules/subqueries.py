@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from infold import findings
 from infold.analysis.cells import cells_of
-from infold.analysis.relation import Block, blocks
+from infold.analysis.relation import Block
 from infold.analysis.subject import Subject
 from infold.errors import InfoldError
 
@@ -16,7 +16,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     cells = cells_of(subject)
     if cells is None:
         return
-    for block in blocks(subject.relation, views=True):
+    for block in cells.blocks():
         if isinstance(block, Block):
             for holder, relation in block.nested:
                 if cells.of(relation).time:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
 
 from infold import findings
 from infold.analysis.cells import Cells, cells_of
-from infold.analysis.relation import Block, blocks
+from infold.analysis.relation import Block
 from infold.analysis.subject import Subject
-from infold.analysis.text import hull
-from infold.errors import InfoldError, Spot
+from infold.errors import InfoldError
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:
@@ -20,7 +18,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     cells = cells_of(subject)
     if cells is None:
         return
-    for block in blocks(subject.relation, views=True):
+    for block in cells.blocks():
         if not isinstance(block, Block) or not cells.of(block).time:
             continue
         named = {
@@ -30,7 +28,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             if not isinstance(node, exp.Window) or node.arg_key == "windows":
                 continue
             if not _keeps(cells, block, node, named):
-                at = _spot(block, node)
+                at = block.text.spot_of(node)
                 yield findings.window_over_cells(at, subject.model, cells.keeping(block))
 
 
@@ -42,15 +40,3 @@ def _keeps(cells: Cells, block: Block, node: exp.Window, named: dict[str, exp.Ex
     alias = node.args.get("alias")
     base = named.get(alias.name.lower()) if isinstance(alias, exp.Expr) else None
     return isinstance(base, exp.Window) and base is not node and _keeps(cells, block, base, named)
-
-
-def _spot(block: Block, node: exp.Window) -> Spot:
-    found = hull(node)
-    text = block.text
-    if found is None:
-        token = text.after(-1, TokenType.OVER)
-        return text.spot_of_token(token) if token else text.spot(0)
-    token = text.before(found[0], TokenType.OVER) if hull(node.this) is None else None
-    if token is None:
-        return text.spot_of(node)
-    return text.spot(token.start, found[1])

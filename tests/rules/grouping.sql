@@ -1,0 +1,45 @@
+-- front: {materialization: table, incremental: {}, timeseries: {event_time_column: event_ts, partition_column: day, granularity: day}}
+
+-- accepted: by ordinal
+SELECT to_date(event_ts) AS day, user_id, count(*) AS n FROM clicks GROUP BY 1, 2
+
+-- accepted: by alias
+SELECT to_date(event_ts) AS day, count(*) AS n FROM clicks GROUP BY day
+
+-- accepted: by expression, with HAVING
+SELECT to_date(event_ts) AS day, count(*) AS n FROM clicks GROUP BY to_date(event_ts) HAVING count(*) > 1
+
+-- accepted: GROUP BY ALL
+SELECT to_date(event_ts) AS day, user_id, sum(amount) AS s FROM clicks GROUP BY ALL
+
+-- accepted: totals of a lookup are no cells
+SELECT to_date(event_ts) AS day, n FROM clicks CROSS JOIN (SELECT count(*) AS n FROM raw.countries)
+
+-- accepted: an aggregate over a window is none over all rows
+SELECT to_date(event_ts) AS day, count(*) OVER (PARTITION BY to_date(event_ts)) AS n FROM clicks
+
+-- refused: group-over-cells `GROUP BY user_id`: by user alone
+SELECT max(event_ts) AS day, user_id FROM clicks GROUP BY user_id
+
+-- refused: group-over-cells `max(event_ts)`: a total
+SELECT max(event_ts) AS day FROM clicks
+
+-- refused: group-over-cells `GROUP BY`: an ordinal that is no time
+SELECT user_id, min(event_ts) AS day FROM clicks GROUP BY 1
+
+-- refused: group-over-cells `GROUP BY to_date(event_ts), user_id`: ROLLUP has groups of all time
+SELECT to_date(event_ts) AS day, user_id, count(*) AS n FROM clicks GROUP BY to_date(event_ts), user_id WITH ROLLUP
+
+-- refused: group-over-cells `GROUP BY GROUPING SETS ((to_date(event_ts)), ())`: so have GROUPING SETS
+SELECT to_date(event_ts) AS day, count(*) AS n FROM clicks GROUP BY GROUPING SETS ((to_date(event_ts)), ())
+
+-- refused: group-over-cells `GROUP BY user_id`: inside a subquery
+SELECT day FROM (SELECT user_id, min(event_ts) AS day FROM clicks GROUP BY user_id)
+
+-- refused: group-over-cells `GROUP BY day`: an input's column goes before an alias
+-- with: {timeseries: {event_time_column: event_ts, partition_column: d}}
+SELECT min(event_ts) AS d, 1 AS day FROM (SELECT event_ts, url AS day FROM clicks) GROUP BY day
+
+-- refused: partition-not-proven `date_trunc('year', event_ts)`: too coarse to group by, found twice
+-- refused: group-over-cells `GROUP BY 1, user_id`
+SELECT date_trunc('year', event_ts) AS day, user_id FROM clicks GROUP BY 1, user_id

@@ -1,0 +1,20 @@
+-- front: {materialization: table}
+
+-- accepted: an order is given, or does not matter
+SELECT user_id, min_by(url, event_ts) AS a, sort_array(collect_list(url)) AS b, size(collect_set(url)) AS c, listagg(url) WITHIN GROUP (ORDER BY url) AS d FROM clicks GROUP BY user_id
+
+-- accepted: in a window
+SELECT url, first_value(url) OVER (PARTITION BY user_id ORDER BY event_ts, event_id) AS a FROM clicks
+
+-- accepted: in sessions events are in order
+-- with: {materialization: sessions, sessions: {user: user_id, gap: 1 hour}}
+SELECT first(url) AS a, last(url) IGNORE NULLS AS b, collect_list(url) AS c FROM clicks
+
+-- refused: order-dependent `first`
+-- refused: order-dependent `last_value`
+-- refused: order-dependent `collect_list`
+SELECT user_id, first(url) AS a, last_value(url) AS b, collect_list(url) AS c FROM clicks GROUP BY user_id
+
+-- refused: not-deterministic `any_value`: in sessions too
+-- with: {materialization: sessions, sessions: {user: user_id, gap: 1 hour}}
+SELECT any_value(url) AS a FROM clicks

@@ -1,0 +1,110 @@
+-- front: {materialization: table, incremental: {}, timeseries: {event_time_column: event_ts, partition_column: day, granularity: day}}
+
+-- accepted: a cast to a date is a floor to the day
+SELECT cast(event_ts AS date) AS day, user_id, url FROM clicks
+
+-- accepted: the double colon is a cast too
+SELECT c.event_ts::date AS day, url FROM clicks AS c WHERE url LIKE '/%'
+
+-- accepted: date_trunc by day
+SELECT date_trunc('DAY', event_ts) AS day, url FROM clicks
+
+-- accepted: finer than the cell
+SELECT date_trunc('hour', event_ts) AS day, count(*) AS n FROM clicks GROUP BY 1
+
+-- accepted: finer than any cell
+SELECT date_trunc('MILLISECOND', event_ts) AS day FROM clicks
+
+-- accepted: the time itself
+-- with: {timeseries: {event_time_column: event_ts}}
+SELECT event_ts, url FROM clicks
+
+-- accepted: to_date and date
+SELECT to_date(event_ts) AS day, date(event_ts) AS d FROM clicks
+
+-- accepted: a floor of a floor
+SELECT cast(date_trunc('hour', to_timestamp(event_ts)) AS date) AS day FROM clicks
+
+-- accepted: the first of the month in monthly cells
+-- with: {timeseries: {event_time_column: event_ts, partition_column: day, granularity: month}}
+SELECT trunc(event_ts, 'MM') AS day, count(*) AS n FROM clicks GROUP BY 1
+
+-- accepted: Mondays in weekly cells
+-- with: {timeseries: {event_time_column: event_ts, partition_column: day, granularity: week}}
+SELECT date_trunc('WEEK', event_ts) AS day, count(*) AS n FROM clicks GROUP BY 1
+
+-- accepted: days of weeks that start on Sunday
+-- with: {timeseries: {event_time_column: event_ts, partition_column: day, granularity: week, week_start: sunday}}
+SELECT cast(event_ts AS date) AS day, count(*) AS n FROM clicks GROUP BY 1
+
+-- accepted: through a CTE and a subquery
+WITH hours AS (SELECT date_trunc('hour', event_ts) AS h, count(*) AS n FROM clicks GROUP BY 1)
+SELECT cast(h AS date) AS day, sum(n) AS n FROM (SELECT h, n FROM hours WHERE n > 1) AS x GROUP BY 1
+
+-- accepted: through names given to the columns of a CTE
+WITH c(at, who) AS (SELECT event_ts, user_id FROM clicks) SELECT cast(at AS date) AS day, who FROM c
+
+-- accepted: through a view
+SELECT cast(event_ts AS date) AS day, count(*) AS n FROM paid GROUP BY cast(event_ts AS date)
+
+-- accepted: both sides of UNION ALL
+SELECT cast(event_ts AS date) AS day, url AS what FROM clicks
+UNION ALL
+SELECT day, name FROM raw.holidays
+
+-- accepted: a source that is read directly
+SELECT cast(event_ts AS date) AS day, * EXCEPT (tags) FROM raw.clicks
+
+-- accepted: sessions by their start
+-- with: {timeseries: {event_time_column: session_start, partition_column: day}}
+SELECT to_date(session_start) AS day, sum(revenue) AS revenue FROM sessions GROUP BY 1
+
+-- accepted: the earliest time of a group inside the cell
+SELECT user_id, min(event_ts) AS day FROM clicks GROUP BY user_id, to_date(event_ts)
+
+-- accepted: a daily table, whose day is its own floor, in cells of an hour
+-- with: {timeseries: {event_time_column: day, granularity: hour}}
+SELECT cast(day AS date) AS day, sum(n) AS n FROM daily GROUP BY 1
+
+-- accepted: dates are days in cells of an hour as well
+-- with: {timeseries: {event_time_column: day, granularity: hour}}
+SELECT cast(day AS date) AS day, name FROM raw.holidays
+
+-- refused: partition-not-proven `cast(event_ts AS date)`: a day spreads over the hours of it
+-- with: {timeseries: {event_time_column: event_ts, partition_column: day, granularity: hour}}
+SELECT cast(event_ts AS date) AS day FROM clicks
+
+-- refused: partition-not-proven `date_trunc('month', event_ts)`: a month is no part of a day
+SELECT date_trunc('month', event_ts) AS day, count(*) AS n FROM clicks GROUP BY event_ts
+
+-- refused: partition-not-proven `date_trunc('WEEK', event_ts)`: Mondays are not in weeks from Sunday
+-- with: {timeseries: {event_time_column: event_ts, partition_column: day, granularity: week, week_start: sunday}}
+SELECT date_trunc('WEEK', event_ts) AS day FROM clicks
+
+-- refused: partition-not-proven `date_add(event_ts, 1)`: a shifted day
+SELECT date_add(event_ts, 1) AS day, url FROM clicks
+
+-- refused: partition-not-proven `date_trunc(unit, event_ts)`: a unit from a column
+SELECT date_trunc(unit, event_ts) AS day FROM clicks
+
+-- refused: partition-not-proven `cast(from_utc_timestamp(event_ts, 'Europe/Paris') AS date)`: another time zone
+SELECT cast(from_utc_timestamp(event_ts, 'Europe/Paris') AS date) AS day FROM clicks
+
+-- refused: partition-not-proven `cast(session_end AS date)`: sessions have their cells by their start
+-- with: {timeseries: {event_time_column: session_start, partition_column: day}}
+SELECT cast(session_end AS date) AS day FROM sessions
+
+-- refused: partition-not-proven `since`: a time of a lookup
+SELECT since AS day, url FROM clicks JOIN raw.countries USING (code)
+
+-- refused: partition-not-proven `since`: one side of the UNION has no time
+SELECT event_ts AS day FROM clicks
+UNION ALL
+SELECT since FROM raw.countries
+
+-- refused: partition-not-proven `concat(event_ts, '')`: found where it is computed
+WITH x AS (SELECT concat(event_ts, '') AS day, url FROM clicks) SELECT day FROM (SELECT day, url FROM x) AS y
+
+-- refused: no-time-input `SELECT`: only lookups
+-- with: {timeseries: {event_time_column: since, partition_column: day}}
+SELECT since AS day, country FROM raw.countries

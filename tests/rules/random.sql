@@ -1,0 +1,21 @@
+-- front: {materialization: table}
+
+-- accepted: hashes of a row's own columns
+SELECT xxhash64(event_id) % 10 AS bucket, user_id AS `user`, percentile(amount, 0.5) AS p FROM clicks GROUP BY event_id, user_id
+
+-- refused: not-deterministic `uuid`
+-- refused: not-deterministic `rand`
+-- refused: not-deterministic `input_file_name`
+-- refused: not-deterministic `monotonically_increasing_id`
+SELECT uuid() AS id, rand(42) AS r, input_file_name() AS f, monotonically_increasing_id() AS i FROM clicks
+
+-- refused: not-deterministic `current_user`
+-- refused: not-deterministic `percentile_approx`
+SELECT current_user AS u, percentile_approx(amount, 0.5) AS p FROM clicks
+
+-- refused: not-deterministic `TABLESAMPLE`
+SELECT url FROM clicks TABLESAMPLE (10 PERCENT)
+
+-- refused: not-deterministic `rand`: in sessions
+-- with: {materialization: sessions, sessions: {user: user_id, gap: 1 hour}}
+SELECT sum(rand()) AS s FROM clicks

@@ -1,0 +1,136 @@
+"""
+Each rule has a file of queries, accepted and refused, with what is refused and where.
+
+A file starts with `-- front: {…}`, the front matter of its queries; a case may add to it by
+`-- with: {…}`. A case is `-- accepted: claim` or one `-- refused: slug `text`` for each finding,
+where the text is what stands above the caret.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from infold.analysis.rules import RULES
+from infold.declare.folder import Folder
+from infold.declare.project import read_project
+from infold.errors import InfoldError
+
+HERE = Path(__file__).parent
+
+PROJECT = """
+name: shop
+sources:
+  raw.clicks:
+    path: clicks/*.json
+    event_time_column: event_ts
+    columns: {event_id: string, user_id: string, event_ts: timestamp, url: string, amount: "decimal(18,2)", code: string, unit: string, tags: array<string>}
+  raw.holidays:
+    path: holidays/*.csv
+    event_time_column: day
+    columns: {day: date, name: string}
+  raw.countries:
+    path: countries.csv
+    columns: {code: string, country: string, parent: string, since: timestamp}
+"""  # noqa: E501
+
+MODELS = {
+    "clicks": "---\nmaterialization: events\nunique_key: event_id\n"
+    "timeseries: {event_time_column: event_ts}\n---\nSELECT * FROM raw.clicks",
+    "sessions": "---\nmaterialization: sessions\nsessions: {user: user_id, gap: 30 minutes}\n---\n"
+    "SELECT count(*) AS events, sum(amount) AS revenue FROM clicks",
+    "daily": "---\nmaterialization: table\nincremental: {}\n"
+    "timeseries: {event_time_column: session_start, partition_column: day}\n---\n"
+    "SELECT cast(session_start AS date) AS day, user_id, count(*) AS n FROM sessions GROUP BY 1, 2",
+    "paid": "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0",
+    "users": "---\nmaterialization: table\n---\n"
+    "SELECT user_id, min(event_ts) AS first_seen FROM clicks GROUP BY user_id",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One query of a file with what is expected of it."""
+
+    file: str
+    line: int
+    claim: str
+    front: dict[str, object]
+    refused: tuple[tuple[str, str], ...]
+    sql: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} {self.claim}"
+
+
+def cases() -> list[Case]:
+    """All cases of all files."""
+    found = []
+    for path in sorted(HERE.glob("*.sql")):
+        text = path.read_text()
+        front = yaml.safe_load(text.splitlines()[0].removeprefix("-- front:"))
+        for match in re.finditer(r"^-- (?:accepted|refused|with):(?:.+\n?)+", text, re.MULTILINE):
+            line = text.count("\n", 0, match.start()) + 1
+            found.append(_case(path.name, line, front, match[0]))
+    return found
+
+
+def _case(file: str, line: int, front: dict[str, object], block: str) -> Case:
+    more: dict[str, object] = {}
+    refused, claim, sql = [], "", []
+    for text in block.splitlines():
+        if text.startswith("-- with:"):
+            more = yaml.safe_load(text.removeprefix("-- with:"))
+        elif text.startswith("-- accepted:"):
+            claim = text.removeprefix("-- accepted:").strip()
+        elif match := re.match(r"-- refused: (\S+) `(.*)`(?:: (.*))?", text):
+            refused.append((match[1], match[2]))
+            claim = claim or match[3] or match[1]
+        else:
+            sql.append(text)
+    return Case(file, line, claim, {**front, **more}, tuple(refused), "\n".join(sql))
+
+
+@cache
+def base() -> tuple[tuple[str, bytes], ...]:
+    """The files that all cases share."""
+    models = ((f"models/{name}.sql", text.encode()) for name, text in MODELS.items())
+    return (("infold.yml", PROJECT.encode()), *models)
+
+
+def findings(case: Case) -> list[InfoldError]:
+    """What is found in a case's query."""
+    front = yaml.safe_dump(case.front)
+    text = f"---\n{front}---\n{case.sql}"
+    _, _, found = read_project(Folder(HERE, (*base(), ("models/subject.sql", text.encode()))))
+    return found
+
+
+def under_caret(error: InfoldError) -> str:
+    """The text that the caret stands under."""
+    if error.at is None:
+        return ""
+    return error.at.text[error.at.column - 1 :][: error.at.width]
+
+
+@pytest.mark.parametrize("case", cases(), ids=str)
+def test_a_query_is_accepted_or_refused_at_its_place(case: Case) -> None:
+    """Exactly the expected findings, each with its caret under the expected words."""
+    found = [(error.slug, under_caret(error)) for error in findings(case)]
+
+    assert found == list(case.refused), "\n\n".join(str(error) for error in findings(case))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__.rpartition(".")[2])
+def test_each_rule_has_its_file_of_queries(rule: object) -> None:
+    """A rule without accepted and refused queries does not exist."""
+    name = str(getattr(rule, "__name__", "")).rpartition(".")[2]
+    own = [case for case in cases() if case.file == f"{name}.sql"]
+
+    assert any(case.refused for case in own)
+    assert any(not case.refused for case in own)
