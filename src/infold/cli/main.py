@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -123,6 +122,8 @@ def _told(error: errors.InfoldError, *, as_json: bool) -> int:
 
 def _crash(error: Exception) -> errors.InfoldError:
     """The traceback goes to a file; the user gets a line."""
+    import traceback  # costs as much as click; only a crash pays for it
+
     context = click.get_current_context(silent=True)
     root = context.obj[0] if context is not None and context.obj else _root_of(sys.argv[1:])
     log = root / ".infold" / "last-error.log"
