@@ -62,7 +62,7 @@ def _split(root: Path, source: Source) -> tuple[str, list[str]]:
     if not parts:
         if Path(base).is_dir():
             return base, ["**", "*"]
-        return str(Path(base).parent), [_exactly(Path(base).name)]
+        base, parts = str(Path(base).parent), [_exactly(Path(base).name)]
     if not Path(base).is_dir():
         raise errors.no_such_folder(source.name, pattern, base)
     return base, parts

@@ -193,6 +193,7 @@ def _instant(when: datetime) -> int:
 
 _LETTERS = {
     "yyyy": "%Y",
+    "yy": "%y",
     "MM": "%m",
     "M": "%m",
     "MMM": "%b",

@@ -1,0 +1,187 @@
+"""What catalog and metadata files say: moved or not, our steps, other people's writes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.lake.conftest import Put, snapshot
+
+from infold import errors
+from infold.lake.iceberg import IcebergLake
+from infold.ports import History
+
+
+class TestMoved:
+    """Whether a table is where it was seen last is one row of the catalog."""
+
+    def test_a_table_where_it_was_has_not_moved(self, lake: IcebergLake, put: Put) -> None:
+        """And one elsewhere says where."""
+        here, there = put("events", [], None), put("daily", [], None)
+
+        assert lake.moved({"events": here, "daily": "before"}) == {"daily": there}
+
+    def test_a_table_that_is_gone_has_no_place(self, lake: IcebergLake) -> None:
+        """One never seen and not there has moved to nowhere, too."""
+        assert lake.moved({"events": "before", "new": ""}) == {"events": None, "new": None}
+
+    def test_without_a_catalog_there_are_no_tables(self, tmp_path: Path) -> None:
+        """And none is made by looking."""
+        lake = IcebergLake(tmp_path / "warehouse" / "catalog.db", "shop")
+
+        assert lake.moved({"events": ""}) == {"events": None}
+        assert lake.head("events") is None
+        assert lake.history("events") == History()
+        assert list(tmp_path.iterdir()) == []
+
+    def test_an_empty_catalog_file_has_no_tables(self, tmp_path: Path) -> None:
+        """The engine makes the file before its tables."""
+        (tmp_path / "catalog.db").touch()
+
+        assert IcebergLake(tmp_path / "catalog.db", "shop").head("events") is None
+
+    def test_a_file_of_another_kind_is_named(self, tmp_path: Path) -> None:
+        """Not a traceback."""
+        (tmp_path / "catalog.db").write_text("no database" * 99)
+
+        with pytest.raises(errors.InfoldError, match="catalog-unreadable"):
+            IcebergLake(tmp_path / "catalog.db", "shop").head("events")
+
+    def test_a_dotted_name_has_its_own_namespace(self, lake: IcebergLake, put: Put) -> None:
+        """A source may lie outside the project's."""
+        place = put("clicks", [], None, namespace="raw")
+
+        assert lake.moved({"raw.clicks": "", "clicks": ""}) == {"raw.clicks": place, "clicks": None}
+
+
+class TestHead:
+    """Steps and foreign writes are read off the main branch of the metadata file."""
+
+    def test_steps_are_mapped_to_snapshots_newest_last(self, lake: IcebergLake, put: Put) -> None:
+        """So a step that was committed is recognised."""
+        place = put(
+            "events",
+            [snapshot(2, 1, step="r1-2"), snapshot(1, None, step="r1-1"), snapshot(3, 2, run="r")],
+            3,
+        )
+
+        head = lake.head("events")
+
+        assert head is not None
+        assert list(head.steps.items()) == [("r1-1", 1), ("r1-2", 2)]
+        assert (head.location, head.snapshot, head.foreign) == (place, 3, None)
+
+    def test_a_table_without_snapshots_is_nobodys(self, lake: IcebergLake, put: Put) -> None:
+        """Created and not yet written."""
+        put("events", [], None)
+
+        head = lake.head("events")
+        assert head is not None
+        assert (head.snapshot, head.foreign, head.steps) == (None, None, {})
+
+    def test_a_write_after_ours_is_foreign(self, lake: IcebergLake, put: Put) -> None:
+        """The newest such snapshot is named."""
+        put(
+            "events",
+            [
+                snapshot(1, None, step="r1-1"),
+                snapshot(2, 1, "delete"),
+                snapshot(3, 2, "append"),
+                snapshot(4, 3, "replace"),
+            ],
+            4,
+        )
+
+        head = lake.head("events")
+        assert head is not None
+        assert head.foreign == 3
+
+    def test_a_rewrite_is_nobodys_business(self, lake: IcebergLake, put: Put) -> None:
+        """Compaction keeps the rows, whoever does it."""
+        put("events", [snapshot(1, None, step="r1-1"), snapshot(2, 1, "replace")], 2)
+
+        head = lake.head("events")
+        assert head is not None
+        assert (head.snapshot, head.foreign) == (2, None)
+
+    def test_other_branches_do_not_count(self, lake: IcebergLake, put: Put) -> None:
+        """Neither their writes nor staged snapshots are in the table."""
+        put(
+            "events",
+            [snapshot(1, None, step="r1-1"), snapshot(2, 1, "append"), snapshot(3, 1, step="r1-2")],
+            3,
+        )
+
+        head = lake.head("events")
+        assert head is not None
+        assert (head.snapshot, head.foreign) == (3, None)
+
+    def test_expired_ancestors_end_the_history(self, lake: IcebergLake, put: Put) -> None:
+        """What is left is what counts."""
+        put("events", [snapshot(7, 6, step="r7-1")], 7)
+
+        head = lake.head("events")
+        assert head is not None
+        assert head.steps == {"r7-1": 7}
+
+    @pytest.mark.parametrize("prefix", ["file:", "file://"])
+    def test_locations_are_paths_or_file_urls(
+        self, lake: IcebergLake, put: Put, prefix: str
+    ) -> None:
+        """As engines write them."""
+        place = put("events", [snapshot(1, None, step="s")], 1, prefix=prefix)
+
+        head = lake.head("events")
+        assert head is not None
+        assert (head.location, head.snapshot) == (place, 1)
+
+    def test_metadata_may_be_compressed(self, lake: IcebergLake, put: Put) -> None:
+        """By a table property."""
+        place = Path(put("events", [], None))
+        content = {"snapshots": [snapshot(5, None, step="s")], "current-snapshot-id": 5}
+        place.write_bytes(gzip.compress(json.dumps(content).encode()))
+
+        head = lake.head("events")
+        assert head is not None
+        assert head.snapshot == 5
+
+    def test_a_missing_metadata_file_is_named(self, lake: IcebergLake, put: Put) -> None:
+        """With what may have happened."""
+        Path(put("events", [], None)).unlink()
+
+        with pytest.raises(errors.InfoldError, match="metadata-missing"):
+            lake.head("events")
+
+
+def test_history_counts_what_gathered(lake: IcebergLake, put: Put) -> None:
+    """Snapshots kept, the oldest one's time in microseconds, commits since the last rewrite."""
+    put(
+        "events",
+        [
+            snapshot(1, None, step="a"),
+            snapshot(2, 1, "replace"),
+            snapshot(3, 2, step="b"),
+            snapshot(4, 3, step="c"),
+        ],
+        4,
+    )
+
+    assert lake.history("events") == History(snapshots=4, oldest_at=10_000, since_rewrite=2)
+
+
+def test_looking_imports_neither_pyiceberg_nor_pyarrow(put: Put, catalog_db: Path) -> None:
+    """A command with nothing to do has no time for that."""
+    put("events", [snapshot(1, None, step="s")], 1)
+    code = (
+        "import sys; from pathlib import Path; from infold.lake.iceberg import IcebergLake\n"
+        "from infold.lake import listing\n"
+        "lake = IcebergLake(Path(sys.argv[1]), 'shop'); lake.moved({'events': ''})\n"
+        "lake.head('events'); lake.history('events')\n"
+        "sys.exit(bool({'pyiceberg', 'pyarrow', 'sqlalchemy'} & set(sys.modules)))"
+    )
+
+    assert subprocess.run([sys.executable, "-c", code, catalog_db], check=False).returncode == 0

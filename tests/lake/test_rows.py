@@ -1,0 +1,169 @@
+"""Rows of stored tables, and files of Iceberg sources, on tables that pyiceberg writes."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+from infold import errors
+from infold.files import FileSeen
+from infold.lake import source
+from infold.lake.iceberg import IcebergLake
+from infold.model import Format, Source
+
+ROWS = pa.table(
+    {
+        "id": pa.array(["a", "b", "c"]),
+        "at": pa.array(
+            [datetime(2024, 3, day, 12, tzinfo=UTC) for day in (8, 9, 10)],
+            pa.timestamp("us", "UTC"),
+        ),
+        "day": pa.array([date(2024, 3, day) for day in (8, 9, 10)]),
+        "n": pa.array([1, 2, None], pa.int64()),
+        "_version": pa.array([1, 1, 1], pa.int64()),
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the catalog and its tables are."""
+    return tmp_path_factory.mktemp("warehouse")
+
+
+@pytest.fixture(scope="module")
+def catalog(folder: Path) -> SqlCatalog:
+    """A catalog of the engine's name."""
+    found = SqlCatalog("infold", uri=f"sqlite:///{folder / 'catalog.db'}", warehouse=str(folder))
+    found.create_namespace("shop")
+    return found
+
+
+@pytest.fixture(scope="module")
+def events(catalog: SqlCatalog) -> Table:
+    """Three rows in one file."""
+    table = catalog.create_table("shop.events", schema=ROWS.schema)
+    table.append(ROWS, snapshot_properties={"infold.step": "r1-1"})
+    return table
+
+
+@pytest.fixture
+def lake(folder: Path, events: Table) -> IcebergLake:
+    """Looks at them."""
+    return IcebergLake(folder / "catalog.db", "shop", folder)
+
+
+class TestRows:
+    """What `show` prints."""
+
+    def test_technical_columns_are_left_out(self, lake: IcebergLake) -> None:
+        """All rows, timestamps in UTC."""
+        assert lake.rows("events").sort_by("id") == ROWS.drop_columns("_version")
+
+    def test_columns_and_limit(self, lake: IcebergLake) -> None:
+        """Only these, at most so many, in the order asked for."""
+        found = lake.rows("events", columns=["n", "id"], limit=2)
+
+        assert (set(found.column_names), found.num_rows) == ({"n", "id"}, 2)
+
+    @pytest.mark.parametrize(
+        ("where", "ids"),
+        [
+            ("id = 'b'", "b"),
+            ("ID = 'b'", "b"),
+            ("day >= '2024-03-09'", "bc"),
+            ("at >= '2024-03-09'", "bc"),
+            ("at < '2024-03-09 12:00:00'", "a"),
+            ("at = '2024-03-09T14:00:00+02:00'", "b"),
+            ("at in ('2024-03-08 12:00', '2024-03-10 12:00')", "ac"),
+            ("n is null or not (n > 1)", "ac"),
+            ("n = 2.0", "b"),
+            ("_version = 1 and id <> 'a'", "bc"),
+        ],
+    )
+    def test_where(self, lake: IcebergLake, where: str, ids: str) -> None:
+        """Dates and times as people write them; names in any case."""
+        assert "".join(sorted(lake.rows("events", where=where).column("id").to_pylist())) == ids
+
+    @pytest.mark.parametrize(
+        ("where", "why"),
+        [
+            ("id = ", "not understood from here: id ="),
+            ("id = 'a' and", "it ends early"),
+            ("upper(id) = 'A'", "not understood from here: upper(id) = 'A'"),
+            ("nn = 1", "there is no column nn; there are id, at, day, n"),
+            ("n = 1.5", "1.5 is compared with whole numbers"),
+            ("at > 'noon'", "Invalid isoformat string: 'noon'"),
+            ("id = 7", "Cannot convert LongLiteral into string"),
+        ],
+    )
+    def test_a_filter_that_makes_no_sense(self, lake: IcebergLake, where: str, why: str) -> None:
+        """Is refused with the reason, never guessed at."""
+        with pytest.raises(errors.InfoldError) as raised:
+            lake.rows("events", where=where)
+
+        assert (raised.value.slug, dict(raised.value.facts)["why"]) == ("bad-filter", why)
+
+    def test_unknown_columns_and_tables(self, lake: IcebergLake) -> None:
+        """By name."""
+        with pytest.raises(errors.InfoldError, match="unknown-column"):
+            lake.rows("events", columns=["id", "_version"])
+        with pytest.raises(errors.InfoldError, match="not-built"):
+            lake.rows("sessions")
+
+    def test_the_head_of_a_real_table(self, lake: IcebergLake, events: Table) -> None:
+        """Is what the drawn metadata promised."""
+        head = lake.head("events")
+
+        assert head is not None
+        assert head.snapshot == events.current_snapshot().snapshot_id  # type: ignore[union-attr]
+        assert head.steps == {"r1-1": head.snapshot}
+
+
+class TestSource:
+    """The files of an Iceberg source."""
+
+    def test_files_come_and_go_with_commits(self, catalog: SqlCatalog, folder: Path) -> None:
+        """An append adds one; a rewrite of rows replaces the file that held them."""
+        table = catalog.create_table("shop.clicks", schema=ROWS.schema)
+        clicks = Source("raw.clicks", Format.ICEBERG, (), table="shop.clicks")
+
+        def files() -> tuple[FileSeen, ...]:
+            return source.data_files(source.location(folder, clicks, folder / "catalog.db"))
+
+        assert files() == ()
+        table.append(ROWS)
+        (first,) = files()
+        table.append(ROWS)
+        both = files()
+        assert first in both
+        assert len(both) == 2
+
+        table.delete("id = 'a'")
+        after = files()
+        assert len(after) == 2
+        assert not {file.path for file in both} & {file.path for file in after}
+
+    def test_a_catalog_of_its_own_is_the_projects(self, folder: Path, events: Table) -> None:
+        """Its path is relative to the project."""
+        outside = Source(
+            "raw.x", Format.ICEBERG, (), table="shop.events", catalog=f"{folder.name}/catalog.db"
+        )
+
+        found = source.location(folder.parent, outside, Path("/nowhere"))
+
+        assert len(source.data_files(found)) == 1
+
+    def test_a_table_that_is_not_there(self, folder: Path, events: Table) -> None:
+        """Is named with its catalog."""
+        with pytest.raises(errors.InfoldError, match="no-such-table"):
+            source.location(
+                folder,
+                Source("raw.x", Format.ICEBERG, (), table="shop.nope"),
+                folder / "catalog.db",
+            )
