@@ -1,0 +1,130 @@
+"""
+Which copy of an event is kept, and what that does to a table.
+
+The identity of an event is its key and its event time. Among its copies the declared preference
+decides, then the row hash: content alone, never arrival or file. Copies of equal hash are equal,
+and among these a stored one stays where it is, so that a repeated delivery changes nothing.
+
+One window over all copies of the identities concerned (stored, new, and those of files that once
+lost to a row which now leaves) says for every row what becomes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from infold.spark.content import column
+
+FILE, VERSION, HASH = "_source_file", "_version", "_hash"
+ORIGIN, GONE, FATE = "_origin", "_gone", "_fate"
+
+STORED, NEW, BACK = 0, 1, 2
+"""Where a copy is from: the table, a file being taken in, a file taken in before."""
+
+
+class Fate(StrEnum):
+    """What becomes of a copy."""
+
+    STAYS = "stays"
+    ADDED = "added"
+    MOVED_IN = "moved in"
+    """Takes the place of an equal row whose file is gone: no change of content."""
+    REMOVED = "removed"
+    MOVED_OUT = "moved out"
+    SAME = "same"
+    """A new copy that equals the one kept."""
+    OTHER = "other"
+    """A new copy that differs from the one kept."""
+    BEATEN = "beaten"
+    """A stored row that leaves because a better copy arrived."""
+    STILL_LOST = "still lost"
+    """A copy from before that lost again."""
+
+
+INSERTED = (Fate.ADDED, Fate.MOVED_IN)
+DELETED = (Fate.REMOVED, Fate.MOVED_OUT, Fate.BEATEN)
+
+
+def best(
+    rows: DataFrame, identity: Sequence[str], prefer: Sequence[str], at: Column | None = None
+) -> DataFrame:
+    """
+    The rows with ``_copy`` (1 for the one to keep) and ``_best`` (the kept one's hash).
+
+    ``at`` is a coarse function of the identity by which the rows are partitioned already: then
+    the window needs no shuffle of its own.
+    """
+    coarse = () if at is None else (at,)
+    window = Window.partitionBy(*coarse, *map(column, identity)).orderBy(
+        *preference(prefer), F.col(HASH), F.col(FILE)
+    )
+    return rows.select(
+        "*",
+        F.row_number().over(window).alias("_copy"),
+        F.first(HASH).over(window).alias("_best"),
+    )
+
+
+def preference(prefer: Sequence[str]) -> list[Column]:
+    """The declared order as sort columns; NULL is never preferred."""
+    found = []
+    for entry in prefer:
+        name, _, direction = entry.strip().rpartition(" ")
+        if direction.lower() not in ("asc", "desc") or not name:
+            name, direction = entry.strip(), "asc"
+        by = column(name.strip().strip("`"))
+        found.append(by.desc_nulls_last() if direction.lower() == "desc" else by.asc_nulls_last())
+    return found
+
+
+def fates(
+    copies: DataFrame, identity: Sequence[str], prefer: Sequence[str], version: int
+) -> DataFrame:
+    """
+    All copies of the identities concerned, each with its ``_fate`` and the ``_version`` to store.
+
+    ``copies`` carry ``_origin``, ``_gone`` (a stored row whose file is gone), ``_hash``,
+    ``_source_file`` and, when stored, ``_version``; at most one copy of an identity is stored.
+    """
+    alike = Window.partitionBy(*map(column, identity))
+    order = alike.orderBy(F.col(GONE), *preference(prefer), F.col(HASH), F.col(ORIGIN), F.col(FILE))
+    stored = F.col(ORIGIN) == STORED
+    seen = copies.select(
+        "*",
+        F.row_number().over(order).alias("_place"),
+        F.first(HASH).over(order).alias("_best"),
+        F.first(GONE).over(order).alias("_none"),  # even the first is gone: nothing is kept
+        F.max(F.when(stored & F.col(GONE), F.col(HASH))).over(alike).alias("_left"),
+        F.max(F.when(stored & F.col(GONE), F.col(VERSION))).over(alike).alias("_since"),
+    )
+    wins = (F.col("_place") == 1) & ~F.col(GONE)
+    moved = F.col("_left").isNotNull() & (F.col("_left") == F.col("_best")) & ~F.col("_none")
+    fate = (
+        F.when(stored & wins, Fate.STAYS.value)
+        .when(stored & F.col(GONE) & moved, Fate.MOVED_OUT.value)
+        .when(stored & F.col(GONE), Fate.REMOVED.value)
+        .when(stored, Fate.BEATEN.value)
+        .when(wins & moved, Fate.MOVED_IN.value)
+        .when(wins, Fate.ADDED.value)
+        .when(F.col(ORIGIN) == BACK, Fate.STILL_LOST.value)
+        .when(F.col(HASH) == F.col("_best"), Fate.SAME.value)
+        .otherwise(Fate.OTHER.value)
+    )
+    judged = seen.withColumn(FATE, fate)
+    kept_version = F.when(F.col(FATE) == Fate.MOVED_IN.value, F.col("_since"))
+    return judged.withColumn(VERSION, F.coalesce(kept_version, F.lit(version).cast("bigint"))).drop(
+        "_place", "_best", "_none", "_left", "_since"
+    )
+
+
+def among(rows: DataFrame, others: DataFrame, identity: Sequence[str]) -> DataFrame:
+    """The rows whose identity is that of one of ``others``; identities are never NULL."""
+    keys = others.select(*(column(name).alias(f"_i{at}") for at, name in enumerate(identity)))
+    same = [column(name) == F.col(f"_i{at}") for at, name in enumerate(identity)]
+    return rows.join(keys, reduce(and_, same), "left_semi")

@@ -1,0 +1,200 @@
+"""One step on one events model: what every part of it needs to know, and what it reads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.files import FileCell, FileKnown
+from infold.interval import Granularity, Interval, Ranges
+from infold.model import Source
+from infold.plan import FileNews, Step
+from infold.project import Node
+from infold.record import Outcome, Receipt
+from infold.spark import set_aside, sources
+from infold.spark.arrivals import FILE, HASH, OWN, Bounds, arrivals, filters
+from infold.spark.content import cell_of, column, content, micros, plain, row_hash, within
+from infold.spark.tally import Tally
+from infold.spark.work import Work
+
+ROWS = "rows"
+
+
+@dataclass(frozen=True)
+class Ingest:
+    """A step with its model, source and files; ``new`` are the files not taken in before, by id."""
+
+    work: Work
+    step: Step
+    node: Node
+    source: Source
+    news: FileNews
+    new: Mapping[int, sources.File]
+
+    @staticmethod
+    def of(work: Work, step: Step) -> Ingest:
+        """New files are given their ids, for good."""
+        node = work.project[step.model]
+        source = work.project.sources[node.source or node.name]
+        news = step.files or FileNews(source.name)
+        ids = work.ledger.register_files(source.name, news.new) if news.new else {}
+        return Ingest(work, step, node, source, news, {ids[file.path]: file for file in news.new})
+
+    @property
+    def time(self) -> str | None:
+        """The event time column; None for a lookup."""
+        return self.node.model.timeseries.event_time_column if self.node.model.timeseries else None
+
+    @property
+    def granularity(self) -> Granularity | None:
+        """The length of the table's cells."""
+        return self.node.model.granularity
+
+    def time_or_null(self) -> Column:
+        """The event time, NULL for a lookup."""
+        return F.lit(None).cast("timestamp") if self.time is None else column(self.time)
+
+    def micros(self) -> Column:
+        """The event time in microseconds, NULL for a lookup."""
+        return micros(self.time_or_null())
+
+    def read(
+        self, files: Mapping[int, sources.File], bounds: Mapping[int, Bounds]
+    ) -> tuple[DataFrame, Observation | None]:
+        """
+        The rows of some files with what becomes of each, and a count of those of new files.
+
+        The count (``rows``) is there when the model has a WHERE. It is known once an action has
+        read any row; to ask for it before is to wait for ever.
+        """
+        work = self.work
+        rows = sources.read(work.spark, work.project, self.source, list(files.items()))
+        observed = None
+        if filters(self.node) and not rows.isLocal():
+            observed = Observation(f"infold {self.node.name}")
+            new = F.col(FILE).isin(list(self.new))
+            rows = rows.observe(observed, F.count_if(new).alias(ROWS))
+        return arrivals(work, self.node, self.source, rows, bounds), observed
+
+    def stored(self, cells: Ranges) -> DataFrame:
+        """The stored rows in some cells."""
+        rows = self.work.tables.read(self.step.model)
+        return rows if self.time is None else rows.where(self.within(rows, cells))
+
+    def within(self, rows: DataFrame, cells: Ranges) -> str:
+        """The predicate that a row is in some cells; a superset when there are many."""
+        if self.time is None:
+            return "true"
+        date = isinstance(rows.select(column(self.time)).schema.fields[0].dataType, T.DateType)
+        return within(self.time, "date" if date else "timestamp", cells)
+
+    def aside(self, arriving: DataFrame | None, tally: Tally, before: Iterable[FileKnown]) -> int:
+        """Bring the table of rows set aside up to date; the number of commits."""
+        return set_aside.write(
+            self.work,
+            self.step,
+            arriving,
+            {id_: file.path for id_, file in self.new.items()},
+            rows=sum(tally.aside.values()),
+            gone=[file.id for file in before if file.set_aside],
+        )
+
+    def unchanged(self, files: Iterable[sources.File]) -> None:
+        """Raise ``errors.source_changed`` unless the files are still what was listed."""
+        sources.refuse_changed(self.work.project, self.source, files)
+
+    def outcome(
+        self,
+        tally: Tally,
+        removed: Collection[int],
+        *,
+        whole: bool = False,
+        commits: int,
+        read: int,
+        scanned: int,
+    ) -> Outcome:
+        """What the ledger is to record."""
+        work, step = self.work, self.step
+        due = {file.id: file for file in self.news.due if file.id not in self.new}
+        held: Sequence[FileCell] = ()
+        if due and not whole:
+            held = work.ledger.file_cells(step.model, list(due))
+        before = work.cells(step.model, Ranges.of(tally.touched))
+        changes = tally.changes(before)
+        real = tuple(change for change in changes if change.real)
+        receipt = Receipt(
+            arrived=tally.arrived,
+            read=read,
+            scanned=scanned,
+            written=tally.written,
+            removed=tally.removed,
+            set_aside=sum(tally.aside.values()),
+            waiting=sum(tally.waiting.values()),
+            deduplicated=tally.same,
+            conflicting=tally.other,
+            cells_built=len(changes),
+            cells_cut_off=len(changes) - len(real),
+            files_new=len(self.new),
+            files_removed=len(removed),
+            commits=commits,
+            set_aside_by=tuple(sorted(tally.reasons.items())),
+        )
+        assert step.trace is not None, "a planned step says what will hold"
+        return Outcome(
+            model=step.model,
+            version=step.version,
+            trace=step.trace,
+            changes=changes if whole else real,
+            whole=whole,
+            files=tally.files(
+                self.source.name,
+                {**self.new, **({} if whole else due)},
+                held,
+                removed,
+                horizon=self.news.as_of,
+                received_at=time.time_ns() // 1000,
+            ),
+            receipt=receipt,
+        )
+
+    def cell(self, start: int) -> Interval:
+        """The cell that starts at an instant."""
+        return cell_of(start, self.granularity)
+
+
+def identity(node: Node) -> tuple[str, ...]:
+    """What tells events apart: event time, then key, in the order in which rows are sorted."""
+    time = (node.model.timeseries.event_time_column,) if node.model.timeseries else ()
+    # The event time may be part of the key as well.
+    keys = [key for key in node.model.unique_key if key.lower() not in map(str.lower, time)]
+    return (*time, *keys)
+
+
+def model_columns(rows: DataFrame) -> list[str]:
+    """The model's own columns among those that rows carry on their way."""
+    return [name for name in plain(rows).columns if name not in OWN]
+
+
+def hashed(rows: DataFrame) -> DataFrame:
+    """Stored rows with their hash."""
+    return rows.withColumn(HASH, row_hash(rows.schema))
+
+
+def sums() -> tuple[Column, ...]:
+    """Rows and the two halves of their content, for an aggregation of rows that carry a hash."""
+    return (
+        F.count(F.lit(1)).alias(ROWS),
+        F.sum(F.shiftright(HASH, 32)).alias("hi"),
+        F.sum(F.col(HASH).bitwiseAND(F.lit(0xFFFFFFFF))).alias("lo"),
+    )
+
+
+def summed(row: Any) -> int:
+    """The content that :func:`sums` added up."""
+    return content(row["hi"], row["lo"])

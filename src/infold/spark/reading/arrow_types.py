@@ -1,0 +1,152 @@
+"""
+Typed columns (Parquet, Iceberg) as declared ones: which types fit without loss, and how.
+
+Wider is fine (``int32`` as ``bigint``, ``float`` as ``double``), narrower is drift, whatever the
+values happen to be. Timestamps without a zone are UTC. Text and, where ``timestamp_format`` says
+so, whole numbers may stand for timestamps: these are looked at row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import from_arrow_type
+
+from infold.spark.reading import fit
+
+Convert = Callable[[Column], Column]
+
+_BITS: dict[type[T.DataType], int] = {
+    T.ByteType: 8,
+    T.ShortType: 16,
+    T.IntegerType: 32,
+    T.LongType: 64,
+}
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+_EXACT_IN: dict[type[T.DataType], int] = {T.FloatType: 16, T.DoubleType: 32}
+_TIMES = (T.TimestampType, T.TimestampNTZType)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """
+    How a stored column is taken for a declared one.
+
+    ``stored`` is the Spark type to read it as, None when it holds nothing but NULLs. ``checked``
+    means that a value may turn out not to fit, which shows as NULL after ``convert``.
+    """
+
+    stored: T.DataType | None
+    convert: Convert
+    checked: bool = False
+
+
+def taken(found: pa.DataType, wanted: T.DataType, timestamp_format: str) -> Taken | None:
+    """How a column of an Arrow type is taken for a declared type; None when it does not fit."""
+    if pa.types.is_dictionary(found):
+        found = found.value_type
+    if pa.types.is_null(found):
+        return Taken(None, lambda _: F.lit(None).cast(wanted))
+    if pa.types.is_integer(found):
+        return _integer(found, wanted, timestamp_format)
+    if pa.types.is_timestamp(found):
+        return _timestamp(found, wanted)
+    if pa.types.is_date(found):
+        fits = isinstance(wanted, (T.DateType, *_TIMES))
+        return Taken(T.DateType(), lambda value: value.cast(wanted)) if fits else None
+    if pa.types.is_string(found) or pa.types.is_large_string(found):
+        return _text(wanted, timestamp_format)
+    return _same_or_wider(found, wanted)
+
+
+def _integer(found: pa.DataType, wanted: T.DataType, timestamp_format: str) -> Taken | None:
+    signed = pa.types.is_signed_integer(found)
+    # Spark has no unsigned types: it reads them as the next wider one.
+    bits = found.bit_width if signed else found.bit_width * 2
+    if bits > 64:
+        fits = isinstance(wanted, T.DecimalType) and wanted.precision - wanted.scale >= 20
+        stored: T.DataType = T.DecimalType(20, 0)
+        return Taken(stored, lambda value: value.cast(wanted)) if fits else None
+    stored = next(type_() for type_, width in _BITS.items() if width == bits)
+    if isinstance(wanted, _TIMES) and fit.is_epoch(timestamp_format):
+        return Taken(
+            stored,
+            lambda value: fit.fitted(value.cast("string"), wanted, timestamp_format),
+            checked=True,
+        )
+    fits = (
+        bits <= _BITS.get(type(wanted), 0)
+        or bits <= _EXACT_IN.get(type(wanted), 0)
+        or (isinstance(wanted, T.DecimalType) and wanted.precision - wanted.scale >= _DIGITS[bits])
+    )
+    return Taken(stored, lambda value: value.cast(wanted)) if fits else None
+
+
+def _timestamp(found: pa.DataType, wanted: T.DataType) -> Taken | None:
+    if not isinstance(wanted, _TIMES):
+        return None
+    if found.unit == "ns":
+        # Read as a number of nanoseconds; what is finer than a microsecond is cut off.
+        thousand = F.lit(1000)
+        return Taken(
+            T.LongType(),
+            lambda value: F.timestamp_micros(
+                ((value - F.pmod(value, thousand)) / thousand).cast("bigint")
+            ).cast(wanted),
+        )
+    stored = T.TimestampNTZType() if found.tz is None else T.TimestampType()
+    return Taken(stored, lambda value: value.cast(wanted))
+
+
+def _text(wanted: T.DataType, timestamp_format: str) -> Taken | None:
+    if isinstance(wanted, T.StringType) and not isinstance(wanted, T.VarcharType | T.CharType):
+        return Taken(T.StringType(), lambda value: value)
+    if isinstance(wanted, (T.VarcharType, T.CharType, T.DateType, *_TIMES)):
+        return Taken(
+            T.StringType(),
+            lambda value: fit.fitted(value, wanted, timestamp_format),
+            checked=True,
+        )
+    return None
+
+
+def _same_or_wider(found: pa.DataType, wanted: T.DataType) -> Taken | None:
+    stored = _spark_type(found)
+    if stored is None:
+        return None
+    fits = stored.simpleString() == wanted.simpleString()
+    if isinstance(stored, T.DecimalType) and isinstance(wanted, T.DecimalType):
+        fits = (
+            wanted.scale >= stored.scale
+            and wanted.precision - wanted.scale >= stored.precision - stored.scale
+        )
+    if isinstance(stored, T.FloatType) and isinstance(wanted, T.DoubleType):
+        fits = True
+    return Taken(stored, lambda value: value.cast(wanted)) if fits else None
+
+
+def _spark_type(found: pa.DataType) -> T.DataType | None:
+    try:
+        return from_arrow_type(found)
+    except PySparkException:
+        return None
+
+
+def readable(found: pa.DataType) -> T.DataType | None:
+    """A Spark type to read a column as, whatever was declared; None when there is none."""
+    if pa.types.is_timestamp(found):
+        if found.unit == "ns":
+            return T.LongType()
+        return T.TimestampNTZType() if found.tz is None else T.TimestampType()
+    if pa.types.is_dictionary(found):
+        return readable(found.value_type)
+    if pa.types.is_unsigned_integer(found):
+        wider = {8: T.ShortType(), 16: T.IntegerType(), 32: T.LongType()}
+        return wider.get(found.bit_width, T.DecimalType(20, 0))
+    return _spark_type(found)

@@ -1,0 +1,56 @@
+"""
+Rows of an Iceberg table, by the data files that hold them, at one metadata file.
+
+The table is opened by its metadata file, so that everything a step reads is of one snapshot even
+while others write. The files asked for must all be part of it with the same deletes: else the
+source has moved on since it was listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_type
+
+from infold import errors
+from infold.lake.source import data_files, location
+from infold.model import Column, Source
+from infold.spark.reading import fit
+from infold.spark.reading.arrow_types import Taken, taken
+from infold.spark.reading.drift import Present
+from infold.spark.reading.parquet_files import converted, drift_of
+
+
+def rows(
+    spark: SparkSession,
+    source: Source,
+    root: Path,
+    catalog_db: Path,
+    files: Sequence[Present],
+    fingerprints: Mapping[str, str],
+) -> DataFrame:
+    """All rows of the table with their data file's path; the caller keeps those of ``files``."""
+    at = location(root, source, catalog_db)
+    here = {file.path: file.fingerprint for file in data_files(at)}
+    for file in files:
+        if here.get(file.path) != fingerprints[file.path]:
+            raise errors.source_changed(source.name, file.path)
+    stored = spark.read.format("iceberg").load(at)
+    names = tuple(stored.columns)
+    types = tuple(to_arrow_type(field.dataType) for field in stored.schema.fields)
+    drift = drift_of(source, names, types, extra=False)
+    if drift is not None:
+        raise errors.drift(source.name, ((source.table or "", drift),))
+    by_name = dict(zip(names, types, strict=True))
+    columns = source.columns or tuple(
+        Column(field.name, field.dataType.simpleString()) for field in stored.schema.fields
+    )
+    how: list[Taken] = []
+    for column in columns:
+        entry = taken(by_name[column.name], fit.datatype(column), source.timestamp_format)
+        assert entry is not None, "a type that does not fit is drift"
+        how.append(entry)
+    return converted(stored, columns, how, F.col("_file"))

@@ -1,0 +1,165 @@
+"""
+JSON lines, plain or gzip: one object a line.
+
+A line goes through Spark's ``try_parse_json``, wrapped in brackets: unlike ``from_json`` it keeps
+every digit of a number, and the brackets make sure that the object is all there is in the line
+(two objects run together would else lose the second one without a word). A value fits its column
+when its text does, so the string ``"12"`` is a good bigint; an object in a string column is kept
+as JSON text. A key that is not there is NULL.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from infold import errors
+from infold.model import Source
+from infold.spark.reading import fit
+from infold.spark.reading.drift import Present, differences, settle
+from infold.spark.reading.paths import glob, uri
+
+_LINE, _PARSED, _KIND = "_line", "_parsed", "_kind"
+
+IN_PROCESS = 4 * 1024 * 1024
+"""Bytes, about, whose keys are looked at in this process; more are Spark's business."""
+
+_GZIPPED = 10
+
+
+@dataclass(slots=True)
+class Keys:
+    """The keys of a file's objects, and whether it has any object."""
+
+    found: set[str] = field(default_factory=set)
+    objects: int = 0
+
+
+def rows(
+    spark: SparkSession, source: Source, files: Sequence[Present], *, judged: frozenset[int]
+) -> list[DataFrame]:
+    """The rows of the files; drift of those in ``judged`` (ids) was looked for before."""
+    drifted = _drifted(spark, source, [file for file in files if file.id not in judged])
+    settle(source, drifted, files)
+    groups: dict[str | None, list[Present]] = defaultdict(list)
+    for file in files:
+        groups[drifted.get(file.id)].append(file)
+    return [_read(spark, source, group, drift) for drift, group in groups.items()]
+
+
+def _lines(spark: SparkSession, files: Iterable[Present]) -> DataFrame:
+    lines = spark.read.text([glob(file.at) for file in files])
+    found = lines.select(F.col("value").alias(_LINE), F.col("_metadata.file_path").alias(fit.PATH))
+    return found.where(F.col(_LINE).rlike(r"\S"))
+
+
+def _read(
+    spark: SparkSession, source: Source, files: list[Present], drift: str | None
+) -> DataFrame:
+    lines = _lines(spark, files)
+    if drift is not None:
+        texts = lines.select(
+            *(
+                F.lit(None).cast("string").alias(fit.text_name(at))
+                for at in range(len(source.columns))
+            ),
+            fit.PATH,
+            F.col(_LINE).alias(fit.RAW),
+            F.lit(f"drift: {drift}").alias(fit.BROKEN),
+        )
+        return fit.typed(texts, source.columns, source.timestamp_format)
+    wrapped = F.concat(F.lit("["), F.col(_LINE), F.lit("]"))
+    parsed = lines.select(
+        "*",
+        F.try_parse_json(wrapped).alias(_PARSED),
+        # An object of its own: not a list, a number or nothing.
+        F.col(_LINE).rlike(r"^\s*\{").alias(_KIND),
+    )
+    alone = F.try_variant_get(F.col(_PARSED), "$[1]", "variant").isNull()
+    good = F.col(_KIND) & F.col(_PARSED).isNotNull() & alone
+    texts = parsed.select(
+        *(_text(column.name).alias(fit.text_name(at)) for at, column in enumerate(source.columns)),
+        fit.PATH,
+        F.col(_LINE).alias(fit.RAW),
+        F.when(~good, F.lit("unparsable: not one JSON object")).alias(fit.BROKEN),
+    )
+    return fit.typed(texts, source.columns, source.timestamp_format)
+
+
+def _text(name: str) -> Column:
+    quote = '"' if "'" in name else "'"
+    return F.try_variant_get(F.col(_PARSED), f"$[0][{quote}{name}{quote}]", "string")
+
+
+# -- drift: the keys of all objects of a file
+
+
+def _drifted(spark: SparkSession, source: Source, files: Sequence[Present]) -> dict[int, str]:
+    if not files:
+        return {}
+    cost = sum(file.size * (_GZIPPED if file.at.suffix == ".gz" else 1) for file in files)
+    declared = [column.name for column in source.columns]
+    keys = (
+        {file.id: _keys_here(file) for file in files}
+        if cost <= IN_PROCESS
+        else _keys_there(spark, files, declared)
+    )
+    found = {}
+    for id_, entry in keys.items():
+        names = [*(name for name in declared if name in entry.found), *sorted(entry.found)]
+        drift = differences(declared, list(dict.fromkeys(names))) if entry.objects else None
+        if drift is not None:
+            found[id_] = drift
+    return found
+
+
+def _keys_here(file: Present) -> Keys:
+    keys = Keys()
+    opener = gzip.open if file.at.suffix == ".gz" else open
+    try:
+        with opener(file.at, "rb") as lines:
+            for line in lines:
+                try:
+                    value = json.loads(line.decode("utf-8-sig", errors="replace"))
+                except ValueError:
+                    continue  # its rows will be unparsable
+                if isinstance(value, dict):
+                    keys.found.update(value)
+                    keys.objects += 1
+    except (OSError, EOFError, zlib.error) as error:
+        raise errors.unreadable_file(file.path, str(error)) from error
+    return keys
+
+
+def _keys_there(
+    spark: SparkSession, files: Sequence[Present], declared: Sequence[str]
+) -> dict[int, Keys]:
+    """The same by one Spark action: which declared keys occur, and all others."""
+    by_uri = {uri(file.at): file.id for file in files}
+    known = F.array(*map(F.lit, declared))
+    objects = (
+        _lines(spark, files)
+        .where(F.col(_LINE).rlike(r"^\s*\{"))
+        .select(fit.PATH, F.json_object_keys(_LINE).alias("keys"))
+        .where(F.col("keys").isNotNull())
+    )
+    seen = objects.groupBy(fit.PATH).agg(
+        F.count(F.lit(1)).alias("objects"),
+        F.array_distinct(F.flatten(F.collect_set(F.array_except("keys", known)))).alias("others"),
+        *(
+            F.bool_or(F.array_contains("keys", name)).alias(f"has{at}")
+            for at, name in enumerate(declared)
+        ),
+    )
+    found: dict[int, Keys] = {}
+    for row in seen.collect():
+        names = {name for at, name in enumerate(declared) if row[f"has{at}"]}
+        found[by_uri[row[fit.PATH]]] = Keys(names | set(row["others"]), row["objects"])
+    return found

@@ -1,0 +1,174 @@
+"""Parquet: footers are read in this process, rows by Spark, files of one schema together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyarrow import parquet
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold import errors
+from infold.model import Column, Source
+from infold.spark.content import column as column_of
+from infold.spark.reading import fit
+from infold.spark.reading.arrow_types import Taken, readable, taken
+from infold.spark.reading.drift import Present, differences, settle
+from infold.spark.reading.paths import glob
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The columns of a Parquet file with their types, and how it drifts."""
+
+    names: tuple[str, ...]
+    types: tuple[pa.DataType, ...]
+    drift: str | None
+
+
+def rows(spark: SparkSession, source: Source, files: Sequence[Present]) -> list[DataFrame]:
+    """The rows of the files, one frame for each schema. May raise ``errors.drift``."""
+    groups: dict[Shape, list[Present]] = defaultdict(list)
+    drifted: dict[int, str] = {}
+    for file in files:
+        shape = _shape(file, source)
+        groups[shape].append(file)
+        if shape.drift is not None:
+            drifted[file.id] = shape.drift
+    settle(source, drifted, files)
+    if any(_nanos(type_) for shape in groups for type_ in shape.types):
+        spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
+    return [_read(spark, source, shape, group) for shape, group in groups.items()]
+
+
+def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present]) -> DataFrame:
+    paths = [glob(file.at) for file in files]
+    if shape.drift is not None:
+        return _set_aside(spark, source, shape, paths)
+    by_name = dict(zip(shape.names, shape.types, strict=True))
+    wanted = [fit.datatype(column) for column in source.columns]
+    how: list[Taken] = []
+    for column, type_ in zip(source.columns, wanted, strict=True):
+        entry = taken(by_name[column.name], type_, source.timestamp_format)
+        assert entry is not None, "a type that does not fit is drift"
+        how.append(entry)
+    schema = T.StructType(
+        [
+            T.StructField(column.name, entry.stored)
+            for column, entry in zip(source.columns, how, strict=True)
+            if entry.stored is not None
+        ]
+    )
+    stored = spark.read.schema(schema).parquet(*paths)
+    return converted(stored, source.columns, how, F.col("_metadata.file_path"))
+
+
+def converted(
+    stored: DataFrame, columns: Sequence[Column], how: Sequence[Taken], path: SparkColumn
+) -> DataFrame:
+    """Stored columns as the declared ones, with the problems of those that are checked."""
+    values = stored.select(
+        *(
+            (
+                entry.convert(column_of(column.name))
+                if entry.stored is not None
+                else entry.convert(F.lit(None))
+            ).alias(f"_value{at}")
+            for at, (column, entry) in enumerate(zip(columns, how, strict=True))
+        ),
+        path.alias(fit.PATH),
+        F.to_json(F.struct(*map(column_of, stored.columns))).alias(fit.RAW),
+        fit.misfits(
+            columns,
+            {
+                at: column_of(column.name).isNotNull()
+                & entry.convert(column_of(column.name)).isNull()
+                for at, (column, entry) in enumerate(zip(columns, how, strict=True))
+                if entry.checked
+            },
+        ).alias(fit.PROBLEM),
+    )
+    never = not any(entry.checked for entry in how)
+    return values.select(
+        *(
+            (
+                F.col(f"_value{at}")
+                if never
+                else F.when(F.col(fit.PROBLEM).isNull(), F.col(f"_value{at}"))
+            ).alias(column.name)
+            for at, column in enumerate(columns)
+        ),
+        fit.PATH,
+        fit.RAW,
+        fit.PROBLEM,
+    )
+
+
+def _set_aside(spark: SparkSession, source: Source, shape: Shape, paths: list[str]) -> DataFrame:
+    """All rows of files that drifted, with whatever of their columns Spark can read."""
+    lower = [name.lower() for name in shape.names]
+    schema = T.StructType()
+    for name, type_ in zip(shape.names, shape.types, strict=True):
+        stored = readable(type_)
+        if stored is not None and lower.count(name.lower()) == 1:
+            schema = schema.add(name, stored)
+    stored_rows = spark.read.schema(schema).parquet(*paths)
+    texts = stored_rows.select(
+        *(F.lit(None).cast("string").alias(fit.text_name(i)) for i in range(len(source.columns))),
+        F.col("_metadata.file_path").alias(fit.PATH),
+        F.to_json(F.struct(*map(column_of, stored_rows.columns))).alias(fit.RAW),
+        F.lit(f"drift: {shape.drift}").alias(fit.BROKEN),
+    )
+    return fit.typed(texts, source.columns, source.timestamp_format)
+
+
+def _shape(file: Present, source: Source) -> Shape:
+    try:
+        footer = parquet.ParquetFile(file.at)
+    except (OSError, pa.ArrowException) as error:
+        raise errors.unreadable_file(file.path, str(error).splitlines()[0]) from error
+    with footer:
+        schema = footer.schema_arrow
+        types = tuple(map(_physical, _int96(footer), schema))
+    drift = drift_of(source, tuple(schema.names), types)
+    return Shape(tuple(schema.names), types, drift)
+
+
+def drift_of(
+    source: Source, names: tuple[str, ...], types: tuple[pa.DataType, ...], *, extra: bool = True
+) -> str | None:
+    """How stored columns differ from the declared ones; ``extra`` ones only when asked for."""
+    by_name = dict(zip(names, types, strict=True))
+    others = [
+        f"column {column.name} is {by_name[column.name]}, declared {column.type}"
+        for column in source.columns
+        if column.name in by_name
+        and taken(by_name[column.name], fit.datatype(column), source.timestamp_format) is None
+    ]
+    declared = [column.name for column in source.columns]
+    others += [f"column {name} is there twice" for name in names if names.count(name) > 1]
+    found = names if extra else [name for name in names if name in declared]
+    return differences(declared, found, list(dict.fromkeys(others)))
+
+
+def _int96(footer: parquet.ParquetFile) -> list[bool]:
+    """For each top-level column, whether it is a timestamp of the old 96-bit kind."""
+    leaves = {
+        footer.schema.column(i).path: footer.schema.column(i).physical_type
+        for i in range(len(footer.schema.names))
+    }
+    return [leaves.get(name) == "INT96" for name in footer.schema_arrow.names]
+
+
+def _physical(int96: bool, column: pa.Field) -> pa.DataType:
+    # Spark reads the old kind as an instant, which is what whoever wrote it meant.
+    return pa.timestamp("us", "UTC") if int96 else column.type
+
+
+def _nanos(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(type_) and type_.unit == "ns")

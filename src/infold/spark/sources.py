@@ -1,0 +1,108 @@
+"""
+The rows of given versions of a source's files, exactly.
+
+One frame for all of them: the declared columns with their declared types, ``_source_file`` (the id
+of the file's version), ``_raw`` (the row as text) and ``_problem`` (why it cannot be used, else
+NULL). How each format is read, and what makes a row unparsable or a file drift, stands in
+``reading``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold import errors
+from infold.files import FileKnown, FileSeen
+from infold.model import Format, Source
+from infold.project import Project
+from infold.spark.content import column as column_of
+from infold.spark.reading import csv_files, fit, iceberg_table, json_lines, parquet_files
+from infold.spark.reading.drift import Present
+from infold.spark.reading.paths import uri
+
+File = FileSeen | FileKnown
+
+
+def read(
+    spark: SparkSession, project: Project, source: Source, files: Sequence[tuple[int, File]]
+) -> DataFrame:
+    """
+    The rows of the files, each given with the id of its version.
+
+    Raises ``errors.drift`` for files that drift where the source says so, before anything is
+    read; ``errors.unreadable_file`` for a file that is not of the source's format at all.
+    """
+    present = [Present(id_, file.path, project.root / file.path, file.size) for id_, file in files]
+    if source.format is Format.ICEBERG:
+        fingerprints = {file.path: file.fingerprint for _, file in files}
+        stored = iceberg_table.rows(
+            spark, source, project.root, project.catalog_db, present, fingerprints
+        )
+        return _identified(spark, stored, [(file.path, file.id) for file in present], "inner")
+    if source.format is Format.CSV:
+        frames = csv_files.rows(spark, source, present)
+    elif source.format is Format.JSON:
+        # Whether a file drifts was found out when it was taken in; it has not changed since.
+        judged = frozenset(id_ for id_, file in files if isinstance(file, FileKnown))
+        frames = json_lines.rows(spark, source, present, judged=judged)
+    else:
+        frames = parquet_files.rows(spark, source, present)
+    if not frames:
+        return _nothing(spark, source)
+    rows = frames[0]
+    for frame in frames[1:]:
+        rows = rows.unionByName(frame)
+    return _identified(spark, rows, [(uri(file.at), file.id) for file in present], "left")
+
+
+def refuse_changed(project: Project, source: Source, files: Iterable[File]) -> None:
+    """Raise ``errors.source_changed`` when a file is no longer what its listing showed."""
+    if source.format is Format.ICEBERG:
+        return  # read at one metadata file, checked when it was opened
+    for file in files:
+        try:
+            stat = os.stat(project.root / file.path)  # noqa: PTH116 - as fast as the listing
+        except FileNotFoundError:
+            raise errors.source_changed(source.name, file.path) from None
+        if file.fingerprint != f"{stat.st_size}:{stat.st_mtime_ns}":
+            raise errors.source_changed(source.name, file.path)
+
+
+def _identified(
+    spark: SparkSession, rows: DataFrame, ids: list[tuple[str, int]], how: str
+) -> DataFrame:
+    """The rows with the id of their file for its path."""
+    plain = rows.columns
+    if len(ids) == 1 and how == "left":
+        found = rows.withColumn(fit.FILE, F.lit(ids[0][1]).cast("bigint"))
+    else:
+        table = pa.table(
+            {"_of": [path for path, _ in ids], "_id": [id_ for _, id_ in ids]},
+            schema=pa.schema([("_of", pa.string()), ("_id", pa.int64())]),
+        )
+        known = F.broadcast(spark.createDataFrame(table))
+        joined = rows.join(known, rows[fit.PATH] == known["_of"], how)
+        # A path that Spark spells in another way than we do must never lose its rows in silence.
+        unknown = F.raise_error(F.concat(F.lit("not a file of this step: "), fit.PATH))
+        found = joined.withColumn(fit.FILE, F.coalesce("_id", unknown.cast("bigint")))
+    names = [name for name in plain if name not in (fit.PATH, fit.RAW, fit.PROBLEM)]
+    return found.select(*map(column_of, names), fit.FILE, fit.RAW, fit.PROBLEM)
+
+
+def _nothing(spark: SparkSession, source: Source) -> DataFrame:
+    schema = T.StructType(
+        [T.StructField(column.name, fit.stored_type(column)) for column in source.columns]
+    )
+    for name, type_ in (
+        (fit.FILE, T.LongType()),
+        (fit.RAW, T.StringType()),
+        (fit.PROBLEM, T.StringType()),
+    ):
+        schema = schema.add(name, type_)
+    return spark.createDataFrame([], schema)
