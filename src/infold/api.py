@@ -18,7 +18,7 @@ from infold.explain import explain as explained
 from infold.fence import descriptors, fence
 from infold.files import FileSeen
 from infold.interval import Granularity, Interval, Ranges
-from infold.model import Kind, Source
+from infold.model import Format, Kind, Source
 from infold.observe import Observer
 from infold.plan import Observed, Plan
 from infold.planning import plan
@@ -82,6 +82,7 @@ def now() -> int:
 def observer(project: Project, as_of: int | None = None, *, peek: bool = False) -> Observer:
     """Looks at the project's sources and tables; ``peek`` reads small new files' event times."""
     from infold.lake.listing import listing
+    from infold.lake.source import table_files
 
     def times(
         source: Source, files: Sequence[FileSeen], granularity: Granularity
@@ -90,12 +91,17 @@ def observer(project: Project, as_of: int | None = None, *, peek: bool = False) 
 
         return read(project.root, source, files, granularity)
 
+    def files(source: Source) -> tuple[Sequence[FileSeen], int]:
+        if source.format is Format.ICEBERG:
+            return table_files(project.root, source, project.catalog_db), 0
+        return listing(project.root, source, clock)
+
     book, tables, clock = ledger(project), lake(project), now()
     return Observer(
         project,
         book,
         tables,
-        lambda source: listing(project.root, source, clock),
+        files,
         clock if as_of is None else as_of,
         times if peek else None,
     )

@@ -149,6 +149,40 @@ class TestSource:
         assert len(after) == 2
         assert not {file.path for file in both} & {file.path for file in after}
 
+    def test_what_a_metadata_file_says_is_read_once(
+        self,
+        folder: Path,
+        tmp_path: Path,
+        catalog: SqlCatalog,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Until the table moves; kept only where there is a ledger's folder."""
+        table = catalog.create_table("shop.views", schema=ROWS.schema)
+        views = Source("raw.views", Format.ICEBERG, (), table="shop.views")
+        read: list[str] = []
+        real = source.data_files
+
+        def data_files(location: str) -> tuple[FileSeen, ...]:
+            read.append(location)
+            return real(location)
+
+        monkeypatch.setattr(source, "data_files", data_files)
+
+        def files() -> int:
+            return len(source.table_files(tmp_path, views, folder / "catalog.db"))
+
+        assert (files(), files(), len(read)) == (0, 0, 2)
+        assert list(tmp_path.iterdir()) == []
+
+        (tmp_path / ".infold").mkdir()
+        assert (files(), files(), len(read)) == (0, 0, 3)
+
+        table.append(ROWS)
+        assert (files(), files(), len(read)) == (1, 1, 4)
+
+        (tmp_path / ".infold/sources/raw.views.json").write_text("torn")
+        assert (files(), len(read)) == (1, 5)
+
     def test_a_catalog_of_its_own_is_the_projects(self, folder: Path, events: Table) -> None:
         """Its path is relative to the project."""
         outside = Source(

@@ -1,15 +1,19 @@
 """
 The data files of an Iceberg source table, as :class:`FileSeen`.
 
-pyiceberg reads the manifests, which costs the better part of a second: ask only when the table's
-metadata location is not the one that was seen last (``IcebergLake.moved``).
+pyiceberg reads the manifests, which costs the better part of a second. What a metadata file says
+never changes, so the files that it led to are kept in the project's ``.infold`` folder, and a table
+that has not moved costs one row of its catalog.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +27,40 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.io import FileIO
     from pyiceberg.table import FileScanTask
+
+
+def table_files(root: Path, source: Source, catalog_db: Path) -> tuple[FileSeen, ...]:
+    """The files of an Iceberg source now, by path; ``catalog_db`` is the target's own catalog."""
+    at = location(root, source, catalog_db)
+    kept = root / ".infold" / "sources" / f"{source.name}.json"
+    files = _load(kept, at)
+    if files is None:
+        files = data_files(at)
+        _keep(kept, at, files)
+    return files
+
+
+def _load(kept: Path, location: str) -> tuple[FileSeen, ...] | None:
+    try:
+        found = json.loads(kept.read_bytes())
+        if found["location"] != location:
+            return None
+        return tuple(FileSeen(*values) for values in found["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # not there, or not ours any more: it is only kept to save time
+
+
+def _keep(kept: Path, location: str, files: Iterable[FileSeen]) -> None:
+    if not kept.parent.parent.is_dir():  # looking at a project creates nothing in it
+        return
+    text = json.dumps({"location": location, "files": [astuple(file) for file in files]})
+    new = kept.with_name(f"{kept.name}.{os.getpid()}")
+    try:
+        kept.parent.mkdir(exist_ok=True)
+        new.write_text(text, encoding="utf-8")
+        new.replace(kept)
+    except OSError:
+        return  # a project that cannot be written is read all the same
 
 
 def location(root: Path, source: Source, catalog_db: Path) -> str:
