@@ -173,11 +173,11 @@ def _column(sql: str, name: str, arguments: dict[str, str]) -> str:
 
 
 def _rereads(aggregate: Aggregate) -> bool:
-    return aggregate.call == "other" or aggregate.distinct
+    return aggregate.call == "other"
 
 
 def _type(events: DataFrame, aggregate: Aggregate) -> T.DataType | None:
-    if aggregate.argument is None or (aggregate.call == "other" and not aggregate.distinct):
+    if aggregate.argument is None or (_rereads(aggregate) and not aggregate.distinct):
         return None
     return events.select(F.expr(aggregate.argument)).schema.fields[0].dataType
 
@@ -380,8 +380,8 @@ def _reread(aggregate: Aggregate, type_: T.DataType | None) -> _Compiled:
         way = Way.COLLECTED
     elif name == "collect_set" or (name in _LISTS and aggregate.argument is not None):
         sql, way = f"sort_array(collect_set({aggregate.argument}){where})", Way.COLLECTED
-    elif aggregate.distinct and aggregate.argument and isinstance(type_, _FRACTIONAL):
-        sql, way = _distinct_doubles(name, aggregate.argument, where), Way.COLLECTED
+    elif aggregate.distinct and name in _ADDING and isinstance(type_, _FRACTIONAL):
+        sql, way = _distinct_doubles(name, str(aggregate.argument), where), Way.COLLECTED
     elif aggregate.distinct or name in _COLLECTED:
         way = Way.COLLECTED
     return _Compiled((Part(aggregate.name, sql, way=way),), aggregate.name, raw=True)
@@ -398,6 +398,7 @@ def _distinct_doubles(name: str, argument: str, where: str) -> str:
     return f"CASE WHEN size({values}) > 0 THEN {result} END"
 
 
+_ADDING = frozenset({"sum", "avg", "mean"})
 _FRACTIONAL = (T.DoubleType, T.FloatType)
 _LISTS = frozenset({"collect_list", "array_agg"})
 

@@ -9,9 +9,10 @@ cell carry no such number; there both snapshots of the changed cells are compare
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
+from operator import and_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -34,19 +35,28 @@ def bare(over: Measures) -> Measures:
     return replace(over, arguments=(), parts=(), raw=False)
 
 
+View = Callable[[DataFrame], DataFrame]
+"""What a sessions model sees of its stored input: all of it, or a view over some of its rows."""
+
+
 class Delta:
-    """The input at two versions, ``before`` (None: it was empty) and ``now``, and what changed."""
+    """
+    A stored input at two versions, ``before`` (None: it was empty) and ``now``.
+
+    ``view`` is applied to changed rows, which is right because such views are row-wise.
+    """
 
     def __init__(
         self,
         query: SessionsQuery,
         over: Measures,
+        view: View,
         before: DataFrame | None,
         now: DataFrame,
         changes: Sequence[CellChange],
         since: int,
     ) -> None:
-        self.query, self.since = query, since
+        self.query, self.since, self.view = query, since, view
         self.over = over if over.mergeable else bare(over)
         self.before, self.now = before, now
         self.added_in = Ranges.of(change.cell for change in changes if change.added)
@@ -75,32 +85,34 @@ class Delta:
         if gone is None:
             return found
         nothing = bare(self.over)
-        lost = islands(prepared(gone, query, nothing), query.gap, nothing)
+        lost = islands(prepared(self.view(gone), query, nothing), query.gap, nothing)
         return found.unionByName(lost.withColumn(GONE, F.lit(True)), allowMissingColumns=True)
 
     def _added(self) -> DataFrame:
+        now = self._in(self.now, self.added_in)
         if self._numbered:
-            return self._in(self.now, self.added_in).where(F.col(VERSION) > self.since)
-        if self.before is None:
-            return self._in(self.now, self.added_in)
-        return _minus(self._in(self.now, self.added_in), self._in(self.before, self.added_in))
+            return self.view(now.where(F.col(VERSION) > self.since))
+        if self.before is not None:
+            now = _minus(now, self._in(self.before, self.added_in))
+        return self.view(now)
 
     def _gone(self) -> DataFrame | None:
+        """Stored rows that are no longer there."""
         if self.before is None or not self.gone_from:
             return None
         before, now = (self._in(frame, self.gone_from) for frame in (self.before, self.now))
         if not self._numbered:
             return _minus(before, now)
-        names = dict.fromkeys((*self._identity(), self.query.time_column, self.query.user, VERSION))
-        pairs = [column(name).alias(f"__{at}") for at, name in enumerate(names)]
+        names = list(dict.fromkeys((*self._identity(), self.query.time_column, VERSION)))
+        others = now.select(*(column(name).alias(f"__{at}") for at, name in enumerate(names)))
         same = [column(name).eqNullSafe(F.col(f"__{at}")) for at, name in enumerate(names)]
-        return before.join(now.select(*pairs), reduce(lambda a, b: a & b, same), "left_anti")
+        return before.join(others, reduce(and_, same), "left_anti")
 
     def _identity(self) -> Iterable[str]:
-        """What tells rows apart; without a key, rows leave only with all rows of their file."""
+        """What tells rows apart; without a key, a row leaves only with all rows of its file."""
         if self.query.key:
             return self.query.key
-        return [name for name in ("_file",) if name in self.now.columns]
+        return [name for name in ("_source_file",) if name in self.now.columns]
 
     def _in(self, frame: DataFrame, ranges: Ranges) -> DataFrame:
         return frame.where(in_time(frame, self.query.time_column, ranges))
@@ -108,8 +120,13 @@ class Delta:
 
 def in_time(frame: DataFrame, name: str, ranges: Ranges) -> str:
     """The SQL predicate that a time or date column is in ``ranges``; prunes files."""
-    date = isinstance(frame.schema[name].dataType, T.DateType)
+    date = isinstance(type_of(frame, name), T.DateType)
     return within(name, "date" if date else "timestamp", ranges)
+
+
+def type_of(frame: DataFrame, name: str) -> T.DataType:
+    """A column's type; names are taken as SQL takes them, whatever their case."""
+    return frame.select(column(name)).schema.fields[0].dataType
 
 
 def _minus(rows: DataFrame, others: DataFrame) -> DataFrame:

@@ -27,7 +27,7 @@ from infold.project import Node, SessionsQuery
 from infold.record import Outcome, Receipt
 from infold.spark.content import column, micros
 from infold.spark.kinds.aggregates import TIME, Pick
-from infold.spark.kinds.delta import GONE, Delta, in_time
+from infold.spark.kinds.delta import GONE, Delta, View, in_time, type_of
 from infold.spark.kinds.islands import (
     END,
     EVENTS,
@@ -66,7 +66,7 @@ def foldable(work: Work, node: Node, step: Step) -> bool:
     """Whether there is a table to fold into, and the input still has the columns it had."""
     if not work.tables.exists(step.model):
         return False
-    name = query_of(node).input
+    name = node.inputs[0].name
     since, upto = step.inputs[name]
     now = work.frame(name, upto)
     versions = [entry for entry in work.ledger.versions(name, since) if entry.number <= upto]
@@ -89,6 +89,14 @@ def query_of(node: Node) -> SessionsQuery:
     return node.query
 
 
+def view_of(work: Work, node: Node) -> View:
+    """What the model sees of its stored input: a view may stand between the two."""
+    name = query_of(node).input
+    if name == node.inputs[0].name:
+        return lambda frame: frame
+    return lambda frame: work.sql(work.project[name], {node.inputs[0].name: frame})
+
+
 def _comparable(frame: DataFrame) -> bool:
     return not any("map<" in type_ or "variant" in type_ for _, type_ in frame.dtypes)
 
@@ -99,15 +107,16 @@ class _Fold:
     def __init__(self, work: Work, node: Node, step: Step) -> None:
         self.work, self.node, self.step = work, node, step
         self.query = query = query_of(node)
-        since, upto = step.inputs[query.input]
-        changes = [change for change in net(work.ledger.changes(query.input, since)) if change.real]
-        self.events = work.frame(query.input, upto)
-        self.time = self.events.schema[query.time_column].dataType
-        self.over = compiled(self.events, query)
-        before = None
-        if work.snapshot(query.input, since) is not None:
-            before = work.frame(query.input, since)
-        self.delta = Delta(query, self.over, before, self.events, changes, since)
+        self.input = name = node.inputs[0].name
+        since, upto = step.inputs[name]
+        changes = [change for change in net(work.ledger.changes(name, since)) if change.real]
+        self.now = work.frame(name, upto)
+        self.view = view_of(work, node)
+        events = self.view(self.now)
+        self.time = type_of(events, query.time_column)
+        self.over = compiled(events, query)
+        before = work.frame(name, since) if work.snapshot(name, since) is not None else None
+        self.delta = Delta(query, self.over, self.view, before, self.now, changes, since)
         self.small = self.delta.rows <= SMALL
         self.candidates = _reaching(
             work.cells(step.model),
@@ -118,14 +127,13 @@ class _Fold:
     def carry_out(self, announce: Callable[[Outcome], None]) -> Outcome:
         """Find what changes, announce what will hold, commit."""
         components = self._components(self.delta.islands().localCheckpoint()).localCheckpoint()
-        merged = self._merged(components.where(~F.col(AGAIN)))
         again = components.where(AGAIN)
-        found = totals(merged, again, self.delta.nobody())
-        changed = merged
+        changed = self._merged(components.where(~F.col(AGAIN))) if self.over.mergeable else None
+        found = totals(changed, again, self.delta.nobody())
         if found.hulls:
             read = self._read_again(again, found.hulls).localCheckpoint()
             found += totals(read)
-            changed = merged.unionByName(read)
+            changed = read if changed is None else changed.unionByName(read)
         return self._commit(changed, found, announce)
 
     # -- components
@@ -133,10 +141,10 @@ class _Fold:
     def _components(self, delta: DataFrame) -> DataFrame:
         """One row for each component, with its merged parts and the keys of its stored sessions."""
         types = delta.schema
-        parts = [part for part in self.over.parts if part.merge and part.name in types.names]
+        parts = self.delta.over.parts
         stored = self._touched(delta)
         old = stored.select(
-            *restored(self.query, self.over, types),
+            *restored(self.query, self.delta.over, types),
             F.lit(0).cast("bigint").alias(EVENTS),
             F.lit(False).alias(GONE),
             key_of(stored, self.node.model.granularity).alias(OLD),
@@ -195,13 +203,13 @@ class _Fold:
         """Components whose sessions are made anew from all events between their ends."""
         query = self.query
         self.scanned += sum(
-            state.rows for state in self.work.cells(query.input) if hulls.overlaps(state.cell)
+            state.rows for state in self.work.cells(self.input) if hulls.overlaps(state.cell)
         )
         near = components.select(
             F.col(USER).alias("__of"), F.col(START).alias(HULL), F.col(END).alias("__hi")
         )
-        rows_there = self.events.where(in_time(self.events, query.time_column, hulls))
-        events = prepared(rows_there, query, self.over).join(
+        there = self.now.where(in_time(self.now, query.time_column, hulls))
+        events = prepared(self.view(there), query, self.over).join(
             self._sent(near),
             (F.col(USER) == F.col("__of"))
             & (F.col(TIME) >= F.col(HULL))
@@ -232,7 +240,7 @@ class _Fold:
     # -- the commit
 
     def _commit(
-        self, changed: DataFrame, found: Totals, announce: Callable[[Outcome], None]
+        self, changed: DataFrame | None, found: Totals, announce: Callable[[Outcome], None]
     ) -> Outcome:
         work, step, granularity = self.work, self.step, self.node.model.granularity
         assert step.trace is not None, "a planned step says what will hold"
@@ -246,7 +254,7 @@ class _Fold:
             receipt=self._receipt(found, changes),
         )
         announce(outcome)
-        if not changes:
+        if changed is None or not changes:
             return outcome
         losing = found.losing(granularity)
         if losing:

@@ -17,7 +17,8 @@ from infold.plan import Action, Step
 from infold.project import Node, SessionsQuery
 from infold.record import Outcome, Receipt
 from infold.spark.content import cell_of, cell_stats, column, content, micros
-from infold.spark.kinds.fold import NULL_USER, fold, foldable
+from infold.spark.kinds.delta import type_of
+from infold.spark.kinds.fold import NULL_USER, fold, foldable, query_of, view_of
 from infold.spark.kinds.islands import compiled, islands, prepared, wanted
 from infold.spark.kinds.stored import FIRST, LAST, rows
 from infold.spark.tables.port import Layout
@@ -37,15 +38,15 @@ def build(events: DataFrame, query: SessionsQuery, version: int = 1) -> DataFram
     """All sessions of all events, as the table stores them."""
     over = compiled(events, query)
     found = islands(prepared(events, query, over), query.gap, over)
-    return rows(found, query, over, events.schema[query.time_column].dataType, version)
+    return rows(found, query, over, type_of(events, query.time_column), version)
 
 
 def _build(work: Work, node: Node, step: Step) -> Outcome:
     """Everything anew, in one commit; what it holds is read back from the commit."""
-    query = node.query
-    assert query is not None, "a sessions model has a compiled query"
+    query = query_of(node)
     assert step.trace is not None, "a planned step says what will hold"
-    events = work.frame(query.input, step.inputs[query.input][1])
+    name = node.inputs[0].name
+    events = view_of(work, node)(work.frame(name, step.inputs[name][1]))
     snapshot = work.tables.create(
         step.model,
         build(events, query, step.version),
@@ -55,7 +56,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     nobody = wanted(events, query).where(column(query.user).isNull()).count()
     table = work.tables.read(step.model, snapshot)
     changes = _changes(work.cells(step.model), _states(table, node))
-    read = sum(state.rows for state in work.cells(query.input))
+    read = sum(state.rows for state in work.cells(name))
     added = sum(change.added for change in changes)
     receipt = Receipt(
         read=read,

@@ -125,7 +125,7 @@ def _gone() -> Column:
 
 
 def totals(
-    changed: DataFrame, hulls: DataFrame | None = None, nobody: DataFrame | None = None
+    changed: DataFrame | None, hulls: DataFrame | None = None, nobody: DataFrame | None = None
 ) -> Totals:
     """
     Add up in one action.
@@ -133,7 +133,7 @@ def totals(
     ``hulls`` are components to be read again (their first and last instants), ``nobody`` added
     events without a user; both are only counted.
     """
-    frames = [_cells(changed), _counts(changed)]
+    frames = [] if changed is None else [_cells(changed), _counts(changed)]
     if hulls is not None:
         frames.append(_stretches(hulls))
     if nobody is not None:
