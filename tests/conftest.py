@@ -16,8 +16,15 @@ settings.register_profile(
 settings.load_profile(os.environ.get("INFOLD_HYPOTHESIS", "quick"))
 
 
+def pytest_addoption(parser: Any) -> None:
+    """``--rewrite``: write expected screens anew; the diff is then read by a person."""
+    parser.addoption("--rewrite", action="store_true", help="write expected screens anew")
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say how many random steps were made, when any were."""
     play = sys.modules.get("tests.arrivals.play")
     if play is not None and play.TALLY.runs:
         terminalreporter.write_line(f"arrivals: {play.TALLY}")
+    if play is not None and play.DRY.runs:
+        terminalreporter.write_line(f"arrivals without Spark: {play.DRY}")

@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.arrivals.files import write
 from tests.arrivals.programs import Drawer, Op, Person, Program, Round, people
-from tests.arrivals.shape import Rows, Shape, TableSpec, cell_start, project_file
+from tests.arrivals.shape import Rows, Shape, SourceSpec, TableSpec, cell_start, project_file
 from tests.reference.compare import difference, stored
 from tests.reference.tables import Deduplicated
 from tests.reference.world import Aside, Record, Row, Usable, World, frozen, usable
@@ -62,7 +62,10 @@ class Tally:
 
 
 TALLY = Tally()
-"""Of this process; printed at the end of a test run."""
+"""Of this process, on Spark; printed at the end of a test run."""
+
+DRY = Tally()
+"""The same without Spark (see ``dry``)."""
 
 
 class DifferenceError(AssertionError):
@@ -82,6 +85,7 @@ class Play:
     state: dict[str, Rows] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
+    tally: Tally = field(default_factory=lambda: TALLY)
     checking: bool = True
     """Whether tables are compared after a run; off where a history is too long to do it always."""
     after_run: Callable[[RunResult], None] = lambda result: None
@@ -95,12 +99,7 @@ class Play:
     def __post_init__(self) -> None:
         self._people = people(self.users)
         self.world.as_of = interval.instant("2024-03-11")
-        self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "models").mkdir(exist_ok=True)
-        for source in self.shape.sources:
-            (self.folder / "landing" / source.folder).mkdir(parents=True, exist_ok=True)
-        text = project_file(self.name, str(self.warehouse), self.shape)
-        (self.folder / "infold.yml").write_text(text, encoding="utf-8")
+        self._begin()
         for name in self.shape.tables:
             self._declare(name, 0)
         if self.shape.lookup:
@@ -110,7 +109,7 @@ class Play:
 
     def play(self, program: Program) -> None:
         """All rounds, checked after each run, and at the end with a run of everything."""
-        TALLY.programs += 1
+        self.tally.programs += 1
         for each in program.rounds:
             self.round(each)
         self.run(Op("all", 0))
@@ -176,7 +175,7 @@ class Play:
         path = self._any_file(random)
         if path is not None:
             self._count(self.world.files.pop(path))
-            (self.folder / "landing" / path).unlink()
+            self._drop(path)
 
     def touch(self, random: Random) -> None:
         """A file is written again as it was: it looks new and changes nothing."""
@@ -203,19 +202,19 @@ class Play:
         ]
         path = f"{source.folder}/pages{source.suffix}"
         self.world.files[path] = tuple(rows)
-        write(self.folder / "landing" / path, source, rows)
-        TALLY.steps += 1
+        self._put(path, source, rows)
+        self.tally.steps += 1
 
     def query(self, random: Random) -> None:
         """A model's query becomes its next version."""
         name = random.choice(self.shape.changeable())
         self._declare(name, self.versions[name] + 1)
-        TALLY.steps += 1
+        self.tally.steps += 1
 
     def advance(self, random: Random) -> None:
         """Time passes; what was future may come due."""
         self.world.as_of += random.choice((HOUR, DAY, random.randint(1, 20 * 24) * HOUR))
-        TALLY.steps += 1
+        self.tally.steps += 1
 
     # -- runs
 
@@ -233,8 +232,8 @@ class Play:
         self.log.append(
             f"run {window or ''}{' '.join(terms)} as of {interval.show(self.world.as_of)}"
         )
-        result = api.run(self.project, window=window, select=terms, as_of=self.world.as_of)
-        TALLY.runs += 1
+        result = self._go(window, terms)
+        self.tally.runs += 1
         if self._complete and result.steps:
             self._fail(f"a run with nothing new had steps: {result.steps}")
         self._complete = window is None and not terms
@@ -257,8 +256,6 @@ class Play:
 
     def check(self, names: set[str], window: Interval | None) -> None:
         """Every table: those that were run against the reference, the others against themselves."""
-        lake = api.lake(self.project)
-        status = {entry.model: entry for entry in api.status(self.project, self.world.as_of)}
         for name in self.shape.tables:
             spec = self.spec(name)
             if spec.view:
@@ -270,7 +267,8 @@ class Play:
             before = self.state.get(name)
             if name not in names and before is None:
                 continue
-            actual = stored(lake.rows(table_name(name)).to_pylist(), ("session_id",))
+            read = self._read(name)
+            actual = stored(read, ("session_id",))
             if name not in names:
                 expected = before or []
             elif spec.source is not None:
@@ -281,7 +279,7 @@ class Play:
                     found.aside[Aside.NO_KEY] += best.without_key
                     expected = best.rows(actual)
                     self._check_choices(name, best, expected)
-                counts = (status[name].set_aside, status[name].waiting)
+                counts = self._counts(name)
                 if counts != (found.aside.total(), len(found.waiting)):
                     self._fail(
                         f"{name}: (set aside, waiting) is {counts}, "
@@ -294,7 +292,7 @@ class Play:
             self._compare(name, expected, actual)
             self.state[name] = expected
             if spec.sessions:
-                self._check_session_ids(name, lake.rows(table_name(name)).to_pylist())
+                self._check_session_ids(name, read)
 
     def check_again(self) -> None:
         """At the end: views as a reader sees them, and the program's own certificate."""
@@ -320,8 +318,8 @@ class Play:
         return usable(self.world.under(source.folder), source.rules, self.world.as_of)
 
     def _compare(self, name: str, expected: Rows, actual: Rows) -> None:
-        TALLY.tables += 1
-        TALLY.rows += len(actual)
+        self.tally.tables += 1
+        self.tally.rows += len(actual)
         found = difference(expected, actual)
         if found:
             self._fail(f"{name}: {found}")
@@ -338,8 +336,10 @@ class Play:
 
     def _check_session_ids(self, name: str, rows: Sequence[Row]) -> None:
         """An id belongs to one user and start, and to the same ones for good."""
+        query = self.project[name].query
+        user = query.user if query is not None else ""
         for row in rows:
-            key = (name, row["user_id"], row["session_start"])
+            key = (name, row[user], row["session_start"])
             if self._session_ids.setdefault(key, row["session_id"]) != row["session_id"]:
                 self._fail(f"{name}: session_id of {key} was another before")
         ids = Counter(row["session_id"] for row in rows)
@@ -386,7 +386,7 @@ class Play:
 
     def _count(self, records: Sequence[Record]) -> None:
         """One step for each user whom an operation concerns; nobody's records are one user's."""
-        TALLY.steps += len({row["user_id"] for row in records if isinstance(row, dict)}) or 1
+        self.tally.steps += len({row["user_id"] for row in records if isinstance(row, dict)}) or 1
 
     def _new_path(self) -> str:
         self._files += 1
@@ -398,13 +398,43 @@ class Play:
 
     def _write(self, path: str, records: tuple[Record, ...]) -> None:
         self.world.files[path] = records
-        write(self.folder / "landing" / path, self._clicks, records)
+        self._put(path, self._clicks, records)
 
     def _declare(self, name: str, version: int) -> None:
         self.versions[name] = version
-        text = self.spec(name).text
+        self._model(name, self.spec(name).text)
+
+    # -- the outside: a folder, the program on Spark, its tables
+
+    def _begin(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "models").mkdir(exist_ok=True)
+        for source in self.shape.sources:
+            (self.folder / "landing" / source.folder).mkdir(parents=True, exist_ok=True)
+        text = project_file(self.name, str(self.warehouse), self.shape)
+        (self.folder / "infold.yml").write_text(text, encoding="utf-8")
+
+    def _put(self, path: str, source: SourceSpec, records: Sequence[Record]) -> None:
+        write(self.folder / "landing" / path, source, records)
+
+    def _drop(self, path: str) -> None:
+        (self.folder / "landing" / path).unlink()
+
+    def _model(self, name: str, text: str) -> None:
         if text:
             (self.folder / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
+
+    def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+        return api.run(self.project, window=window, select=terms, as_of=self.world.as_of)
+
+    def _read(self, name: str) -> Rows:
+        rows: Rows = api.lake(self.project).rows(table_name(name)).to_pylist()
+        return rows
+
+    def _counts(self, name: str) -> tuple[int, int]:
+        """Rows of the table's files that are set aside, and that wait."""
+        status = {entry.model: entry for entry in api.status(self.project, self.world.as_of)}
+        return status[name].set_aside, status[name].waiting
 
 
 def _patched(cell: str, before: Rows, after: Rows, window: Interval) -> Rows:

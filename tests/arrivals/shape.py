@@ -95,8 +95,10 @@ class Shape:
         found: set[str] = set()
         todo = list(names)
         while todo:
-            for name in self.tables[todo.pop()][0].reads:
-                if name not in found:
+            spec = self.tables[todo.pop()][0]
+            # a source that is landed as well has one name for both
+            for name in (*spec.reads, spec.source):
+                if name and name in self.tables and name != spec.name and name not in found:
                     found.add(name)
                     todo.append(name)
         return found

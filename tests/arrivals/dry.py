@@ -1,0 +1,352 @@
+"""
+The program without Spark: its own observer, planner, runner and ledger over tables in Python.
+
+Only what is computed is replaced: a step's rows come from the reference, evaluated over the
+versions of the inputs that the step names, and of a time-range table only the cells that the step
+names are replaced. So a cell that the planner forgets stays wrong, and is found, in milliseconds
+and with a program that Hypothesis can make small. Deaths at write points work as in ``crash``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from tests.arrivals.play import DRY, Play, Tally
+from tests.arrivals.shape import Rows, SourceSpec, TableSpec, cell_start, project_file
+from tests.reference.world import Record, Row, frozen, usable
+
+from infold import api, crash
+from infold.execute import Progress, Request, Runner
+from infold.files import FileKnown, FileSeen, FilesOutcome
+from infold.interval import EVER, Interval
+from infold.ledger.store import SqlLedger
+from infold.model import Kind, Source, table_name
+from infold.observe import Observer
+from infold.plan import Action, FileNews, Step
+from infold.ports import Head, Lake
+from infold.project import Node, Project
+from infold.record import Outcome, Receipt
+from infold.report import RunResult
+from infold.select import selected
+from infold.trace import CellChange, wrap
+
+
+@dataclass
+class Stored:
+    """A table in memory: all its snapshots (number to rows), and which step made which."""
+
+    snapshots: dict[int, Rows] = field(default_factory=dict)
+    steps: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Memory:
+    """Tables in memory, as the runner sees stored ones (``ports.Lake``)."""
+
+    tables: dict[str, Stored] = field(default_factory=lambda: defaultdict(Stored))
+
+    def moved(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
+        """Tables that have another newest snapshot than known."""
+        now = {table: self._location(table) for table in known}
+        return {table: at for table, at in now.items() if at != known[table]}
+
+    def head(self, table: str) -> Head | None:
+        """The newest snapshot, and which steps are in the table's history."""
+        if table not in self.tables:
+            return None
+        found = self.tables[table]
+        return Head(table, self._location(table) or "", max(found.snapshots), dict(found.steps))
+
+    def commit(self, table: str, step: str, rows: Rows) -> int:
+        """Another snapshot."""
+        crash.point(f"table {table}: before commit")
+        found = self.tables[table]
+        number = len(found.snapshots) + 1
+        found.snapshots[number] = rows
+        found.steps[step] = number
+        crash.point(f"table {table}: after commit")
+        return number
+
+    def _location(self, table: str) -> str | None:
+        return f"{table}@{max(self.tables[table].snapshots)}" if table in self.tables else None
+
+
+@dataclass
+class DryEngine:
+    """Carries out steps by the reference (``ports.Engine``)."""
+
+    play: DryPlay
+    project: Project
+    ledger: SqlLedger
+
+    def maintain(self, models: Sequence[str]) -> None:
+        """Memory needs no care."""
+
+    def carry_out(self, step: Step, step_id: str, prepared: Callable[[Outcome], None]) -> Outcome:
+        """The step's rows, compared cell by cell with those before, and one commit."""
+        node = self.project[step.model]
+        table = table_name(step.model)
+        memory = self.play.memory
+        stored = memory.tables.get(table)
+        before = stored.snapshots[max(stored.snapshots)] if stored else []
+        files = None
+        if node.model.kind is Kind.EVENTS:
+            after, files = self._ingested(node, step)
+        else:
+            after = self._evaluated(step, step.model)
+            column = _time_column(node)
+            if node.model.kind is Kind.TIME_RANGE and column is not None:
+                after = _clamped(column, step, before, after)
+        build = step.action is Action.BUILD or stored is None
+        changes = self._changes(node, before, after, whole=build)
+        trace = step.trace
+        assert trace is not None
+        known = sum(cell.rows for cell in self.ledger.cells(step.model))
+        assert stored is None or build or known == len(before), "the ledger lost count"
+        outcome = Outcome(
+            step.model,
+            step.version,
+            trace,
+            changes,
+            whole=build,
+            committed=build or bool(changes),
+            files=files,
+            receipt=Receipt(read=len(after)),
+        )
+        if not build:
+            prepared(outcome)
+        snapshot = memory.commit(table, step_id, after) if outcome.committed else None
+        return Outcome(
+            step.model,
+            step.version,
+            trace,
+            changes,
+            whole=build,
+            snapshot=snapshot,
+            committed=outcome.committed,
+            files=files,
+            receipt=outcome.receipt,
+        )
+
+    def _evaluated(self, step: Step, name: str) -> Rows:
+        """A table's rows by its present definition, over the versions that the step reads."""
+        spec = self.play.spec(name)
+        assert spec.rows is not None
+        return spec.rows({read: self._input(step, read) for read in spec.reads})
+
+    def _input(self, step: Step, name: str) -> Rows:
+        if self.play.spec(name).view:
+            return self._evaluated(step, name)
+        version = step.inputs[name][1]
+        [found] = [v for v in self.ledger.versions(name, version - 1) if v.number == version]
+        assert found.snapshot is not None
+        return self.play.memory.tables[table_name(name)].snapshots[found.snapshot]
+
+    def _ingested(self, node: Node, step: Step) -> tuple[Rows, FilesOutcome]:
+        """All rows of the files that are taken in afterwards, and what the ledger keeps of them."""
+        news = step.files or FileNews("")
+        spec = self.play.spec(step.model)
+        ids = self.ledger.register_files(news.source, news.new)
+        gone = {file.path for file in news.gone}
+        due = {file.path for file in news.due}
+        held = {file.path: file for file in self.ledger.files(step.model)}
+        if step.action is Action.BUILD:
+            gone |= set(held)
+        kept = [path for path in held if path not in gone]
+        taken = [
+            self._taken(spec, path, id_, news.as_of)
+            for path, id_ in (*ids.items(), *((path, held[path].id) for path in due))
+        ]
+        source = self.play.shape.source(news.source)
+        records = [
+            record
+            for path in dict.fromkeys((*kept, *ids))
+            for record in self.play.world.files[path]
+        ]
+        rows = usable(records, source.rules, news.as_of).rows
+        removed = tuple(held[path].id for path in gone if path in held)
+        outcome = FilesOutcome(news.source, tuple(taken), removed)
+        return (spec.best(rows).rows() if spec.best else rows), outcome
+
+    def _taken(self, spec: TableSpec, path: str, id_: int, as_of: int) -> FileKnown:
+        source = self.play.shape.source(spec.source or "")
+        found = usable(self.play.world.files[path], source.rules, as_of)
+        without_key = spec.best(found.rows).without_key if spec.best else 0
+        return FileKnown(
+            id=id_,
+            path=path,
+            size=1,
+            fingerprint=self.play.prints[path],
+            horizon=as_of,
+            next_due=min((row[source.rules.time or ""] for row in found.waiting), default=None),
+            rows=len(found.rows),
+            waiting=len(found.waiting),
+            set_aside=found.aside.total() + without_key,
+        )
+
+    @staticmethod
+    def _changes(node: Node, before: Rows, after: Rows, *, whole: bool) -> tuple[CellChange, ...]:
+        """One change for each cell that holds other rows than before; for every cell if whole."""
+        old, new = _cells(node, before), _cells(node, after)
+        changes = []
+        for cell in sorted({*old, *new}):
+            (rows_before, content_before), (rows_after, content_after) = (
+                (len(each.get(cell, ())), wrap(sum(map(_hash, each.get(cell, ())))))
+                for each in (old, new)
+            )
+            change = CellChange(
+                cell=cell,
+                added=rows_after,
+                removed=rows_before,
+                rows_before=rows_before,
+                rows_after=rows_after,
+                content_before=content_before,
+                content_after=content_after,
+            )
+            if change.real or whole:
+                stay = {frozen(row) for row in old.get(cell, ())}
+                if node.model.kind is Kind.EVENTS and stay <= {
+                    frozen(row) for row in new.get(cell, ())
+                }:
+                    change = _added_only(change)
+                changes.append(change)
+        return tuple(changes)
+
+
+def _clamped(column: str, step: Step, before: Rows, after: Rows) -> Rows:
+    """Rows of the step's cells as they should be, the others as they were."""
+    kept = [] if step.action is Action.BUILD else before
+    return [row for row in kept if cell_start(row[column]) not in step.cells] + [
+        row for row in after if cell_start(row[column]) in step.cells
+    ]
+
+
+def _added_only(change: CellChange) -> CellChange:
+    """The same change where rows were added and none was removed."""
+    return CellChange(
+        cell=change.cell,
+        added=change.rows_after - change.rows_before,
+        removed=0,
+        rows_before=change.rows_before,
+        rows_after=change.rows_after,
+        content_before=change.content_before,
+        content_after=change.content_after,
+    )
+
+
+def _time_column(node: Node) -> str | None:
+    if node.model.kind is Kind.SESSIONS:
+        return "session_start"
+    if node.model.timeseries is None or node.model.granularity is None:
+        return None
+    if node.model.kind is Kind.EVENTS:
+        return node.model.timeseries.event_time_column
+    return node.model.timeseries.partition_column
+
+
+def _cells(node: Node, rows: Rows) -> dict[Interval, Rows]:
+    column, granularity = _time_column(node), node.model.granularity
+    found: dict[Interval, Rows] = defaultdict(list)
+    for row in rows:
+        cell = EVER
+        if column is not None and granularity is not None:
+            cell = granularity.cell(cell_start(row[column]))
+        found[cell].append(row)
+    return found
+
+
+def _hash(row: Row) -> int:
+    digest = hashlib.blake2b(repr(frozen(row)).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, signed=True)
+
+
+_projects: dict[tuple[str, tuple[tuple[str, int], ...]], Project] = {}
+"""Projects by shape and versions of their queries: reading one takes longer than running it."""
+
+
+@dataclass
+class DryPlay(Play):
+    """A play without files, Spark or stored tables."""
+
+    tally: Tally = field(default_factory=lambda: DRY)
+    memory: Memory = field(default_factory=Memory)
+    prints: dict[str, str] = field(default_factory=dict)
+    progress: Progress | None = None
+    _texts: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def ledger(self) -> SqlLedger:
+        """The real ledger; another connection each time, as another process would have."""
+        return SqlLedger(self.folder / "ledger.db")
+
+    @property
+    def project(self) -> Project:
+        """The project as it would be read from its folder."""
+        key = (self.shape.name, tuple(sorted(self.versions.items())))
+        if key not in _projects:
+            folder = Path(tempfile.mkdtemp(prefix="infold-dry-"))
+            (folder / "models").mkdir()
+            text = project_file("dry", "warehouse", self.shape)
+            (folder / "infold.yml").write_text(text, encoding="utf-8")
+            for name, text in self._texts.items():
+                (folder / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
+            _projects[key] = api.open_project(folder)
+            shutil.rmtree(folder)
+        return _projects[key]
+
+    def _begin(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def _put(self, path: str, source: SourceSpec, records: Sequence[Record]) -> None:
+        self.prints[path] = str(int(self.prints.get(path, 0)) + 1)
+
+    def _drop(self, path: str) -> None:
+        del self.prints[path]
+
+    def _model(self, name: str, text: str) -> None:
+        if text:
+            self._texts[name] = text
+
+    def _listing(self, source: Source) -> tuple[Sequence[FileSeen], int]:
+        folder = self.shape.source(source.name).folder
+        paths = [path for path in self.world.files if path.startswith(f"{folder}/")]
+        return [FileSeen(path, 1, 0, self.prints[path]) for path in sorted(paths)], 0
+
+    def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+        project, ledger = self.project, self.ledger
+        lake = cast("Lake", self.memory)  # rows are read from it directly
+        runner = Runner(
+            project,
+            ledger,
+            lake,
+            Observer(project, ledger, lake, self._listing, self.world.as_of),
+            lambda run, plan: DryEngine(self, project, ledger),
+            self.progress or api.Quiet(),
+        )
+        try:
+            return runner.run(Request(window, selected(project, terms) if terms else None))
+        finally:
+            ledger.close()
+
+    def _read(self, name: str) -> Rows:
+        found = self.memory.tables[table_name(name)].snapshots
+        return found[max(found)]
+
+    def _counts(self, name: str) -> tuple[int, int]:
+        ledger = self.ledger
+        files = ledger.files(name)
+        ledger.close()
+        return sum(file.set_aside for file in files), sum(file.waiting for file in files)
+
+    def _check_session_ids(self, name: str, rows: Sequence[Row]) -> None:
+        """The reference's sessions have no ids."""
+
+    def check_again(self) -> None:
+        """There is nothing else to look at."""

@@ -1,0 +1,63 @@
+"""
+Oracle 2 without Spark: the planner, the runner and the ledger, under hundreds of programs.
+
+See ``dry``: what is computed is the reference's, what is decided is the program's.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.arrivals.dry import DryPlay
+from tests.arrivals.programs import Program, programs
+from tests.arrivals.shapes import SHAPES
+from tests.crash.scenario import living
+
+from infold.interval import Interval
+from infold.report import RunResult
+
+EXAMPLES = 12 * settings().max_examples // 50
+"""Programs of each shape: few in the suite, many more by ``INFOLD_HYPOTHESIS=soak``."""
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@settings(max_examples=EXAMPLES)
+@given(program=programs(users=6, rounds=(2, 6)))
+def test_what_is_planned_is_enough(shape: str, program: Program) -> None:
+    """After every run each table holds what its definition says, so no stale cell was forgotten."""
+    folder = Path(tempfile.mkdtemp(prefix="infold-dry-"))
+    try:
+        DryPlay(SHAPES[shape], folder, shape, folder, program.users).play(program)
+    finally:
+        shutil.rmtree(folder)
+
+
+@settings(max_examples=EXAMPLES)
+@given(
+    program=programs(users=4, rounds=(2, 4)),
+    deaths=st.lists(st.lists(st.integers(1, 60), max_size=3), max_size=6),
+)
+def test_runs_that_die_are_made_good(program: Program, deaths: list[list[int]]) -> None:
+    """However often a run died, and wherever, the next one brings every table where it belongs."""
+    folder = Path(tempfile.mkdtemp(prefix="infold-dry-"))
+
+    class Dying(DryPlay):
+        """Dies before each run as often as drawn, at the points that were drawn."""
+
+        def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+            for at in deaths.pop() if deaths else ():
+                with living(at):
+                    super()._go(window, terms)
+                self._complete = False
+            return super()._go(window, terms)
+
+    try:
+        Dying(SHAPES["fold"], folder, "fold", folder, program.users).play(program)
+    finally:
+        shutil.rmtree(folder)
