@@ -182,12 +182,14 @@ def bad_instant(at: Spot, key: str, value: str) -> InfoldError:
     )
 
 
-def bad_column_type(at: Spot, column: str, type_: str, known: Iterable[str]) -> InfoldError:
+def bad_column_type(
+    at: Spot, column: str, type_: str, alike: str | None, known: Iterable[str]
+) -> InfoldError:
     """A column type that Spark SQL does not have."""
     return InfoldError(
         "bad-type",
         f"{type_!r} (of {column}) is not a type of Spark SQL",
-        _near(type_, known, "such as"),
+        (("nearest", alike),) if alike else _near(type_, known, "such as"),
         at=at,
     )
 

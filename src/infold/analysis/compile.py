@@ -17,7 +17,7 @@ from infold.analysis.rules import RULES
 from infold.analysis.session_input import session_input
 from infold.analysis.sessions import GIVEN, SEEN, take_apart
 from infold.analysis.subject import Draft, Subject, time_column
-from infold.errors import InfoldError
+from infold.errors import InfoldError, Spot
 from infold.model import Kind, Materialization, Model, Source, Timeseries
 from infold.project import Input, Node, SessionsQuery
 
@@ -54,7 +54,8 @@ def compile_models(
     for cycle in cycles:
         first = names[cycle[0]]
         shown = [names[name].model.name for name in (*cycle, cycle[0])]
-        work.errors.append(findings.dependency_cycle(first.parsed.text.spot(0), shown))
+        at = _reading(first, cycle[1 % len(cycle)])
+        work.errors.append(findings.dependency_cycle(at, shown))
     for name in order:
         work.tables.setdefault(name, Table(names[name].model.name, None))
     for source in _landed(drafts, sources):
@@ -159,6 +160,14 @@ def _columns(model: Model, resolved: Resolved) -> Columns:
     if model.sessions is None or columns is None:
         return columns
     return (GIVEN[0], model.sessions.user, *GIVEN[1:], *columns)
+
+
+def _reading(draft: Draft, name: str) -> Spot:
+    """Where a model names a table for the first time."""
+    for table in draft.parsed.tree.find_all(exp.Table):
+        if table.name.lower() == name and not table.args.get("db"):
+            return draft.parsed.text.spot_of(table.this)
+    return draft.parsed.text.spot(0)
 
 
 def tables_named(tree: exp.Expr) -> Iterator[str]:

@@ -68,8 +68,9 @@ def parse(file: str, source: str, start: int = 0) -> Parsed:
     rest = source[start:]
     try:
         tokens = _DIALECT.tokenize(rest)
-    except TokenError as error:
-        raise findings.bad_sql(_unread(file, source, start), _tidy(str(error))) from None
+    except TokenError:
+        why = "a quote or a comment is never closed"
+        raise findings.bad_sql(_unread(file, source, start), why) from None
     body = [token for token in tokens if token.token_type is not TokenType.SEMICOLON]
     if not body:
         at = spot_in(file, source, max(0, len(source.rstrip()) - 1), len(source.rstrip()))
@@ -86,18 +87,49 @@ def parse(file: str, source: str, start: int = 0) -> Parsed:
 
 
 def _tree(text: Text) -> exp.Expr:
+    pipe = next((t for t in text.tokens if t.token_type is TokenType.PIPE_GT), None)
+    if pipe is not None:
+        raise findings.unsupported_sql(text.spot_of_token(pipe), "the pipe syntax")
+    comma = _needless_comma(text)
+    if comma is not None:
+        raise findings.bad_sql(text.spot_of_token(comma), "a comma with nothing behind it")
     try:
         found = _Parser(dialect=_DIALECT).parse(list(text.tokens), text.sql)
     except ParseError as error:
         raise _parse_error(text, error) from None
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise findings.bad_sql(text.spot(0), f"the parser failed: {error}") from error
     tree = found[0] if found else None
     if not isinstance(tree, exp.Query):
         what = text.tokens[0].text.upper()
         raise findings.not_one_select(text.spot_of_token(text.tokens[0]), f"a {what} statement")
-    pipe = next((t for t in text.tokens if t.token_type is TokenType.PIPE_GT), None)
-    if pipe is not None:
-        raise findings.unsupported_sql(text.spot_of_token(pipe), "the pipe syntax")
+    if any(not select.expressions for select in tree.find_all(exp.Select)):
+        raise findings.bad_sql(text.spot_of_token(text.tokens[0]), "SELECT without columns")
     return tree
+
+
+_AFTER_A_LIST = frozenset(
+    {
+        TokenType.COMMA,
+        TokenType.FROM,
+        TokenType.GROUP_BY,
+        TokenType.HAVING,
+        TokenType.LIMIT,
+        TokenType.ORDER_BY,
+        TokenType.R_PAREN,
+        TokenType.UNION,
+        TokenType.WHERE,
+    }
+)
+
+
+def _needless_comma(text: Text) -> Token | None:
+    """A comma that sqlglot would forgive and Spark would not."""
+    for token, behind in itertools.pairwise(text.tokens):
+        if token.token_type is TokenType.COMMA and behind.token_type in _AFTER_A_LIST:
+            return token
+    last = text.tokens[-1]
+    return last if last.token_type is TokenType.COMMA else None
 
 
 def _shifted(tokens: list[Token], by: int) -> tuple[Token, ...]:

@@ -248,7 +248,7 @@ class _Resolver:
         if opaque or parts[0] in self.extra:
             block.origins[id(node)] = None
             return
-        names = [*visible_columns(block.entries), *aliases]
+        names = visible_columns(block.entries) or list(aliases)
         at = self.text.spot_of(node)
         tables = [e.relation.name for e in block.entries if isinstance(e.relation, Table)]
         self.errors.append(findings.unknown_column(at, _written(node), names, tables))

@@ -18,6 +18,7 @@ from infold import findings
 from infold.analysis.aggregates import AGGREGATES, MERGEABLE
 from infold.analysis.calls import Call, calls, closing, split
 from infold.analysis.relation import Block, Origin
+from infold.analysis.resolve import visible_columns
 from infold.analysis.row_wise import clauses
 from infold.analysis.subject import Subject
 from infold.analysis.text import Text
@@ -138,7 +139,10 @@ def _check_column(taker: _Taker, column: exp.Column, inside: list[tuple[int, int
     within = any(a <= start < b for a, b in inside)
     known = isinstance(taker.block.origins.get(id(column)), Origin)
     at = taker.text.spot_of(column)
-    if within and not known:
+    if id(column) in taker.block.aliases:
+        names = visible_columns(taker.block.entries)
+        taker.errors.append(findings.unknown_column(at, column.name, names, ()))
+    elif within and not known and name in SEEN:
         taker.errors.append(findings.session_column_inside(at, column.name))
     elif not within and name not in (*SEEN, taker.user.lower()):
         taker.errors.append(findings.column_outside_aggregate(at, column.name))

@@ -168,7 +168,7 @@ def _timeseries(keys: Keys, kind: Materialization) -> Timeseries | None:
         section.missing("event_time_column")
     partition = section.text("partition_column") or time
     if kind is Materialization.EVENTS and partition != time:
-        at = section.key_at("partition_column")
+        at = section.at("partition_column")
         known = (time or "",)
         name = section.named("partition_column")
         section.errors.append(findings.bad_value(at, name, partition or "", known))

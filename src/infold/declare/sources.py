@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from infold import findings
 from infold.declare.keys import NAME, Keys
-from infold.declare.types import SIMPLE, TIMES, is_type
+from infold.declare.types import ALIKE, SIMPLE, TIMES, is_type
 from infold.interval import HOUR
 from infold.model import Column, Drift, Format, Place, Source
 
@@ -113,7 +113,11 @@ def _columns(keys: Keys, format_: Format | None) -> tuple[Column, ...]:
             continue
         type_ = section.text(name)
         if type_ is not None and not is_type(type_):
-            keys.errors.append(findings.bad_column_type(section.at(name), name, type_, SIMPLE))
+            keys.errors.append(
+                findings.bad_column_type(
+                    section.at(name), name, type_, ALIKE.get(type_.lower()), SIMPLE
+                )
+            )
         found[name.lower()] = Column(name, type_ if type_ and is_type(type_) else "string")
     if not found:
         keys.missing("columns", "there is not one in it")

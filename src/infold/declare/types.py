@@ -12,6 +12,24 @@ SIMPLE = (
 )  # fmt: skip
 """Types without parameters; a bare decimal is decimal(10,0), as in Spark."""
 
+ALIKE = {
+    "bool": "boolean",
+    "datetime": "timestamp",
+    "float64": "double",
+    "int32": "int",
+    "int64": "bigint",
+    "json": "string",
+    "number": "decimal(18,2)",
+    "object": "string",
+    "str": "string",
+    "text": "string",
+    "time": "timestamp",
+    "timestamptz": "timestamp",
+    "uuid": "string",
+    "varchar": "string",
+}
+"""What other systems call a type -> Spark's name."""
+
 TIMES = ("timestamp", "timestamp_ltz", "timestamp_ntz", "date")
 """Those that can be an event time."""
 

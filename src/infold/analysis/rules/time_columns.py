@@ -26,7 +26,8 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             ("partition_column", series.partition_column),
         ):
             from_input = key == "event_time_column" and subject.model.kind is not Kind.EVENTS
-            if from_input and column.lower() in known | _read(subject.relation):
+            read = _read(subject.relation)
+            if from_input and (read is None or column.lower() in known | read):
                 continue
             wanted.append((f"timeseries.{key}", f"timeseries.{key}", column))
     seen = set()
@@ -37,8 +38,8 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             yield findings.no_such_column(at, key, column, columns)
 
 
-def _read(relation: Relation) -> set[str]:
-    """All columns of the stored tables that are read."""
+def _read(relation: Relation) -> set[str] | None:
+    """All columns of the stored tables that are read; None when they are not known."""
     found: set[str] = set()
     for block in blocks(relation, views=True):
         if isinstance(block, Block):
@@ -47,5 +48,7 @@ def _read(relation: Relation) -> set[str]:
                 while isinstance(inner, Renamed):
                     inner = inner.inner
                 if isinstance(inner, Table):
-                    found.update(column.lower() for column in inner.columns or ())
+                    if inner.columns is None:
+                        return None
+                    found.update(column.lower() for column in inner.columns)
     return found

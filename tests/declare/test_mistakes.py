@@ -1,0 +1,367 @@
+# ruff: noqa: E501 (one case is one row of a table)
+"""
+Every mistake in a project is one error with its place and the nearest right name.
+
+A case spoils one text of a right project. What is expected is written as
+``slug file:line `what the caret is under` (the fact that helps)``.
+"""
+
+from __future__ import annotations
+
+import pytest
+from tests.declare.shop import CLICKS, DAILY, INFOLD, SHOP, read, spoilt
+
+from infold.errors import InfoldError
+
+YML, C, S, D = "infold.yml", "models/clicks.sql", "models/sessions.sql", "models/daily.sql"
+
+
+def shown(error: InfoldError) -> str:
+    """An error in one line."""
+    at = error.at
+    caret = at.text[at.column - 1 :][: at.width] if at else ""
+    helping = [text for name, text in error.facts if name != "at"]
+    return f"{error.slug} {at} `{caret}`" + (f" ({helping[0]})" if helping else "")
+
+
+KEYS = [
+    # infold.yml
+    (YML, "start:", "strat:", ["unknown-key infold.yml:2 `strat` (start, targets)"]),
+    (YML, "name: shop\n", "", [
+        "missing-key infold.yml:1 `start: 2024-01-01`",
+    ]),
+    (YML, "name: shop", "name: my-shop", [
+        "bad-name infold.yml:1 `my-shop` (letters, digits and underscores, a letter first)",
+    ]),
+    (YML, "name: shop", "name: 7", ["wrong-type infold.yml:1 `7`"]),
+    (YML, "name: shop", "name: ''", ["wrong-type infold.yml:1 `''`"]),
+    (YML, "2024-01-01", "yesterday", [
+        "bad-date infold.yml:2 `yesterday` (2024-01-31, 2024-01-31T09:00)",
+    ]),
+    (YML, "start: 2024-01-01", "start: 2024-13-01", [
+        "bad-date infold.yml:2 `2024-13-01` (2024-01-31, 2024-01-31T09:00)",
+    ]),
+    (YML, "start: 2024-01-01", "name: other", ["duplicate-key infold.yml:2 `name` (infold.yml:1)"]),
+    (YML, "name: shop", "environments: {}\nname: shop", [
+        "not-supported-yet infold.yml:1 `environments`",
+    ]),
+    (YML, "targets:", "sources_:", ["unknown-key infold.yml:19 `sources_` (sources)"]),
+    (YML, "  dev: {warehouse: warehouse}", "  dev: warehouse", ["wrong-type infold.yml:20 `warehouse`"]),
+    (YML, "name: shop", "default_target: pord\nname: shop", ["bad-value infold.yml:1 `pord` (dev)"]),
+    # sources
+    (YML, "raw.clicks:", "clicks:", [
+        "bad-name infold.yml:5 `path: landing/clicks/*.json` (group.name, such as raw.clicks)",
+        "unknown-table models/clicks.sql:6 `raw.clicks` (clicks, raw.countries)",
+    ]),
+    (YML, "raw.countries:", "raw.Clicks:", [
+        "duplicate-name infold.yml:16 `raw.Clicks` (infold.yml:4)",
+    ]),
+    (YML, "format: json", "format: jsn", ["bad-value infold.yml:6 `jsn` (json)"]),
+    (YML, "format: json", "format: delta", [
+        "not-supported-yet infold.yml:6 `delta` (csv, json, parquet, iceberg)",
+    ]),
+    (YML, "format: json", "format: iceberg", ["bad-value infold.yml:6 `iceberg` (csv, json, parquet)"]),
+    (YML, "countries.csv", "countries.txt", [
+        "missing-key infold.yml:17 `path: countries.txt` (the ending of the path does not say it)",
+    ]),
+    (YML, "    path: countries.csv\n", "", [
+        "missing-key infold.yml:17 `columns: {code: string, country: string}` (a source is a folder of files (path) or an Iceberg table (table))",
+    ]),
+    (YML, "path: countries.csv", "path: countries.csv\n    table: shop.countries", [
+        "needless-key infold.yml:18 `table`",
+    ]),
+    (YML, "path: countries.csv", "path: countries.csv\n    catalog: other.db", [
+        "needless-key infold.yml:18 `catalog`",
+    ]),
+    (YML, "event_time_column: event_ts", "event_time_column: event_tz", [
+        "unknown-column infold.yml:7 `event_tz` (event_ts, event_id, seen_at)",
+    ]),
+    (YML, "event_time_column: event_ts", "event_time_column: url", ["not-a-time infold.yml:7 `url`"]),
+    (YML, "    event_time_column: event_ts\n", "", [
+        "needless-key infold.yml:7 `received_column`",
+    ]),
+    (YML, "received_column: seen_at", "future_tolerance: 2 hours", [
+        "needless-key infold.yml:8 `future_tolerance`",
+    ]),
+    (YML, "received_column: seen_at", "settle: soon", [
+        "bad-duration infold.yml:8 `soon` (30 minutes, 1 hour 30 minutes, 2 days)",
+    ]),
+    (YML, "received_column: seen_at", "on_drift: ignore", [
+        "bad-value infold.yml:8 `ignore` (error, set_aside)",
+    ]),
+    (YML, "received_column: seen_at", "timestamp_format: epoch_second", [
+        "bad-value infold.yml:8 `epoch_second` (epoch_seconds, epoch_micros, epoch_millis)",
+    ]),
+    (YML, "received_column: seen_at", "delimiter: ;", ["needless-key infold.yml:8 `delimiter`"]),
+    (YML, "path: countries.csv", "path: countries.csv\n    delimiter: ';;'", [
+        "wrong-type infold.yml:18 `';;'`",
+    ]),
+    (YML, "amount: decimal(18,2)", "amount: decimal(2,18)", [
+        "bad-type infold.yml:15 `decimal(2,18)` (decimal)",
+    ]),
+    (YML, "url: string", "url: text", ["bad-type infold.yml:14 `text` (string)"]),
+    (YML, "url: string", "URL_: [string]", [
+        "wrong-type infold.yml:14 `[string]`",
+        "unknown-column models/clicks.sql:6 `url` (URL_)",
+    ]),
+    (YML, "      url: string", "      url: string\n      Url: string", [
+        "duplicate-name infold.yml:15 `Url` (url)",
+    ]),
+    (YML, "columns: {code: string, country: string}", "columns: {}", [
+        "missing-key infold.yml:17 `path: countries.csv` (there is not one in it)",
+    ]),
+    (YML, "    columns: {code: string, country: string}\n", "", [
+        "missing-key infold.yml:17 `path: countries.csv` (files are checked against their declared columns)",
+    ]),
+    # targets
+    (YML, "{warehouse: warehouse}", "{warehouse: 's3a://lake'}", [
+        "not-supported-yet infold.yml:20 `'s3a://lake'` (a folder)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{ledger: 'postgresql://db'}", [
+        "not-supported-yet infold.yml:20 `'postgresql://db'` (sqlite:///FILE)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{storage: delta}", [
+        "not-supported-yet infold.yml:20 `delta` (iceberg)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{spark: {remote: 'sc://x'}, protected: maybe}", [
+        "wrong-type infold.yml:20 `maybe`",
+        "not-supported-yet infold.yml:20 `remote`",
+    ]),
+    # front matter
+    (C, "materialization: events", "materialisation: events", [
+        "unknown-key models/clicks.sql:2 `materialisation` (materialization, description)",
+        "missing-key models/clicks.sql:2 `materialisation: events` (one of view, table, events, sessions)",
+    ]),
+    (C, "events", "event", ["bad-value models/clicks.sql:2 `event` (events)"]),
+    (C, "events", "cumulative_aggregate", [
+        "not-supported-yet models/clicks.sql:2 `cumulative_aggregate` (view, table, events, sessions)",
+    ]),
+    (C, "unique_key: [event_id]\n", "", [
+        "missing-key models/clicks.sql:2 `materialization: events` (it tells copies of an event apart from other events)",
+    ]),
+    (C, "unique_key: [event_id]", "unique_key: []", ["wrong-type models/clicks.sql:3 `[]`"]),
+    (C, "unique_key: [event_id]", "unique_key: [event_id, 5]", ["wrong-type models/clicks.sql:3 `5`"]),
+    (C, "unique_key: [event_id]", "unique_key: [evnt_id]", [
+        "unknown-column models/clicks.sql:3 `evnt_id` (event_id, event_ts, user_id)",
+    ]),
+    (C, "unique_key: [event_id]", "unique_key: event_id\nprefer: [amount up]", [
+        "bad-value models/clicks.sql:4 `[amount up]` (column, column desc)",
+    ]),
+    (C, "unique_key: [event_id]", "unique_key: event_id\nprefer: [size desc]", [
+        "unknown-column models/clicks.sql:4 `size desc` (event_id, user_id, event_ts, url, amount)",
+    ]),
+    (C, "granularity: day", "granularity: dya", ["bad-value models/clicks.sql:4 `dya` (day)"]),
+    (C, "granularity: day", "granularity: year", [
+        "not-supported-yet models/clicks.sql:4 `year` (hour, day, week, month)",
+    ]),
+    (C, "granularity: day", "week_start: sunday", ["needless-key models/clicks.sql:4 `week_start`"]),
+    (C, "granularity: day", "partition_column: url", ["bad-value models/clicks.sql:4 `url` (event_ts)"]),
+    (C, "event_time_column: event_ts, ", "", [
+        "missing-key models/clicks.sql:4 `{granularity: day}`",
+    ]),
+    (C, "timeseries: {event_time_column: event_ts, granularity: day}", "incremental: {}", [
+        "needless-key models/clicks.sql:4 `incremental`",
+        "missing-key models/clicks.sql:2 `materialization: events` (events are kept by their time: event_time_column)",
+    ]),
+    (S, "gap: 30 minutes", "gap: 30 minuets", [
+        "bad-duration models/sessions.sql:3 `30 minuets` (30 minutes, 1 hour 30 minutes, 2 days)",
+    ]),
+    (S, "gap: 30 minutes", "gap: 30", [
+        "bad-duration models/sessions.sql:3 `30` (30 minutes, 1 hour 30 minutes, 2 days)",
+    ]),
+    (S, "gap: 30 minutes", "gap: 0 minutes", [
+        "bad-duration models/sessions.sql:3 `0 minutes` (30 minutes, 1 hour 30 minutes, 2 days)",
+    ]),
+    (S, ", gap: 30 minutes", "", ["missing-key models/sessions.sql:3 `{user: user_id}`"]),
+    (S, "gap: 30 minutes", "max_length: 1 day", ["not-supported-yet models/sessions.sql:3 `max_length`"]),
+    (S, "sessions: {user: user_id, gap: 30 minutes}\n", "", [
+        "missing-key models/sessions.sql:2 `materialization: sessions` (who has them, and the gap that ends them)",
+    ]),
+    (S, "user: user_id", "user: usr_id", ["unknown-column models/sessions.sql:3 `usr_id` (user_id)"]),
+    (S, "sessions: {", "timeseries: {event_time_column: event_ts}\nsessions: {", [
+        "bad-value models/sessions.sql:3 `event_ts` (session_start)",
+    ]),
+    (D, "timeseries: {event_time_column: session_start, partition_column: day, granularity: day}\n", "", [
+        "missing-key models/daily.sql:2 `materialization: table` (an incremental table is built cell by cell of time)",
+    ]),
+    (D, "incremental: {}", "incremental: {cron: '@daily'}", [
+        "not-supported-yet models/daily.sql:4 `cron`",
+    ]),
+    (D, "incremental: {}", "incremental: yes", ["wrong-type models/daily.sql:4 `yes`"]),
+    (D, "incremental: {}", "batch_size: 3", ["not-supported-yet models/daily.sql:4 `batch_size`"]),
+    (D, "partition_column: day", "partition_column: date", [
+        "unknown-column models/daily.sql:3 `date` (day)",
+    ]),
+    # YAML
+    (YML, "start: 2024-01-01", "start: [", [
+        "bad-yaml infold.yml:4 `:` (while parsing a flow sequence did not find expected ',' or ']')",
+    ]),
+    (D, "incremental: {}", "incremental: {", [
+        "bad-yaml models/daily.sql:5 `---` (while parsing a flow node did not find expected node content)",
+    ]),
+    (D, "incremental: {}\n---\n", "incremental: {}\n", ["no-front-matter models/daily.sql:1 `---`"]),
+    (D, DAILY.partition("SELECT")[0], "---\n- table\n---\n", ["wrong-type models/daily.sql:2 `- table`"]),
+]  # fmt: skip
+
+QUERIES = [
+    (S, "FROM clicks", "FROM click", ["unknown-table models/sessions.sql:7 `click` (clicks, raw.clicks)"]),
+    (S, "FROM clicks", "FROM raw.clickz", [
+        "unknown-table models/sessions.sql:7 `raw.clickz` (raw.clicks, clicks, raw.countries)",
+    ]),
+    (S, "sum(amount)", "sum(amuont)", ["unknown-column models/sessions.sql:6 `amuont` (amount)"]),
+    (S, "sum(amount)", "sum(c.amount)", ["unknown-column models/sessions.sql:6 `c.amount` (amount)"]),
+    (S, "sum(amount)", "sum(session_start)", ["session-column models/sessions.sql:6 `session_start`"]),
+    (S, "AS revenue", "AS session_id", ["session-column models/sessions.sql:6 `sum(amount) AS session_id`"]),
+    (S, "AS revenue", "AS User_ID", ["session-column models/sessions.sql:6 `sum(amount) AS User_ID`"]),
+    (S, " AS revenue", "", ["unnamed-column models/sessions.sql:6 `sum(amount)`"]),
+    (S, "first(url)", "url", ["column-outside-aggregate models/sessions.sql:6 `url`"]),
+    (S, "first(url)", "*, 1", ["column-outside-aggregate models/sessions.sql:6 `*`"]),
+    (S, "sum(amount)", "sum(count(amount))", ["nested-aggregate models/sessions.sql:6 `count`"]),
+    (S, "FROM clicks", "FROM clicks GROUP BY user_id", ["not-session-wise models/sessions.sql:7 `GROUP BY`"]),
+    (S, "sum(amount)", "sum(amount) OVER ()", [
+        "not-session-wise models/sessions.sql:6 `sum(amount) OVER ()`",
+    ]),
+    (S, "FROM clicks", "FROM clicks JOIN raw.countries ON code = url", [
+        "not-session-wise models/sessions.sql:7 `JOIN`",
+    ]),
+    (S, "FROM clicks", "FROM raw.countries", [
+        "unknown-column models/sessions.sql:6 `amount` (country)",
+        "unknown-column models/sessions.sql:6 `url` (code, country)",
+    ]),
+    (S, "count(*) AS events, sum(amount) AS revenue, first(url) AS entry_url\nFROM clicks",
+     "count(*) AS events FROM raw.countries", [
+        "unknown-column models/sessions.sql:3 `user_id` (code, country)",
+
+    ]),
+    (D, "FROM sessions", "FROM", ["bad-sql models/daily.sql:7 `GROUP BY` (Expected table name)"]),
+    (D, "sum(revenue)", "sum(revenue", ["bad-sql models/daily.sql:6 `AS` (Expecting ))"]),
+    (D, "sum(revenue)", "'sum(revenue)", ["bad-sql models/daily.sql:6 `'` (a quote or a comment is never closed)"]),
+    (D, "GROUP BY 1", "GROUP BY 1; SELECT 1", ["not-one-select models/daily.sql:7 `SELECT`"]),
+    (D, DAILY.partition("---\nSELECT")[2], "", ["bad-sql models/daily.sql:6 `SELECT` (SELECT without columns)"]),
+    (D, "AS revenue", "AS revenue,", ["bad-sql models/daily.sql:6 `,` (a comma with nothing behind it)"]),
+    (D, "SELECT cast", "DELETE FROM sessions; SELECT cast", [
+        "not-one-select models/daily.sql:6 `SELECT`",
+    ]),
+    (D, "FROM sessions", "FROM sessions VERSION AS OF 3", ["unsupported-sql models/daily.sql:7 `sessions`"]),
+    (D, "FROM sessions GROUP BY 1", "FROM sessions |> LIMIT 3", ["unsupported-sql models/daily.sql:7 `|>`"]),
+    (C, "FROM raw.clicks", "FROM daily", [
+
+        "cycle models/clicks.sql:6 `daily` (clicks -> daily -> sessions -> clicks)",
+    ]),
+]  # fmt: skip
+
+
+def name(case: object) -> str | None:
+    """A case is called by its new text."""
+    return case.strip()[:50] if isinstance(case, str) else ""
+
+
+@pytest.mark.parametrize(("file", "old", "new", "expected"), [*KEYS, *QUERIES], ids=name)
+def test_a_mistake_is_named_with_its_place(
+    file: str, old: str, new: str, expected: list[str]
+) -> None:
+    """One error for one mistake, with line, caret and the nearest right name."""
+    _, found = read(spoilt(file, old, new))
+
+    assert sorted(map(shown, found)) == sorted(expected)
+
+
+FILES: list[tuple[str, dict[str, str | bytes | None], list[str]]] = [
+    ("an empty infold.yml", {YML: ""}, [
+        "missing-key infold.yml:1 ``",
+        "unknown-table models/clicks.sql:6 `raw.clicks` (clicks)",
+    ]),
+    ("a list in infold.yml", {YML: "- a"}, ["wrong-type infold.yml:1 `- a`"]),
+    ("an alias that holds itself", {YML: "name: &a [*a]"}, [
+        "bad-yaml infold.yml:1 `&a [*a]` (it is nested too deeply)",
+        "wrong-type infold.yml:1 `&a [*a]`",
+        "unknown-table models/clicks.sql:6 `raw.clicks` (clicks)",
+    ]),
+    ("a file that is not UTF-8", {C: CLICKS.encode() + b"-- \xff"}, [
+        "not-utf8 models/clicks.sql:7 `` (208)",
+    ]),
+    ("a model in Python", {"models/x.py": ""}, ["not-supported-yet models/x.py:1 ``"]),
+    ("a model without front matter", {"models/x.sql": "SELECT * FROM clicks"}, [
+        "missing-key models/x.sql:1 `SELECT * FROM clicks` (one of view, table, events, sessions)",
+    ]),
+    ("a model with an odd name", {"models/a b.sql": DAILY}, ["bad-name models/a b.sql:1 ``"]),
+    ("two models of one name", {"models/x/Daily.sql": DAILY}, [
+        "duplicate-name models/x/Daily.sql:1 `` (models/daily.sql:1)",
+    ]),
+    ("a model with the name of a source's table", {"models/raw__clicks.sql": CLICKS}, [
+        "duplicate-name models/raw__clicks.sql:1 `` (infold.yml:4)",
+    ]),
+    ("a declaration of no model", {YML: INFOLD + "models:\n  dayly: {tags: [x]}\n"}, [
+        "unknown-key infold.yml:22 `dayly` (daily)",
+    ]),
+    ("an unknown key in defaults", {YML: INFOLD + "defaults: {tag: x}\n"}, [
+        "unknown-key infold.yml:21 `tag` (tags)",
+    ]),
+    ("a model that reads a broken one", {C: CLICKS.replace("events", "evens")}, [
+        "bad-value models/clicks.sql:2 `evens` (events)",
+    ]),
+    ("a model that reads itself", {D: DAILY.replace("FROM sessions", "FROM daily")}, [
+        "cycle models/daily.sql:7 `daily` (daily -> daily)",
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("claim", "files", "expected"), FILES, ids=[claim for claim, *_ in FILES])
+def test_a_wrong_file_is_named(
+    claim: str, files: dict[str, str | bytes], expected: list[str]
+) -> None:
+    """Whole files that are wrong, missing or too many."""
+    _, found = read({**SHOP, **files})
+
+    assert sorted(map(shown, found)) == sorted(expected), claim
+
+
+def test_all_mistakes_of_a_project_are_reported_at_once() -> None:
+    """Mistakes in keys, in YAML and in queries of several files, in the order of the files."""
+    _, found = read(
+        {
+            YML: INFOLD.replace("start:", "strat:"),
+            C: CLICKS.replace("granularity: day", "granularity: dya"),
+            S: SHOP[S].replace("count(*) AS events", "cuont(*) AS n, count(usr) AS events"),
+            D: DAILY.replace("FROM sessions", "FROM session"),
+        }
+    )
+
+    assert [(error.slug, str(error.at)) for error in found] == [
+        ("unknown-key", "infold.yml:2"),
+        ("bad-value", "models/clicks.sql:4"),
+        ("unknown-table", "models/daily.sql:7"),
+    ]
+
+
+def test_a_message_is_drawn_with_line_and_caret() -> None:
+    """The whole picture of an error in a query."""
+    _, found = read(spoilt(S, "sum(amount)", "sum(amuont)"))
+
+    assert str(found[0]) == (
+        "unknown-column: there is no column 'amuont' in clicks\n"
+        "\n"
+        "  at:       models/sessions.sql:6\n"
+        "  nearest:  amount\n"
+        "\n"
+        "    SELECT count(*) AS events, sum(amuont) AS revenue, first(url) AS entry_url\n"
+        "                                   ^^^^^^"
+    )
+
+
+def test_a_refusal_says_why_and_what_to_do() -> None:
+    """The whole picture of a finding, and its exit code."""
+    _, found = read(spoilt(D, "GROUP BY 1", "GROUP BY user_id"))
+
+    assert found[0].exit_code == 3
+    assert str(found[0]) == (
+        "group-over-cells: these groups reach over all time, so a day of daily cannot be rebuilt alone\n"
+        "\n"
+        "  at:        models/daily.sql:7\n"
+        "  cells by:  session_start\n"
+        "\n"
+        "    FROM sessions GROUP BY user_id\n"
+        "                  ^^^^^^^^^^^^^^^^\n"
+        "\n"
+        "Group by the cell as well (cast(… AS date), date_trunc), or build it whole (remove `incremental`)."
+    )
