@@ -23,7 +23,10 @@ LANDING = "landing"
 WITHDRAWN = "withdrawn"
 """Where the last act puts the files that it takes away, so that they can be put back by hand."""
 
-Row = dict[str, str]
+_EARLIER = "22c4b591f7e8"
+"""A commit of May 2026 that has a session of its own person's an hour before it."""
+
+_UNTRUE = "f0cbe97d81e4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +74,14 @@ def acts(directory: Path) -> Iterable[Act]:
     )
     yield Act(
         "a corrected file",
-        "May 2026 again, by the same name: two people turn out to be one, and one commit never\n"
-        "was. Rows of a replaced file leave with it; what they had joined falls apart again.",
+        "May 2026 again, by the same name: one commit was made 26 minutes earlier than it said,\n"
+        "and joins two sessions into one; another never was, and leaves with its 33 rows.",
         partial(_correct, landing / _file("2026-05")),
     )
     yield Act(
         "files that leave",
-        "July's first file and August's only one are withdrawn. July stays, from its copy;\n"
-        "August goes, out of every table.",
+        "July's first file and August's only one are withdrawn: July stays, from its copy; August\n"
+        "goes, out of every table. And May is as it was: what it had joined falls apart again.",
         partial(_withdraw, directory, landing),
     )
     yield Act(
@@ -119,31 +122,17 @@ def _twice(landing: Path) -> None:
 
 
 def _correct(path: Path) -> None:
-    """
-    The two busiest people of the file become one, and the largest commit of the others leaves.
-
-    A made-up correction (the only thing in the demo that did not happen).
-    """
+    """A made-up correction of a file: the only thing in the demo that did not happen."""
     with gzip.open(path, "rt", newline="", encoding="utf-8") as file:
-        rows: list[Row] = list(csv.DictReader(file))
-    first, second = _most_frequent(rows, "user_id", 2)
-    others = [row for row in rows if row["user_id"] not in (first, second)]
-    [untrue] = _most_frequent(others, "commit_id", 1)
-    corrected = [
-        row | {"user_id": first if row["user_id"] == second else row["user_id"]}
-        for row in rows
-        if row["commit_id"] != untrue
-    ]
+        rows = list(csv.DictReader(file))
     with gzip.open(path, "wt", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(corrected)
-
-
-def _most_frequent(rows: Sequence[Row], column: str, count: int) -> list[str]:
-    """The values that most rows have, most frequent first, ties in the values' order."""
-    values = [row[column] for row in rows]
-    return sorted(set(values), key=lambda value: (-values.count(value), value))[:count]
+        for row in rows:
+            if row["commit_id"] == _EARLIER:
+                row["event_ts"] = str(int(row["event_ts"]) - 26 * 60)
+            if row["commit_id"] != _UNTRUE:
+                writer.writerow(row)
 
 
 def _withdraw(directory: Path, landing: Path) -> None:
@@ -151,3 +140,4 @@ def _withdraw(directory: Path, landing: Path) -> None:
     withdrawn.mkdir(exist_ok=True)
     for period in ("2026-07", "2026-08"):
         (landing / _file(period)).rename(withdrawn / _file(period))
+    _deliver(landing, ["2026-05"])
