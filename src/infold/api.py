@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from infold.execute import Progress, Request, Runner
 from infold.explain import explain as explained
@@ -30,7 +30,6 @@ from infold.trace import CellState
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
 
     from infold.lake.iceberg import IcebergLake
     from infold.ledger import SqlLedger
@@ -146,7 +145,12 @@ def run(
         progress=progress or Quiet(),
         fence=lambda: fence(project.root, project.target.name),
     )
-    return runner.run(Request(window, _selected(project, select, exclude), max_rows, wait))
+    result = runner.run(Request(window, _selected(project, select, exclude), max_rows, wait))
+    if result.steps:
+        from infold.spark import archive
+
+        archive.make_later()
+    return result
 
 
 def verify(
@@ -211,10 +215,10 @@ def history(project: Project, limit: int = 10, model: str | None = None) -> Sequ
 
 # -- Spark, one session for each project of this process -------------------------------------------
 
-_sessions: dict[str, SparkSession] = {}
+_sessions: dict[str, Any] = {}
 
 
-def session(project: Project, *, large: bool = False) -> SparkSession:
+def session(project: Project, *, large: bool = False) -> Any:
     """The process's Spark session for a project's tables; started on first use."""
     from infold.spark.session import start, tune
 
