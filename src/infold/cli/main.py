@@ -77,11 +77,12 @@ class Commands(click.Group):
             with suppress(OSError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except Exception as error:  # noqa: BLE001 - the one place where everything ends
-            code = _told(_crash(error), as_json="--json" in words)
+            code = _told(_crash(error, _root_of(words)), as_json="--json" in words)
         sys.exit(code)
 
 
 @click.group(
+    name="infold",
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 done or nothing to do, 1 a step failed, 2 the project or the command is "
@@ -120,12 +121,10 @@ def _told(error: errors.InfoldError, *, as_json: bool) -> int:
     return error.exit_code
 
 
-def _crash(error: Exception) -> errors.InfoldError:
+def _crash(error: Exception, root: Path) -> errors.InfoldError:
     """The traceback goes to a file; the user gets a line."""
     import traceback  # costs as much as click; only a crash pays for it
 
-    context = click.get_current_context(silent=True)
-    root = context.obj[0] if context is not None and context.obj else _root_of(sys.argv[1:])
     log = root / ".infold" / "last-error.log"
     text = "".join(traceback.format_exception(error))
     what = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

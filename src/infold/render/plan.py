@@ -154,7 +154,11 @@ def _when(at: int) -> str:
 
 
 def _files(observed: Observed) -> list[FileNews]:
-    found = {seen.files.source: seen.files for seen in observed.models.values() if seen.files}
+    found = {
+        seen.files.source: seen.files
+        for seen in observed.models.values()
+        if seen.files is not None  # news that is empty counts as false
+    }
     return list(found.values())
 
 
@@ -164,13 +168,15 @@ def files_text(files: FileNews) -> str:
     gone = len(files.gone) - replaced
     parts = [
         words.count(len(files.new) - replaced, "new file") if len(files.new) > replaced else "",
-        words.count(replaced, "file") + " replaced" if replaced else "",
-        words.count(gone, "file") + " gone" if gone else "",
-        words.count(len(files.due), "file") + " with rows come due" if files.due else "",
-        words.count(files.settling, "file") + " still settling" if files.settling else "",
+        f"{replaced:,} replaced" if replaced else "",
+        f"{gone:,} gone" if gone else "",
+        f"{len(files.due):,} with rows come due" if files.due else "",
+        f"{files.settling:,} still settling" if files.settling else "",
     ]
     news = ", ".join(part for part in parts if part) or "nothing new"
-    return f"{news} ({files.same:,} taken in before)" if files.same else news
+    if not files.same:
+        return news
+    return f"{news}; {words.count(files.same, 'file')} as before"
 
 
 def _steps(project: Project, plan: Plan) -> str:
@@ -178,7 +184,10 @@ def _steps(project: Project, plan: Plan) -> str:
     heads = []
     for i, step in enumerate(plan.steps, 1):
         about = f"about {words.count(step.rows, 'row')}" if step.rows else ""
-        heads.append((f"{i}. {step.model}", step.action.value, _cells(project, step), about))
+        expected = "expected" if step.expected else ""
+        heads.append(
+            (f"{i}. {step.model}", step.action.value, _cells(project, step), about, expected)
+        )
     for head, step in zip(words.columns(heads), plan.steps, strict=True):
         lines.append(head)
         granularity = project[step.model].model.granularity
@@ -187,8 +196,8 @@ def _steps(project: Project, plan: Plan) -> str:
             if reason.cells and step.action is not Action.BUILD:
                 where = f": {words.ranges_text(reason.cells, granularity)}"
             lines.append(f"       {reason.cause.value:<10}  {reason.detail}{where}")
-        if step.expected:
-            lines.append("       planned again, exactly, once its inputs are built")
+    if any(step.expected for step in plan.steps):
+        lines.append("  Expected steps are planned again, exactly, once their inputs are built.")
     return "\n".join(lines)
 
 
@@ -248,8 +257,7 @@ def _closing(project: Project, plan: Plan, options: str) -> str:
     if granularity is not None and words.bounded(example.cells) and example.cells:
         cell = " " + words.cell_text(granularity.cell(example.cells.parts[0].start), granularity)
         cell = cell if granularity is not Granularity.HOUR else f" '{cell.strip()}'"
-    return (
-        f"{words.count(len(plan.steps), 'step')}{total}.\n"
-        f"Nothing was written: `infold run{options}` carries this out, "
-        f"`infold explain {example.model}{cell}` says why."
-    )
+    run = f"Nothing was written: `infold run{options}` carries this out,"
+    why = f"`infold explain {example.model}{cell}` says why."
+    between = " " if len(run) + len(why) < words.WIDTH else "\n"
+    return f"{words.count(len(plan.steps), 'step')}{total}.\n{run}{between}{why}"

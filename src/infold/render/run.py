@@ -21,9 +21,10 @@ def step_line(index: int, step: Step, receipt: Receipt) -> str:
     cells = words.count(receipt.cells_built, "cell")
     if receipt.cells_cut_off:
         cells += f" ({receipt.cells_cut_off:,} cut off)"
+    took = words.seconds(receipt.seconds)
     return (
-        f"{index:>3}. {step.model:<16}  {step.action.value:<9}  {words.seconds(receipt.seconds):>8}"
-        f"   {cells}, {', '.join(facts)}"
+        f"{index:>3}. {step.model:<12}  {step.action.value:<9}  {took:>10}"
+        f"  {cells}, {', '.join(facts)}"
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from infold.interval import Granularity, Ranges, show
 from infold.project import Project
-from infold.record import RunRecord, StepRecord
+from infold.record import Receipt, RunRecord, StepRecord
 from infold.render import words
 from infold.report import ModelStatus, State
 
@@ -107,7 +107,7 @@ def _run(run: RunRecord, model: str | None) -> list[str]:
         lines.append(f"  {run.error}")
     if not run.steps and not run.error:
         lines.append("  nothing to do")
-    if run.steps and model is None:
+    if total != Receipt() and model is None:
         lines.append(
             f"  {total.arrived:,} rows arrived, {total.read:,} read, {total.written:,} written, "
             f"{total.set_aside:,} set aside"

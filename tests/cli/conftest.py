@@ -1,0 +1,134 @@
+"""Whole screens, compared with files; a project of values; an api that starts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.cli import sample
+
+from infold import api
+from infold.cli import cli
+from infold.interval import Ranges
+from infold.plan import Observed, Plan, Step
+from infold.record import Receipt
+
+SCREENS = Path(__file__).parent / "screens"
+
+Screen = Callable[[str, str], None]
+Infold = Callable[..., Result]
+
+
+@pytest.fixture
+def screen(request: pytest.FixtureRequest) -> Screen:
+    """Compare a text with ``screens/<name>.txt``, or write it there under ``--rewrite``."""
+
+    def compare(name: str, text: str) -> None:
+        path = SCREENS / f"{name}.txt"
+        if request.config.getoption("--rewrite"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+
+        assert text.rstrip("\n") + "\n" == path.read_text(encoding="utf-8")
+
+    return compare
+
+
+@pytest.fixture
+def infold() -> Infold:
+    """The command line, in this process: ``infold("run", "--json")``."""
+
+    def call(*words: str) -> Result:
+        return CliRunner().invoke(cli, list(words))
+
+    return call
+
+
+class FakeApi:
+    """Stands in for ``infold.api``: answers with what it was given, notes what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, dict[str, Any]] = {}
+        self.project = sample.project()
+        self.observed = sample.observed()
+        self.plan = sample.plan()
+        self.result = sample.result()
+        self.certificate = sample.certificate()
+        self.raises: Exception | None = None
+
+    def open_project(self, root: Path, target: str | None) -> Any:
+        """The sample project."""
+        self.asked["open_project"] = {"root": root, "target": target}
+        return self.project
+
+    def observe(self, _: Any, **asked: Any) -> Observed:
+        """What the sample observed."""
+        self.asked["observe"] = asked
+        return self.observed
+
+    def make_plan(self, *_: Any, **asked: Any) -> Plan:
+        """The sample plan."""
+        self.asked["make_plan"] = asked
+        return self.plan
+
+    def coverage(self, _: Any) -> dict[str, Ranges]:
+        """What the sample's tables hold."""
+        return sample.COVERED
+
+    def run(self, _: Any, **asked: Any) -> Any:
+        """The sample's run, told step by step."""
+        self.asked["run"] = asked
+        if self.raises:
+            raise self.raises
+        told = asked["progress"]
+        for index, (step, receipt) in enumerate(self.result.steps, 1):
+            self._told(told, index, step, receipt)
+        return self.result
+
+    @staticmethod
+    def _told(told: Any, index: int, step: Step, receipt: Receipt) -> None:
+        told.step(index, None, step)
+        told.done(step, receipt)
+
+    def verify(self, _: Any, **asked: Any) -> Any:
+        """The sample's certificate."""
+        self.asked["verify"] = asked
+        asked["progress"].note("comparing clicks with its rebuild")
+        return self.certificate
+
+    def status(self, _: Any, as_of: int | None) -> Any:
+        """How the sample's models stand."""
+        self.asked["status"] = {"as_of": as_of}
+        return sample.status()
+
+    def history(self, _: Any, limit: int, model: str | None) -> Any:
+        """The sample's runs."""
+        self.asked["history"] = {"limit": limit, "model": model}
+        return sample.history()
+
+    def explain(self, _: Any, model: str, cell: Any, as_of: int | None) -> Any:
+        """The sample's explanation."""
+        self.asked["explain"] = {"model": model, "cell": cell, "as_of": as_of}
+        return sample.explanation(cell)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
+    """``infold.api`` replaced by :class:`FakeApi`."""
+    found = FakeApi()
+    for name in (
+        "open_project",
+        "observe",
+        "make_plan",
+        "coverage",
+        "run",
+        "verify",
+        "status",
+        "history",
+        "explain",
+    ):
+        monkeypatch.setattr(api, name, getattr(found, name))
+    return found

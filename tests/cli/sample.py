@@ -1,0 +1,409 @@
+"""A project, plans, receipts and states made by hand, for screens."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+from infold.files import FileKnown, FileSeen
+from infold.interval import DAY, EVER, MAX, MINUTE, Interval, Ranges, instant
+from infold.model import (
+    Column,
+    Format,
+    Kind,
+    Materialization,
+    Model,
+    Place,
+    Sessions,
+    Source,
+    Target,
+    Timeseries,
+)
+from infold.plan import Action, FileNews, InputNews, Left, ModelSeen, Observed, Plan, Reason, Step
+from infold.project import Input, Node, Project, Reference, SessionsQuery
+from infold.record import Arrival, Outcome, Receipt, RunRecord, StepRecord
+from infold.report import (
+    Certificate,
+    ExplainedInput,
+    Explanation,
+    ModelStatus,
+    RunResult,
+    State,
+    Verdict,
+)
+from infold.trace import Cause, CellState, Pending, Trace
+
+AS_OF = instant("2024-03-11T06:30")
+
+
+def days(text: str) -> Ranges:
+    """Days of March 2024: ``4-8 10`` are the 4th to the 8th and the 10th."""
+    parts = []
+    for word in text.split():
+        first, _, last = word.partition("-")
+        start = instant(f"2024-03-{int(first):02}")
+        end = instant(f"2024-03-{int(last or first):02}") + DAY
+        parts.append(Interval(start, end))
+    return Ranges.of(parts)
+
+
+def day(number: int) -> Interval:
+    """One day of March 2024."""
+    return days(str(number)).parts[0]
+
+
+def _node(model: Model, *inputs: Input, query: SessionsQuery | None = None) -> Node:
+    source = inputs[0].name if model.materialization is Materialization.EVENTS else None
+    references = tuple(Reference(entry.name, 0, 0) for entry in inputs)
+    return Node(model, inputs, references, f"{model.name}-0123456789abcdef", (), source, query)
+
+
+CLICKS = _node(
+    Model(
+        "clicks",
+        Materialization.EVENTS,
+        "SELECT event_id, user_id, event_ts FROM raw.clicks",
+        Timeseries("event_ts", "event_ts"),
+        unique_key=("event_id",),
+        tags=("core",),
+        place=Place("models/clicks.sql"),
+    ),
+    Input("raw.clicks"),
+)
+SESSIONS = _node(
+    Model(
+        "sessions",
+        Materialization.SESSIONS,
+        "SELECT count(*) AS events\nFROM clicks\n",
+        sessions=Sessions("user_id", 30 * MINUTE),
+        tags=("core",),
+        place=Place("models/sessions.sql"),
+    ),
+    Input("clicks", "event_ts"),
+    query=SessionsQuery("clicks", "event_ts", "user_id", 30 * MINUTE, ("id",), None, (), ()),
+)
+DAILY = _node(
+    Model(
+        "daily",
+        Materialization.TABLE,
+        "SELECT 1",
+        Timeseries("session_start", "day"),
+        incremental=True,
+        tags=("finance",),
+        place=Place("models/daily.sql"),
+    ),
+    Input("sessions", "session_start"),
+    Input("countries"),
+)
+COUNTRIES = _node(
+    Model("countries", Materialization.TABLE, "SELECT 1", place=Place("models/countries.sql")),
+    Input("raw.countries"),
+)
+LATEST = _node(
+    Model("latest", Materialization.VIEW, "SELECT 1", place=Place("models/latest.sql")),
+    Input("sessions"),
+)
+
+COVERED = {"clicks": days("4-9"), "sessions": days("4-9"), "daily": days("4-9")}
+
+
+def project(*nodes: Node) -> Project:
+    """The sample project: ingest, sessions, a daily table, a lookup, a view."""
+    clicks = Source(
+        "raw.clicks", Format.JSON, (Column("event_id", "string"),), path="landing/*.json"
+    )
+    return Project(
+        name="shop",
+        root=Path("shop"),
+        start=instant("2024-01-01"),
+        sources={clicks.name: clicks},
+        nodes=nodes or (COUNTRIES, CLICKS, SESSIONS, DAILY, LATEST),
+        target=Target("dev"),
+    )
+
+
+def trace(model: str, *pending: Pending) -> Trace:
+    """A trace by the model's present definition."""
+    return Trace(model, f"{model}-0123456789abcdef", {}, pending)
+
+
+def seen_file(name: str) -> FileSeen:
+    """A file as listed."""
+    return FileSeen(f"landing/{name}", 1_000, AS_OF, "f")
+
+
+def known_file(name: str, rows: int = 100) -> FileKnown:
+    """A file as taken in."""
+    return FileKnown(1, f"landing/{name}", 1_000, "e", AS_OF, rows=rows)
+
+
+NEWS = FileNews(
+    "raw.clicks",
+    new=(seen_file("a.json"), seen_file("b.json"), seen_file("c.json")),
+    gone=(known_file("c.json"), known_file("d.json")),
+    settling=1,
+    same=98,
+    peek=(CellState(day(6), 1_204, 0), CellState(day(10), 9_113, 0)),
+    as_of=AS_OF,
+)
+
+
+def observed(files: FileNews = NEWS) -> Observed:
+    """Built up to the 9th; files for the 6th (late) and the 10th arrived."""
+    return Observed(
+        AS_OF,
+        {
+            "countries": ModelSeen(trace("countries"), 1),
+            "clicks": ModelSeen(trace("clicks"), 7, files),
+            "sessions": ModelSeen(trace("sessions"), 7, inputs=(InputNews("clicks", 7, 7),)),
+            "daily": ModelSeen(
+                trace("daily"),
+                7,
+                inputs=(InputNews("sessions", 7, 7), InputNews("countries", 1, 1)),
+            ),
+        },
+    )
+
+
+INGEST = Step(
+    "clicks",
+    Action.INGEST,
+    days("6 10"),
+    (
+        Reason(Cause.LATE, "2 new files, 1 replaced", days("6"), 1_204),
+        Reason(Cause.ARRIVED, "2 new files, 1 replaced", days("10"), 9_113),
+        Reason(Cause.REMOVED, "2 files replaced or deleted", Ranges(), 200),
+    ),
+    files=NEWS,
+    version=8,
+    before=trace("clicks"),
+)
+FOLD = Step(
+    "sessions",
+    Action.FOLD,
+    days("5-7 9-11"),
+    (Reason(Cause.LATE, "because clicks is built", days("5-7 9-11"), 10_517),),
+    inputs={"clicks": (7, 7)},
+    version=8,
+    before=trace("sessions"),
+    expected=True,
+)
+RECOMPUTE = Step(
+    "daily",
+    Action.RECOMPUTE,
+    days("6 9-10"),
+    (Reason(Cause.LATE, "because sessions is built", days("6 9-10"), 8_000),),
+    inputs={"sessions": (7, 7), "countries": (1, 1)},
+    version=8,
+    before=trace("daily"),
+    expected=True,
+)
+
+
+def plan() -> Plan:
+    """What a run would do about :func:`observed`."""
+    left = (Left("countries", "up to date"),)
+    return Plan((INGEST, FOLD, RECOMPUTE), left, AS_OF)
+
+
+def nothing() -> Plan:
+    """Nothing to do, but for what an earlier window left out."""
+    left = (
+        *(Left(name, "up to date") for name in ("countries", "clicks", "sessions")),
+        Left("daily", "outside the window", days("4-5")),
+    )
+    return Plan((), left, AS_OF)
+
+
+RECEIPTS = (
+    Receipt(
+        arrived=10_317,
+        read=10_317,
+        scanned=10_317,
+        written=10_254,
+        removed=200,
+        set_aside=12,
+        waiting=3,
+        deduplicated=51,
+        conflicting=2,
+        cells_built=2,
+        files_new=3,
+        files_removed=2,
+        commits=1,
+        seconds=1.912,
+        set_aside_by=(("null key", 8), ("unparsable", 4)),
+    ),
+    Receipt(
+        read=1_480,
+        scanned=61_000,
+        written=1_211,
+        removed=223,
+        cells_built=3,
+        cells_cut_off=1,
+        sessions_new=988,
+        sessions_extended=211,
+        sessions_merged=12,
+        sessions_split=1,
+        commits=1,
+        seconds=2.204,
+    ),
+    Receipt(read=2_900, scanned=2_900, written=3, removed=2, cells_built=3, commits=1, seconds=0.9),
+)
+
+
+def result() -> RunResult:
+    """What a run of :func:`plan` did."""
+    steps = tuple(zip((INGEST, FOLD, RECOMPUTE), RECEIPTS, strict=True))
+    return RunResult(
+        run="20240311T063000-a1b2c3",
+        state="done",
+        plans=(plan(), Plan((), (), AS_OF)),
+        steps=steps,
+        receipt=sum(RECEIPTS, Receipt()),
+        notes=("sessions: a step that a dead run had begun is done again",),
+        seconds=11.37,
+    )
+
+
+def certificate(*, equal: bool = True) -> Certificate:
+    """All equal, or the sessions of one day not."""
+    sessions = Verdict("sessions", Kind.SESSIONS, 988, 7, -2, equal=True)
+    if not equal:
+        sessions = Verdict(
+            "sessions",
+            Kind.SESSIONS,
+            988,
+            7,
+            -2,
+            equal=False,
+            differing=((day(6), 140, 141),),
+            sample=(
+                ("rebuilt", {"user_id": "ann", "events": 2, "revenue": Decimal("1.50")}),
+                ("stored", {"user_id": "ann", "events": 1, "revenue": None}),
+            ),
+        )
+    return Certificate(
+        (
+            Verdict("countries", Kind.WHOLE, 249, 1, 2**62, equal=True),
+            Verdict("clicks", Kind.EVENTS, 70_117, 7, 81_985_529_216_486_895, equal=True),
+            sessions,
+            Verdict("daily", Kind.TIME_RANGE, 7, 7, 5, equal=True, note="a sample of its cells"),
+        ),
+        AS_OF,
+        14.2,
+    )
+
+
+def status() -> tuple[ModelStatus, ...]:
+    """A model in each of the states."""
+    built = instant("2024-03-10T06:31:12")
+    return (
+        ModelStatus(
+            "countries",
+            Kind.WHOLE,
+            State.STANDARD_RUN,
+            rows=249,
+            covered=Ranges((EVER,)),
+            version=1,
+            last_built_at=built,
+        ),
+        ModelStatus(
+            "clicks",
+            Kind.EVENTS,
+            State.STANDARD_RUN,
+            rows=70_117,
+            covered=days("4-6 8-9"),
+            stale=days("6 10"),
+            version=7,
+            last_built_at=built,
+            last_event=instant("2024-03-09T23:59:58"),
+            set_aside=12,
+            waiting=3,
+        ),
+        ModelStatus(
+            "sessions",
+            Kind.SESSIONS,
+            State.NEW_MODEL,
+            stale=Ranges((EVER,)),
+        ),
+        ModelStatus(
+            "daily",
+            Kind.TIME_RANGE,
+            State.OUT_OF_SYNC,
+            rows=4,
+            covered=days("6-9"),
+            stale=Ranges((Interval(day(4).start, MAX),)),
+            pending=(Pending(Cause.MISSING, days("4-5")),),
+            version=3,
+            last_built_at=built,
+        ),
+        ModelStatus("latest", Kind.VIEW, State.VIEW),
+    )
+
+
+def history() -> tuple[RunRecord, ...]:
+    """A run that failed, one with nothing to do, one that was done."""
+    start = instant("2024-03-11T06:30")
+    done = tuple(
+        StepRecord(
+            f"20240311T063000-a1b2c3-{i}",
+            "20240311T063000-a1b2c3",
+            i,
+            step.model,
+            step.action.value,
+            "done",
+            {},
+            Outcome(step.model, 8, trace(step.model), receipt=receipt),
+            start,
+            start + round(receipt.seconds * 1e6),
+        )
+        for i, (step, receipt) in enumerate(zip((INGEST, FOLD), RECEIPTS, strict=False), 1)
+    )
+    failed = StepRecord(
+        "20240311T080000-0d0d0d-1",
+        "20240311T080000-0d0d0d",
+        1,
+        "daily",
+        "recompute",
+        "failed",
+        {},
+        None,
+        start + DAY,
+        start + DAY + 400_000,
+        "[DIVIDE_BY_ZERO] Division by zero.\nUse try_divide.",
+    )
+    return (
+        RunRecord(
+            failed.run, "run", "failed", start, start + DAY, start + DAY + 500_000,
+            error="daily failed", steps=(failed,),
+        ),
+        RunRecord("20240311T070000-ffffff", "run", "done", start, start, start + 310_000),
+        RunRecord(
+            "20240311T063000-a1b2c3", "run", "done", start, start, start + 11_370_000,
+            receipt=sum(RECEIPTS, Receipt()), steps=done,
+        ),
+    )  # fmt: skip
+
+
+def explanation(cell: Interval | None = None) -> Explanation:
+    """The sessions model, or one of its days."""
+    record = history()[-1].steps[1]
+    return Explanation(
+        model="sessions",
+        kind=Kind.SESSIONS,
+        place="models/sessions.sql:1",
+        sql=SESSIONS.model.sql,
+        granularity="day",
+        fingerprint="sessions-0123456789abcdef",
+        inputs=(ExplainedInput("clicks", "a user's events, chained by silences", 7, 8),),
+        trace=Trace("sessions", "sessions-0123456789abcdef", {"clicks": 7}),
+        layout="Iceberg v3, partitioned by months of session_start",
+        version=7,
+        rows=988,
+        cells=6,
+        step=FOLD,
+        cell=cell,
+        state=CellState(cell, 140, -2) if cell else None,
+        arrivals=(Arrival("clicks", 8, Interval(AS_OF, AS_OF + 1), day(6), 1_204),) if cell else (),
+        built_by=((record.started_at, record),),
+    )

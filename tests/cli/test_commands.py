@@ -1,0 +1,395 @@
+"""Commands: what they ask of the api, what they print, and with which exit code they end."""
+
+from __future__ import annotations
+
+import csv as codec
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from tests.cli import sample
+from tests.cli.conftest import FakeApi, Infold, Screen
+
+from infold import api, errors
+from infold.interval import Interval, instant
+from infold.report import RunResult
+from infold.trace import Version
+
+DAY = Interval(instant("2024-03-06"), instant("2024-03-07"))
+
+
+class TestGlobalOptions:
+    """Which project, which target."""
+
+    def test_project_and_target_reach_the_api(self, fake: FakeApi, infold: Infold) -> None:
+        """They stand before the command."""
+        assert infold("-C", "shop", "--target", "prod", "check").exit_code == 0
+        assert fake.asked["open_project"] == {"root": Path("shop"), "target": "prod"}
+
+    def test_version(self, infold: Infold) -> None:
+        """One line."""
+        assert infold("--version").stdout == "infold 0.1.0\n"
+
+    def test_an_unknown_command(self, infold: Infold) -> None:
+        """It is wrong usage, exit code 2."""
+        result = infold("fly")
+
+        assert result.exit_code == 2
+        assert "No such command 'fly'" in result.stderr
+
+
+class TestPlan:
+    """``infold plan``."""
+
+    def test_the_screen(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
+        """It is the plan's screen, with its options in the command to go on with."""
+        result = infold(
+            "plan", "--start", "2024-03-06", "--select", "+daily", "--as-of", "2024-03-11"
+        )
+
+        assert result.exit_code == 0
+        assert fake.asked["observe"] == {"as_of": instant("2024-03-11")}
+        assert fake.asked["make_plan"]["window"].start == instant("2024-03-06")
+        assert fake.asked["make_plan"]["select"] == ("+daily",)
+        screen("plan_command", result.stdout)
+
+    def test_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
+        """The same facts under stable names."""
+        result = infold("plan", "--json")
+
+        json.loads(result.stdout)
+        screen("plan_json", result.stdout)
+
+    def test_auto_and_a_window_contradict_each_other(self, fake: FakeApi, infold: Infold) -> None:
+        """``--auto`` alone is the default."""
+        assert infold("plan", "--auto").exit_code == 0
+        assert infold("plan", "--auto", "--start", "2024-03-06").exit_code == 2
+
+    def test_an_unaligned_window_is_refused(self, fake: FakeApi, infold: Infold) -> None:
+        """Before anything is looked at, exit code 2."""
+        result = infold("plan", "--end", "2024-03-06T01:00")
+
+        assert result.exit_code == 2
+        assert "observe" not in fake.asked
+        assert result.stderr.startswith("window-unaligned: --end 2024-03-06 01:00 lies inside")
+
+
+class TestRun:
+    """``infold run``."""
+
+    def test_the_screen(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
+        """A line a step, then the receipt; no colour, nothing that moves."""
+        result = infold("run")
+
+        assert result.exit_code == 0
+        assert "\x1b" not in result.stdout
+        screen("run_command", result.stdout)
+
+    def test_verbose(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
+        """``-v`` says why before each step."""
+        screen("run_verbose", infold("run", "-v").stdout)
+
+    def test_options_reach_the_api(self, fake: FakeApi, infold: Infold) -> None:
+        """Window, selection, as-of, budget and patience."""
+        infold(
+            "run", "--start", "2024-03-06", "--end", "2024-03-07", "-s", "daily", "-x", "countries",
+            "--as-of", "2024-03-11", "--max-rows", "1000", "--wait", "2.5",
+        )  # fmt: skip
+        asked = fake.asked["run"]
+        del asked["progress"]
+
+        assert asked == {
+            "window": DAY,
+            "select": ("daily",),
+            "exclude": ("countries",),
+            "as_of": instant("2024-03-11"),
+            "max_rows": 1000,
+            "wait": 2.5,
+        }
+
+    def test_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
+        """One object and nothing else, so that it can be piped."""
+        result = infold("run", "--json")
+
+        json.loads(result.stdout)
+        screen("run_json", result.stdout)
+
+    def test_nothing_to_do(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
+        """It says so calmly, exit code 0."""
+        fake.result = RunResult("r", "done", (sample.nothing(),))
+
+        result = infold("run")
+
+        assert result.exit_code == 0
+        screen("run_nothing", result.stdout)
+
+    def test_a_failed_run(self, fake: FakeApi, infold: Infold) -> None:
+        """Exit code 1."""
+        fake.result = RunResult("r", "failed", (sample.plan(),), sample.result().steps)
+
+        assert infold("run").exit_code == 1
+
+    def test_a_refusal(self, fake: FakeApi, infold: Infold) -> None:
+        """The message on stderr, its own exit code, nothing on stdout."""
+        fake.raises = errors.InfoldError("locked", "another run holds the target", exit_code=3)
+
+        result = infold("run")
+
+        assert (result.exit_code, result.stdout) == (3, "")
+        assert result.stderr == "locked: another run holds the target\n"
+
+    def test_a_refusal_as_json(self, fake: FakeApi, infold: Infold) -> None:
+        """With ``--json`` programs get the parts of the message."""
+        fake.raises = errors.InfoldError(
+            "locked", "another run holds it", (("run", "r"),), "Wait.", 3
+        )
+
+        result = infold("run", "--json")
+
+        assert result.exit_code == 3
+        assert json.loads(result.stdout)["error"] == {
+            "slug": "locked",
+            "what": "another run holds it",
+            "facts": {"run": "r"},
+            "todo": "Wait.",
+            "exit_code": 3,
+        }
+
+    def test_ctrl_c(self, fake: FakeApi, infold: Infold) -> None:
+        """One line and 130; what was finished is kept."""
+        fake.raises = KeyboardInterrupt()  # type: ignore[assignment]
+
+        result = infold("run")
+
+        assert result.exit_code == 130
+        assert result.stderr.strip() == (
+            "Stopped. What was finished is kept; the next run goes on from there."
+        )
+
+    def test_a_crash(self, fake: FakeApi, infold: Infold, tmp_path: Path) -> None:
+        """No traceback on the screen: it is in a file that the one line names."""
+        fake.raises = ZeroDivisionError("nobody expected this")
+
+        result = infold("-C", str(tmp_path), "run")
+
+        log = tmp_path / ".infold" / "last-error.log"
+        assert result.exit_code == 1
+        assert result.stderr == (
+            "internal: ZeroDivisionError: nobody expected this "
+            f"(a mistake in infold; the traceback is in {log})\n"
+        )
+        assert "Traceback (most recent call last)" in log.read_text()
+
+
+class TestReports:
+    """status, history, explain, check, verify."""
+
+    @pytest.mark.parametrize("command", ["status", "history", "verify"])
+    def test_screens_and_shapes(
+        self, fake: FakeApi, infold: Infold, screen: Screen, command: str
+    ) -> None:
+        """Each reports to people and, with ``--json``, to programs."""
+        text, shape = infold(command), infold(command, "--json")
+
+        assert (text.exit_code, shape.exit_code) == (0, 0)
+        json.loads(shape.stdout)
+        screen(f"{command}_command", text.stdout)
+        screen(f"{command}_json", shape.stdout)
+
+    def test_history_of_a_model(self, fake: FakeApi, infold: Infold) -> None:
+        """The model and the number of runs reach the api; a wrong name is said."""
+        assert infold("history", "daily", "-n", "3").exit_code == 0
+        assert fake.asked["history"] == {"limit": 3, "model": "daily"}
+        assert infold("history", "dayly").exit_code == 2
+
+    def test_explain_a_cell(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
+        """Any instant of the cell names it."""
+        result = infold("explain", "sessions", "2024-03-06T12:00")
+
+        assert fake.asked["explain"]["cell"] == DAY
+        screen("explain_cell", result.stdout)
+
+    def test_explain_as_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
+        """The same facts."""
+        result = infold("explain", "sessions", "2024-03-06", "--json")
+
+        json.loads(result.stdout)
+        screen("explain_json", result.stdout)
+
+    def test_explain_a_cell_of_a_table_without_cells(self, fake: FakeApi, infold: Infold) -> None:
+        """There is none, and the command for the whole is named."""
+        result = infold("explain", "countries", "2024-03-06")
+
+        assert result.exit_code == 2
+        assert result.stderr.startswith("not-a-cell: countries is not divided into cells")
+
+    def test_check(self, fake: FakeApi, infold: Infold) -> None:
+        """How many models, and that nothing is wrong with them."""
+        result = infold("check")
+
+        assert result.stdout.startswith("5 models, 1 source, no findings in ")
+        assert json.loads(infold("check", "--json").stdout) == {
+            "models": 5,
+            "sources": 1,
+            "findings": [],
+        }
+
+    def test_verify_finds_a_difference(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
+        """Exit code 4, and what differs."""
+        fake.certificate = sample.certificate(equal=False)
+
+        result = infold("verify", "--select", "sessions", "--sample", "5")
+
+        assert result.exit_code == 4
+        assert fake.asked["verify"]["sample"] == 5
+        screen("verify_different", result.stdout)
+
+
+ROWS = pa.table(
+    {
+        "day": pa.array([1, 2, 3], pa.int32()).cast(pa.date32()),
+        "sessions": [10, 20, 30],
+        "note": ["a", "", None],
+    }
+)
+
+
+class FakeLake:
+    """Three rows of whatever is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, object] = {}
+
+    def rows(self, table: str, **asked: object) -> pa.Table:
+        """The rows, as many as are wanted."""
+        self.asked = {"table": table, **asked}
+        limit = asked["limit"]
+        return ROWS if limit is None else ROWS.slice(0, limit)
+
+
+class FakeLedger:
+    """Knows how many rows the daily table has."""
+
+    def heads(self) -> dict[str, Version]:
+        """Its newest version."""
+        return {"daily": Version("daily", 3, 1, "s", "r", 0, rows=3)}
+
+
+@pytest.fixture
+def lake(fake: FakeApi, monkeypatch: pytest.MonkeyPatch) -> FakeLake:
+    """The sample project's tables."""
+    found = FakeLake()
+    monkeypatch.setattr(api, "lake", lambda _: found)
+    monkeypatch.setattr(api, "ledger", lambda _: FakeLedger())
+    return found
+
+
+class TestShow:
+    """``infold show``."""
+
+    def test_rows(self, lake: FakeLake, infold: Infold, screen: Screen) -> None:
+        """An aligned table and how many rows are not shown."""
+        result = infold("show", "daily", "--limit", "2")
+
+        assert lake.asked == {"table": "daily", "columns": None, "where": None, "limit": 3}
+        screen("show", result.stdout)
+
+    def test_filter_and_columns(self, lake: FakeLake, infold: Infold) -> None:
+        """They reach the reader, which prunes by them."""
+        infold("show", "daily", "--where", "day >= '2024-03-09'", "--columns", "day, note")
+
+        assert lake.asked["where"] == "day >= '2024-03-09'"
+        assert lake.asked["columns"] == ["day", "note"]
+
+    def test_everything(self, lake: FakeLake, infold: Infold) -> None:
+        """``--limit 0`` is all."""
+        assert infold("show", "daily", "--limit", "0").stdout.endswith("3 rows.\n")
+        assert lake.asked["limit"] is None
+
+    def test_what_was_set_aside(self, lake: FakeLake, infold: Infold) -> None:
+        """It is a table like others, under a short name."""
+        infold("show", "set_aside")
+
+        assert lake.asked["table"] == "infold__set_aside"
+
+    def test_csv(self, lake: FakeLake, infold: Infold) -> None:
+        """To the standard output nothing but rows."""
+        text = infold("show", "daily", "--limit", "0", "--csv", "-").stdout
+
+        assert list(codec.DictReader(io.StringIO(text)))[1] == {
+            "day": "1970-01-03",
+            "sessions": "20",
+            "note": "",
+        }
+
+    def test_json_lines(self, lake: FakeLake, infold: Infold, tmp_path: Path) -> None:
+        """To a file, an object a line; said on stderr."""
+        path = tmp_path / "daily.json"
+
+        result = infold("show", "daily", "--json", str(path))
+
+        assert (result.stdout, result.stderr) == ("", f"3 rows of daily written to {path}.\n")
+        assert json.loads(path.read_text().splitlines()[2]) == {
+            "day": "1970-01-04",
+            "sessions": 30,
+            "note": None,
+        }
+
+    def test_parquet(self, lake: FakeLake, infold: Infold, tmp_path: Path) -> None:
+        """A file keeps the table's own types."""
+        path = tmp_path / "daily.parquet"
+
+        infold("show", "daily", "--limit", "2", "--parquet", str(path))
+
+        assert parquet.read_table(path).equals(ROWS.slice(0, 2))
+
+    def test_an_unknown_table(self, lake: FakeLake, infold: Infold) -> None:
+        """The nearest names are said, exit code 2."""
+        result = infold("show", "dayli")
+
+        assert result.exit_code == 2
+        assert "nearest:  daily" in result.stderr
+
+    def test_a_view(self, lake: FakeLake, infold: Infold, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Nothing is stored of it: Spark evaluates it, and that is said."""
+        monkeypatch.setattr(api, "evaluate", lambda _project, _view: ROWS)
+
+        result = infold("show", "latest", "--columns", "sessions")
+
+        assert result.stderr == "latest is a view: starting Spark to evaluate it.\n"
+        assert result.stdout.splitlines()[0] == "sessions"
+        assert infold("show", "latest", "--columns", "sesions").exit_code == 2
+
+
+class TestInit:
+    """``infold init``."""
+
+    def test_the_project_it_writes_is_right(self, infold: Infold, tmp_path: Path) -> None:
+        """It has no findings, and is named for its folder."""
+        directory = tmp_path / "my-shop"
+
+        assert infold("init", str(directory)).exit_code == 0
+        assert infold("-C", str(directory), "check").stdout.startswith("3 models, 1 source, no")
+        assert api.open_project(directory, None).name == "my_shop"
+
+    def test_its_plan(self, infold: Infold, tmp_path: Path) -> None:
+        """It can be planned at once: its files are there."""
+        infold("init", str(tmp_path / "shop"))
+
+        plan = json.loads(infold("-C", str(tmp_path / "shop"), "plan", "--json").stdout)
+
+        assert [step["model"] for step in plan["steps"]] == ["clicks", "sessions", "daily"]
+        assert plan["steps"][0]["files"]["arrived"] == [
+            {"cell": ["2024-03-08T00:00:00Z", "2024-03-09T00:00:00Z"], "rows": 5},
+            {"cell": ["2024-03-09T00:00:00Z", "2024-03-10T00:00:00Z"], "rows": 4},
+        ]
+
+    def test_a_folder_in_use(self, infold: Infold, tmp_path: Path) -> None:
+        """Nothing is written into it."""
+        (tmp_path / "file").write_text("mine")
+
+        assert infold("init", str(tmp_path)).exit_code == 2
+        assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -1,0 +1,264 @@
+"""Whole screens, as someone sees them. ``pytest tests/cli --rewrite`` writes them anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.cli import sample
+from tests.cli.conftest import Infold, Screen
+
+from infold.interval import EVER, Interval, Ranges, instant
+from infold.plan import Action, FileNews, Left, ModelSeen, Observed, Plan, Reason, Step
+from infold.record import Receipt
+from infold.render.certificate import certificate_screen
+from infold.render.explain import explain_screen
+from infold.render.plan import nothing_screen, plan_screen
+from infold.render.run import receipt_screen, step_line
+from infold.render.status import history_screen, status_screen
+from infold.render.table import table_screen
+from infold.report import Certificate
+from infold.trace import Cause, Pending, Trace
+
+
+class TestPlan:
+    """What arrived, what is built and why, what is left alone, what next."""
+
+    def test_a_standard_run(self, screen: Screen) -> None:
+        """Late and new rows, a replaced and a deleted file, and all that follows from them."""
+        text = plan_screen(sample.project(), sample.observed(), sample.plan(), sample.COVERED)
+
+        screen("plan_standard", text)
+
+    def test_a_first_run(self, screen: Screen) -> None:
+        """Nothing is built yet: every cell that files touch is missing."""
+        names = ("countries", "clicks", "sessions", "daily")
+        files = FileNews("raw.clicks", new=(sample.seen_file("a.json"),), peek=sample.NEWS.peek)
+        seen = {name: ModelSeen(files=files if name == "clicks" else None) for name in names}
+        first = Reason(Cause.MISSING, "first run", Ranges.ever())
+        steps = tuple(
+            Step(name, Action.BUILD, Ranges.ever(), (first,), expected=name in names[2:])
+            for name in names
+        )
+
+        text = plan_screen(
+            sample.project(), Observed(sample.AS_OF, seen), Plan(steps, (), sample.AS_OF), {}
+        )
+
+        screen("plan_first", text)
+
+    def test_files_not_read_beforehand(self, screen: Screen) -> None:
+        """Without a peek no cell is known, and the screen says so."""
+        files = replace(sample.NEWS, peek=None)
+        ingest = replace(
+            sample.INGEST, cells=Ranges(), reasons=(Reason(Cause.ARRIVED, "3 new files"),)
+        )
+        fold = replace(
+            sample.FOLD,
+            cells=Ranges(),
+            reasons=(Reason(Cause.ARRIVED, "because clicks is built"),),
+        )
+
+        text = plan_screen(
+            sample.project(),
+            sample.observed(files),
+            Plan((ingest, fold), (Left("daily", "not selected"),), sample.AS_OF),
+            sample.COVERED,
+            " --select clicks",
+        )
+
+        screen("plan_unread", text)
+
+    def test_ranges_from_far_apart(self, screen: Screen) -> None:
+        """One event of 1999 beside today's is two columns, not nine thousand."""
+        old = Ranges((Interval(instant("1999-05-04"), instant("1999-05-05")),))
+        step = replace(sample.FOLD, cells=old | sample.days("10"), expected=False)
+
+        text = plan_screen(
+            sample.project(sample.CLICKS, sample.SESSIONS),
+            sample.observed(FileNews("raw.clicks")),
+            Plan((step,), (Left("clicks", "up to date"),), sample.AS_OF),
+            sample.COVERED,
+        )
+
+        screen("plan_far_apart", text)
+
+    def test_a_window(self, screen: Screen) -> None:
+        """Stale cells outside the window are dots, and are named as left alone."""
+        step = replace(
+            sample.RECOMPUTE,
+            cells=sample.days("6"),
+            reasons=(Reason(Cause.LATE, "140 rows in 1 cell of sessions", sample.days("6"), 140),),
+            expected=False,
+        )
+        left = (
+            Left("daily", "outside the window", sample.days("9-10")),
+            *(Left(name, "up to date") for name in ("countries", "clicks", "sessions")),
+        )
+
+        text = plan_screen(
+            sample.project(),
+            sample.observed(FileNews("raw.clicks", same=100)),
+            Plan((step,), left, sample.AS_OF),
+            sample.COVERED,
+            " --start 2024-03-06 --end 2024-03-07",
+        )
+
+        screen("plan_window", text)
+
+    def test_nothing_to_do(self, screen: Screen) -> None:
+        """One calm screen that says what was looked at, and what is left."""
+        files = FileNews("raw.clicks", settling=2, same=101)
+
+        screen(
+            "plan_nothing",
+            plan_screen(sample.project(), sample.observed(files), sample.nothing(), {}),
+        )
+
+    def test_a_run_with_nothing_to_do(self, screen: Screen) -> None:
+        """A run says the same, from its plan alone."""
+        screen("run_nothing", nothing_screen(sample.project(), None, sample.nothing()))
+
+
+class TestRun:
+    """Steps and receipt."""
+
+    def test_a_receipt(self, screen: Screen) -> None:
+        """Every number of a run, ratios beside them, time per step and in all."""
+        screen("receipt", receipt_screen(sample.result()))
+
+    def test_a_receipt_without_arrivals(self, screen: Screen) -> None:
+        """A changed definition: nothing arrived, so there are no ratios and no sessions."""
+        result = replace(
+            sample.result(),
+            steps=((sample.RECOMPUTE, sample.RECEIPTS[2]),),
+            receipt=sample.RECEIPTS[2],
+            notes=(),
+        )
+
+        screen("receipt_no_arrivals", receipt_screen(result))
+
+    def test_step_lines(self, screen: Screen) -> None:
+        """One line a step, its facts in their places."""
+        lines = [
+            step_line(i, step, receipt)
+            for i, (step, receipt) in enumerate(sample.result().steps, 1)
+        ]
+        nothing = step_line(12, sample.FOLD, Receipt(cells_cut_off=4, seconds=125.4))
+
+        screen("step_lines", "\n".join([*lines, nothing]))
+
+
+class TestStatus:
+    """How models stand."""
+
+    def test_every_state(self, screen: Screen) -> None:
+        """Standard run, new model, out of sync, a view; gaps, stale cells, rows left out."""
+        gaps = {"clicks": sample.days("7")}
+
+        screen("status", status_screen(sample.project(), sample.status(), gaps))
+
+    def test_all_up_to_date(self, screen: Screen) -> None:
+        """Nothing is stale, and that is all there is to say."""
+        models = [replace(entry, stale=Ranges()) for entry in sample.status()[:2]]
+
+        screen("status_up_to_date", status_screen(sample.project(), models, {}))
+
+
+class TestHistory:
+    """Past runs."""
+
+    def test_runs_with_steps(self, screen: Screen) -> None:
+        """Newest first; failed ones with their error, idle ones too."""
+        screen("history", history_screen(sample.history()))
+
+    def test_of_one_model(self, screen: Screen) -> None:
+        """Only its own steps."""
+        screen("history_model", history_screen(sample.history()[-1:], "sessions"))
+
+    def test_no_runs(self) -> None:
+        """An empty ledger says what makes the first run."""
+        assert history_screen(()) == "No runs yet: `infold run` makes the first."
+        assert history_screen((), "daily") == (
+            "No runs of daily yet: `infold run` makes the first."
+        )
+
+
+class TestExplain:
+    """One model, one cell."""
+
+    def test_a_model(self, screen: Screen) -> None:
+        """Definition, inputs, trace, why it is stale, layout, and the runs that built it."""
+        screen("explain_model", explain_screen(sample.explanation()))
+
+    def test_a_cell(self, screen: Screen) -> None:
+        """Its content, what arrived for it and which runs changed it."""
+        screen("explain_cell", explain_screen(sample.explanation(sample.day(6))))
+
+    def test_a_model_that_is_not_stale(self, screen: Screen) -> None:
+        """Why not, and what an earlier window left unbuilt."""
+        pending = Pending(Cause.MISSING, sample.days("4-5"))
+        value = replace(
+            sample.explanation(),
+            step=None,
+            why_left="outside the window",
+            trace=Trace("sessions", "another", {"clicks": 8}, (pending,)),
+        )
+
+        screen("explain_left", explain_screen(value))
+
+
+class TestCertificate:
+    """What verify found."""
+
+    def test_equal(self, screen: Screen) -> None:
+        """A line a model and one sentence."""
+        screen("certificate_equal", certificate_screen(sample.certificate()))
+
+    def test_different(self, screen: Screen) -> None:
+        """The cells that differ, some rows of either side, and one sentence."""
+        screen("certificate_different", certificate_screen(sample.certificate(equal=False)))
+
+    def test_of_nothing(self) -> None:
+        """No table, nothing verified."""
+        assert certificate_screen(Certificate(())).endswith(
+            "Nothing to verify: no table was built yet."
+        )
+
+    def test_a_table_of_one_cell(self, screen: Screen) -> None:
+        """A table without cells differs as a whole."""
+        verdict = replace(
+            sample.certificate().models[0], equal=False, differing=((EVER, 249, 250),)
+        )
+
+        screen("certificate_whole", certificate_screen(Certificate((verdict,))))
+
+
+class TestTable:
+    """Rows of a table."""
+
+    def test_rows(self, screen: Screen) -> None:
+        """Numbers to the right, NULL written out, long and unprintable texts on one line."""
+        rows = [
+            [1, "ann", None, 1.5, True],
+            [12_000, "x" * 60, "", 0.1, False],
+            [3, "two\nlines", "é", None, None],
+        ]
+
+        screen(
+            "table", table_screen("t", ["n", "text", "other", "ratio", "flag"], rows, more=1_204)
+        )
+
+    def test_no_rows(self) -> None:
+        """An empty table is a sentence."""
+        assert table_screen("daily", ["day"], []) == "daily has no rows."
+
+    def test_more_rows_uncounted(self) -> None:
+        """With a filter the rest is not counted."""
+        text = table_screen("t", ["n"], [[1]], more=None, note="where n = 1")
+
+        assert text == ("n\n-\n1\n\n1 row shown, there are more (--limit 0 for all) where n = 1.")
+
+
+def test_help(infold: Infold, screen: Screen) -> None:
+    """The commands, in the order in which someone meets them."""
+    screen("help", infold("--help").stdout)
