@@ -365,25 +365,24 @@ def _expanded(entries: Sequence[From], star: exp.Star, node: exp.Expr) -> list[O
         return None
     skip = {name.name.lower() for name in star.args.get("except_") or ()}
     found: list[Output] = []
-    shared: list[Output] = []
     for entry in entries:
-        once = _shared(entry, found)
-        for column in entry.relation.columns or ():
-            if column.lower() in once:
-                moved = next((o for o in found if o.name.lower() == column.lower()), None)
-                if moved is not None and moved not in shared:
-                    shared.append(moved)
-            elif column.lower() not in skip:
-                found.append(Output(column, node, Origin(entry, column.lower())))
-    return [*shared, *(out for out in found if out not in shared)]
+        right = [Output(c, node, Origin(entry, c.lower())) for c in entry.relation.columns or ()]
+        once = _shared(entry, found, right)
+        first = [next(out for out in found if out.name.lower() == name) for name in once]
+        left = [out for out in found if out not in first]
+        found = [*first, *left, *(out for out in right if out.name.lower() not in once)]
+    return [out for out in found if out.name.lower() not in skip]
 
 
-def _shared(entry: From, left: Sequence[Output]) -> set[str]:
+def _shared(entry: From, left: Sequence[Output], right: Sequence[Output]) -> list[str]:
+    """The columns that a join with USING, or a NATURAL one, shows once, in their order."""
     if entry.join is None:
-        return set()
+        return []
+    here, there = [[out.name.lower() for out in side] for side in (left, right)]
     if entry.join.args.get("method") == "NATURAL":
-        return {out.name.lower() for out in left}
-    return {name.name.lower() for name in entry.join.args.get("using") or ()}
+        return [name for name in here if name in there]
+    using = [name.name.lower() for name in entry.join.args.get("using") or ()]
+    return [name for name in using if name in here]
 
 
 def _written(node: exp.Column) -> str:

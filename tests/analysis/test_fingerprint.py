@@ -1,0 +1,120 @@
+# ruff: noqa: E501 (one case is one row of a table)
+"""A fingerprint changes with the definition, and with nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlglot.tokenizer_core import Token, TokenType
+from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, project
+
+from infold.analysis.parse import parse
+
+VIEW = "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0"
+OVER_VIEW = "---\nmaterialization: table\n---\nSELECT user_id, sum(amount) AS total FROM paid GROUP BY user_id"
+ALL = {**SHOP, "models/paid.sql": VIEW, "models/totals.sql": OVER_VIEW}
+
+
+def fingerprints(files: dict[str, str]) -> dict[str, str]:
+    """Each model's fingerprint."""
+    return {node.name: node.fingerprint for node in project(files)}
+
+
+BEFORE = fingerprints(ALL)
+
+
+def changed(file: str, old: str, new: str) -> set[str]:
+    """The models whose fingerprint differs after a change."""
+    assert old in ALL[file]
+    after = fingerprints({**ALL, file: ALL[file].replace(old, new)})
+    return {name for name in BEFORE if after[name] != BEFORE[name]}
+
+
+SPACE = st.sampled_from([" ", "\n", "\t", "  \n ", " /* ; -- */ ", " -- select\n", "\r\n"])
+WORDS = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER})
+
+
+@given(data=st.data())
+def test_layout_comments_and_case_do_not_count(data: st.DataObject) -> None:
+    """The words of every query, spaced, commented and cased at random."""
+    file = data.draw(st.sampled_from(["clicks", "sessions", "daily", "paid", "totals"]))
+    text = ALL[f"models/{file}.sql"]
+    front, _, sql = text.partition("---\n")[2].partition("---\n")
+    parsed = parse("m.sql", sql)
+    spaces = data.draw(
+        st.lists(SPACE, min_size=len(parsed.text.tokens), max_size=len(parsed.text.tokens))
+    )
+    cases = data.draw(st.lists(st.booleans(), min_size=len(spaces), max_size=len(spaces)))
+    words = [
+        cased(parsed.text.sql, token, upper=upper)
+        for token, upper in zip(parsed.text.tokens, cases, strict=True)
+    ]
+    sql = "".join(space + word for space, word in zip(spaces, words, strict=True))
+
+    assert fingerprints({**ALL, f"models/{file}.sql": f"---\n{front}---\n{sql}"}) == BEFORE
+
+
+def cased(sql: str, token: Token, *, upper: bool) -> str:
+    """A token's own text, in other letters where that says the same."""
+    written = sql[token.start : token.end + 1]
+    return written.upper() if upper and token.token_type not in WORDS else written
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("models/daily.sql", "incremental: {}", "incremental: {enabled: true}\ntags: [x]\ndescription: days"),
+        ("models/daily.sql", "GROUP BY 1", "GROUP BY 1;"),
+        ("models/clicks.sql", "unique_key: [event_id]", "unique_key: EVENT_ID"),
+        ("models/clicks.sql", "FROM raw.clicks", "FROM `raw`.`clicks`"),
+        ("infold.yml", "format: json", "settle: 5 minutes"),
+        ("infold.yml", "path: landing/clicks/*.json", "path: elsewhere/**/*.json"),
+        ("infold.yml", "start: 2024-01-01", "start: 2020-01-01"),
+        ("infold.yml", "string", "STRING"),
+    ],
+)  # fmt: skip
+def test_what_does_not_decide_about_content(file: str, old: str, new: str) -> None:
+    """Tags, descriptions, waiting, where files lie, defaults written out."""
+    assert changed(file, old, new) == set()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "stale"),
+    [
+        ("models/clicks.sql", "IS NOT NULL", "<> ''", {"clicks"}),
+        ("models/clicks.sql", "[event_id]", "[event_id, user_id]", {"clicks"}),
+        ("models/clicks.sql", "unique_key", "prefer: [amount desc]\nunique_key", {"clicks"}),
+        ("models/clicks.sql", "granularity: day", "granularity: hour", {"clicks"}),
+        ("models/clicks.sql", "url, amount", "url, amount, seen_at", {"clicks", "paid", "totals"}),
+        ("models/sessions.sql", "30 minutes", "31 minutes", {"sessions"}),
+        ("models/sessions.sql", "user: user_id", "user: url", {"sessions"}),
+        ("models/sessions.sql", "sum(amount)", "max(amount)", {"sessions"}),
+        ("models/daily.sql", "granularity: day", "granularity: week", {"daily"}),
+        ("models/daily.sql", "incremental: {}\n", "", {"daily"}),
+        ("models/paid.sql", "> 0", "> 1", {"paid", "totals"}),
+        ("models/totals.sql", "FROM paid", "FROM clicks", {"totals"}),
+        ("infold.yml", "amount: decimal(18,2)", "amount: decimal(18,3)", {"clicks"}),
+        ("infold.yml", "format: json", "timestamp_format: epoch_millis", {"clicks"}),
+        ("infold.yml", "format: json", "on_drift: set_aside", {"clicks"}),
+        ("infold.yml", "format: json", "future_tolerance: 2 hours", {"clicks"}),
+        ("infold.yml", "    received_column: seen_at\n", "", {"clicks"}),
+    ],
+)  # fmt: skip
+def test_what_decides_about_content(file: str, old: str, new: str, stale: set[str]) -> None:
+    """The query, its views, the keys and times, and how the source's files are read."""
+    assert changed(file, old, new) == stale
+
+
+def test_words_of_strings_count_as_they_are() -> None:
+    """Case and spaces inside of quotes are content."""
+    one = fingerprints({**ALL, "models/clicks.sql": CLICKS.replace("IS NOT NULL", "<> 'a b'")})
+    two = fingerprints({**ALL, "models/clicks.sql": CLICKS.replace("IS NOT NULL", "<> 'A  b'")})
+
+    assert one["clicks"] != two["clicks"]
+
+
+def test_fingerprints_of_different_models_differ() -> None:
+    """Each is its own."""
+    assert len(set(BEFORE.values())) == len(BEFORE)
+    assert all(text for text in (DAILY, SESSIONS, INFOLD))

@@ -1,0 +1,153 @@
+# ruff: noqa: E501 (one case is one row of a table)
+"""A sessions query is taken apart into aggregates over events and outputs over them."""
+
+from __future__ import annotations
+
+import pytest
+from tests.declare.shop import SHOP, project
+
+from infold.project import Aggregate, SessionsQuery
+
+
+def query(items: str, rest: str = "FROM clicks") -> SessionsQuery:
+    """The parts of `SELECT items FROM clicks`."""
+    front = SHOP["models/sessions.sql"].partition("-- one")[0]
+    sql = f"{front}SELECT {items} {rest}\n"
+    found = project({**SHOP, "models/sessions.sql": sql, "models/daily.sql": VIEW})[
+        "sessions"
+    ].query
+    assert found is not None
+    return found
+
+
+VIEW = "---\nmaterialization: view\n---\nSELECT * FROM sessions"
+
+
+def shown(found: Aggregate) -> str:
+    """An aggregate in a line."""
+    text = f"{found.call}({'' if found.argument is None else found.argument})"
+    text += " distinct" * found.distinct + " ignoring nulls" * found.ignore_nulls
+    return text + (f" where {found.filter}" if found.filter else "")
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("count(*)", "count()"),
+        ("COUNT(1)", "count()"),
+        ("count(url)", "count(url)"),
+        ("count(DISTINCT url)", "other(url) distinct"),
+        ("count(url, amount)", "other(url)"),
+        ("count_if(url LIKE '/pay%')", "count_if(url LIKE '/pay%')"),
+        ("sum(amount * 2)", "sum(amount * 2)"),
+        ("sum(DISTINCT amount)", "other(amount) distinct"),
+        ("min(DISTINCT amount)", "min(amount) distinct"),
+        ("avg(amount)", "avg(amount)"),
+        ("mean(amount)", "avg(amount)"),
+        ("first(url)", "first(url)"),
+        ("first(url, true)", "first(url) ignoring nulls"),
+        ("first(url, FALSE)", "first(url)"),
+        ("first(url) IGNORE NULLS", "first(url) ignoring nulls"),
+        ("first(url IGNORE NULLS)", "first(url) ignoring nulls"),
+        ("first_value(url)", "first(url)"),
+        ("last(url) RESPECT NULLS", "last(url)"),
+        ("last_value(url, true)", "last(url) ignoring nulls"),
+        ("bool_and(amount > 0)", "bool_and(amount > 0)"),
+        ("every(amount > 0)", "bool_and(amount > 0)"),
+        ("bool_or(amount > 0)", "bool_or(amount > 0)"),
+        ("some(amount > 0)", "bool_or(amount > 0)"),
+        ("any(amount > 0)", "bool_or(amount > 0)"),
+        ("sum(amount) FILTER (WHERE url IN ('a', 'b'))", "sum(amount) where url IN ('a', 'b')"),
+        ("last(url) FILTER (WHERE amount > 0) IGNORE NULLS", "last(url) ignoring nulls where amount > 0"),
+        ("collect_list(url)", "other(url)"),
+        ("percentile(amount, 0.5)", "other(amount)"),
+        ("max_by(url, amount)", "other(url)"),
+        ("percentile_cont(0.5) WITHIN GROUP (ORDER BY amount)", "other(0.5)"),
+        ("approx_count_distinct(url)", "other(url)"),
+        ("try_sum(amount)", "other(amount)"),
+        ("stddev(amount)", "other(amount)"),
+        ("max(transform(array(amount), x -> x + 1))", "max(transform(array(amount), x -> x + 1))"),
+    ],
+)  # fmt: skip
+def test_calls_are_known_by_how_they_merge(call: str, expected: str) -> None:
+    """What has no state that can be merged is `other`, and kept whole."""
+    found = query(f"{call} AS x")
+    (aggregate,) = found.aggregates
+
+    assert shown(aggregate) == expected
+    assert aggregate.sql == call
+    assert [output.sql for output in found.outputs] == ["_a0"]
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ("sum(amount) / count(*)", "_a0 / _a1"),
+        ("count(*) > 1 AND max(amount) > 5", "_a0 > 1 AND _a1 > 5"),
+        ("coalesce(sum(amount), 0)", "coalesce(_a0, 0)"),
+        ("CASE WHEN count(*) > 1 THEN 'many' ELSE user_id END", "CASE WHEN _a0 > 1 THEN 'many' ELSE user_id END"),
+        ("cast(session_start AS date)", "cast(session_start AS date)"),
+        ("clicks.user_id", "user_id"),
+        ("unix_timestamp(session_end) - unix_timestamp(min(event_ts))", "unix_timestamp(session_end) - unix_timestamp(_a0)"),
+        ("/* a ratio */ sum(amount) -- of\n / count(*)", "_a0 -- of\n / _a1"),
+        ("sum(amount) + sum( amount ) + SUM(Amount)", "_a0 + _a0 + _a0"),
+        ("first(url) || 'x' || first(url, true)", "_a0 || 'x' || _a1"),
+        ("42", "42"),
+    ],
+)  # fmt: skip
+def test_outputs_are_the_users_text_over_aggregates(item: str, expected: str) -> None:
+    """Spaces, comments and all; the same call is one aggregate however it is spaced."""
+    (output,) = query(f"{item} AS x").outputs
+
+    assert output.sql == expected
+
+
+def test_names_of_tables_are_taken_off() -> None:
+    """Before columns only, not inside of strings, and not before fields of a struct."""
+    found = query(
+        "sum(c.amount) FILTER (WHERE c.url <> 'c.url') AS a, max(raw.x) AS b".replace(
+            "raw.x", "c.amount"
+        ),
+        "FROM clicks AS c WHERE c.amount > 0 AND c . url LIKE 'c.%'",
+    )
+
+    assert [(one.argument, one.filter, one.sql) for one in found.aggregates] == [
+        ("amount", "url <> 'c.url'", "sum(amount) FILTER (WHERE url <> 'c.url')"),
+        ("amount", None, "max(amount)"),
+    ]
+    assert found.where == "amount > 0 AND url LIKE 'c.%'"
+
+
+def test_an_alias_needs_no_as() -> None:
+    """And may be quoted."""
+    found = query("count(*) n, sum(amount) `the sum`, sum(amount) AS `a``b`")
+
+    assert [output.name for output in found.outputs] == ["n", "the sum", "a`b"]
+    assert [output.sql for output in found.outputs] == ["_a0", "_a1", "_a1"]
+
+
+def test_a_query_knows_its_input() -> None:
+    """Name, time, user, gap and key."""
+    found = query("count(*) AS n")
+
+    assert (found.input, found.time_column, found.user, found.key, found.where) == (
+        "clicks",
+        "event_ts",
+        "user_id",
+        ("event_id",),
+        None,
+    )
+
+
+def test_a_landed_source_has_no_key() -> None:
+    """Its events are ordered by time alone."""
+    found = query("count(*) AS n", "FROM raw.clicks")
+
+    assert (found.input, found.time_column, found.key) == ("raw.clicks", "event_ts", ())
+
+
+def test_an_empty_select_of_aggregates_is_a_session_all_the_same() -> None:
+    """Start, end and user are always there."""
+    found = query("session_start AS began")
+
+    assert found.aggregates == ()

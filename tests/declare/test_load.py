@@ -1,0 +1,454 @@
+"""A folder becomes a project: what is declared, what follows from it, and what is kept."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.declare.shop import CLICKS, DAILY, INFOLD, SHOP, project, write
+
+from infold.declare import check, load
+from infold.declare.cache import FILE
+from infold.declare.folder import read_folder
+from infold.errors import InfoldError, InfoldErrors
+from infold.interval import DAY, HOUR, MINUTE, Granularity, instant
+from infold.model import Column, Drift, Format, Kind, Materialization, Target, Timeseries
+from infold.project import Input
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """The small right project on the disk."""
+    return write(tmp_path / "shop")
+
+
+class TestADeclaredProject:
+    """What stands in the files stands in the values."""
+
+    def test_models_come_after_what_they_read(self) -> None:
+        """Dependency order, whatever the names of the files."""
+        assert [node.name for node in project()] == ["clicks", "sessions", "daily"]
+
+    def test_sources_are_as_declared(self) -> None:
+        """Names, types as written, defaults filled in."""
+        source = project().sources["raw.clicks"]
+
+        assert source.path == "landing/clicks/*.json"
+        assert source.format is Format.JSON
+        assert source.columns[0] == Column("event_id", "string")
+        assert source.columns[-1] == Column("amount", "decimal(18,2)")
+        assert (source.event_time_column, source.received_column) == ("event_ts", "seen_at")
+        assert (source.future_tolerance, source.settle) == (HOUR, 0)
+        assert (source.timestamp_format, source.on_drift) == ("iso", Drift.ERROR)
+        assert str(source.place) == "infold.yml:5"
+
+    def test_models_are_as_declared(self) -> None:
+        """Kinds, time dimensions, keys, and the SELECT as written with its line."""
+        shop = project()
+        clicks, sessions, daily = shop["clicks"].model, shop["sessions"].model, shop["daily"].model
+
+        assert [m.kind for m in (clicks, sessions, daily)] == [
+            Kind.EVENTS,
+            Kind.SESSIONS,
+            Kind.TIME_RANGE,
+        ]
+        assert clicks.unique_key == ("event_id",)
+        assert clicks.timeseries == Timeseries("event_ts", "event_ts", Granularity.DAY)
+        assert sessions.timeseries == Timeseries("session_start", "session_start", Granularity.DAY)
+        assert sessions.sessions is not None
+        assert sessions.sessions.gap == 30 * MINUTE
+        assert daily.timeseries == Timeseries("session_start", "day", Granularity.DAY)
+        assert sessions.sql.startswith("SELECT count(*)")
+        assert sessions.sql_line == 6
+        assert str(sessions.place) == "models/sessions.sql:1"
+
+    def test_start_is_an_instant(self) -> None:
+        """A date is its midnight in UTC; without one there is no start."""
+        assert project().start == instant("2024-01-01")
+        assert (
+            project({**SHOP, "infold.yml": INFOLD.replace("start: 2024-01-01\n", "")}).start is None
+        )
+
+    def test_columns_and_inputs_follow_from_the_queries(self) -> None:
+        """Sessions have their own columns first; each input has the column of its cells."""
+        shop = project()
+
+        assert shop["sessions"].columns == (
+            "session_id",
+            "user_id",
+            "session_start",
+            "session_end",
+            "events",
+            "revenue",
+            "entry_url",
+        )
+        assert shop["daily"].columns == ("day", "sessions", "revenue")
+        assert shop["clicks"].inputs == (Input("raw.clicks", "event_ts"),)
+        assert shop["sessions"].inputs == (Input("clicks", "event_ts"),)
+        assert shop["daily"].inputs == (Input("sessions", "session_start"),)
+        assert shop["clicks"].source == "raw.clicks"
+
+    def test_a_semicolon_and_comments_around_the_query_do_not_belong_to_it(self) -> None:
+        """The SELECT can be put into parentheses as it is."""
+        text = DAILY.rstrip() + " -- by day\n;\n-- the end\n"
+
+        assert project({**SHOP, "models/daily.sql": text})["daily"].model.sql.endswith("GROUP BY 1")
+
+    def test_windows_line_ends_and_a_byte_order_mark_do_no_harm(self) -> None:
+        """Files from other systems are read alike."""
+        files = {
+            name: b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()
+            for name, text in SHOP.items()
+        }
+
+        assert [node.fingerprint for node in project(files)] == [n.fingerprint for n in project()]
+
+    def test_front_matter_may_follow_comments(self) -> None:
+        """A licence on top of a file is nothing to stumble over."""
+        text = "-- Copyright the shop\n\n" + DAILY
+
+        assert project({**SHOP, "models/daily.sql": text})["daily"].model.sql_line == 8
+
+
+class TestFormats:
+    """The format of files may follow from their names."""
+
+    @pytest.mark.parametrize(
+        ("path", "format_", "delimiter"),
+        [
+            ("a/*.csv", Format.CSV, ","),
+            ("a/*.CSV.gz", Format.CSV, ","),
+            ("a/*.tsv", Format.CSV, "\t"),
+            ("a/*.jsonl", Format.JSON, ","),
+            ("a/*.ndjson.gz", Format.JSON, ","),
+            ("a/**/*.parquet", Format.PARQUET, ","),
+        ],
+    )
+    def test_the_ending_of_the_path_says_it(
+        self, path: str, format_: Format, delimiter: str
+    ) -> None:
+        """With or without gzip, in any case."""
+        files = {**SHOP, "infold.yml": INFOLD.replace("countries.csv", path)}
+        source = project(files).sources["raw.countries"]
+
+        assert (source.format, source.delimiter) == (format_, delimiter)
+
+    def test_a_table_is_iceberg_and_may_leave_out_its_columns(self) -> None:
+        """Its columns are in its own metadata."""
+        text = INFOLD.replace("path: countries.csv", "table: geo.countries\n    catalog: geo.db")
+        text = text.replace("    columns: {code: string, country: string}\n", "")
+        source = project({**SHOP, "infold.yml": text}).sources["raw.countries"]
+
+        assert (source.format, source.table, source.columns) == (
+            Format.ICEBERG,
+            "geo.countries",
+            (),
+        )
+
+
+class TestLandedSources:
+    """A source that anything but an events model reads has a table of its own."""
+
+    BY_COUNTRY = "---\nmaterialization: table\n---\nSELECT country FROM raw.countries"
+
+    def test_a_lookup_is_landed_without_time(self) -> None:
+        """It is one cell, has no key, and comes before what reads it."""
+        shop = project({**SHOP, "models/a.sql": self.BY_COUNTRY})
+        landed = shop["raw.countries"]
+
+        assert [node.name for node in shop][:2] == ["raw.countries", "a"]
+        assert landed.landed
+        assert landed.source == "raw.countries"
+        assert (landed.model.kind, landed.model.unique_key) == (Kind.EVENTS, ())
+        assert landed.model.timeseries is None
+        assert landed.model.sql == "SELECT `code`, `country` FROM `raw`.`countries`"
+        assert landed.columns == ("code", "country")
+        assert shop["a"].inputs == (Input("raw.countries", None),)
+
+    def test_a_source_with_event_times_is_landed_by_day(self) -> None:
+        """Other models read it by its event time."""
+        shop = project(
+            {**SHOP, "models/a.sql": "---\nmaterialization: view\n---\nSELECT * FROM raw.clicks"}
+        )
+
+        assert shop["raw.clicks"].model.timeseries == Timeseries("event_ts", "event_ts")
+        assert shop["a"].inputs == (Input("raw.clicks", "event_ts"),)
+
+    def test_a_source_of_events_models_alone_is_not_landed(self) -> None:
+        """They take it in themselves."""
+        assert "raw.clicks" not in project()
+
+
+class TestViews:
+    """A view is seen through: what it reads is what its readers depend on."""
+
+    PAID = "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0"
+    BY_DAY = (
+        "---\nmaterialization: table\nincremental: {}\n"
+        "timeseries: {event_time_column: event_ts, partition_column: day}\n---\n"
+        "SELECT to_date(event_ts) AS day, country FROM paid JOIN raw.countries ON code = url"
+    )
+
+    def test_inputs_are_stored_tables(self) -> None:
+        """References name the view, inputs the tables behind it."""
+        node = project({**SHOP, "models/paid.sql": self.PAID, "models/by_day.sql": self.BY_DAY})[
+            "by_day"
+        ]
+
+        assert node.reads == ("paid", "raw.countries")
+        assert node.inputs == (Input("clicks", "event_ts"), Input("raw.countries", None))
+
+    def test_sessions_may_range_over_a_view(self) -> None:
+        """A projection with WHERE that passes time and key on."""
+        text = SHOP["models/sessions.sql"].replace("FROM clicks", "FROM paid")
+        query = project({**SHOP, "models/paid.sql": self.PAID, "models/sessions.sql": text})[
+            "sessions"
+        ].query
+
+        assert query is not None
+        assert (query.input, query.time_column, query.key) == ("paid", "event_ts", ("event_id",))
+
+    @pytest.mark.parametrize(
+        "view",
+        [
+            "SELECT event_ts, user_id, amount, url FROM clicks",
+            "SELECT event_id, user_id, amount, url, date(event_ts) AS event_ts FROM clicks",
+            "SELECT DISTINCT * FROM clicks",
+            "SELECT a.* FROM clicks AS a JOIN raw.countries ON code = url",
+            "SELECT * FROM clicks UNION ALL SELECT * FROM clicks",
+        ],
+    )
+    def test_but_not_over_any_view(self, view: str) -> None:
+        """Without the key, with another time, or with rows made from several."""
+        text = SHOP["models/sessions.sql"].replace("FROM clicks", "FROM paid")
+        paid = f"---\nmaterialization: view\n---\n{view}"
+
+        with pytest.raises(AssertionError, match="no-event-time"):
+            project({**SHOP, "models/paid.sql": paid, "models/sessions.sql": text})
+
+
+class TestMerging:
+    """Front matter, then `models`, then `defaults` of infold.yml, key by key."""
+
+    def test_keys_of_three_places_come_together(self) -> None:
+        """Also inside of timeseries; defaults count only where they mean something."""
+        text = INFOLD + (
+            "models:\n  daily: {tags: [finance], timeseries: {granularity: week}}\n"
+            "defaults: {tags: [all], timeseries: {week_start: sunday}, prefer: [amount desc]}\n"
+        )
+        text = text.replace("week_start: sunday", "granularity: hour")
+        shop = project(
+            {
+                **SHOP,
+                "infold.yml": text,
+                "models/daily.sql": DAILY.replace(", granularity: day", ""),
+            }
+        )
+        daily, clicks = shop["daily"].model, shop["clicks"].model
+
+        assert daily.tags == ("finance",)
+        assert daily.timeseries == Timeseries("session_start", "day", Granularity.WEEK)
+        assert (clicks.tags, clicks.prefer) == (("all",), ("amount desc",))
+        assert clicks.timeseries == Timeseries("event_ts", "event_ts", Granularity.DAY)
+        assert shop["sessions"].model.granularity is Granularity.HOUR
+
+    def test_a_model_may_be_declared_in_infold_yml_alone(self) -> None:
+        """Then its file is the query."""
+        text = INFOLD + "models: {users: {materialization: table}}\n"
+        shop = project(
+            {**SHOP, "infold.yml": text, "models/users.sql": "SELECT DISTINCT user_id FROM clicks"}
+        )
+
+        assert shop["users"].model.materialization is Materialization.TABLE
+
+    @pytest.mark.parametrize(
+        ("written", "incremental"),
+        [
+            ("incremental: {}", True),
+            ("incremental: {enabled: true}", True),
+            ("incremental: {enabled: false}", False),
+        ],
+    )
+    def test_incremental_is_opted_into(self, written: str, incremental: bool) -> None:
+        """An empty mapping is enough."""
+        text = DAILY.replace("incremental: {}", written)
+
+        assert project({**SHOP, "models/daily.sql": text})["daily"].model.incremental is incremental
+
+    def test_weeks_start_on_monday_or_on_sunday(self) -> None:
+        """Monday by default."""
+        weekly = DAILY.replace("granularity: day", "granularity: week")
+        sundays = DAILY.replace("granularity: day", "granularity: week, week_start: sunday")
+
+        assert (
+            project({**SHOP, "models/daily.sql": weekly})["daily"].model.granularity
+            is Granularity.WEEK
+        )
+        assert (
+            project({**SHOP, "models/daily.sql": sundays})["daily"].model.granularity
+            is Granularity.SUNDAY_WEEK
+        )
+
+
+class TestTargets:
+    """Where tables and ledger live."""
+
+    TWO = (
+        INFOLD
+        + "  prod: {warehouse: /data, protected: true, spark: {spark.sql.shuffle.partitions: 8}}\n"
+    )
+
+    def test_without_targets_there_is_one(self, tmp_path: Path) -> None:
+        """Named dev, with the defaults."""
+        folder = write(tmp_path, {**SHOP, "infold.yml": INFOLD.partition("targets:")[0]})
+
+        assert load(folder).target == Target("dev")
+
+    def test_one_is_chosen(self, tmp_path: Path) -> None:
+        """By the caller, else the default one, else the first."""
+        folder = write(tmp_path, {**SHOP, "infold.yml": self.TWO})
+
+        assert load(folder).target.name == "dev"
+        prod = load(folder, "prod").target
+        assert (prod.warehouse, prod.protected) == ("/data", True)
+        assert prod.spark == (("spark.sql.shuffle.partitions", "8"),)
+        write(folder, {"infold.yml": "default_target: prod\n" + self.TWO})
+        assert load(folder).target.name == "prod"
+
+    def test_an_unknown_one_is_named(self, shop: Path) -> None:
+        """With those that there are."""
+        with pytest.raises(InfoldError) as caught:
+            load(shop, "pord")
+
+        assert (caught.value.slug, caught.value.facts) == ("unknown-target", (("targets", "dev"),))
+
+
+class TestLoading:
+    """From the disk: all mistakes at once, and nothing parsed twice."""
+
+    def test_a_folder_without_a_project_is_named(self, tmp_path: Path) -> None:
+        """And how to start one."""
+        with pytest.raises(InfoldError) as caught:
+            load(tmp_path)
+
+        assert caught.value.slug == "no-project"
+
+    def test_all_mistakes_are_raised_together(self, shop: Path) -> None:
+        """As check lists them; mistakes outweigh refusals in the exit code."""
+        write(shop, {"models/daily.sql": DAILY.replace("GROUP BY 1", "GROUP BY user_id")})
+        with pytest.raises(InfoldErrors) as caught:
+            load(shop)
+        assert caught.value.exit_code == 3
+
+        write(shop, {"models/clicks.sql": CLICKS.replace("url,", "ulr,")})
+        with pytest.raises(InfoldErrors) as caught:
+            load(shop)
+        assert [error.slug for error in caught.value.errors] == [e.slug for e in check(shop)]
+        assert caught.value.exit_code == 2
+        assert str(caught.value).endswith("errors.")
+
+    def test_a_loaded_project_equals_itself_read_anew(self, shop: Path) -> None:
+        """The kept project is the project."""
+        first = load(shop)
+
+        assert (shop / FILE).exists()
+        assert load(shop) == first
+        assert load(shop).root == shop.resolve()
+
+    def test_a_moved_project_is_where_it_is(self, shop: Path) -> None:
+        """What is kept does not know its folder."""
+        load(shop)
+        moved = shop.rename(shop.with_name("moved"))
+
+        assert load(moved).root == moved.resolve()
+
+    def test_any_change_of_a_file_is_seen(self, shop: Path) -> None:
+        """By content, not by time."""
+        before = load(shop)
+        write(shop, {"models/daily.sql": DAILY.replace("count(*) AS sessions", "count(*) AS n")})
+
+        assert load(shop)["daily"].columns != before["daily"].columns
+        (shop / "models/daily.sql").unlink()
+        assert "daily" not in load(shop)
+
+    @pytest.mark.parametrize("spoil", [b"", b"junk", b"\x80\x05."])
+    def test_a_broken_kept_file_is_as_none(self, shop: Path, spoil: bytes) -> None:
+        """Whatever it holds, the project is read anew."""
+        first = load(shop)
+        head = (shop / FILE).read_bytes().partition(b"\n")[0]
+        (shop / FILE).write_bytes(head + b"\n" + spoil)
+
+        assert load(shop) == first
+
+    def test_a_kept_file_cannot_run_code(self, shop: Path) -> None:
+        """It comes with the folder, maybe from a stranger: values are made, nothing is called."""
+        load(shop)
+        head = (shop / FILE).read_bytes().partition(b"\n")[0]
+        (shop / FILE).write_bytes(head + b"\n" + pickle.dumps(Bomb(shop / "ran")))
+
+        load(shop)
+
+        assert not (shop / "ran").exists()
+
+    def test_a_folder_that_cannot_be_written_to_is_read_all_the_same(self, shop: Path) -> None:
+        """Keeping is a courtesy."""
+        (shop / ".infold").write_text("in the way")
+
+        assert len(load(shop).nodes) == 3
+
+    def test_an_unchanged_project_is_loaded_without_parsers(self, shop: Path) -> None:
+        """Neither YAML nor SQL parsing is imported, nor Spark."""
+        load(shop)
+        script = (
+            "import sys; from pathlib import Path; from infold.declare import load; "
+            f"load(Path({str(shop)!r})); "
+            "print([m for m in ('yaml', 'sqlglot', 'pyspark', 'sqlalchemy') if m in sys.modules])"
+        )
+        out = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        )
+
+        assert out.stdout.strip() == "[]"
+
+    def test_a_hundred_models_take_less_than_a_second(self) -> None:
+        """Of this process's time, nothing being kept."""
+        many = {
+            f"models/m{i}.sql": DAILY.replace("FROM sessions", "FROM sessions AS s")
+            for i in range(100)
+        }
+        started = time.process_time()
+        project({**SHOP, **many})
+
+        assert time.process_time() - started < 1
+
+    def test_hidden_files_are_no_models(self, shop: Path) -> None:
+        """Nor are those of Python's own folders."""
+        write(shop, {"models/.draft.sql": "nonsense", "models/__init__.py": ""})
+
+        assert [name for name, _ in read_folder(shop).models()] == sorted(SHOP)[1:]
+
+
+class Bomb:
+    """A pickle that calls something when it is read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        """What the reader would call."""
+        return Path.touch, (self.path,)
+
+
+def test_lengths_of_time_are_exact() -> None:
+    """As they are written in a declaration."""
+    text = INFOLD.replace(
+        "received_column: seen_at",
+        "received_column: seen_at\n    future_tolerance: 2 days\n    settle: 90 seconds",
+    )
+    source = project({**SHOP, "infold.yml": text}).sources["raw.clicks"]
+
+    assert (source.future_tolerance, source.settle) == (2 * DAY, MINUTE * 3 // 2)
