@@ -36,7 +36,7 @@ class Spot:
         if not self.text.strip():
             return ""
         indent = len(self.text) - len(self.text.lstrip())
-        shown = self.text.strip()
+        shown = self.text.strip().replace("\t", " ")
         before = max(0, self.column - 1 - indent)
         width = max(1, min(self.width, len(shown) - before))
         return f"    {shown}\n    {' ' * before}{'^' * width}"
@@ -211,6 +211,16 @@ def not_built(name: str) -> InfoldError:
         "not-built",
         f"{name} has not been built yet",
         todo=f"`infold run --select +{name}` builds it and what it reads.",
+    )
+
+
+def nothing_set_aside() -> InfoldError:
+    """``show set_aside`` before any row was set aside."""
+    return InfoldError(
+        "nothing-set-aside",
+        "no row was ever set aside",
+        todo="Rows that cannot be used are kept there, with their file and reason.",
+        exit_code=0,
     )
 
 
