@@ -13,9 +13,10 @@ from pyarrow import parquet
 from tests.cli import sample
 from tests.cli.conftest import FakeApi, Infold, Screen
 
-from infold import api, errors
+from infold import api, demo, errors
 from infold.interval import Interval, instant
 from infold.report import RunResult
+from infold.spark import java
 from infold.trace import Version
 
 DAY = Interval(instant("2024-03-06"), instant("2024-03-07"))
@@ -393,3 +394,50 @@ class TestInit:
 
         assert infold("init", str(tmp_path)).exit_code == 2
         assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+class TestDemo:
+    """``infold demo``."""
+
+    @pytest.fixture
+    def acts(self, fake: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+        """One act that brings files, one that brings none; no Java is looked for."""
+
+        def arrive() -> None:
+            fake.plan = sample.plan()
+
+        def rest() -> None:
+            fake.plan = sample.nothing()
+
+        found = [demo.Act("late rows", "Two files.", arrive), demo.Act("nothing", "Quiet.", rest)]
+        monkeypatch.setattr(demo, "acts", lambda _: found)
+        monkeypatch.setattr(java, "find_java", lambda: None)
+
+    def test_the_screen(self, acts: None, infold: Infold, screen: Screen, tmp_path: Path) -> None:
+        """Each act with its strip and receipt, the certificate, then what to do by hand."""
+        result = infold("demo", str(tmp_path / "demo"))
+
+        assert result.exit_code == 0
+        screen("demo", result.stdout.replace(str(tmp_path), ""))
+
+    def test_a_difference_is_not_hidden(
+        self, acts: None, fake: FakeApi, infold: Infold, tmp_path: Path
+    ) -> None:
+        """It ends as verify does."""
+        fake.certificate = sample.certificate(equal=False)
+
+        assert infold("demo", str(tmp_path / "demo")).exit_code == 4
+
+    def test_no_java(self, infold: Infold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is said before anything is written."""
+
+        def none() -> None:
+            raise errors.java_missing((("JAVA_HOME", "not set"),))
+
+        monkeypatch.setattr(java, "find_java", none)
+
+        result = infold("demo", str(tmp_path / "demo"))
+
+        assert result.exit_code == 2
+        assert result.stderr.startswith("java-missing: ")
+        assert list(tmp_path.iterdir()) == []

@@ -88,7 +88,14 @@ def _rows(
         return _view(project, table, columns, where, limit)
     else:
         stored = table_name(table)
-    return api.lake(project).rows(stored, columns=columns, where=where, limit=limit)
+    try:
+        return api.lake(project).rows(stored, columns=columns, where=where, limit=limit)
+    except errors.InfoldError as error:
+        if error.slug != "not-built":
+            raise
+        raise (
+            errors.nothing_set_aside() if stored == SET_ASIDE else errors.not_built(table)
+        ) from None
 
 
 def _view(

@@ -45,7 +45,7 @@ def receipt_screen(result: RunResult) -> str:
         rows.append(("sessions", "", _sessions(total)))
     rows.append(("commits", f"{total.commits:,}", ""))
     rows.extend(
-        (("time" if i == 0 else ""), words.seconds(receipt.seconds), step.model)
+        (("time" if i == 0 else ""), words.seconds(receipt.seconds), _at(step, receipt, total))
         for i, (step, receipt) in enumerate(result.steps)
     )
     rows.append(("", words.seconds(result.seconds), "in all, the start of Spark included"))
@@ -65,6 +65,14 @@ def amplification(total: Receipt) -> tuple[float | None, float | None]:
 
 def _per(rows: int, arrived: int) -> str:
     return f"{rows / arrived:.2f} per arrived row" if arrived else ""
+
+
+def _at(step: Step, receipt: Receipt, total: Receipt) -> str:
+    """A step, and what it read for each row that arrived in the run: the ratios of its own grain."""
+    if not total.arrived:
+        return step.model
+    read, scanned = receipt.read / total.arrived, receipt.scanned / total.arrived
+    return f"{step.model}: {read:.2f} read, {scanned:.2f} scanned per arrived row"
 
 
 def _files(total: Receipt) -> str:

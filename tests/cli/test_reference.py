@@ -1,0 +1,172 @@
+"""docs/reference.md and the code say the same: commands, options, keys, shapes, environment."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from tests.cli import sample
+
+from infold.cli.main import COMMANDS, cli
+from infold.declare import models, project, sources, targets
+from infold.interval import Ranges
+from infold.model import Format, Materialization
+from infold.render import shapes
+from infold.report import State
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+CONTEXT = click.Context(cli)
+
+
+def section(title: str) -> str:
+    """The text below a heading, up to the next one of its depth or above."""
+    depth = title.index(" ")
+    start = PAGE.index(f"\n{title}") + 1
+    after = re.compile(rf"^#{{1,{depth}}} ", re.MULTILINE).search(PAGE, start + len(title))
+    return PAGE[start : after.start() if after else None]
+
+
+def keys(title: str) -> set[str]:
+    """The names in the first column of a section's table."""
+    rows = re.findall(r"^\| (`[^|]*) \|", section(title), re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+
+
+def command(name: str) -> click.Command:
+    """A command of the program."""
+    found = cli.get_command(CONTEXT, name)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_described_and_none_besides(name: str) -> None:
+    """The options of a command's section are exactly those that it has."""
+    text = section(f"### infold {name}")
+    params = command(name).params
+    options = {opt for param in params if isinstance(param, click.Option) for opt in param.opts}
+    described = re.findall(r"^\| (`-[^|]*) \|", text, re.MULTILINE)
+
+    assert {opt for row in described for opt in re.findall(r"`(-[^` ]+)", row)} == options
+
+
+def test_every_global_option_is_described() -> None:
+    """Those before the command."""
+    options = {opt for param in cli.get_params(CONTEXT) for opt in param.opts}
+    intro = section("## Commands").partition("\n### ")[0]
+
+    assert set(re.findall(r"`(-[^` ]+)", intro.partition("| exit code")[0])) == options
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_arguments_stand_in_the_heading(name: str) -> None:
+    """``infold explain MODEL [CELL]``."""
+    params = command(name).params
+    arguments = [param for param in params if isinstance(param, click.Argument)]
+    words = [
+        param.make_metavar(CONTEXT).strip("[]").upper()
+        if param.required
+        else f"[{param.make_metavar(CONTEXT).strip('[]').upper()}]"
+        for param in arguments
+    ]
+
+    assert section(f"### infold {name}").splitlines()[0] == " ".join(["### infold", name, *words])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_says_what_it_does(name: str) -> None:
+    """Its own help begins with the sentence of the list of commands, or with more than that."""
+    assert command(name).get_short_help_str(200)
+
+
+@pytest.mark.parametrize(
+    ("title", "known"),
+    [
+        ("### Project keys", project.KEYS),
+        ("### Source keys", sources.KEYS),
+        ("### Target keys", targets.KEYS),
+        ("### Model keys", models.KEYS),
+        ("### timeseries", models.TIMESERIES),
+        ("### incremental", models.INCREMENTAL),
+        ("### sessions", models.SESSIONS),
+    ],
+)
+def test_every_key_is_described_and_none_besides(title: str, known: tuple[str, ...]) -> None:
+    """What the reader of infold.yml and front matter accepts."""
+    assert keys(title) == set(known)
+
+
+def test_every_value_is_named() -> None:
+    """Materializations, formats, granularities, states of models."""
+    for title, values in (
+        ("### Model keys", Materialization),
+        ("### Source keys", Format),
+        ("### timeseries", models.GRANULARITIES),
+    ):
+        assert [value for value in values if f"`{value}`" not in section(title)] == []
+    assert [state for state in State if f"| {state} |" not in section("### infold status")] == []
+
+
+def test_every_materialization_has_its_keys() -> None:
+    """The second column of the models' keys."""
+    for name, where in re.findall(
+        r"^\| `(\w+)` \| ([^|]+) \|", section("### Model keys"), re.MULTILINE
+    ):
+        meant = {kind.value for kind, found in models._MEANT_FOR.items() if name in found}
+        said = set(re.findall(r"\w+", where))
+
+        assert said == ({"all"} if meant == {kind.value for kind in Materialization} else meant)
+
+
+SHAPES = {
+    "plan": shapes.plan(sample.plan()),
+    "run": shapes.run(sample.result()),
+    "status": shapes.status("shop", sample.status(), {"clicks": Ranges()}),
+    "history": shapes.history(sample.history()),
+    "explain": shapes.explanation(sample.explanation(sample.day(6))),
+    "verify": shapes.certificate(sample.certificate(equal=False)),
+}
+FREE = {
+    *("clicks", "sessions", "countries"),  # models, as keys of inputs
+    *("null key", "unparsable"),  # reasons
+    *("user_id", "events", "revenue"),  # columns of a sampled row
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_name_of_a_shape_is_described(name: str) -> None:
+    """In the section of its command, or in one that the section points to."""
+    text = section("## JSON shapes")
+    own = section(f"### {name} --json")
+    top = SHAPES[name]
+    json.dumps(top, default=str)
+
+    assert [key for key in top if f"`{key}`" not in own] == []
+    assert {key for key in _names(top) if f"`{key}`" not in text} <= FREE
+
+
+def _names(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+        for entry in value.values():
+            yield from _names(entry)
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _names(entry)
+
+
+def test_the_environment_is_described() -> None:
+    """Every variable that the code reads, and none besides."""
+    found = {
+        name
+        for path in (ROOT / "src").rglob("*.py")
+        for name in re.findall(r"INFOLD_[A-Z_]+", path.read_text(encoding="utf-8"))
+    }
+
+    assert keys("## Environment") == found | {"JAVA_HOME"}
