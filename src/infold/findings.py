@@ -9,11 +9,10 @@ has a section in docs/errors.md.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 from infold.errors import InfoldError, Spot
-from infold.interval import Granularity
-from infold.model import Model
 
 REFUSED = 3
 
@@ -454,13 +453,15 @@ def limit_without_order(at: Spot, word: str) -> InfoldError:
 _WHOLE = "or build it whole (remove `incremental`)."
 
 
-def _one(model: Model) -> str:
-    article = "an" if model.granularity is Granularity.HOUR else "a"
-    return f"{article} {_cell(model)} of {model.name}"
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell as messages call it: its length and the model's name."""
 
+    length: str
+    model: str
 
-def _cell(model: Model) -> str:
-    return (model.granularity or "").removesuffix(" (sunday)")
+    def __str__(self) -> str:
+        return f"{'an' if self.length == 'hour' else 'a'} {self.length} of {self.model}"
 
 
 def _keeping(columns: Iterable[str]) -> tuple[tuple[str, str], ...]:
@@ -469,11 +470,11 @@ def _keeping(columns: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return (("cells by", names),) if names else ()
 
 
-def total_over_cells(at: Spot, model: Model, columns: Iterable[str]) -> InfoldError:
+def total_over_cells(at: Spot, cell: Cell, columns: Iterable[str]) -> InfoldError:
     """An aggregate without GROUP BY."""
     return InfoldError(
         "group-over-cells",
-        f"this total is over all time, so {_one(model)} cannot be rebuilt alone",
+        f"this total is over all time, so {cell} cannot be rebuilt alone",
         _keeping(columns),
         f"Group by the cell as well (cast(… AS date), date_trunc), {_WHOLE}",
         exit_code=REFUSED,
@@ -481,11 +482,11 @@ def total_over_cells(at: Spot, model: Model, columns: Iterable[str]) -> InfoldEr
     )
 
 
-def group_over_cells(at: Spot, model: Model, columns: Iterable[str]) -> InfoldError:
+def group_over_cells(at: Spot, cell: Cell, columns: Iterable[str]) -> InfoldError:
     """GROUP BY without anything that keeps the cell."""
     return InfoldError(
         "group-over-cells",
-        f"these groups reach over all time, so {_one(model)} cannot be rebuilt alone",
+        f"these groups reach over all time, so {cell} cannot be rebuilt alone",
         _keeping(columns),
         f"Group by the cell as well (cast(… AS date), date_trunc), {_WHOLE}",
         exit_code=REFUSED,
@@ -493,22 +494,22 @@ def group_over_cells(at: Spot, model: Model, columns: Iterable[str]) -> InfoldEr
     )
 
 
-def grouping_sets(at: Spot, model: Model) -> InfoldError:
+def grouping_sets(at: Spot, cell: Cell) -> InfoldError:
     """ROLLUP, CUBE and GROUPING SETS: some of their groups have no time."""
     return InfoldError(
         "group-over-cells",
-        f"subtotals reach over all time, so {_one(model)} cannot be rebuilt alone",
+        f"subtotals reach over all time, so {cell} cannot be rebuilt alone",
         todo=f"Group by plain expressions, {_WHOLE}",
         exit_code=REFUSED,
         at=at,
     )
 
 
-def distinct_over_cells(at: Spot, model: Model, columns: Iterable[str]) -> InfoldError:
+def distinct_over_cells(at: Spot, cell: Cell, columns: Iterable[str]) -> InfoldError:
     """DISTINCT over rows of several cells."""
     return InfoldError(
         "distinct-over-cells",
-        f"DISTINCT compares rows of all time, so {_one(model)} cannot be rebuilt alone",
+        f"DISTINCT compares rows of all time, so {cell} cannot be rebuilt alone",
         _keeping(columns),
         f"Select the cell as well (cast(… AS date), date_trunc), {_WHOLE}",
         exit_code=REFUSED,
@@ -516,11 +517,11 @@ def distinct_over_cells(at: Spot, model: Model, columns: Iterable[str]) -> Infol
     )
 
 
-def window_over_cells(at: Spot, model: Model, columns: Iterable[str]) -> InfoldError:
+def window_over_cells(at: Spot, cell: Cell, columns: Iterable[str]) -> InfoldError:
     """A window over rows of several cells."""
     return InfoldError(
         "window-over-cells",
-        f"this window reaches over all time, so {_one(model)} cannot be rebuilt alone",
+        f"this window reaches over all time, so {cell} cannot be rebuilt alone",
         _keeping(columns),
         f"Partition by the cell as well (PARTITION BY …, cast(… AS date)), {_WHOLE}",
         exit_code=REFUSED,
@@ -528,22 +529,22 @@ def window_over_cells(at: Spot, model: Model, columns: Iterable[str]) -> InfoldE
     )
 
 
-def limit_over_cells(at: Spot, word: str, model: Model) -> InfoldError:
+def limit_over_cells(at: Spot, word: str, cell: Cell) -> InfoldError:
     """LIMIT or OFFSET over rows of several cells."""
     return InfoldError(
         "limit-over-cells",
-        f"{word} counts rows of all time, so {_one(model)} cannot be rebuilt alone",
+        f"{word} counts rows of all time, so {cell} cannot be rebuilt alone",
         todo=f"Rank rows inside the cell (row_number() OVER (PARTITION BY …)), {_WHOLE}",
         exit_code=REFUSED,
         at=at,
     )
 
 
-def join_of_times(at: Spot, model: Model, left: str, right: str) -> InfoldError:
+def join_of_times(at: Spot, cell: Cell, left: str, right: str) -> InfoldError:
     """A join of two inputs with time columns."""
     return InfoldError(
         "join-over-cells",
-        f"this joins rows of any two times, so {_one(model)} cannot be rebuilt alone",
+        f"this joins rows of any two times, so {cell} cannot be rebuilt alone",
         (("inputs", f"{left}, {right}"),),
         "Joins of two inputs with time are not supported yet: "
         f"put them beside each other (UNION ALL) and aggregate, {_WHOLE}",
@@ -552,66 +553,66 @@ def join_of_times(at: Spot, model: Model, left: str, right: str) -> InfoldError:
     )
 
 
-def join_asks_all_cells(at: Spot, model: Model, kind: str, right: str) -> InfoldError:
+def join_asks_all_cells(at: Spot, cell: Cell, kind: str, right: str) -> InfoldError:
     """SEMI or ANTI join against an input with a time column."""
     return InfoldError(
         "join-over-cells",
-        f"this {kind} join looks at all of {right}, so {_one(model)} cannot be rebuilt alone",
+        f"this {kind} join looks at all of {right}, so {cell} cannot be rebuilt alone",
         todo=f"Join a table without a time column, {_WHOLE}",
         exit_code=REFUSED,
         at=at,
     )
 
 
-def join_keeps_lookup(at: Spot, model: Model, side: str) -> InfoldError:
+def join_keeps_lookup(at: Spot, cell: Cell, side: str) -> InfoldError:
     """An outer join that keeps rows of a lookup without a match."""
     return InfoldError(
         "join-over-cells",
-        f"this {side} join keeps rows that have no time, so they belong to no {_cell(model)}",
+        f"this {side} join keeps rows that have no time, so they belong to no {cell.length}",
         todo=f"Keep the rows that have a time: put that side first and use LEFT JOIN, {_WHOLE}",
         exit_code=REFUSED,
         at=at,
     )
 
 
-def set_operation(at: Spot, model: Model, word: str) -> InfoldError:
+def set_operation(at: Spot, cell: Cell, word: str) -> InfoldError:
     """UNION without ALL, EXCEPT or INTERSECT."""
     return InfoldError(
         "set-operation-over-cells",
-        f"{word} compares rows of all time, so {_one(model)} cannot be rebuilt alone",
+        f"{word} compares rows of all time, so {cell} cannot be rebuilt alone",
         todo=f"Use UNION ALL, {_WHOLE}",
         exit_code=REFUSED,
         at=at,
     )
 
 
-def subquery_over_cells(at: Spot, model: Model) -> InfoldError:
+def subquery_over_cells(at: Spot, cell: Cell) -> InfoldError:
     """A subquery in an expression over an input with a time column."""
     return InfoldError(
         "subquery-over-cells",
-        f"this subquery looks at all time, so {_one(model)} cannot be rebuilt alone",
+        f"this subquery looks at all time, so {cell} cannot be rebuilt alone",
         todo=f"Let it read a table without a time column, {_WHOLE}",
         exit_code=REFUSED,
         at=at,
     )
 
 
-def recursion(at: Spot, model: Model) -> InfoldError:
+def recursion(at: Spot, cell: Cell) -> InfoldError:
     """WITH RECURSIVE."""
     return InfoldError(
         "recursion-over-cells",
-        f"recursion may reach any row, so {_one(model)} cannot be rebuilt alone",
+        f"recursion may reach any row, so {cell} cannot be rebuilt alone",
         todo=f"Do the recursion in a table of its own, {_WHOLE}",
         exit_code=REFUSED,
         at=at,
     )
 
 
-def no_time_input(at: Spot, model: Model) -> InfoldError:
+def no_time_input(at: Spot, cell: Cell) -> InfoldError:
     """A model built cell by cell that reads nothing with a time column."""
     return InfoldError(
         "no-time-input",
-        f"{model.name} is to be built {_cell(model)} by {_cell(model)}, "
+        f"{cell.model} is to be built {cell.length} by {cell.length}, "
         "and nothing that it reads has a time column",
         todo="Remove `incremental`, or declare event_time_column of the source.",
         exit_code=REFUSED,
@@ -619,13 +620,14 @@ def no_time_input(at: Spot, model: Model) -> InfoldError:
     )
 
 
-def partition_unproven(at: Spot, model: Model, why: str, columns: Iterable[str]) -> InfoldError:
+def partition_unproven(
+    at: Spot, cell: Cell, column: str, why: str, columns: Iterable[str]
+) -> InfoldError:
     """A partition column that is not proven to keep the cell."""
-    column = model.timeseries.partition_column if model.timeseries else ""
     return InfoldError(
         "partition-not-proven",
         f"{column} does not follow from the time of the rows read, "
-        f"so {_one(model)} cannot be rebuilt alone",
+        f"so {cell} cannot be rebuilt alone",
         (*((("why", why),) if why else ()), *_keeping(columns)),
         f"Make it a floor of the input's time column (cast(… AS date), date_trunc), {_WHOLE}",
         exit_code=REFUSED,

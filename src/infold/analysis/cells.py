@@ -36,6 +36,7 @@ from infold.analysis.relation import (
 )
 from infold.analysis.subject import Subject, time_column
 from infold.analysis.text import Text
+from infold.findings import Cell
 from infold.interval import Granularity
 from infold.model import Kind
 
@@ -105,6 +106,17 @@ class Cells:
     granularity: Granularity
     seen: dict[int, Kept] = field(default_factory=dict)
     units: dict[int, bool] = field(default_factory=dict)
+
+    @property
+    def called(self) -> Cell:
+        """One of the model's cells, for messages."""
+        return Cell(self.granularity.removesuffix(" (sunday)"), self.subject.model.name)
+
+    @property
+    def column(self) -> str:
+        """The partition column."""
+        series = self.subject.model.timeseries
+        return series.partition_column if series is not None else ""
 
     def of(self, relation: Relation) -> Kept:
         """What is known of a relation."""
@@ -332,6 +344,7 @@ def cells_of(subject: Subject) -> Cells | None:
     granularity = subject.model.granularity
     if subject.model.kind is not Kind.TIME_RANGE or granularity is None or not subject.sound:
         return None
-    if subject.cells is None:
-        subject.cells = Cells(subject, granularity)
-    return subject.cells
+    found = subject.memo.get("cells")
+    if not isinstance(found, Cells):
+        found = subject.memo["cells"] = Cells(subject, granularity)
+    return found

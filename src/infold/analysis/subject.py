@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from infold.analysis.parse import Parsed
 from infold.analysis.relation import Relation
@@ -13,9 +12,6 @@ from infold.errors import Spot
 from infold.interval import Granularity
 from infold.model import Kind, Model, Source
 from infold.project import Node
-
-if TYPE_CHECKING:
-    from infold.analysis.cells import Cells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,8 +43,8 @@ class Subject:
     """For each model before it: the columns that keep its cell, and how coarse they are."""
     sound: bool = True
     """Whether everything that it reads was found to be right."""
-    cells: Cells | None = None
-    """What ``cells`` found out, kept here so that the rules share it."""
+    memo: dict[str, object] = field(default_factory=dict)
+    """What one rule found out and others need."""
 
     @property
     def model(self) -> Model:

@@ -28,4 +28,4 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             start = min((span[0] for span in spans), default=len(block.text.sql))
             token = block.text.before(start, TokenType.DISTINCT)
             at = block.text.spot_of_token(token or block.text.tokens[0])
-            yield findings.distinct_over_cells(at, subject.model, cells.keeping(block))
+            yield findings.distinct_over_cells(at, cells.called, cells.keeping(block))

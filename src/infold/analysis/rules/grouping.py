@@ -26,14 +26,14 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         group = block.node.args.get("group")
         if group is None:
             at = _first_aggregate(block)
-            yield findings.total_over_cells(at, subject.model, cells.keeping(block))
+            yield findings.total_over_cells(at, cells.called, cells.keeping(block))
         elif any(group.args.get(key) for key in ("rollup", "cube", "grouping_sets")) or any(
             isinstance(item, (exp.GroupingSets, exp.Rollup, exp.Cube)) for item in group.expressions
         ):
-            yield findings.grouping_sets(_group_spot(block, group), subject.model)
+            yield findings.grouping_sets(_group_spot(block, group), cells.called)
         elif not cells.groups_by_cell(block):
             at = _group_spot(block, group)
-            yield findings.group_over_cells(at, subject.model, cells.keeping(block))
+            yield findings.group_over_cells(at, cells.called, cells.keeping(block))
 
 
 def _group_spot(block: Block, group: exp.Group) -> Spot:

@@ -9,6 +9,7 @@ from infold.analysis.cells import cells_of
 from infold.analysis.relation import Block, From, Table
 from infold.analysis.subject import Subject
 from infold.errors import InfoldError
+from infold.findings import Cell
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:
@@ -22,7 +23,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         left_time, left = False, ""
         for entry in block.entries:
             right_time = cells.of(entry.relation).time
-            finding = _finding(subject, block, entry, (left, left_time), right_time)
+            finding = _finding(cells.called, block, entry, (left, left_time), right_time)
             if finding is not None:
                 yield finding
             if right_time and not left_time:
@@ -31,21 +32,21 @@ def check(subject: Subject) -> Iterator[InfoldError]:
 
 
 def _finding(
-    subject: Subject, block: Block, entry: From, left: tuple[str, bool], right_time: bool
+    cell: Cell, block: Block, entry: From, left: tuple[str, bool], right_time: bool
 ) -> InfoldError | None:
     """What is wrong with joining one more entry to those before it."""
     name, left_time = left
     if entry.join is None or not (left_time or right_time):
         return None
-    at, model = block.text.spot_of_entry(entry.node), subject.model
+    at = block.text.spot_of_entry(entry.node)
     side, kind = entry.join.side.upper(), entry.join.kind.upper()
     if left_time and right_time:
-        return findings.join_of_times(at, model, name, _name(entry))
+        return findings.join_of_times(at, cell, name, _name(entry))
     if kind in ("SEMI", "ANTI") and right_time:
-        return findings.join_asks_all_cells(at, model, kind, _name(entry))
+        return findings.join_asks_all_cells(at, cell, kind, _name(entry))
     keeps_lookup = side == "FULL" or (side == "RIGHT") == left_time
     if side in ("LEFT", "RIGHT", "FULL") and kind not in ("SEMI", "ANTI") and keeps_lookup:
-        return findings.join_keeps_lookup(at, model, side)
+        return findings.join_keeps_lookup(at, cell, side)
     return None
 
 

@@ -27,7 +27,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
                 continue
             at, word = _spot(block, key), key.upper()
             if cells is not None and cells.of(block).time:
-                yield findings.limit_over_cells(at, word, subject.model)
+                yield findings.limit_over_cells(at, word, cells.called)
             elif not block.node.args.get("order") and block.text is subject.text:
                 yield findings.limit_without_order(at, word)
             break

@@ -25,33 +25,36 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         return  # time_columns says so
     if not kept.time:
         spot = subject.text.spot(0, len(subject.text.tokens[0].text))
-        yield findings.no_time_input(spot, subject.model)
+        yield findings.no_time_input(spot, cells.called)
     elif column.lower() not in kept.columns:
         at = names.index(column.lower()) if names else 0
-        yield from _refused(cells, subject, relation, at)
+        yield from _refused(cells, relation, at)
 
 
-def _refused(cells: Cells, subject: Subject, relation: Relation, at: int) -> Iterator[InfoldError]:
+def _refused(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldError]:
     """The finding, as deep in UNIONs and CTEs as the ``at``-th column's expression stands."""
     if isinstance(relation, Renamed):
-        yield from _refused(cells, subject, relation.inner, at)
+        yield from _refused(cells, relation.inner, at)
     elif isinstance(relation, SetOperation):
         for side in (relation.left, relation.right):
             items = cells.of(side).items
             if items is None or at >= len(items) or not items[at][0]:
-                yield from _refused(cells, subject, side, at)
+                yield from _refused(cells, side, at)
     elif isinstance(relation, Block) and relation.outputs and at < len(relation.outputs):
         out = relation.outputs[at]
         deeper = _computed_in(cells, relation, out)
         if deeper is not None:
-            yield from _refused(cells, subject, *deeper)
+            yield from _refused(cells, *deeper)
             return
         spot, why = relation.text.spot_of(out.node), _why(cells, relation, out)
         keeping = cells.keeping(relation)
-        yield findings.partition_unproven(spot, subject.model, why, keeping)
+        yield findings.partition_unproven(spot, cells.called, cells.column, why, keeping)
     else:
-        spot = subject.text.spot(0, len(subject.text.tokens[0].text))
-        yield findings.partition_unproven(spot, subject.model, "its columns are not known", [])
+        text = cells.subject.text
+        spot = text.spot(0, len(text.tokens[0].text))
+        yield findings.partition_unproven(
+            spot, cells.called, cells.column, "its columns are not known", []
+        )
 
 
 def _computed_in(cells: Cells, block: Block, out: Output) -> tuple[Relation, int] | None:

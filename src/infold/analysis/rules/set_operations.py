@@ -25,7 +25,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             continue
         if not isinstance(operation.node, exp.Union) or operation.node.args.get("distinct"):
             at, word = _spot(operation)
-            yield findings.set_operation(at, subject.model, word)
+            yield findings.set_operation(at, cells.called, word)
 
 
 def _spot(operation: SetOperation) -> tuple[Spot, str]:

@@ -20,4 +20,4 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         if isinstance(block, Block):
             for holder, relation in block.nested:
                 if cells.of(relation).time:
-                    yield findings.subquery_over_cells(block.text.spot_of(holder), subject.model)
+                    yield findings.subquery_over_cells(block.text.spot_of(holder), cells.called)

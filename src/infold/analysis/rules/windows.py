@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
                 continue
             if not _keeps(cells, block, node, named):
                 at = block.text.spot_of(node)
-                yield findings.window_over_cells(at, subject.model, cells.keeping(block))
+                yield findings.window_over_cells(at, cells.called, cells.keeping(block))
 
 
 def _keeps(cells: Cells, block: Block, node: exp.Window, named: dict[str, exp.Expr]) -> bool:
