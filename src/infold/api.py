@@ -80,7 +80,7 @@ def now() -> int:
 
 def observer(project: Project, as_of: int | None = None, *, peek: bool = False) -> Observer:
     """Looks at the project's sources and tables; ``peek`` reads small new files' event times."""
-    from infold.lake.listing import listing
+    from infold.lake.listing import look
     from infold.lake.source import table_files
 
     def times(
@@ -90,10 +90,10 @@ def observer(project: Project, as_of: int | None = None, *, peek: bool = False) 
 
         return read(project.root, source, files, granularity)
 
-    def files(source: Source) -> tuple[Sequence[FileSeen], int]:
+    def files(source: Source) -> tuple[Sequence[FileSeen], Sequence[str]]:
         if source.format is Format.ICEBERG:
-            return table_files(project.root, source, project.catalog_db), 0
-        return listing(project.root, source, clock)
+            return table_files(project.root, source, project.catalog_db), ()
+        return look(project.root, source, clock)
 
     book, tables, clock = ledger(project), lake(project), now()
     return Observer(

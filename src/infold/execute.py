@@ -79,7 +79,7 @@ class Runner:
         try:
             with self.fence():
                 self.ledger.begin_run(run, request.command, self.observer.as_of, _detail(request))
-                notes = tuple(self._recover())
+                notes = (*self._recover(), *self._forget_departed())
                 with self._closing(run):
                     result = self._rounds(run, request)
                 self.ledger.finish_run(run, "done", result.receipt)
@@ -163,6 +163,13 @@ class Runner:
             self.ledger.finish_step(
                 record.id, Outcome(record.model, version, unknown, committed=False)
             )
+
+    def _forget_departed(self) -> Iterator[str]:
+        """Models that left the project are no longer waited for by what they read."""
+        for name in self.ledger.traces():
+            if name not in self.project:
+                self.ledger.forget(name)
+                yield f"{name} is no longer in the project; its table stays as it is"
 
     def _remember_locations(self) -> None:
         known = {table_name(name): "" for name in self.ledger.heads()}

@@ -1,6 +1,4 @@
-"""
-Files of sources, as listings show them and as models have taken them in: values only.
-"""
+"""Files of sources, as listings show them and as models have taken them in: values only."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ from infold.ports import Lake, Ledger
 from infold.project import Node, Project
 from infold.trace import CellState, Trace, Version, net
 
-Files = tuple[Sequence[FileSeen], int]
+Files = tuple[Sequence[FileSeen], Sequence[str]]
 Listing = Callable[[Source], Files]
-"""The files of a source that are there now, and how many more have yet to settle."""
+"""The files of a source that are there now, and the paths of those that have yet to settle."""
 
 Peek = Callable[[Source, Sequence[FileSeen], Granularity], "tuple[CellState, ...] | None"]
 """The rows by cell of new files, from their event times alone; None when that costs too much."""
@@ -55,10 +55,20 @@ class Observer:
         """Look at the metadata of tables that moved since the ledger last saw them."""
         known = self.ledger.locations()
         tables = {table_name(name): known.get(table_name(name), "") for name in heads}
+        steps = {
+            table_name(name): head.step if head.snapshot is not None else None
+            for name, head in heads.items()
+        }
         for table, location in self.lake.moved(tables).items():
             head = self.lake.head(table) if location else None
-            if head is not None and head.foreign is not None:
+            if head is None:
+                continue
+            known_step = steps[table]
+            if head.foreign is not None:
                 raise errors.foreign_write(table, head.foreign)
+            if head.steps and known_step is not None and known_step not in head.steps:
+                # Someone set the table back to a snapshot from before our last step.
+                raise errors.foreign_write(table, head.snapshot)
 
     def _model(self, node: Node, trace: Trace | None, heads: Mapping[str, Version]) -> ModelSeen:
         head = heads.get(node.name)
@@ -101,8 +111,14 @@ class Observer:
             for file in present
             if file.path not in known or known[file.path].fingerprint != file.fingerprint
         ]
-        gone = [file for path, file in known.items() if _left(file, by_path.get(path))]
-        kept = [file for path, file in known.items() if not _left(file, by_path.get(path))]
+        # A known file that is being written again stays as it was taken in, until it has settled.
+        steady = {path: file for path, file in known.items() if path in settling}
+        gone = [
+            file
+            for path, file in known.items()
+            if path not in steady and _left(file, by_path.get(path))
+        ]
+        kept = [file for file in known.values() if file not in gone]
         due = [file for file in kept if file.next_due is not None and file.next_due <= self.as_of]
         new = list(present) if fresh else changed
         peek = None
@@ -114,7 +130,7 @@ class Observer:
             new=tuple(new),
             gone=tuple(gone),
             due=() if fresh else tuple(due),
-            settling=settling,
+            settling=len(settling),
             same=len(kept),
             peek=peek,
             as_of=self.as_of,

@@ -314,10 +314,10 @@ class DryPlay(Play):
         if text:
             self._texts[name] = text
 
-    def _listing(self, source: Source) -> tuple[Sequence[FileSeen], int]:
+    def _listing(self, source: Source) -> tuple[Sequence[FileSeen], Sequence[str]]:
         folder = self.shape.source(source.name).folder
         paths = [path for path in self.world.files if path.startswith(f"{folder}/")]
-        return [FileSeen(path, 1, 0, self.prints[path]) for path in sorted(paths)], 0
+        return [FileSeen(path, 1, 0, self.prints[path]) for path in sorted(paths)], ()
 
     def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
         project, ledger = self.project, self.ledger

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from infold.lake.iceberg import IcebergLake
 
 from infold.interval import Granularity, Interval, Ranges, instant
+from infold.lake.iceberg import IcebergLake
 from infold.spark.content import within
 from infold.spark.tables.iceberg import IcebergTables
 from infold.spark.tables.port import Layout, Stamp
