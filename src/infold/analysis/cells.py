@@ -36,9 +36,9 @@ from infold.analysis.relation import (
 )
 from infold.analysis.subject import Subject, time_column
 from infold.analysis.text import Text
-from infold.findings import Cell
 from infold.interval import Granularity
 from infold.model import Kind
+from infold.refusals import Cell
 
 Grain = Granularity | None
 """How coarse a column's values are known to be: all are starts of such cells; None for any."""

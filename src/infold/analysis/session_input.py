@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from infold import findings
+from infold import findings, refusals
 from infold.analysis.relation import Block, Relation, Table
 from infold.analysis.row_wise import calls_over_rows, clauses, passes_through
 from infold.analysis.subject import Subject
@@ -44,10 +44,10 @@ def session_input(subject: Subject) -> SessionInput:
     time = _event_time(subject, base) if base else None
     if base is None or time is None:
         why = _why_not(base)
-        return SessionInput(table.name, "", (), (findings.no_event_time(at, table.name, why),))
+        return SessionInput(table.name, "", (), (refusals.no_event_time(at, table.name, why),))
     for column in (time, *base.model.unique_key):
         if not all(passes_through(view, column) for view in views):
-            error = findings.view_hides(at, table.name, column, base.name)
+            error = refusals.view_hides(at, table.name, column, base.name)
             return SessionInput(table.name, time, (), (error,))
     return SessionInput(table.name, time, base.model.unique_key)
 

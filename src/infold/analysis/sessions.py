@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold import findings
+from infold import findings, refusals
 from infold.analysis.aggregates import AGGREGATES, MERGEABLE
 from infold.analysis.calls import Call, calls, closing, split
 from infold.analysis.relation import Block, Origin
@@ -66,7 +66,7 @@ def take_apart(subject: Subject, time_column: str, key: tuple[str, ...], input_n
         return Taken(None, ())
     taker = _Taker(subject, block, sessions.user)
     taker.errors.extend(
-        findings.not_one_row_per_session(at, what) for what, at in clauses(subject.text, block)
+        refusals.not_one_row_per_session(at, what) for what, at in clauses(subject.text, block)
     )
     if taker.errors:
         return Taken(None, tuple(taker.errors))
@@ -95,15 +95,15 @@ def _take_items(taker: _Taker) -> None:
     for (start, stop), item in zip(ranges, taker.block.node.expressions, strict=True):
         at = taker.text.spot(tokens[start].start, tokens[stop - 1].end + 1)
         if item.is_star:
-            taker.errors.append(findings.column_outside_aggregate(at, "*"))
+            taker.errors.append(refusals.column_outside_aggregate(at, "*"))
             continue
         if isinstance(item, exp.Alias):
             stop -= 2 if tokens[stop - 2].token_type is TokenType.ALIAS else 1
         name = item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else ""
         if not name:
-            taker.errors.append(findings.unnamed_column(at))
+            taker.errors.append(refusals.unnamed_column(at))
         elif name.lower() in taken:
-            taker.errors.append(findings.session_column_given(at, name))
+            taker.errors.append(refusals.session_column_given(at, name))
         sql = _take_item(taker, start, stop, item)
         taker.outputs.append(Output(name, sql))
 
@@ -117,7 +117,7 @@ def _take_item(taker: _Taker, start: int, stop: int, item: exp.Expr) -> str:
         if call.start < behind:
             if call.name in AGGREGATES and tokens[call.start - 1].text.upper() != "WITHIN":
                 spot = taker.text.spot_of_token(tokens[call.start])
-                taker.errors.append(findings.nested_aggregate(spot, call.name))
+                taker.errors.append(refusals.nested_aggregate(spot, call.name))
             continue
         if call.name not in AGGREGATES:
             continue
@@ -143,9 +143,9 @@ def _check_column(taker: _Taker, column: exp.Column, inside: list[tuple[int, int
         names = visible_columns(taker.block.entries)
         taker.errors.append(findings.unknown_column(at, column.name, names, ()))
     elif within and not known and name in SEEN:
-        taker.errors.append(findings.session_column_inside(at, column.name))
+        taker.errors.append(refusals.session_column_inside(at, column.name))
     elif not within and name not in (*SEEN, taker.user.lower()):
-        taker.errors.append(findings.column_outside_aggregate(at, column.name))
+        taker.errors.append(refusals.column_outside_aggregate(at, column.name))
 
 
 def _aggregate(taker: _Taker, call: Call) -> str:
@@ -156,7 +156,7 @@ def _aggregate(taker: _Taker, call: Call) -> str:
         return taker.aggregates[words].name
     spot = taker.text.spot(tokens[call.start].start, tokens[call.end - 1].end + 1)
     if call.over:
-        taker.errors.append(findings.not_one_row_per_session(spot, "a window function"))
+        taker.errors.append(refusals.not_one_row_per_session(spot, "a window function"))
     name = f"_a{len(taker.aggregates)}"
     kind, argument, ignore = _kind(taker, call)
     taker.aggregates[words] = Aggregate(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sqlglot.tokenizer_core import TokenType
 
-from infold import findings
+from infold import refusals
 from infold.analysis.calls import calls
 from infold.analysis.subject import Subject
 from infold.errors import InfoldError
@@ -41,10 +41,10 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     for i, token in enumerate(text.tokens):
         after_dot = i > 0 and text.tokens[i - 1].token_type is TokenType.DOT
         if token.token_type in _BARE and not after_dot:
-            yield findings.clock(text.spot_of_token(token), token.text.lower())
+            yield refusals.clock(text.spot_of_token(token), token.text.lower())
     for call in calls(text.tokens, 0, len(text.tokens)):
         token = text.tokens[call.start]
         if token.token_type in _BARE:
             continue
         if call.name in _CALLS or (call.name in _NOW_WITHOUT_ARGUMENTS and not call.arguments):
-            yield findings.clock(text.spot_of_token(token), f"{call.name}()")
+            yield refusals.clock(text.spot_of_token(token), f"{call.name}()")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sqlglot.tokenizer_core import TokenType
 
-from infold import findings
+from infold import refusals
 from infold.analysis.cells import cells_of
 from infold.analysis.relation import Block
 from infold.analysis.subject import Subject
@@ -28,4 +28,4 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             start = min((span[0] for span in spans), default=len(block.text.sql))
             token = block.text.before(start, TokenType.DISTINCT)
             at = block.text.spot_of_token(token or block.text.tokens[0])
-            yield findings.distinct_over_cells(at, cells.called, cells.keeping(block))
+            yield refusals.distinct_over_cells(at, cells.called, cells.keeping(block))

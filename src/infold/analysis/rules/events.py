@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infold import findings
+from infold import refusals
 from infold.analysis.relation import Block, Table
 from infold.analysis.row_wise import calls_over_rows, clauses
 from infold.analysis.subject import Subject
@@ -18,12 +18,12 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         return
     text, relation = subject.text, subject.relation
     for what, at in clauses(text, relation):
-        yield findings.not_row_wise(at, what)
+        yield refusals.not_row_wise(at, what)
     if not isinstance(relation, Block):
         return
     for what, node in calls_over_rows(relation):
-        yield findings.not_row_wise(text.spot_of(node), what)
+        yield refusals.not_row_wise(text.spot_of(node), what)
     for entry in relation.entries[:1]:
         inner = entry.relation
         if isinstance(inner, Table) and inner.name not in subject.sources:
-            yield findings.events_of_model(text.spot_of(entry.node), inner.name)
+            yield refusals.events_of_model(text.spot_of(entry.node), inner.name)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold import findings
+from infold import refusals
 from infold.analysis.cells import aggregates, cells_of, has_aggregate
 from infold.analysis.relation import Block
 from infold.analysis.subject import Subject
@@ -26,14 +26,14 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         group = block.node.args.get("group")
         if group is None:
             at = _first_aggregate(block)
-            yield findings.total_over_cells(at, cells.called, cells.keeping(block))
+            yield refusals.total_over_cells(at, cells.called, cells.keeping(block))
         elif any(group.args.get(key) for key in ("rollup", "cube", "grouping_sets")) or any(
             isinstance(item, (exp.GroupingSets, exp.Rollup, exp.Cube)) for item in group.expressions
         ):
-            yield findings.grouping_sets(_group_spot(block, group), cells.called)
+            yield refusals.grouping_sets(_group_spot(block, group), cells.called)
         elif not cells.groups_by_cell(block):
             at = _group_spot(block, group)
-            yield findings.group_over_cells(at, cells.called, cells.keeping(block))
+            yield refusals.group_over_cells(at, cells.called, cells.keeping(block))
 
 
 def _group_spot(block: Block, group: exp.Group) -> Spot:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infold import findings
+from infold import refusals
 from infold.analysis.cells import cells_of
 from infold.analysis.relation import Block, From, Table
 from infold.analysis.subject import Subject
 from infold.errors import InfoldError
-from infold.findings import Cell
+from infold.refusals import Cell
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:
@@ -41,12 +41,12 @@ def _finding(
     at = block.text.spot_of_entry(entry.node)
     side, kind = entry.join.side.upper(), entry.join.kind.upper()
     if left_time and right_time:
-        return findings.join_of_times(at, cell, name, _name(entry))
+        return refusals.join_of_times(at, cell, name, _name(entry))
     if kind in ("SEMI", "ANTI") and right_time:
-        return findings.join_asks_all_cells(at, cell, kind, _name(entry))
+        return refusals.join_asks_all_cells(at, cell, kind, _name(entry))
     keeps_lookup = side == "FULL" or (side == "RIGHT") == left_time
     if side in ("LEFT", "RIGHT", "FULL") and kind not in ("SEMI", "ANTI") and keeps_lookup:
-        return findings.join_keeps_lookup(at, cell, side)
+        return refusals.join_keeps_lookup(at, cell, side)
     return None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold import findings
+from infold import refusals
 from infold.analysis.cells import cells_of
 from infold.analysis.relation import Block, SetOperation, blocks
 from infold.analysis.subject import Subject
@@ -27,9 +27,9 @@ def check(subject: Subject) -> Iterator[InfoldError]:
                 continue
             at, word = _spot(block, key), key.upper()
             if cells is not None and cells.of(block).time:
-                yield findings.limit_over_cells(at, word, cells.called)
+                yield refusals.limit_over_cells(at, word, cells.called)
             elif not block.node.args.get("order") and block.text is subject.text:
-                yield findings.limit_without_order(at, word)
+                yield refusals.limit_without_order(at, word)
             break
 
 

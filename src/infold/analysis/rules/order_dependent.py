@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from infold import findings
+from infold import refusals
 from infold.analysis.calls import Call, calls
 from infold.analysis.subject import Subject
 from infold.errors import InfoldError
@@ -38,13 +38,13 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     for call in found:
         at = text.spot_of_token(tokens[call.start])
         if call.name == "any_value":
-            yield findings.any_value(at)
+            yield refusals.any_value(at)
         elif subject.model.kind is Kind.SESSIONS:
             continue
         elif call.name in _PICKS and not call.over:
-            yield findings.order_dependent(at, call.name, "min_by or max_by with the order")
+            yield refusals.order_dependent(at, call.name, "min_by or max_by with the order")
         elif call.name in _COLLECTS and not (call.within or _wrapped(found, call)):
-            yield findings.order_dependent(at, call.name, f"sort_array({call.name}(…))")
+            yield refusals.order_dependent(at, call.name, f"sort_array({call.name}(…))")
 
 
 def _wrapped(found: Sequence[Call], call: Call) -> bool:

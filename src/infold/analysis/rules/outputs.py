@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infold import findings
+from infold import findings, refusals
 from infold.analysis.relation import Block, Output, Relation, Renamed, SetOperation
 from infold.analysis.subject import Subject
 from infold.errors import InfoldError, Spot
@@ -19,10 +19,10 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         at = block.text.spot_of(out.label or out.node) if block is not None else Spot("")
         if not out.name:
             if subject.model.kind is not Kind.SESSIONS:  # said there, with the item's own place
-                yield findings.unnamed_column(at)
+                yield refusals.unnamed_column(at)
             continue
         if out.name.lower() in taken:
-            yield findings.duplicate_column(at, out.name)
+            yield refusals.duplicate_column(at, out.name)
         if out.name.startswith("_"):
             yield findings.reserved_column(at, out.name)
         taken[out.name.lower()] = out

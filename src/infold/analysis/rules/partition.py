@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from infold import findings
+from infold import refusals
 from infold.analysis.cells import Cells, cells_of, floor_of
 from infold.analysis.relation import Block, Other, Output, Relation, Renamed, SetOperation, Table
 from infold.analysis.subject import Subject
@@ -25,7 +25,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         return  # time_columns says so
     if not kept.time:
         spot = subject.text.spot(0, len(subject.text.tokens[0].text))
-        yield findings.no_time_input(spot, cells.called)
+        yield refusals.no_time_input(spot, cells.called)
     elif column.lower() not in kept.columns:
         at = names.index(column.lower()) if names else 0
         yield from _refused(cells, relation, at)
@@ -48,11 +48,11 @@ def _refused(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldError]
             return
         spot, why = relation.text.spot_of(out.node), _why(cells, relation, out)
         keeping = cells.keeping(relation)
-        yield findings.partition_unproven(spot, cells.called, cells.column, why, keeping)
+        yield refusals.partition_unproven(spot, cells.called, cells.column, why, keeping)
     else:
         text = cells.subject.text
         spot = text.spot(0, len(text.tokens[0].text))
-        yield findings.partition_unproven(
+        yield refusals.partition_unproven(
             spot, cells.called, cells.column, "its columns are not known", []
         )
 

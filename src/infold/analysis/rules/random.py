@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sqlglot.tokenizer_core import TokenType
 
-from infold import findings
+from infold import refusals
 from infold.analysis.calls import calls
 from infold.analysis.subject import Subject
 from infold.errors import InfoldError
@@ -43,16 +43,16 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     for i, token in enumerate(text.tokens):
         after_dot = i > 0 and text.tokens[i - 1].token_type is TokenType.DOT
         if token.token_type is TokenType.TABLE_SAMPLE:
-            yield findings.not_deterministic(text.spot_of_token(token), "TABLESAMPLE", _WHY[0])
+            yield refusals.not_deterministic(text.spot_of_token(token), "TABLESAMPLE", _WHY[0])
         elif token.token_type in _BARE and not after_dot:
-            yield findings.not_deterministic(text.spot_of_token(token), token.text.lower(), _WHY[1])
+            yield refusals.not_deterministic(text.spot_of_token(token), token.text.lower(), _WHY[1])
     for call in calls(text.tokens, 0, len(text.tokens)):
         token = text.tokens[call.start]
         if token.token_type in _BARE:
             continue
         for names, why in zip((_CHANCE, _ENVIRONMENT, _APPROXIMATE), _WHY, strict=True):
             if call.name in names:
-                yield findings.not_deterministic(text.spot_of_token(token), call.name, why)
+                yield refusals.not_deterministic(text.spot_of_token(token), call.name, why)
 
 
 _WHY = (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold import findings
+from infold import refusals
 from infold.analysis.cells import cells_of
 from infold.analysis.subject import Subject
 from infold.errors import InfoldError
@@ -23,4 +23,4 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         if isinstance(clause, exp.With) and clause.args.get("recursive"):
             token = block.text.after(-1, TokenType.RECURSIVE)
             at = block.text.spot_of_token(token or block.text.tokens[0])
-            yield findings.recursion(at, cells.called)
+            yield refusals.recursion(at, cells.called)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold import findings
+from infold import refusals
 from infold.analysis.cells import cells_of
 from infold.analysis.relation import SetOperation
 from infold.analysis.subject import Subject
@@ -25,7 +25,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             continue
         if not isinstance(operation.node, exp.Union) or operation.node.args.get("distinct"):
             at, word = _spot(operation)
-            yield findings.set_operation(at, cells.called, word)
+            yield refusals.set_operation(at, cells.called, word)
 
 
 def _spot(operation: SetOperation) -> tuple[Spot, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infold import findings
+from infold import refusals
 from infold.analysis.cells import cells_of
 from infold.analysis.relation import Block
 from infold.analysis.subject import Subject
@@ -20,4 +20,4 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         if isinstance(block, Block):
             for holder, relation in block.nested:
                 if cells.of(relation).time:
-                    yield findings.subquery_over_cells(block.text.spot_of(holder), cells.called)
+                    yield refusals.subquery_over_cells(block.text.spot_of(holder), cells.called)

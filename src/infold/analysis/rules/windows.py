@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from infold import findings
+from infold import refusals
 from infold.analysis.cells import Cells, cells_of
 from infold.analysis.relation import Block
 from infold.analysis.subject import Subject
@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
                 continue
             if not _keeps(cells, block, node, named):
                 at = block.text.spot_of(node)
-                yield findings.window_over_cells(at, cells.called, cells.keeping(block))
+                yield refusals.window_over_cells(at, cells.called, cells.keeping(block))
 
 
 def _keeps(cells: Cells, block: Block, node: exp.Window, named: dict[str, exp.Expr]) -> bool:

@@ -1,0 +1,373 @@
+"""
+What is refused because of what a query means, by one function each, with its place.
+
+Such a query may be good SQL; its table could not be kept up to date in the way that was asked for,
+or not be verified (exit code 3). Mistakes about columns that follow from a query stand here too.
+Each has a section in docs/errors.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from infold.errors import InfoldError, Spot
+
+REFUSED = 3
+
+# --- a query's meaning
+
+
+def unnamed_column(at: Spot) -> InfoldError:
+    """An output column that is an expression without a name."""
+    return InfoldError(
+        "unnamed-column", "this column has no name", todo="Name it: AS something.", at=at
+    )
+
+
+def not_one_row_per_session(at: Spot, what: str) -> InfoldError:
+    """Something in a sessions query that is not an aggregate over the session's events."""
+    return InfoldError(
+        "not-session-wise",
+        f"a sessions model is one SELECT of aggregates with FROM and WHERE, without {what}",
+        todo="Leave it out, or do it in a model that reads the sessions.",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def column_outside_aggregate(at: Spot, column: str) -> InfoldError:
+    """A column of single events in a row that stands for a whole session."""
+    return InfoldError(
+        "column-outside-aggregate",
+        f"{column} differs from event to event, and there is one row for each session",
+        todo="Say which one is meant: first, last, min, max of it, for example.",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def nested_aggregate(at: Spot, call: str) -> InfoldError:
+    """An aggregate inside another."""
+    return InfoldError(
+        "nested-aggregate", f"{call} stands inside another aggregate", exit_code=REFUSED, at=at
+    )
+
+
+def session_column_given(at: Spot, column: str) -> InfoldError:
+    """An output with the name of a column that every sessions model has."""
+    return InfoldError(
+        "session-column",
+        f"a sessions model has a column {column} already",
+        todo="Leave it out, or give yours another name.",
+        at=at,
+    )
+
+
+def session_column_inside(at: Spot, column: str) -> InfoldError:
+    """A column of the session inside an aggregate over its events."""
+    return InfoldError(
+        "session-column",
+        f"{column} is of the session, and an aggregate ranges over its events",
+        todo="Use it outside of the aggregate.",
+        at=at,
+    )
+
+
+def no_event_time(at: Spot, name: str, why: str) -> InfoldError:
+    """A sessions model over something without event times."""
+    return InfoldError(
+        "no-event-time",
+        f"sessions need an input with event times, and {name} has none",
+        (("why", why),),
+        "Read an events model, or a source with event_time_column.",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def view_hides(at: Spot, view: str, column: str, table: str) -> InfoldError:
+    """A view between a sessions model and its events that does not pass a needed column on."""
+    return InfoldError(
+        "no-event-time",
+        f"{view} does not pass on the column {column} of {table}",
+        todo=f"Add {column} to the view under that name: sessions put events in order by it.",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def duplicate_column(at: Spot, column: str) -> InfoldError:
+    """Two output columns of one name."""
+    return InfoldError(
+        "duplicate-column",
+        f"there are two columns {column}",
+        todo="Give one of them another name.",
+        at=at,
+    )
+
+
+def not_row_wise(at: Spot, what: str) -> InfoldError:
+    """Something in an events model that looks at more than one row."""
+    return InfoldError(
+        "not-row-wise",
+        f"an events model is one SELECT with FROM and WHERE over one source, without {what}",
+        todo="Leave it out, or do it in a model that reads the events.",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def events_of_model(at: Spot, name: str) -> InfoldError:
+    """An events model that reads another model."""
+    return InfoldError(
+        "not-row-wise",
+        f"an events model takes in a source, and {name} is a model",
+        todo="Read the source, or make this a view.",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def clock(at: Spot, call: str) -> InfoldError:
+    """A call of a clock."""
+    return InfoldError(
+        "clock",
+        f"{call} is another value at every run, so the table could not be verified",
+        todo="Compare with a column instead. (A run's as-of time in SQL is not supported yet.)",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def not_deterministic(at: Spot, call: str, why: str) -> InfoldError:
+    """A call whose value is not a function of its arguments."""
+    return InfoldError(
+        "not-deterministic",
+        f"with {call} the table could not be verified",
+        (("why", why),),
+        "Make it from the row's own columns: xxhash64(key) in place of rand() or uuid(), "
+        "percentile in place of percentile_approx.",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def any_value(at: Spot) -> InfoldError:
+    """``any_value``, which may be any."""
+    return InfoldError(
+        "not-deterministic",
+        "any_value may be another value at every run",
+        todo="Say which one: min, max, min_by, or in sessions first or last.",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def order_dependent(at: Spot, call: str, instead: str) -> InfoldError:
+    """An aggregate that depends on an order that rows do not have."""
+    return InfoldError(
+        "order-dependent",
+        f"{call} depends on the order of rows, and they have none here",
+        (("instead", instead),),
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def limit_without_order(at: Spot, word: str) -> InfoldError:
+    """LIMIT or OFFSET without ORDER BY."""
+    return InfoldError(
+        "limit-without-order",
+        f"{word} without ORDER BY takes any rows",
+        todo="Add ORDER BY over columns that tell rows apart.",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+# --- queries that are built cell by cell
+
+_WHOLE = "or build it whole (remove `incremental`)."
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell as messages call it: its length and the model's name."""
+
+    length: str
+    model: str
+
+    def __str__(self) -> str:
+        return f"{'an' if self.length == 'hour' else 'a'} {self.length} of {self.model}"
+
+
+def _keeping(columns: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """The fact that says by which columns cells are told apart."""
+    names = ", ".join(dict.fromkeys(columns))
+    return (("cells by", names),) if names else ()
+
+
+def total_over_cells(at: Spot, cell: Cell, columns: Iterable[str]) -> InfoldError:
+    """An aggregate without GROUP BY."""
+    return InfoldError(
+        "group-over-cells",
+        f"this total is over all time, so {cell} cannot be rebuilt alone",
+        _keeping(columns),
+        f"Group by the cell as well (cast(… AS date), date_trunc), {_WHOLE}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def group_over_cells(at: Spot, cell: Cell, columns: Iterable[str]) -> InfoldError:
+    """GROUP BY without anything that keeps the cell."""
+    return InfoldError(
+        "group-over-cells",
+        f"these groups reach over all time, so {cell} cannot be rebuilt alone",
+        _keeping(columns),
+        f"Group by the cell as well (cast(… AS date), date_trunc), {_WHOLE}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def grouping_sets(at: Spot, cell: Cell) -> InfoldError:
+    """ROLLUP, CUBE and GROUPING SETS: some of their groups have no time."""
+    return InfoldError(
+        "group-over-cells",
+        f"subtotals reach over all time, so {cell} cannot be rebuilt alone",
+        todo=f"Group by plain expressions, {_WHOLE}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def distinct_over_cells(at: Spot, cell: Cell, columns: Iterable[str]) -> InfoldError:
+    """DISTINCT over rows of several cells."""
+    return InfoldError(
+        "distinct-over-cells",
+        f"DISTINCT compares rows of all time, so {cell} cannot be rebuilt alone",
+        _keeping(columns),
+        f"Select the cell as well (cast(… AS date), date_trunc), {_WHOLE}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def window_over_cells(at: Spot, cell: Cell, columns: Iterable[str]) -> InfoldError:
+    """A window over rows of several cells."""
+    return InfoldError(
+        "window-over-cells",
+        f"this window reaches over all time, so {cell} cannot be rebuilt alone",
+        _keeping(columns),
+        f"Partition by the cell as well (PARTITION BY …, cast(… AS date)), {_WHOLE}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def limit_over_cells(at: Spot, word: str, cell: Cell) -> InfoldError:
+    """LIMIT or OFFSET over rows of several cells."""
+    return InfoldError(
+        "limit-over-cells",
+        f"{word} counts rows of all time, so {cell} cannot be rebuilt alone",
+        todo=f"Rank rows inside the cell (row_number() OVER (PARTITION BY …)), {_WHOLE}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def join_of_times(at: Spot, cell: Cell, left: str, right: str) -> InfoldError:
+    """A join of two inputs with time columns."""
+    return InfoldError(
+        "join-over-cells",
+        f"this joins rows of any two times, so {cell} cannot be rebuilt alone",
+        (("inputs", f"{left}, {right}"),),
+        "Joins of two inputs with time are not supported yet: "
+        f"put them beside each other (UNION ALL) and aggregate, {_WHOLE}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def join_asks_all_cells(at: Spot, cell: Cell, kind: str, right: str) -> InfoldError:
+    """SEMI or ANTI join against an input with a time column."""
+    return InfoldError(
+        "join-over-cells",
+        f"this {kind} join looks at all of {right}, so {cell} cannot be rebuilt alone",
+        todo=f"Join a table without a time column, {_WHOLE}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def join_keeps_lookup(at: Spot, cell: Cell, side: str) -> InfoldError:
+    """An outer join that keeps rows of a lookup without a match."""
+    return InfoldError(
+        "join-over-cells",
+        f"this {side} join keeps rows that have no time, so they belong to no {cell.length}",
+        todo=f"Keep the rows that have a time: put that side first and use LEFT JOIN, {_WHOLE}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def set_operation(at: Spot, cell: Cell, word: str) -> InfoldError:
+    """UNION without ALL, EXCEPT or INTERSECT."""
+    return InfoldError(
+        "set-operation-over-cells",
+        f"{word} compares rows of all time, so {cell} cannot be rebuilt alone",
+        todo=f"Use UNION ALL, {_WHOLE}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def subquery_over_cells(at: Spot, cell: Cell) -> InfoldError:
+    """A subquery in an expression over an input with a time column."""
+    return InfoldError(
+        "subquery-over-cells",
+        f"this subquery looks at all time, so {cell} cannot be rebuilt alone",
+        todo=f"Let it read a table without a time column, {_WHOLE}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def recursion(at: Spot, cell: Cell) -> InfoldError:
+    """WITH RECURSIVE."""
+    return InfoldError(
+        "recursion-over-cells",
+        f"recursion may reach any row, so {cell} cannot be rebuilt alone",
+        todo=f"Do the recursion in a table of its own, {_WHOLE}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def no_time_input(at: Spot, cell: Cell) -> InfoldError:
+    """A model built cell by cell that reads nothing with a time column."""
+    return InfoldError(
+        "no-time-input",
+        f"{cell.model} is to be built {cell.length} by {cell.length}, "
+        "and nothing that it reads has a time column",
+        todo="Remove `incremental`, or declare event_time_column of the source.",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def partition_unproven(
+    at: Spot, cell: Cell, column: str, why: str, columns: Iterable[str]
+) -> InfoldError:
+    """A partition column that is not proven to keep the cell."""
+    return InfoldError(
+        "partition-not-proven",
+        f"{column} does not follow from the time of the rows read, "
+        f"so {cell} cannot be rebuilt alone",
+        (*((("why", why),) if why else ()), *_keeping(columns)),
+        f"Make it a floor of the input's time column (cast(… AS date), date_trunc), {_WHOLE}",
+        exit_code=REFUSED,
+        at=at,
+    )
