@@ -68,7 +68,7 @@ def _per(rows: int, arrived: int) -> str:
 
 
 def _at(step: Step, receipt: Receipt, total: Receipt) -> str:
-    """A step, and what it read for each row that arrived in the run: the ratios of its own grain."""
+    """A step and its own ratios: what it read for each row that arrived in the run."""
     if not total.arrived:
         return step.model
     read, scanned = receipt.read / total.arrived, receipt.scanned / total.arrived
