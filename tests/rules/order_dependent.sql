@@ -3,6 +3,12 @@
 -- accepted: an order is given, or does not matter
 SELECT user_id, min_by(url, event_ts) AS a, sort_array(collect_list(url)) AS b, size(collect_set(url)) AS c, listagg(url) WITHIN GROUP (ORDER BY url) AS d FROM clicks GROUP BY user_id
 
+-- refused: order-dependent `last`: in a window without order
+SELECT url, last(url) OVER (PARTITION BY user_id) AS a FROM clicks
+
+-- accepted: in a named window
+SELECT url, first(url) OVER w AS a FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts)
+
 -- accepted: in a window
 SELECT url, first_value(url) OVER (PARTITION BY user_id ORDER BY event_ts, event_id) AS a FROM clicks
 

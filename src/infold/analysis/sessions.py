@@ -70,6 +70,10 @@ def take_apart(subject: Subject, time_column: str, key: tuple[str, ...], input_n
     )
     if taker.errors:
         return Taken(None, tuple(taker.errors))
+    first = subject.text.tokens[0]
+    if first.token_type is not TokenType.SELECT:  # FROM … SELECT …, or parentheses around it all
+        at = subject.text.spot_of_token(first)
+        return Taken(None, (refusals.not_one_row_per_session(at, f"{first.text} before SELECT"),))
     taker.qualifiers = _qualifiers(block)
     _take_items(taker)
     if taker.errors:
@@ -90,7 +94,8 @@ def take_apart(subject: Subject, time_column: str, key: tuple[str, ...], input_n
 def _take_items(taker: _Taker) -> None:
     tokens = taker.tokens
     end = _depth_zero(tokens, TokenType.FROM)
-    ranges = split(tokens, 1, end)
+    begin = 2 if tokens[1].token_type is TokenType.ALL else 1
+    ranges = split(tokens, begin, end)
     taken = {name.lower() for name in (*GIVEN, taker.user)}
     for (start, stop), item in zip(ranges, taker.block.node.expressions, strict=True):
         at = taker.text.spot(tokens[start].start, tokens[stop - 1].end + 1)
@@ -133,6 +138,8 @@ def _take_item(taker: _Taker, start: int, stop: int, item: exp.Expr) -> str:
 def _check_column(taker: _Taker, column: exp.Column, inside: list[tuple[int, int]]) -> None:
     """Outside of aggregates stand session_start, session_end and the user; never inside."""
     if isinstance(column.this, exp.Star):
+        at = taker.text.spot_of(column)
+        taker.errors.append(findings.unsupported_sql(at, "a table's star inside of a call"))
         return
     start = column.this.meta["start"]
     name = column.name.lower()

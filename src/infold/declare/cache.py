@@ -12,7 +12,7 @@ import contextlib
 import io
 import os
 import pickle
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from infold import __version__
@@ -21,8 +21,9 @@ from infold.project import Project
 
 FILE = PurePosixPath(".infold/project.pickle")
 
-_FORMAT = "1"
-"""To be changed when the analysis says something else about the same files."""
+_PACKAGE = Path(__file__).parents[1]
+_CODE = ("declare", "analysis", "analysis/rules", "model.py", "project.py", "interval.py")
+"""What decides about the project of given files."""
 
 _MODULES = frozenset({"infold.interval", "infold.model", "infold.project"})
 
@@ -74,4 +75,15 @@ def keep(folder: Folder, project: Project, default: str) -> None:
 
 
 def _head(folder: Folder) -> str:
-    return f"infold {__version__} {_FORMAT} {folder.key}"
+    return f"infold {__version__} {_code()} {folder.key}"
+
+
+def _code() -> int:
+    """When the code last changed: a checkout changes without a new version."""
+    places = (_PACKAGE / part for part in _CODE)
+    return max(
+        entry.stat().st_mtime_ns
+        for place in places
+        for entry in (os.scandir(place) if place.is_dir() else [place])
+        if entry.name.endswith(".py")
+    )

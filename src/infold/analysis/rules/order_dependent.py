@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from sqlglot.tokenizer_core import Token, TokenType
+
 from infold import refusals
 from infold.analysis.calls import Call, calls
 from infold.analysis.subject import Subject
@@ -41,10 +43,16 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             yield refusals.any_value(at)
         elif subject.model.kind is Kind.SESSIONS:
             continue
-        elif call.name in _PICKS and not call.over:
+        elif call.name in _PICKS and not _in_ordered_window(tokens, call):
             yield refusals.order_dependent(at, call.name, "min_by or max_by with the order")
         elif call.name in _COLLECTS and not (call.within or _wrapped(found, call)):
             yield refusals.order_dependent(at, call.name, f"sort_array({call.name}(…))")
+
+
+def _in_ordered_window(tokens: Sequence[Token], call: Call) -> bool:
+    """Whether it is a window function whose window has an order, or is defined elsewhere."""
+    words = [token.token_type for token in tokens[call.start : call.end]]
+    return call.over and (TokenType.ORDER_BY in words or words[-1] is not TokenType.R_PAREN)
 
 
 def _wrapped(found: Sequence[Call], call: Call) -> bool:
