@@ -87,6 +87,8 @@ def test_columns_of_a_table_without_declared_ones_are_not_known() -> None:
         ),
         ("SELECT count(*) AS n FROM clicks GROUP BY tz", "tz", "ts"),
         ("SELECT n FROM (SELECT count(*) AS m FROM clicks)", "n", ""),
+        ("SELECT max(n) AS n FROM clicks", "n", ""),
+        ("SELECT b AS a, 1 AS b FROM clicks", "b", ""),
         ("WITH x AS (SELECT id FROM clicks) SELECT ts FROM x", "ts", ""),
         ("SELECT transform(tags, x -> x + y) AS t FROM clicks", "y", ""),
         ("SELECT id FROM clicks WHERE id IN (SELECT cod FROM raw.countries)", "cod", "code"),

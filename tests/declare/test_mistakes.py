@@ -235,6 +235,7 @@ QUERIES = [
     (S, "count(*) AS events, sum(amount) AS revenue, first(url) AS entry_url\nFROM clicks",
      "count(*) AS events FROM raw.countries", [
         "unknown-column models/sessions.sql:3 `user_id` (code, country)",
+        "unknown-column models/daily.sql:6 `revenue` (events)",
 
     ]),
     (D, "FROM sessions", "FROM", ["bad-sql models/daily.sql:7 `GROUP BY` (Expected table name)"]),

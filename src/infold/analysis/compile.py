@@ -88,7 +88,8 @@ class _Compiler:
         query = None
         if not errors:
             query, errors = self._check(subject)
-        self._remember(model, columns, resolved)
+        misnamed = any(error.slug in _MISNAMED for error in errors)
+        self._remember(model, None if misnamed else columns, resolved)
         if errors:
             self.errors.extend(errors)
             return
@@ -142,6 +143,10 @@ class _Compiler:
             else:
                 found[node.name] = Input(node.name, time_column(node))
         return tuple(found.values())
+
+
+_MISNAMED = ("session-column", "unnamed-column")
+"""After these, what reads the model would be told about columns that have yet to be named."""
 
 
 def _kept(subject: Subject) -> Mapping[str, Grain]:

@@ -31,8 +31,8 @@ from infold.analysis.text import Text
 from infold.errors import InfoldError
 from infold.project import Reference
 
-_ALIASES_SEEN = ("expressions", "group", "having", "order", "qualify", "sort", "cluster")
-"""The clauses in which Spark lets a SELECT's own aliases be used."""
+_ALIASES_SEEN = ("group", "having", "order", "qualify", "sort", "cluster")
+"""The clauses in which Spark lets all of a SELECT's own aliases be used."""
 
 _GENERATORS = (exp.Explode, exp.ExplodeOuter, exp.Posexplode, exp.PosexplodeOuter, exp.Inline)
 
@@ -181,13 +181,13 @@ class _Resolver:
 
     def _columns(self, block: Block, ctes: Mapping[str, Relation]) -> None:
         """Look up every column of the block's own clauses, and resolve its subqueries."""
-        aliases = {
-            item.alias.lower(): item.this
-            for item in block.node.expressions
-            if isinstance(item, exp.Alias)
-        }
+        aliases: dict[str, exp.Expr] = {}
+        for item in block.node.expressions:  # each sees the aliases before it, never its own
+            self._look_up(block, item, dict(aliases), ctes)
+            if isinstance(item, exp.Alias):
+                aliases[item.alias.lower()] = item.this
         for key, value in block.node.args.items():
-            if key in ("from_", "with_", "hint"):
+            if key in ("from_", "with_", "hint", "expressions"):
                 continue
             visible = aliases if key in _ALIASES_SEEN else {}
             for part in value if isinstance(value, list) else [value]:
