@@ -15,10 +15,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.declare.shop import read
 
 from infold.analysis.rules import RULES
-from infold.declare.folder import Folder
-from infold.declare.project import read_project
 from infold.errors import InfoldError
 
 HERE = Path(__file__).parent
@@ -97,17 +96,16 @@ def _case(file: str, line: int, front: dict[str, object], block: str) -> Case:
 
 
 @cache
-def base() -> tuple[tuple[str, bytes], ...]:
+def base() -> dict[str, str]:
     """The files that all cases share."""
-    models = ((f"models/{name}.sql", text.encode()) for name, text in MODELS.items())
-    return (("infold.yml", PROJECT.encode()), *models)
+    return {"infold.yml": PROJECT} | {f"models/{name}.sql": text for name, text in MODELS.items()}
 
 
 def findings(case: Case) -> list[InfoldError]:
     """What is found in a case's query."""
     front = yaml.safe_dump(case.front)
     text = f"---\n{front}---\n{case.sql}"
-    _, _, found = read_project(Folder(HERE, (*base(), ("models/subject.sql", text.encode()))))
+    _, found = read({**base(), "models/subject.sql": text})
     return found
 
 
