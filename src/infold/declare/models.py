@@ -236,12 +236,6 @@ def _prefer(keys: Keys) -> tuple[str, ...]:
     return found
 
 
-def prefer_column(text: str) -> str:
-    """The column that an entry of ``prefer`` names."""
-    match = _PREFER.match(text)
-    return match[1].strip("`") if match else text
-
-
 def _check_needs(keys: Keys, model: Model) -> None:
     """Keys that a materialization cannot do without."""
     events = model.materialization is Materialization.EVENTS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from infold import findings
@@ -9,6 +10,8 @@ from infold.analysis.relation import Block, Relation, Renamed, Table, blocks
 from infold.analysis.subject import Subject
 from infold.errors import InfoldError
 from infold.model import Kind
+
+_DIRECTION = re.compile(r"\s+(asc|desc)\s*\Z", re.IGNORECASE)
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:
@@ -19,7 +22,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     known = {column.lower() for column in columns}
     wanted = [(f"unique_key.{i}", "unique_key", c) for i, c in enumerate(subject.model.unique_key)]
     for i, text in enumerate(subject.model.prefer):
-        wanted.append((f"prefer.{i}", "prefer", text.split()[0].strip("`") if text.split() else ""))
+        wanted.append((f"prefer.{i}", "prefer", _DIRECTION.sub("", text).strip().strip("`")))
     if series is not None:
         for key, column in (
             ("event_time_column", series.event_time_column),
