@@ -94,7 +94,9 @@ def _row(
     left: Left | None,
     covered: Mapping[str, Ranges],
 ) -> Row:
-    there = covered.get(node.name, Ranges())
+    hull = covered.get(node.name, Ranges()).hull
+    there = Ranges((hull,)) if hull else Ranges()  # between its first and last cell all is built
+    rest = " " if seen.trace else "."
     says = _says(step, left)
     if node.model.granularity is None:
         mark = "B" if step else "-" if seen.trace else "."
@@ -103,11 +105,9 @@ def _row(
         arrived = Ranges.of(state.cell for state in (seen.files.peek if seen.files else ()) or ())
         if step is not None and step.action is Action.INGEST:
             arrived |= step.cells
-        hull = Ranges((there.hull,)) if there.hull else Ranges()
-        return Row(node.name, (("+", arrived), ("#", hull)), ".", says=says)
+        return Row(node.name, (("+", arrived), ("#", there)), rest, says=says)
     stale = left.stale if left else Ranges()
     build = step.cells if step else Ranges()
-    rest = "-" if seen.trace else "."
     return Row(node.name, (("B", build), (".", stale), ("-", there)), rest, says=says)
 
 
