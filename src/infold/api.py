@@ -233,6 +233,7 @@ def session(project: Project, *, large: bool = False) -> Any:
             size=size,
             log=log,
             inherit=descriptors(project.root, project.target.name),
+            extra=dict(project.target.spark),
         )
     tune(_sessions[key], size)
     return _sessions[key]

@@ -105,7 +105,11 @@ class DryEngine:
             if node.model.kind is Kind.TIME_RANGE and column is not None:
                 after = _clamped(column, step, before, after)
         build = step.action is Action.BUILD or stored is None
-        changes = self._changes(node, before, after, whole=build)
+        # What held before is what the ledger says: a dead run may have replaced the table since.
+        held = {
+            state.cell: (state.rows, state.content) for state in self.ledger.cells(step.model)
+        }
+        changes = self._changes(node, held, before, after, whole=build)
         trace = step.trace
         assert trace is not None
         known = sum(cell.rows for cell in self.ledger.cells(step.model))
@@ -192,15 +196,21 @@ class DryEngine:
         )
 
     @staticmethod
-    def _changes(node: Node, before: Rows, after: Rows, *, whole: bool) -> tuple[CellChange, ...]:
+    def _changes(
+        node: Node,
+        held: Mapping[Interval, tuple[int, int]],
+        before: Rows,
+        after: Rows,
+        *,
+        whole: bool,
+    ) -> tuple[CellChange, ...]:
         """One change for each cell that holds other rows than before; for every cell if whole."""
         old, new = _cells(node, before), _cells(node, after)
         changes = []
-        for cell in sorted({*old, *new}):
-            (rows_before, content_before), (rows_after, content_after) = (
-                (len(each.get(cell, ())), wrap(sum(map(_hash, each.get(cell, ())))))
-                for each in (old, new)
-            )
+        for cell in sorted({*held, *new}):
+            rows_before, content_before = held.get(cell, (0, 0))
+            rows_after = len(new.get(cell, ()))
+            content_after = wrap(sum(map(_hash, new.get(cell, ()))))
             change = CellChange(
                 cell=cell,
                 added=rows_after,

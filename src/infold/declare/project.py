@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import PurePosixPath
 
 from infold import findings
@@ -16,8 +17,8 @@ from infold.declare.sources import read_source
 from infold.declare.targets import read_target
 from infold.declare.tree import Page, Value, merged, read
 from infold.errors import InfoldError, Spot
-from infold.model import Source, Target, table_name
-from infold.project import Project
+from infold.model import Kind, Source, Target, table_name
+from infold.project import Node, Project
 
 KEYS = ("name", "start", "sources", "targets", "default_target", "models", "defaults")
 LATER = ("audits", "environments", "tests", "variables", "vars")
@@ -33,6 +34,14 @@ class _Reading:
     broken: list[str] = field(default_factory=list)
     taken: dict[str, str] = field(default_factory=dict)
     """Storage names in lower case -> where they are declared."""
+
+
+def _from_start(node: Node, start: int | None) -> Node:
+    """A model built cell by cell holds no cell before the project's start: it is defined by it."""
+    if start is None or node.model.kind is not Kind.TIME_RANGE:
+        return node
+    told = sha256(f"{node.fingerprint} from {start}".encode()).hexdigest()
+    return replace(node, fingerprint=told)
 
 
 def read_project(folder: Folder) -> tuple[Project | None, str, list[InfoldError]]:
@@ -57,7 +66,7 @@ def read_project(folder: Folder) -> tuple[Project | None, str, list[InfoldError]
         root=folder.root,
         start=start,
         sources=reading.sources,
-        nodes=compiled.nodes,
+        nodes=tuple(_from_start(node, start) for node in compiled.nodes),
         target=reading.targets[default],
         targets=reading.targets,
     )

@@ -14,6 +14,7 @@ from infold.plan import Step
 from infold.ports import Lake, Ledger
 from infold.project import Project
 from infold.record import Outcome
+from infold.spark import set_aside
 from infold.spark.kinds import events, recompute, sessions
 from infold.spark.maintenance import Maintenance
 from infold.spark.tables.iceberg import IcebergTables
@@ -56,7 +57,8 @@ class SparkEngine:
 
     def maintain(self, models: Sequence[str]) -> None:
         """Expire snapshots and compact files of the models' tables, within a budget."""
-        Maintenance(self.spark, self.project, self.ledger, self.lake).maintain(models)
+        care = Maintenance(self.spark, self.project, self.ledger, self.lake)
+        care.maintain([*models, set_aside.TABLE])
 
 
 def _said(error: PySparkException) -> tuple[str, str]:
