@@ -14,7 +14,7 @@ from infold.model import Kind
 from infold.plan import Action, FileNews, Left, ModelSeen, Observed, Plan, Step
 from infold.project import Node, Project
 from infold.render import words
-from infold.render.strip import Row, strip
+from infold.render.strip import Row, axis_of, strip
 from infold.trace import Cause
 
 LEGEND = "# built   . missing   + rows arrived   B to build   - left alone"
@@ -77,7 +77,9 @@ def plan_strip(
     if not known:
         return []
     finest = finest_of(nodes)
-    return [*strip(rows, finest, words.WIDTH), "", f"  {LEGEND}"]
+    unit = axis_of(rows, finest).granularity
+    legend = LEGEND if unit is finest else f"{LEGEND}   (each a {unit.value})"
+    return [*strip(rows, finest, words.WIDTH), "", f"  {legend}"]
 
 
 def finest_of(nodes: Iterable[Node]) -> Granularity:
@@ -133,14 +135,19 @@ def _arrived(observed: Observed) -> str:
         if not files and not files.settling:
             continue
         lines.append((files.source, files_text(files)))
+        cells = files.peek or ()
+        if len(cells) > _MOST_CELLS:  # those with most rows, in the order of time
+            cells = tuple(sorted(cells, key=lambda state: -state.rows))
         lines.extend(
             ("", f"{words.count(state.rows, 'row')} at {_when(state.cell.start)}")
-            for state in (files.peek or ())[:_MOST_CELLS]
+            for state in sorted(cells[:_MOST_CELLS], key=lambda state: state.cell)
         )
-        more = (files.peek or ())[_MOST_CELLS:]
+        more = cells[_MOST_CELLS:]
         if more:
             rows = sum(state.rows for state in more)
-            lines.append(("", f"{words.count(rows, 'row')} in {len(more)} other cells"))
+            lines.append(
+                ("", f"{words.count(rows, 'row')} in {words.count(len(more), 'other cell')}")
+            )
         if files.new and files.peek is None:
             lines.append(("", "which cells they touch is known once they are read"))
     return "\n".join(["Arrived", *words.columns(lines)]) if lines else ""

@@ -64,7 +64,7 @@ class Axis:
 
 def axis(domain: Ranges, finest: Granularity, most: int = COLUMNS) -> Axis:
     """The finest axis that shows ``domain`` in at most ``most`` columns, open parts left out."""
-    parts = Ranges.of(part for part in domain if part.start > MIN and part.end < MAX)
+    parts = Ranges.of(part for part in domain if _closed(part))
     for granularity in _LADDER[_LADDER.index(_on_ladder(finest)) :]:
         actual = finest if granularity is _on_ladder(finest) else granularity
         found = tuple(_columns(parts, actual, most + 1))
@@ -74,16 +74,19 @@ def axis(domain: Ranges, finest: Granularity, most: int = COLUMNS) -> Axis:
     return Axis(Granularity.YEAR, (None, *every[-(most - 1) :]))
 
 
+def axis_of(rows: Sequence[Row], finest: Granularity) -> Axis:
+    """The axis on which all marks of the rows have a place."""
+    return axis(
+        Ranges.of(
+            part for row in rows for _, ranges in row.marks for part in ranges if _closed(part)
+        ),
+        finest,
+    )
+
+
 def strip(rows: Sequence[Row], finest: Granularity, width: int) -> list[str]:
     """The rows with their header lines, no wider than ``width`` where names are of usual length."""
-    domain = Ranges.of(
-        part
-        for row in rows
-        for _, ranges in row.marks
-        for part in ranges
-        if part.start > MIN and part.end < MAX
-    )
-    found = axis(domain, finest)
+    found = axis_of(rows, finest)
     margin = max(len(row.name) for row in rows) + 4
     lines = [" " * margin + line for line in header(found)] if found.columns else []
     for row in rows:
@@ -110,6 +113,10 @@ def header(found: Axis) -> list[str]:
     bottom = [(i * found.step, (label(when, i == 0),)) for i, when in enumerate(moments) if when]
     lines = [_placed(top), _placed([entry for entry in bottom if entry[1][0]])]
     return [line for line in lines if line]
+
+
+def _closed(part: Interval) -> bool:
+    return part.start > MIN and part.end < MAX
 
 
 def _drawn(row: Row, found: Axis) -> str:
