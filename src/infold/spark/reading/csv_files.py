@@ -76,6 +76,8 @@ def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present
         )
         .csv([glob(file.at) for file in files])
     )
+    # Spark's line reader passes over lines of blanks, its whole-file reader does not.
+    fields = fields.where(F.coalesce(F.trim(F.col(_CORRUPT)), F.lit("-")) != "")
     options = {"sep": source.delimiter, "escape": '"', "nullValue": "", "emptyValue": '""'}
     plain = [_plain(name).alias(name) for name in names]
     broken = F.when(F.col(_CORRUPT).isNotNull(), F.lit("unparsable: wrong number of fields"))
