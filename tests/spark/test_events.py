@@ -569,8 +569,8 @@ class TestCarrying:
                 f"select a -- x from y\n, `_infold_row` from raw.c where ( a or b){PASS}",
             ),
             (
-                "SELECT extract(day FROM t), 'where' FROM raw.c WHERE (a);",
-                f"SELECT extract(day FROM t), 'where' , `_infold_row` FROM raw.c WHERE ( (a)){PASS}",
+                "SELECT day(t), 'where from' FROM raw.c WHERE (a);",
+                f"SELECT day(t), 'where from' , `_infold_row` FROM raw.c WHERE ( (a)){PASS}",
             ),
         ],
     )
