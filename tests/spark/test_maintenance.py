@@ -1,0 +1,132 @@
+"""Compaction and expiry keep tables small and change nothing that anybody reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infold.interval import DAY, Granularity, Interval, instant
+from infold.lake.iceberg import IcebergLake
+from infold.ledger.memory import MemoryLedger
+from infold.model import Target
+from infold.project import Project
+from infold.record import Outcome
+from infold.spark import maintenance
+from infold.spark.maintenance import Maintenance
+from infold.spark.tables.iceberg import IcebergTables
+from infold.spark.tables.port import Layout, Stamp
+from infold.trace import CellChange, Trace
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+JANUARY = instant("2024-01-01")
+
+
+class Shop:
+    """A table ``t`` of a project, written to commit by commit."""
+
+    def __init__(self, spark: SparkSession, warehouse: Path, name: str, layout: Layout) -> None:
+        self.spark = spark
+        self.lake = IcebergLake(warehouse / "catalog.db", name, warehouse)
+        self.tables = IcebergTables(spark, name, self.lake)
+        self.ledger = MemoryLedger()
+        project = Project(name, warehouse, None, {}, (), Target("dev"))
+        self.care = Maintenance(spark, project, self.ledger, self.lake)
+        self.step = 1
+        self.tables.create("t", self.rows(0, 60), layout, Stamp("r", "r-1", 1))
+
+    def rows(self, first: int, days: int) -> DataFrame:
+        """One row a day from the ``first`` day of 2024."""
+        return self.spark.range(first, first + days).selectExpr(
+            f"timestamp_micros({JANUARY} + id * {DAY}) AS ts", "id", "1L AS _version"
+        )
+
+    def append(self, first: int = 5) -> None:
+        """One late row, in a file of its own."""
+        self.step += 1
+        stamp = Stamp("r", f"r-{self.step}", self.step)
+        self.tables.append("t", self.rows(first, 1).coalesce(1), stamp)
+
+    def content(self) -> list[tuple[int, int]]:
+        """What the table holds, technical columns included."""
+        return sorted((row["id"], row["_version"]) for row in self.tables.read("t").collect())
+
+    def files(self) -> int:
+        """Data files of the present snapshot."""
+        return self.spark.sql(f"SELECT * FROM {self.tables.identifier('t')}.files").count()
+
+
+@pytest.mark.parametrize(
+    "layout", [Layout(), Layout("ts", Granularity.MONTH)], ids=["whole", "months"]
+)
+def test_files_are_rewritten_when_they_have_gathered(
+    spark: SparkSession, warehouse: Path, layout: Layout
+) -> None:
+    """After enough commits their small files become one again, and every row is still there."""
+    shop = Shop(spark, warehouse, f"gather_{layout.column}", layout)
+    for _ in range(maintenance.LOOK_EVERY):
+        shop.append()
+    before = shop.content()
+
+    shop.care.maintain(["t"])
+
+    assert shop.content() == before
+    assert shop.files() <= 3
+    head = shop.lake.head("t")
+    assert head is not None
+    assert head.foreign is None
+
+
+def test_few_commits_are_left_alone(spark: SparkSession, warehouse: Path) -> None:
+    """A run that follows another has nothing to tidy."""
+    shop = Shop(spark, warehouse, "few", Layout())
+    shop.append()
+    files = shop.files()
+
+    shop.care.maintain(["t", "no_such_table"])
+
+    assert shop.files() == files
+
+
+def test_expiry_keeps_content_and_the_newest_snapshots(
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Old snapshots go; the present one and those before it stay readable."""
+    monkeypatch.setattr(maintenance, "MOST_SNAPSHOTS", 4)
+    shop = Shop(spark, warehouse, "expire", Layout())
+    for _ in range(5):
+        shop.append()
+    before = shop.content()
+
+    shop.care.maintain(["t"])
+
+    assert shop.lake.history("t").snapshots == 2
+    assert shop.content() == before
+
+
+def test_a_snapshot_that_a_reader_compares_with_stays(
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a model has yet to fold in what changed since a version, nothing is expired."""
+    monkeypatch.setattr(maintenance, "MOST_SNAPSHOTS", 4)
+    shop = Shop(spark, warehouse, "lag", Layout())
+    ledger, cell = shop.ledger, Interval(JANUARY, JANUARY + DAY)
+    ledger.acquire("run")
+    ledger.begin_run("run", "run", 0, {})
+    for number in (1, 2):
+        ledger.begin_step("run", f"t-{number}", number, "t", "ingest", {})
+        change = CellChange(cell, 1, 0, number - 1, number, number - 1, number)
+        ledger.finish_step(f"t-{number}", Outcome("t", number, Trace("t", "f"), (change,)))
+    ledger.begin_step("run", "reader-1", 3, "reader", "fold", {})
+    ledger.finish_step("reader-1", Outcome("reader", 1, Trace("reader", "f", {"t": 1})))
+    for _ in range(5):
+        shop.append()
+
+    shop.care.maintain(["t"])
+
+    assert shop.lake.history("t").snapshots == 6
