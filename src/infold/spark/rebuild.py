@@ -22,10 +22,10 @@ def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
     user, time = column(query.user), column(query.time_column)
     rows = events.where(query.where) if query.where else events
     rows = rows.where(user.isNotNull())
-    in_order = Window.partitionBy(user).orderBy(time)
+    # By key among equal times: collect_list and the like take rows as they come.
+    in_order = Window.partitionBy(user).orderBy(time, *map(column, query.key))
     silence = micros(time) - F.lag(micros(time)).over(in_order)
     starts = F.when(silence <= query.gap, 0).otherwise(1)
-    # RANGE, the default frame, gives events of equal time the same number.
     numbered = rows.withColumn("_infold_starts", starts).withColumn(
         _NUMBER, F.sum("_infold_starts").over(in_order)
     )
