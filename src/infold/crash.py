@@ -3,8 +3,9 @@ Numbered write points, at which a test may kill the process.
 
 Every write to the ledger or to a table passes :func:`point` just before and just after it becomes
 visible. With ``INFOLD_CRASH_AT=n`` in the environment the process kills itself (SIGKILL, nothing
-is cleaned up) at the n-th point it reaches; with ``INFOLD_CRASH_LOG=path`` each point appends its
-name there, so a test can count them first. Without either a point costs nothing.
+is cleaned up) at the n-th point it reaches, or, when a name is given instead of a number, at the
+first point of that name; with ``INFOLD_CRASH_LOG=path`` each point appends its name there, so a
+test can count them first. Without either a point costs nothing.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ import os
 import signal
 from pathlib import Path
 
-_AT = int(os.environ.get("INFOLD_CRASH_AT") or 0)
+_AT = os.environ.get("INFOLD_CRASH_AT", "0")
 _LOG = os.environ.get("INFOLD_CRASH_LOG")
 _passed = 0
 
 
 def point(name: str) -> None:
     """Pass a write point: ``name`` says which write, and whether it is before or after it."""
-    if not _AT and not _LOG:
+    if _AT in ("", "0") and not _LOG:
         return
     global _passed  # noqa: PLW0603 - one count for the process is what numbers the points
     _passed += 1
     if _LOG:
         with Path(_LOG).open("a", encoding="utf-8") as log:
             log.write(f"{name}\n")
-    if _passed == _AT:
+    if _AT in (str(_passed), name):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -95,7 +95,10 @@ class DryEngine:
         table = table_name(step.model)
         memory = self.play.memory
         stored = memory.tables.get(table)
-        before = stored.snapshots[max(stored.snapshots)] if stored else []
+        # As the ledger knows it: a commit that a dead run never told of is none.
+        head = self.ledger.heads().get(step.model)
+        known = head.snapshot if head else None
+        before = stored.snapshots[known] if stored and known is not None else []
         files = None
         if node.model.kind is Kind.EVENTS:
             after, files = self._ingested(node, step)
@@ -106,14 +109,12 @@ class DryEngine:
                 after = _clamped(column, step, before, after)
         build = step.action is Action.BUILD or stored is None
         # What held before is what the ledger says: a dead run may have replaced the table since.
-        held = {
-            state.cell: (state.rows, state.content) for state in self.ledger.cells(step.model)
-        }
+        held = {state.cell: (state.rows, state.content) for state in self.ledger.cells(step.model)}
         changes = self._changes(node, held, before, after, whole=build)
         trace = step.trace
         assert trace is not None
-        known = sum(cell.rows for cell in self.ledger.cells(step.model))
-        assert stored is None or build or known == len(before), "the ledger lost count"
+        counted = sum(cell.rows for cell in self.ledger.cells(step.model))
+        assert counted == len(before), "the ledger lost count"
         outcome = Outcome(
             step.model,
             step.version,

@@ -55,19 +55,30 @@ class Program:
     users: int
     rounds: tuple[Round, ...]
 
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of operations and runs in it."""
+        return {op.kind for each in self.rounds for op in (*each.ops, each.run)}
 
-def programs(users: int, rounds: tuple[int, int]) -> st.SearchStrategy[Program]:
-    """Programs of so many users, with from so many to so many runs."""
+
+def programs(
+    users: int, rounds: tuple[int, int], ops: tuple[int, int] = (1, 5)
+) -> st.SearchStrategy[Program]:
+    """Programs of so many users, runs (from, to) and operations before each run (from, to)."""
     seeds = st.integers(0, 2**32 - 1)
-    ops = st.builds(Op, st.sampled_from((*ARRIVALS, *OTHERS)), seeds)
+    some = st.lists(
+        st.builds(Op, st.sampled_from((*ARRIVALS, *OTHERS)), seeds),
+        min_size=ops[0],
+        max_size=ops[1],
+    )
     first = st.builds(
         Round,
-        st.lists(ops, min_size=2, max_size=5).map(lambda found: (Op("arrive", 1), *found)),
+        some.map(lambda found: (Op("arrive", 1), *found)),
         st.builds(Op, st.sampled_from(("all", "all", "select")), seeds),
     )
     later = st.builds(
         Round,
-        st.lists(ops, min_size=1, max_size=5).map(tuple),
+        some.map(tuple),
         st.builds(Op, st.sampled_from(RUNS), seeds),
     )
     return st.builds(

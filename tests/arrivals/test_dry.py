@@ -46,12 +46,13 @@ def test_what_is_planned_is_enough(shape: str, program: Program) -> None:
 def test_runs_that_die_are_made_good(program: Program, deaths: list[list[int]]) -> None:
     """However often a run died, and wherever, the next one brings every table where it belongs."""
     folder = Path(tempfile.mkdtemp(prefix="infold-dry-"))
+    rest = iter(deaths)
 
     class Dying(DryPlay):
         """Dies before each run as often as drawn, at the points that were drawn."""
 
         def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
-            for at in deaths.pop() if deaths else ():
+            for at in next(rest, ()):
                 with living(at):
                     super()._go(window, terms)
                 self._complete = False

@@ -11,6 +11,7 @@ cannot show is a JVM that outlives its Python process; the real one does.
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -170,11 +171,14 @@ class Life:
         """Nothing that matters here."""
 
 
+_generations = itertools.count()
+
+
 @contextmanager
 def living(at: int = 0, met: Collection[tuple[str, str]] | None = None) -> Iterator[Life]:
     """Live in the block; a death ends the block, and the pid is another process afterwards."""
     life = Life(at, met)
-    generation = f"#{id(life)}"
+    generation = f"#{next(_generations)}"
     real = lease.process_started
 
     def started(pid: int) -> str | None:
@@ -199,12 +203,11 @@ api.run(api.open_project(Path(sys.argv[1])), as_of=int(sys.argv[2]))
 
 
 def kill(
-    scenario: Scenario, at: int, log: Path | None = None, seconds: float | None = None
+    scenario: Scenario, at: int | str, log: Path | None = None, seconds: float | None = None
 ) -> subprocess.CompletedProcess[str]:
     """
-    Run the project in a process of its own that SIGKILLs itself at its ``at``-th point.
-
-    With ``seconds`` it is killed from outside after that time, if it still runs.
+    Run the project in a process of its own that SIGKILLs itself at its ``at``-th point, or at the
+    first of that name. With ``seconds`` it is killed from outside after that time.
     """
     environment = {**os.environ, "INFOLD_CRASH_AT": str(at)}
     if log is not None:

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.crash.scenario import TABLES, Reader, Scenario, kill, living, new_scenario, whole_steps
+from tests.crash.scenario import TABLES, Reader, Scenario, kill, new_scenario, whole_steps
 
 from infold import api
 from infold.errors import InfoldError
@@ -38,20 +38,8 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     return found
 
 
-@pytest.fixture(scope="module")
-def points(scenario: Scenario) -> list[str]:
-    """The write points of a run that brings news, in order."""
-    scenario.deliver(50)
-    with living() as life:
-        scenario.go(life)
-    scenario.check(set(TABLES), None)
-    return [name for _, name in life.passed]
-
-
 @pytest.mark.parametrize("name", SAMPLE)
-def test_sigkill_leaves_whole_steps(
-    scenario: Scenario, points: list[str], name: str, tmp_path: Path
-) -> None:
+def test_sigkill_leaves_whole_steps(scenario: Scenario, name: str, tmp_path: Path) -> None:
     """Killed at a table's commit, a run leaves whole steps to readers; the next one converges."""
     before = dict(scenario.state)
     scenario.deliver(200 + SAMPLE.index(name))
@@ -59,7 +47,7 @@ def test_sigkill_leaves_whole_steps(
     reader = Reader(scenario)
     reader.start()
     log = tmp_path / "points"
-    ended = kill(scenario, points.index(name) + 1, log)
+    ended = kill(scenario, name, log)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     assert log.read_text(encoding="utf-8").splitlines()[-1] == name
     scenario.go()
