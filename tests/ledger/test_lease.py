@@ -86,7 +86,7 @@ class TestProcesses:
 
         started = time.monotonic()
         ledger.acquire("mine")
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < 30  # a heartbeat would be waited for for 60
 
         assert [(run.id, run.state) for run in ledger.runs()] == [("held", "died")]
         assert ledger.runs()[0].finished_at is not None
@@ -114,7 +114,7 @@ class TestProcesses:
         with pytest.raises(errors.InfoldError, match="locked"):
             SqlLedger(path).acquire("mine", wait=0.3)
 
-        assert 0.3 <= time.monotonic() - started < 5
+        assert time.monotonic() - started >= 0.3
 
     def test_a_reused_pid_is_another_process(self, path: Path) -> None:
         """A process that began at another time is not the holder."""
