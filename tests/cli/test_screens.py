@@ -8,6 +8,7 @@ from tests.cli import sample
 from tests.cli.conftest import Infold, Screen
 
 from infold.interval import EVER, Interval, Ranges, instant
+from infold.model import Kind
 from infold.plan import Action, FileNews, Left, ModelSeen, Observed, Plan, Reason, Step
 from infold.record import Receipt
 from infold.render.certificate import certificate_screen
@@ -16,7 +17,7 @@ from infold.render.plan import nothing_screen, plan_screen
 from infold.render.run import receipt_screen, step_line
 from infold.render.status import history_screen, status_screen
 from infold.render.table import table_screen
-from infold.report import Certificate
+from infold.report import Certificate, Verdict
 from infold.trace import Cause, Pending, Trace
 
 
@@ -217,6 +218,14 @@ class TestCertificate:
     def test_different(self, screen: Screen) -> None:
         """The cells that differ, some rows of either side, and one sentence."""
         screen("certificate_different", certificate_screen(sample.certificate(equal=False)))
+
+    def test_not_compared(self, screen: Screen) -> None:
+        """A model that cannot be compared is not called verified, and the reason is said."""
+        note = "its definition changed since it was built: `infold run` rebuilds it"
+        verdict = Verdict("daily", Kind.TIME_RANGE, 0, 0, 0, equal=False, note=note)
+        found = sample.certificate().models[:3]
+
+        screen("certificate_not_compared", certificate_screen(Certificate((*found, verdict))))
 
     def test_of_nothing(self) -> None:
         """No table, nothing verified."""

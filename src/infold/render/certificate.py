@@ -9,6 +9,9 @@ from infold.report import Certificate, Verdict
 _MOST = 10
 """How many differing cells, and how many rows, are shown of one model."""
 
+_NOTE = 40
+"""A longer note stands below the table."""
+
 
 def certificate_screen(value: Certificate) -> str:
     """The certificate: a line a model, the differences, one sentence."""
@@ -19,15 +22,35 @@ def certificate_screen(value: Certificate) -> str:
             f"{verdict.rows:,}",
             f"{verdict.cells:,}",
             f"{verdict.content & (2**64 - 1):016x}",
-            ("equal" if verdict.equal else "DIFFERENT")
-            + (f" ({verdict.note})" if verdict.note else ""),
+            _finding(verdict) + (f" ({verdict.note})" if _short(verdict) else ""),
         )
         for verdict in value.models
     )
     parts = ["\n".join(words.columns(rows, right=(1, 2)))]
+    parts.append(
+        "\n".join(
+            f"{verdict.model}: {verdict.note}"
+            for verdict in value.models
+            if verdict.note and not _short(verdict)
+        )
+    )
     parts.extend(_difference(verdict) for verdict in value.models if not verdict.equal)
     parts.append(_sentence(value))
     return "\n\n".join(part for part in parts if part)
+
+
+def _finding(verdict: Verdict) -> str:
+    if verdict.equal:
+        return "equal"
+    return "DIFFERENT" if _compared(verdict) else "NOT COMPARED"
+
+
+def _compared(verdict: Verdict) -> bool:
+    return bool(verdict.differing or verdict.sample or not verdict.note)
+
+
+def _short(verdict: Verdict) -> bool:
+    return 0 < len(verdict.note) <= _NOTE
 
 
 def _difference(verdict: Verdict) -> str:
@@ -65,8 +88,14 @@ def _sentence(value: Certificate) -> str:
             f"Verified: {words.count(len(value.models), 'table')} of {words.count(rows, 'row')} "
             f"equal their definitions evaluated from scratch{took}."
         )
-    wrong = [verdict.model for verdict in value.models if not verdict.equal]
-    return (
-        f"NOT verified: {words.names(wrong)} "
-        f"{'differs' if len(wrong) == 1 else 'differ'} from a rebuild{took}."
-    )
+    unequal = [verdict for verdict in value.models if not verdict.equal]
+    wrong = [verdict.model for verdict in unequal if _compared(verdict)]
+    missed = [verdict.model for verdict in unequal if not _compared(verdict)]
+    said = []
+    if wrong:
+        differ = "differs" if len(wrong) == 1 else "differ"
+        said.append(f"{words.names(wrong)} {differ} from a rebuild")
+    if missed:
+        were = "was" if len(missed) == 1 else "were"
+        said.append(f"{words.names(missed)} {were} not compared")
+    return f"NOT verified: {', '.join(said)}{took}."
