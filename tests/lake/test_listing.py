@@ -147,7 +147,9 @@ def test_names_in_any_script(tmp_path: Path) -> None:
         found(tmp_path, "in/*.json")
 
 
-def test_each_folder_is_looked_at_twice_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_folder_is_looked_at_twice_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a listing costs follows the folders, however many files there are."""
     for folder in range(20):
         (tmp_path / f"in/{folder}").mkdir(parents=True)
