@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from tests.arrivals.play import DRY, Play, Tally
+from tests.arrivals.play import DRY, Play, Tally, kept
 from tests.arrivals.shape import Rows, SourceSpec, TableSpec, cell_start, project_file
-from tests.reference.world import Record, Row, frozen, usable
+from tests.reference.world import Record, Row, frozen
 
 from infold import api, crash
 from infold.execute import Progress, Request, Runner
@@ -164,7 +164,7 @@ class DryEngine:
         held = {file.path: file for file in self.ledger.files(step.model)}
         if step.action is Action.BUILD:
             gone |= set(held)
-        kept = [path for path in held if path not in gone]
+        stay = [path for path in held if path not in gone]
         taken = [
             self._taken(spec, path, id_, news.as_of)
             for path, id_ in (*ids.items(), *((path, held[path].id) for path in due))
@@ -172,18 +172,17 @@ class DryEngine:
         source = self.play.shape.source(news.source)
         records = [
             record
-            for path in dict.fromkeys((*kept, *ids))
+            for path in dict.fromkeys((*stay, *ids))
             for record in self.play.world.files[path]
         ]
-        rows = usable(records, source.rules, news.as_of).rows
+        rows = kept(spec, records, source.rules, news.as_of).rows
         removed = tuple(held[path].id for path in gone if path in held)
         outcome = FilesOutcome(news.source, tuple(taken), removed)
         return (spec.best(rows).rows() if spec.best else rows), outcome
 
     def _taken(self, spec: TableSpec, path: str, id_: int, as_of: int) -> FileKnown:
         source = self.play.shape.source(spec.source or "")
-        found = usable(self.play.world.files[path], source.rules, as_of)
-        without_key = spec.best(found.rows).without_key if spec.best else 0
+        found = kept(spec, self.play.world.files[path], source.rules, as_of)
         return FileKnown(
             id=id_,
             path=path,
@@ -193,7 +192,7 @@ class DryEngine:
             next_due=min((row[source.rules.time or ""] for row in found.waiting), default=None),
             rows=len(found.rows),
             waiting=len(found.waiting),
-            set_aside=found.aside.total() + without_key,
+            set_aside=found.aside.total(),
         )
 
     @staticmethod
@@ -233,8 +232,8 @@ class DryEngine:
 
 def _clamped(column: str, step: Step, before: Rows, after: Rows) -> Rows:
     """Rows of the step's cells as they should be, the others as they were."""
-    kept = [] if step.action is Action.BUILD else before
-    return [row for row in kept if cell_start(row[column]) not in step.cells] + [
+    old = [] if step.action is Action.BUILD else before
+    return [row for row in old if cell_start(row[column]) not in step.cells] + [
         row for row in after if cell_start(row[column]) in step.cells
     ]
 
@@ -355,6 +354,9 @@ class DryPlay(Play):
         files = ledger.files(name)
         ledger.close()
         return sum(file.set_aside for file in files), sum(file.waiting for file in files)
+
+    def _check_aside(self, spec: TableSpec) -> None:
+        """Nothing is written down but how many they are."""
 
     def _check_session_ids(self, name: str, rows: Sequence[Row]) -> None:
         """The reference's sessions have no ids."""

@@ -9,7 +9,7 @@ exactly as a run of everything: what was not asked for has to be what it was.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -20,7 +20,7 @@ from tests.arrivals.programs import Drawer, Op, Person, Program, Round, people
 from tests.arrivals.shape import Rows, Shape, SourceSpec, TableSpec, cell_start, project_file
 from tests.reference.compare import difference, stored
 from tests.reference.tables import Deduplicated
-from tests.reference.world import Aside, Record, Row, Usable, World, frozen, usable
+from tests.reference.world import Aside, Broken, Record, Row, Rules, Usable, World, frozen, usable
 
 from infold import api, interval
 from infold.interval import DAY, HOUR, Interval
@@ -42,6 +42,9 @@ BROKEN: Mapping[str, Sequence[str]] = {
     ),
     "parquet": (),
 }
+
+
+SET_ASIDE = "infold__set_aside"
 
 
 @dataclass
@@ -119,9 +122,13 @@ class Play:
         """Some operations, then one run and its checks."""
         for op in each.ops if each.run.kind != "nothing" else ():
             self.log.append(f"{op.kind}({op.seed})")
-            self._complete = False
+            self.changed()
             getattr(self, op.kind)(Random(op.seed))
         self.run(each.run)
+
+    def changed(self) -> None:
+        """Something happened outside: the next run may have something to do."""
+        self._complete = False
 
     @property
     def project(self) -> Project:
@@ -276,7 +283,6 @@ class Play:
                 expected = found.rows
                 if spec.best is not None:
                     best = spec.best(found.rows)
-                    found.aside[Aside.NO_KEY] += best.without_key
                     expected = best.rows(actual)
                     self._check_choices(name, best, expected)
                 counts = self._counts(name)
@@ -285,6 +291,7 @@ class Play:
                         f"{name}: (set aside, waiting) is {counts}, "
                         f"expected {(found.aside.total(), len(found.waiting))}"
                     )
+                self._check_aside(spec)
             else:
                 expected = self._evaluate(spec)
                 if window is not None and spec.cell is not None:
@@ -315,7 +322,7 @@ class Play:
 
     def _usable(self, spec: TableSpec) -> Usable:
         source = self.shape.source(spec.source or "")
-        return usable(self.world.under(source.folder), source.rules, self.world.as_of)
+        return kept(spec, self.world.under(source.folder), source.rules, self.world.as_of)
 
     def _compare(self, name: str, expected: Rows, actual: Rows) -> None:
         self.tally.tables += 1
@@ -333,6 +340,23 @@ class Play:
                 [choice] = {frozen(row) for row in copies} & chosen
                 if self._choices.setdefault(key, choice) != choice:
                     self._fail(f"{name}: among {copies} another copy was kept before: {choice}")
+
+    def _check_aside(self, spec: TableSpec) -> None:
+        """The table of rows set aside lists each of them, with its file and a reason."""
+        source = self.shape.source(spec.source or "")
+        expected: Counter[tuple[str, Aside]] = Counter()
+        for path, records in self.world.files.items():
+            if path.startswith(f"{source.folder}/"):
+                found = kept(spec, records, source.rules, self.world.as_of)
+                for reason, rows in found.aside.items():
+                    expected[path, reason] += rows
+        actual = Counter(
+            (row["file"].removeprefix("landing/"), _aside(row["reason"]))
+            for row in self._set_aside()
+            if row["model"] == spec.name
+        )
+        if +expected != actual:
+            self._fail(f"{spec.name}: set aside are {actual}, expected {+expected}")
 
     def _check_session_ids(self, name: str, rows: Sequence[Row]) -> None:
         """An id belongs to one user and start, and to the same ones for good."""
@@ -431,10 +455,48 @@ class Play:
         rows: Rows = api.lake(self.project).rows(table_name(name)).to_pylist()
         return rows
 
+    def _set_aside(self) -> Rows:
+        lake = api.lake(self.project)
+        if lake.head(SET_ASIDE) is None:
+            return []
+        rows: Rows = lake.rows(SET_ASIDE).to_pylist()
+        return rows
+
     def _counts(self, name: str) -> tuple[int, int]:
         """Rows of the table's files that are set aside, and that wait."""
         status = {entry.model: entry for entry in api.status(self.project, self.world.as_of)}
         return status[name].set_aside, status[name].waiting
+
+
+def _aside(reason: str) -> Aside:
+    """The contract's word for a reason as the program words it."""
+    for words, found in _REASONS.items():
+        if reason.startswith(words):
+            return found
+    return Aside.UNPARSABLE
+
+
+_REASONS = {
+    "null event time": Aside.NO_TIME,
+    "invalid event time": Aside.NO_TIME,
+    "null key": Aside.NO_KEY,
+    "future": Aside.FUTURE,
+}
+
+
+def kept(spec: TableSpec, records: Iterable[Record], rules: Rules, as_of: int) -> Usable:
+    """
+    What a table can use of some records: those that its WHERE keeps, by the source's rules.
+
+    A row without a key never waits: it could not be used when its time has come either.
+    """
+    wanted = [row for row in records if isinstance(row, Broken) or spec.keeps(row)]
+    found = usable(wanted, rules, as_of)
+    for rows in (found.rows, found.waiting):
+        keyed = [row for row in rows if all(row[column] is not None for column in spec.key)]
+        found.aside[Aside.NO_KEY] += len(rows) - len(keyed)
+        rows[:] = keyed
+    return found
 
 
 def _patched(cell: str, before: Rows, after: Rows, window: Interval) -> Rows:

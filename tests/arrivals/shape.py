@@ -57,6 +57,9 @@ class TableSpec:
     rows: Callable[[Mapping[str, Rows]], Rows] | None = None
     source: str | None = None
     best: Callable[[Rows], Deduplicated] | None = None
+    key: tuple[str, ...] = ()
+    keeps: Callable[[Row], bool] = lambda row: True
+    """What WHERE says of a row of the source: one that it drops is neither set aside nor waits."""
     cell: str | None = None
     granularity: Granularity | None = None
     view: bool = False

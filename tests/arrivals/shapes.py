@@ -9,7 +9,6 @@ among copies.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 from tests.arrivals.shape import (
     Rows,
@@ -84,13 +83,8 @@ _FOLDED: Mapping[str, Aggregate] = {
 }
 
 
-def _clicks_of(rows: Rows, *, keep_health: bool) -> Deduplicated:
-    def query(row: Row) -> Row | None:
-        if keep_health or row["url"] is None or row["url"] != "/health":
-            return row
-        return None
-
-    return events(rows, key=["event_id"], time="event_ts", prefer=["revision desc"], query=query)
+def _clicks_of(rows: Rows) -> Deduplicated:
+    return events(rows, key=["event_id"], time="event_ts", prefer=["revision desc"])
 
 
 def _clicks(*, keep_health: bool) -> TableSpec:
@@ -106,7 +100,9 @@ def _clicks(*, keep_health: bool) -> TableSpec:
         ),
         reads=(),
         source="raw.clicks",
-        best=partial(_clicks_of, keep_health=keep_health),
+        best=_clicks_of,
+        key=("event_id",),
+        keeps=lambda row: keep_health or row["url"] is None or row["url"] != "/health",
         granularity=Granularity.DAY,
     )
 
@@ -431,6 +427,7 @@ _ORDERS = TableSpec(
     reads=(),
     source="raw.clicks",
     best=_orders_of,
+    key=("event_id", "revision"),
     granularity=Granularity.WEEK,
 )
 

@@ -22,9 +22,8 @@ from infold.errors import InfoldError
 pytestmark = pytest.mark.spark
 
 SAMPLE = (
-    "table clicks: before commit",
     "table clicks: after commit",
-    "table sessions: after commit",
+    "table sessions: before commit",
     "table daily: after commit",
 )
 """Where the danger is: a commit that its own ledger has not been told of yet."""

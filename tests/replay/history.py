@@ -76,12 +76,8 @@ HISTORY = Shape(
                 _model("events"),
                 reads=(),
                 source="repo.file_events",
-                best=lambda rows: events(
-                    rows,
-                    key=["event_id"],
-                    time="event_ts",
-                    query=lambda row: row if row["user_id"] is not None else None,
-                ),
+                best=lambda rows: events(rows, key=["event_id"], time="event_ts"),
+                keeps=lambda row: row["user_id"] is not None,
                 granularity=Granularity.DAY,
             ),
         ),
@@ -183,6 +179,7 @@ def replay(folder: Path, name: str, runs: int, checks: Sequence[int]) -> Cost:
     source = HISTORY.sources[0]
     for number, rows in enumerate(deliveries(runs), start=1):
         path = f"{source.folder}/{number:04}{source.suffix}"
+        play.changed()
         play.world.files[path] = tuple(rows)
         write(play.folder / "landing" / path, source, rows)
         play.world.as_of = rows[-1]["received_ts"] + DAY

@@ -196,6 +196,7 @@ def trade(folder: Path, name: str, data: Sequence[Path], together: int = 1, ever
 
     def deliver(source: Path, as_name: str) -> None:
         path, rows = f"lines/{as_name}", records(source)
+        play.changed()
         play.world.files[path] = tuple(rows)
         play.world.as_of = max(play.world.as_of, *(row["InvoiceDate"] + DAY for row in rows))
         (play.folder / "landing" / path).write_bytes(source.read_bytes())
@@ -213,6 +214,7 @@ def trade(folder: Path, name: str, data: Sequence[Path], together: int = 1, ever
     play.run(Op("all", 0))
     deliver(data[1], data[2].name)
     play.run(Op("all", 0))
+    play.changed()
     del play.world.files[f"lines/{data[0].name}"]
     (play.folder / "landing" / "lines" / data[0].name).unlink()
     play.run(Op("all", 0))
