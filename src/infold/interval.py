@@ -214,6 +214,8 @@ class Granularity(StrEnum):
             return at - (at + 3 * DAY) % WEEK
         if self is Granularity.SUNDAY_WEEK:
             return at - (at + 4 * DAY) % WEEK
+        if at >= _LAST:
+            return _LAST  # where the year 10000 would begin: the end of the last cell
         day = _EPOCH_DATE + timedelta(days=_clip(at) // DAY)
         return _date_micros(self._first_of(day))
 

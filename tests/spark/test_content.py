@@ -56,7 +56,7 @@ class TestRowHash:
 
     def test_technical_columns_do_not_count(self, spark: SparkSession) -> None:
         """Which file brought a row, and in which version, is not its content."""
-        frame = spark.sql("SELECT 1 AS a, 7L AS _file, 3L AS _version")
+        frame = spark.sql("SELECT 1 AS a, 7L AS _source_file, 3L AS _version")
         bare = spark.sql("SELECT 1 AS a")
 
         assert (

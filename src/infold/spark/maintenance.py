@@ -93,7 +93,7 @@ class Maintenance:
         """Drop old snapshots and the files that only they hold."""
         if self._lagging(model):
             return
-        age = 0 if everything else KEEP_SECONDS
+        age = -1 if everything else KEEP_SECONDS  # whole seconds: this one counts as over
         keep = MOST_SNAPSHOTS // 2 if everything else KEEP_SNAPSHOTS
         self.spark.sql(
             "CALL infold.system.expire_snapshots("

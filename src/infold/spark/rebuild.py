@@ -8,6 +8,8 @@ nothing with the incremental path but the definition of a session's id and of th
 
 from __future__ import annotations
 
+import re
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -22,8 +24,7 @@ def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
     user, time = column(query.user), column(query.time_column)
     rows = events.where(query.where) if query.where else events
     rows = rows.where(user.isNotNull())
-    # By key among equal times: collect_list and the like take rows as they come.
-    in_order = Window.partitionBy(user).orderBy(time, *map(column, query.key))
+    in_order = Window.partitionBy(user).orderBy(time)
     silence = micros(time) - F.lag(micros(time)).over(in_order)
     starts = F.when(silence <= query.gap, 0).otherwise(1)
     numbered = rows.withColumn("_infold_starts", starts).withColumn(
@@ -67,4 +68,24 @@ def _evaluated(call: Aggregate, order: Column) -> Column:
         wanted = F.when(kept, order)
         picked = F.min_by(value, wanted) if call.call == "first" else F.max_by(value, wanted)
         return picked["v"]
+    if call.argument is not None and re.match(_COLLECTS, call.sql, re.IGNORECASE):
+        return _collected(call, order)
     return F.expr(call.sql)
+
+
+_COLLECTS = r"\s*`?(collect_list|array_agg|collect_set)`?\s*\("
+
+
+def _collected(call: Aggregate, order: Column) -> Column:
+    """Lists in the order of events, sets in their own: Spark takes rows as they come."""
+    value = F.expr(str(call.argument))
+    kept = value.isNotNull() if call.filter is None else value.isNotNull() & F.expr(call.filter)
+    if call.distinct or "set" in call.sql[: call.sql.index("(")].lower():
+        return F.sort_array(F.collect_set(F.when(kept, value)))
+    pairs = F.collect_list(F.when(kept, F.struct(order.alias("o"), value.alias("v"))))
+    return F.transform(F.array_sort(pairs, _before), lambda pair: pair["v"])
+
+
+def _before(a: Column, b: Column) -> Column:
+    """By order alone: there are values that cannot be compared."""
+    return F.when(a["o"] < b["o"], -1).when(a["o"] > b["o"], 1).otherwise(0)

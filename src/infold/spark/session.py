@@ -121,6 +121,10 @@ def _fixed_settings() -> dict[str, str]:
         ),
         # All data is on this machine, so no task waits for a better place.
         "spark.locality.wait": "0",
+        # Where in Python an expression was made is in no message of ours, and finding it costs
+        # a dozen round trips to the JVM for each call: half of a small run.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+        "spark.sql.dataFrameQueryContext.enabled": "false",
         # Asked for by pyspark's own data frames in tests and Python models only.
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }
@@ -149,11 +153,13 @@ def _size_settings(size: Size) -> dict[str, str]:
             "spark.sql.shuffle.partitions": "1",
             "spark.sql.adaptive.enabled": "false",
             "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         }
     return {
         "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 2)),
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.codegen.wholeStage": "true",
+        "spark.sql.codegen.factoryMode": "FALLBACK",
     }
 
 
@@ -161,7 +167,14 @@ def _java_options(size: Size) -> tuple[str, ...]:
     common = ("-Duser.timezone=UTC", "-XX:+IgnoreUnrecognizedVMOptions")
     if size == "small":
         # The quick compiler only. The collector matters little: 0.9 to 1.0x of G1's time.
-        return (*common, "-XX:TieredStopAtLevel=1", "-XX:+UseParallelGC")
+        # Alone, that compiler gets 48 MB for its code; a process of many runs would fill them and
+        # spend its time sweeping.
+        return (
+            *common,
+            "-XX:TieredStopAtLevel=1",
+            "-XX:ReservedCodeCacheSize=240m",
+            "-XX:+UseParallelGC",
+        )
     return common
 
 
@@ -213,6 +226,8 @@ def _launch(settings: Mapping[str, str], log: Path, inherit: Sequence[int]) -> S
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
+    from infold.spark.gateway import remember
+
     conf = SparkConf(loadDefaults=False)
     for key, value in settings.items():
         conf.set(key, value)
@@ -223,6 +238,7 @@ def _launch(settings: Mapping[str, str], log: Path, inherit: Sequence[int]) -> S
             gateway = launch_gateway(
                 conf, {"stdout": output, "stderr": output, "pass_fds": tuple(inherit)}
             )
+        remember(gateway.jvm)
     return SparkSession(SparkContext(conf=conf, gateway=gateway))
 
 
