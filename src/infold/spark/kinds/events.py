@@ -33,7 +33,7 @@ from infold.spark.kinds.ingest import ROWS, Ingest, identity, model_columns, sum
 from infold.spark.tally import Tally
 from infold.spark.work import Work
 
-IN_MEMORY = 64 * 1024 * 1024
+IN_MEMORY = 16 * 1024 * 1024
 """Bytes of files, about, up to which a first load keeps its rows in memory too."""
 
 ROWS_OF_A_FILE = 500_000
@@ -81,6 +81,7 @@ def _build(ingest: Ingest) -> Outcome:
     rows = rows.withColumn(VERSION, F.lit(step.version).cast("bigint"))
     cells = work.cells(step.model)
     snapshot = work.tables.create(step.model, rows, how.layout, work.stamp(step))
+    ingest.unchanged(ingest.new.values())  # else the run fails, and the next one builds it again
     for state in cells:
         tally.remove(state.cell, state.rows, state.content)
         tally.removed += state.rows
