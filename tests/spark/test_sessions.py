@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,14 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.reference import aggregates as agg
+from tests.reference.compare import difference
 from tests.reference.drawn import at, drawn, events_of, history, spread, table
 from tests.reference.world import Row
 from tests.spark.folding import GAP, Call, Shop
 
 from infold.interval import MINUTE, SECOND
+from infold.spark.kinds.sessions import LARGE, build
+from infold.spark.tables.port import Layout, Stamp
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,174 +90,263 @@ READ_AGAIN = {
 }
 
 
-@pytest.fixture
-def shop(spark: SparkSession) -> Callable[..., Shop]:
-    """A shop with some aggregates and its first events already in sessions."""
-
-    def open_(times: Sequence[int | Row], calls: Any = None, **options: Any) -> Shop:
-        rows = [
-            event if isinstance(event, dict) else {**events_of([event])[0], "event_id": f"s{i}"}
-            for i, event in enumerate(times)
-        ]
-        return Shop(spark, calls or COUNT, **options).arrive(rows).run()
-
-    return open_
+def named_events(prefix: str, user: str, times: Iterable[int]) -> list[Row]:
+    """Events of one user with ids of their own."""
+    return [
+        {**row, "event_id": f"{user}.{prefix}{number}"}
+        for number, row in enumerate(events_of(times, user))
+    ]
 
 
-def late(*times: str | int, user: str = "ann") -> list[Row]:
-    """Events with ids of their own."""
-    instants = [at(time) if isinstance(time, str) else time for time in times]
-    return [{**row, "event_id": f"late{row['event_ts']}"} for row in events_of(instants, user)]
+@dataclass(frozen=True)
+class Case:
+    """Events of one user that are there, that come late and that go, and what is left of them."""
+
+    claim: str
+    given: Sequence[int]
+    then: str
+    late: Sequence[int] = ()
+    gone: Sequence[int] = ()
 
 
-def picture(of: Shop) -> list[list[str]]:
-    """The stored sessions as a drawn table."""
-    return drawn(of.rows(), "events")
-
-
-OCTOBER_23 = """
+OCTOBER_23 = history("""
     | start | end   | events |
     |-------|-------|-------:|
     | 09:21 | 09:30 |     10 |
     | 10:05 | 10:23 |     15 |
     | 13:25 | 14:10 |     20 |
-"""
+""")
 
-
-class TestOneLateEvent:
-    """A late event lands in the session it belongs to, whichever sessions that touches."""
-
-    def test_case_1_merges_the_sessions_either_side(self, shop: Callable[..., Shop]) -> None:
-        """An event less than 30 minutes from two sessions makes them one."""
-        found = shop(history(OCTOBER_23)).arrive(late("09:45")).run()
-        assert picture(found) == table("""
+CASES = (
+    Case(
+        "1: an event less than 30 minutes from two sessions makes them one",
+        given=OCTOBER_23,
+        late=[at("09:45")],
+        then="""
             | start | end   | events |
             |-------|-------|-------:|
             | 09:21 | 10:23 |     26 |
             | 13:25 | 14:10 |     20 |
-        """)
-        assert found.receipt.sessions_merged == 1
-        assert found.receipt.read == 3  # the event and two sessions
+        """,
+    ),
+    Case(
+        "2: an event inside a session only adds to it",
+        given=OCTOBER_23,
+        late=[at("09:23")],
+        then="""
+            | start | end   | events |
+            |-------|-------|-------:|
+            | 09:21 | 09:30 |     11 |
+            | 10:05 | 10:23 |     15 |
+            | 13:25 | 14:10 |     20 |
+        """,
+    ),
+    Case(
+        "3: an event far from all sessions is a new one",
+        given=OCTOBER_23,
+        late=[at("11:15")],
+        then="""
+            | start | end   | events |
+            |-------|-------|-------:|
+            | 09:21 | 09:30 |     10 |
+            | 10:05 | 10:23 |     15 |
+            | 11:15 | 11:15 |      1 |
+            | 13:25 | 14:10 |     20 |
+        """,
+    ),
+    Case(
+        "4: an event just after midnight extends the session that ended just before it",
+        given=[*spread("22 23:10", "22 23:59", 5), *OCTOBER_23[:10]],
+        late=[at("00:01")],
+        then="""
+            | start    | end   | events |
+            |----------|-------|-------:|
+            | 22 23:10 | 00:01 |      6 |
+            | 09:21    | 09:30 |     10 |
+        """,
+    ),
+    Case(
+        "5: an event just before midnight becomes the start of the next day's session",
+        given=spread("24 00:01", "24 00:20", 5),
+        late=[at("23:59")],
+        then="""
+            | start | end      | events |
+            |-------|----------|-------:|
+            | 23:59 | 24 00:20 |      6 |
+        """,
+    ),
+    Case(
+        "a pause of exactly the gap is no break, a microsecond more is one",
+        given=[at("09:00")],
+        late=[at("09:00") + GAP, at("09:00") - GAP - 1],
+        then="""
+            | start | end   | events |
+            |-------|-------|-------:|
+            | 08:29 | 08:29 |      1 |
+            | 09:00 | 09:30 |      2 |
+        """,
+    ),
+    Case(
+        "two late events bridge three sessions",
+        given=[at("09:00"), at("09:50"), at("10:40")],
+        late=[at("10:15"), at("09:25")],
+        then="""
+            | start | end   | events |
+            |-------|-------|-------:|
+            | 09:00 | 10:40 |      5 |
+        """,
+    ),
+    Case(
+        "late events just before and just after a session bind it to its neighbours",
+        given=[at("09:00"), at("09:31"), at("10:01") + 30 * SECOND],
+        late=[at("09:30"), at("09:32")],
+        then="""
+            | start | end   | events |
+            |-------|-------|-------:|
+            | 09:00 | 10:01 |      5 |
+        """,
+    ),
+    Case(
+        "a burst of equal times is one session",
+        given=[at("09:00")] * 3,
+        late=[at("09:00")] * 2,
+        then="""
+            | start | end   | events |
+            |-------|-------|-------:|
+            | 09:00 | 09:00 |      5 |
+        """,
+    ),
+    Case(
+        "a session of three days is extended at its end",
+        given=[at("20 12:00") + i * 20 * MINUTE for i in range(216)],
+        late=[at("20 12:00") + 215 * 20 * MINUTE + GAP],
+        then="""
+            | start    | end   | events |
+            |----------|-------|-------:|
+            | 20 12:00 | 12:10 |    217 |
+        """,
+    ),
+    Case(
+        "without the event in the middle there are two sessions",
+        given=[at("09:00"), at("09:25"), at("09:50")],
+        gone=[at("09:25")],
+        then="""
+            | start | end   | events |
+            |-------|-------|-------:|
+            | 09:00 | 09:00 |      1 |
+            | 09:50 | 09:50 |      1 |
+        """,
+    ),
+    Case(
+        "a session none of whose events is left is removed",
+        given=[at("09:00"), at("12:00"), at("12:01")],
+        gone=[at("12:00"), at("12:01")],
+        then="""
+            | start | end   | events |
+            |-------|-------|-------:|
+            | 09:00 | 09:00 |      1 |
+        """,
+    ),
+    Case(
+        "without its first event a session starts later, on another day",
+        given=[at("22 23:59"), at("00:05")],
+        gone=[at("22 23:59")],
+        then="""
+            | start | end   | events |
+            |-------|-------|-------:|
+            | 00:05 | 00:05 |      1 |
+        """,
+    ),
+    Case(
+        "an event that goes while another comes moves the session",
+        given=[at("09:00"), at("09:20")],
+        gone=[at("09:00")],
+        late=[at("09:40")],
+        then="""
+            | start | end   | events |
+            |-------|-------|-------:|
+            | 09:20 | 09:40 |      2 |
+        """,
+    ),
+    Case(
+        "whoever has no news keeps the sessions there are",
+        given=[at("09:00"), at("12:00")],
+        then="""
+            | start | end   | events |
+            |-------|-------|-------:|
+            | 09:00 | 09:00 |      1 |
+            | 12:00 | 12:00 |      1 |
+        """,
+    ),
+)
 
-    def test_case_2_falls_within_a_session(self, shop: Callable[..., Shop]) -> None:
-        """An event inside a session only adds to it."""
-        found = shop(history(OCTOBER_23)).arrive(late("09:23")).run()
-        assert picture(found)[0] == ["09:21", "09:30", "11"]
-        assert found.receipt.sessions_extended == 1
-        assert (found.receipt.written, found.receipt.removed) == (1, 1)
 
-    def test_case_3_is_a_session_of_its_own(self, shop: Callable[..., Shop]) -> None:
-        """An event far from all sessions is a new one, and nothing is merged for it."""
-        found = shop(history(OCTOBER_23)).arrive(late("11:15")).run()
-        assert picture(found)[2] == ["11:15", "11:15", "1"]
-        assert found.receipt.sessions_new == 1
-        assert found.tables.commits == ["create", "append"]
-
-    def test_case_4_belongs_to_the_session_of_the_day_before(
-        self, shop: Callable[..., Shop]
-    ) -> None:
-        """An event just after midnight extends the session that ended just before it."""
-        evening = spread("22 23:10", "22 23:59", 5)
-        found = shop([*evening, *history(OCTOBER_23)]).arrive(late("00:01")).run()
-        assert picture(found)[0] == ["22 23:10", "00:01", "6"]
-
-    def test_case_5_drags_in_the_session_of_the_next_day(self, shop: Callable[..., Shop]) -> None:
-        """An event just before midnight becomes the start of a session, which changes its cell."""
-        night = spread("24 00:01", "24 00:20", 5)
-        found = shop([*history(OCTOBER_23), *night]).arrive(late("23:59")).run()
-        assert picture(found)[-1] == ["23:59", "24 00:20", "6"]
-        assert [change.rows_after for change in found.changes] == [4, 0]
+def played(spark: SparkSession, calls: Mapping[str, Call]) -> Shop:
+    """All cases at once, each by a user of its own: a build, then one fold."""
+    given: list[Row] = []
+    late: list[Row] = []
+    gone: list[Row] = []
+    for number, case in enumerate(CASES):
+        own = named_events("s", f"u{number}", case.given)
+        given += own
+        late += named_events("late", f"u{number}", case.late)
+        gone += [row for row in own if row["event_ts"] in case.gone]
+    return Shop(spark, calls).arrive(given).run().arrive(late, gone).run()
 
 
-class TestEdges:
-    """What nested, truncated and far-away sessions are made of."""
+@pytest.fixture(scope="module", params=["merged", "read again"])
+def cases(request: pytest.FixtureRequest, spark: SparkSession) -> Shop:
+    """The cases, with aggregates that merge and with some that have to be read again."""
+    return played(spark, COUNT if request.param == "merged" else READ_AGAIN)
 
-    def test_a_pause_of_exactly_the_gap_is_no_break(self, shop: Callable[..., Shop]) -> None:
-        """Events 30 minutes apart are in one session, a microsecond more and they are not."""
-        start = at("09:00")
-        found = shop([start]).arrive(late(start + GAP, start - GAP - 1)).run()
-        assert [row[2] for row in picture(found)] == ["1", "2"]
 
-    def test_one_event_bridges_three_sessions(self, shop: Callable[..., Shop]) -> None:
-        """Late events between three sessions make them one, whatever order they come in."""
-        found = shop([at("09:00"), at("09:50"), at("10:40")])
-        found.arrive(late("09:25", "10:15")).run()
-        assert picture(found) == [["09:00", "10:40", "5"]]
-        assert found.receipt.sessions_merged == 2
+class TestCases:
+    """A late or vanished event changes the sessions it belongs to, whichever those are."""
 
-    def test_a_year_old_event(self, shop: Callable[..., Shop]) -> None:
-        """An event of last year looks at last year's sessions only."""
-        found = shop([*history(OCTOBER_23), at("2018-10-23T10:00:00")])
-        found.arrive(late(at("2018-10-23T10:10:00"))).run()
-        assert picture(found)[0][2] == "2"
-        assert found.receipt.scanned == 1
+    @pytest.mark.parametrize("number", range(len(CASES)), ids=lambda at: CASES[at].claim)
+    def test_case(self, cases: Shop, number: int) -> None:
+        """The stored sessions of the case's user are those that a person would draw."""
+        own = [row for row in cases.rows() if row["user_id"] == f"u{number}"]
+        assert drawn(own, "events") == table(CASES[number].then)
 
-    def test_nothing_is_nested_or_truncated(self, shop: Callable[..., Shop]) -> None:
-        """Days that arrive one by one, split at midnight, leave no piece of a session behind."""
-        found = shop([at("22 23:50")])
-        found.arrive(late("00:10")).run().arrive(late("00:30", "22 23:30")).run()
-        assert picture(found) == [["22 23:30", "00:30", "4"]]
+    def test_the_receipt_says_what_became_of_sessions(self, cases: Shop) -> None:
+        """New, extended, merged, split and removed add up over the cases."""
+        receipt = cases.receipt
+        assert (receipt.sessions_new, receipt.sessions_merged) == (2, 5)
+        assert (receipt.sessions_split, receipt.sessions_removed) == (1, 1)
+        assert cases.tables.commits == ["create", "merge"]
 
-    def test_a_long_session_is_found_from_its_end(self, shop: Callable[..., Shop]) -> None:
-        """A session of three days that began long before the late event is extended by it."""
-        times = [at("20 12:00") + i * 20 * MINUTE for i in range(3 * 72)]
-        found = shop(times).arrive(late(times[-1] + GAP)).run()
-        assert [row[2] for row in picture(found)] == [str(3 * 72 + 1)]
 
-    def test_events_without_a_user_are_nobodys(self, shop: Callable[..., Shop]) -> None:
-        """They are counted, and never mixed into one session."""
-        nobody = [{**row, "user_id": None} for row in events_of([at("09:00"), at("09:01")])]
-        found = shop([at("09:00")])
-        found.arrive([{**row, "event_id": row["event_id"] + "x"} for row in nobody]).run()
-        assert len(found.rows()) == 1
-        assert found.receipt.set_aside_by == (("null user", 2),)
+class TestLittle:
+    """Folds that do little, or nothing."""
 
-    def test_nothing_changes_without_a_commit(self, shop: Callable[..., Shop]) -> None:
-        """Events that WHERE leaves out change no session, and nothing is committed."""
-        found = shop([at("09:00")], where="url IS NULL", test=lambda row: row["url"] is None)
-        found.arrive([{**late("09:01")[0], "url": "/"}]).run()
-        assert found.tables.commits == ["create"]
+    def test_only_what_is_near_is_looked_at(self, spark: SparkSession) -> None:
+        """A year-old event looks at that year's sessions only, and one event alone is an append."""
+        year_old = at("2018-10-23T10:00:00")
+        shop = Shop(spark, COUNT).arrive(named_events("s", "ann", [*OCTOBER_23, year_old])).run()
 
-    def test_a_session_that_stays_the_same_is_not_written(self, shop: Callable[..., Shop]) -> None:
-        """An event that no aggregate notices leaves the stored row alone."""
+        shop.arrive(named_events("a", "ann", [year_old + MINUTE])).run()
+        assert (shop.receipt.scanned, shop.receipt.read, shop.receipt.written) == (1, 2, 1)
+
+        shop.arrive(named_events("b", "ann", [year_old + 3 * GAP])).run()
+        assert (shop.receipt.read, shop.receipt.removed) == (1, 0)
+        assert shop.tables.commits == ["create", "merge", "append"]
+
+    def test_what_no_session_notices_is_not_committed(self, spark: SparkSession) -> None:
+        """Events left out, of nobody, or without effect on any aggregate change nothing."""
         calls = {"most": named("max", agg.greatest("n"), "n")}
-        rows = [{**row, "n": 5} for row in events_of([at("09:00"), at("09:10")])]
-        found = shop(rows, calls).arrive([{**late("09:05")[0], "n": 3}]).run()
-        assert found.tables.commits == ["create"]
+        rows = [{**row, "n": 5} for row in named_events("s", "ann", [at("09:00"), at("09:10")])]
+        shop = Shop(spark, calls, where="url IS NULL", test=lambda row: row["url"] is None)
+        shop.arrive(rows).run()
+        [left_out] = named_events("x", "ann", [at("10:00")])
+        [within] = named_events("w", "ann", [at("09:05")])
+        nobodys = [
+            {**row, "user_id": None} for row in named_events("n", "bob", [at("09:00"), at("09:01")])
+        ]
 
-
-@pytest.mark.parametrize("calls", [COUNT, READ_AGAIN | COUNT], ids=["merged", "read again"])
-class TestRemovals:
-    """An event that is gone takes its part of a session along."""
-
-    def test_a_bridge_falls(self, shop: Callable[..., Shop], calls: Any) -> None:
-        """Without the event in the middle there are two sessions."""
-        found = shop([at("09:00"), at("09:50")], calls)
-        bridge = late("09:25")
-        found.arrive(bridge).run().arrive(gone=bridge).run()
-        assert [row[2] for row in picture(found)] == ["1", "1"]
-        assert found.receipt.sessions_split == 1
-
-    def test_the_whole_session_goes(self, shop: Callable[..., Shop], calls: Any) -> None:
-        """A session none of whose events is left is removed."""
-        lonely = late("20 09:25", "20 09:26")
-        found = shop([at("09:00"), *lonely], calls).arrive(gone=lonely).run()
-        assert [row[2] for row in picture(found)] == ["1"]
-        assert found.receipt.sessions_removed == 1
-
-    def test_the_start_moves(self, shop: Callable[..., Shop], calls: Any) -> None:
-        """Without its first event a session starts later, on another day, under another id."""
-        first = late("22 23:59")
-        found = shop([*first, at("00:05")], calls).arrive(gone=first).run()
-        assert picture(found) == [["00:05", "00:05", "1"]]
-        assert [change.rows_after for change in found.changes] == [0, 1]
-
-    def test_a_corrected_event(self, shop: Callable[..., Shop], calls: Any) -> None:
-        """The same event with other content replaces what it said before."""
-        [old] = late("09:25")
-        found = shop([at("09:00"), {**old, "n": 1, "url": "/a"}], calls)
-        found.arrive([{**old, "n": 2, "url": "/b"}], gone=[old]).run()
-        assert len(found.rows()) == 1
+        shop.arrive([{**left_out, "url": "/"}, {**within, "n": 3}, *nobodys]).run()
+        assert shop.tables.commits == ["create"]
+        assert shop.receipt.set_aside_by == (("null user", 2),)
 
 
 URLS = st.sampled_from([None, "/", "/a", "/pay", "é"])
@@ -317,6 +410,35 @@ def play(shop: Shop, users: list[Any]) -> None:
                 if what == "~":
                     added.append({**content, **{k: old[k] for k in ("event_id", "user_id")}})
         shop.arrive(added, gone).run()
+
+
+QUICK = {name: call for name, call in MERGING.items() if name != "least_url"}
+"""Those for which a large build knows words: their buffers have a fixed width, but for picks."""
+
+
+@settings(max_examples=4, phases=UNSHRUNK)
+@given(users=st.lists(st.lists(event(), max_size=8), min_size=60, max_size=60))
+@pytest.mark.parametrize("calls", [QUICK, MERGING], ids=["words", "no words"])
+@pytest.mark.parametrize("gap", [GAP, 15 * MINUTE, 0, 3 * 60 * MINUTE])
+def test_a_large_build_equals_the_reference(
+    spark: SparkSession, users: list[list[Row]], calls: Any, gap: int
+) -> None:
+    """However large builds are made quick, and whatever the gap, the sessions are the same."""
+    shop = Shop(spark, calls, gap=gap)
+    number = 0
+    rows = []
+    for who, own in enumerate(users):
+        for content in own:
+            number += 1
+            name = f"e{number * 7919 % 1000:03}.{number}"
+            rows.append({"event_id": name, "user_id": f"u{who}", **content})
+    shop.arrive(rows)
+    table = build(shop.frame(1), shop.query, size=LARGE)
+    shop.tables.create("sessions", table, Layout(), Stamp("r", "s", 1))
+    found = shop.rows()
+    for row in found:
+        row.pop("session_id")
+    assert difference(shop.expected(), found) == ""
 
 
 @settings(max_examples=6, phases=UNSHRUNK)

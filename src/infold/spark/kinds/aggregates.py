@@ -61,11 +61,19 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A first or last value: which parts hold it and its time. Equal times are ambiguous."""
+    """
+    A first or last value: which parts hold its time and itself. Equal times are ambiguous.
+
+    ``argument`` is the column of prepared events it is picked from, ``where`` the FILTER clause
+    that says which events take part; at the ``edge`` all do, and the time is the island's own.
+    """
 
     at: str
     value: str
     last: bool
+    argument: str
+    where: str
+    edge: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +363,7 @@ def _first_or_last(aggregate: Aggregate, given: _Given, value: str | None) -> _C
         ),
         Part(held, f"{by}({given.argument}, {ORDER}){where}", f"{by}({held}, {at})", value),
     )
-    return _Compiled(parts, held, Pick(at, held, last))
+    return _Compiled(parts, held, Pick(at, held, last, given.argument, where, edge=always))
 
 
 def _in_order(aggregate: Aggregate, given: _Given) -> _Compiled:

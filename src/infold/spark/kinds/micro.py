@@ -1,0 +1,276 @@
+"""
+The first build of a large table: micro-islands, and strings as numbers while they are aggregated.
+
+Events of one user in one *bucket* of time no longer than the gap always lie in one island. So a
+plain hash aggregation by user and bucket does most of the work, and only its result is shuffled
+and sorted to find the islands. That is quick as long as the aggregates' buffers have a fixed
+width: one string among them makes Spark sort everything.
+
+First and last values of strings are therefore looked for as numbers. The distinct values of such a
+column are read beforehand (the *dictionary*, when they are few), each is hashed to 32 bits such
+that no two share a hash, and an event becomes a *word*: its offset in the bucket, 31 bits, before
+the 32 bits of its value. The least word is that of the earliest event; the least word with all
+bits of the value flipped is, too. If both show the same value, all events at the earliest instant
+have it, and the dictionary gives it back. If not, the order of keys decides, and the island is
+*tied*: its events are read again, which is rare.
+
+Everything here is exact whatever the data are; what is measured beforehand decides about speed
+alone (see ``bench/sessions_kernel.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.spark.content import quoted
+from infold.spark.kinds.aggregates import TIME, Measures, Part, Pick
+from infold.spark.kinds.islands import END, EVENTS, START, USER, islands
+
+BUCKET = "__m"
+"""The start of a bucket, in microseconds."""
+
+OFFSET = 2**31
+"""The longest bucket: offsets in it have 31 bits."""
+
+VALUE = 2**32 - 1
+"""The bits of a word that stand for a value."""
+
+VALUES = 50_000
+"""The most distinct values for which 32 bits can be expected to tell all of them apart."""
+
+SEEDS = 8
+SAMPLE = 100_000
+
+TIES = 200_000
+"""How many tied islands may be expected, so that they are read again in one go."""
+
+
+def quick_islands(events: DataFrame, gap: int, over: Measures, rows: int) -> DataFrame:
+    """
+    The islands of prepared events, for mergeable aggregates.
+
+    ``rows`` is about how many events there are.
+    """
+    words = _words(events, over, rows) if _fixed_but_picks(events, over) else None
+    if words is None:
+        return _by_bucket(events, gap, over)
+    found = _by_bucket(words.written(events, gap), gap, words.over)
+    tied = found.where(words.tied())
+    read_again = events.join(
+        F.broadcast(
+            tied.select(
+                F.col(USER).alias("__of"), F.col(START).alias("__lo"), F.col(END).alias("__hi")
+            )
+        ),
+        (F.col(USER) == F.col("__of"))
+        & (F.col(TIME) >= F.col("__lo"))
+        & (F.col(TIME) <= F.col("__hi")),
+    ).drop("__of", "__lo", "__hi")
+    plain = words.read(found.where(~words.tied()))
+    return plain.unionByName(islands(read_again, gap, over))
+
+
+def _by_bucket(events: DataFrame, gap: int, over: Measures) -> DataFrame:
+    """Micro-islands, then islands: buckets of a user are apart, so the one before is enough."""
+    micro = (
+        events.withColumn(BUCKET, F.col(TIME) - _offset(gap))
+        .groupBy(USER, BUCKET)
+        .agg(
+            F.min(TIME).alias(START),
+            F.max(TIME).alias(END),
+            F.count(F.lit(1)).alias(EVENTS),
+            *(F.expr(over.over(part)).alias(part.name) for part in over.parts if part.events),
+        )
+    )
+    by_time = Window.partitionBy(USER).orderBy(BUCKET)
+    silence = F.col(START) - F.lag(END).over(by_time)
+    numbered = micro.withColumn("__b", F.when(silence <= gap, 0).otherwise(1)).withColumn(
+        "__i", F.sum("__b").over(by_time.rowsBetween(Window.unboundedPreceding, 0))
+    )
+    found = numbered.groupBy(USER, "__i").agg(
+        F.min(START).alias(START),
+        F.max(END).alias(END),
+        F.sum(EVENTS).alias(EVENTS),
+        *(F.expr(str(part.merge)).alias(part.name) for part in over.parts),
+    )
+    return found.drop("__i")
+
+
+def _offset(gap: int) -> Column:
+    return F.pmod(F.col(TIME), F.lit(max(1, min(gap, OFFSET))).cast("bigint"))
+
+
+# -- words ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Dictionary:
+    """The distinct values of a column of prepared events, and a hash that tells them apart."""
+
+    argument: str
+    seed: int
+    values: DataFrame
+    """``h`` and ``v``."""
+
+    def hashed(self) -> Column:
+        """The 32 bits that stand for the column's value; 0 for NULL."""
+        value = F.col(self.argument)
+        return F.when(value.isNull(), F.lit(0).cast("bigint")).otherwise(_hash(value, self.seed))
+
+
+@dataclass(frozen=True)
+class _Words:
+    """Measures in which picks are words, and the way back."""
+
+    plain: Measures
+    over: Measures
+    dictionaries: Mapping[str, _Dictionary]
+
+    def written(self, events: DataFrame, gap: int) -> DataFrame:
+        """Prepared events with the words of their values."""
+        offset = F.shiftleft(_offset(gap), 32)
+        words = {}
+        for name, dictionary in self.dictionaries.items():
+            words[f"{name}_lo"] = offset.bitwiseOR(dictionary.hashed())
+            words[f"{name}_hi"] = offset.bitwiseOR(F.lit(VALUE) - dictionary.hashed())
+        return events.select("*", *(word.alias(name) for name, word in words.items()))
+
+    def tied(self) -> Column:
+        """Whether events at the instant of a pick have different values."""
+        found = F.lit(False)
+        for pick in self.plain.picks:
+            lo, hi = (F.col(f"{pick.value}_{end}") for end in ("lo", "hi"))
+            same = lo.bitwiseAND(F.lit(VALUE)) == F.lit(VALUE) - hi.bitwiseAND(F.lit(VALUE))
+            found = found | ~F.coalesce(same, F.lit(True))
+        return found
+
+    def read(self, found: DataFrame) -> DataFrame:
+        """Words turned back into times and values."""
+        times: dict[str, Column] = {}
+        for number, pick in enumerate(self.plain.picks):
+            word = F.col(f"{pick.value}_lo")
+            if pick.edge:
+                times[pick.at] = F.col(END if pick.last else START)
+            else:
+                times[pick.at] = F.col(f"{pick.value}_m") + F.shiftright(word, 32)
+            values = self.dictionaries[pick.argument].values
+            named = values.select(F.col("h").alias(f"__h{number}"), F.col("v").alias(pick.value))
+            found = found.join(
+                F.broadcast(named),
+                word.bitwiseAND(F.lit(VALUE)) == F.col(f"__h{number}"),
+                "left",
+            )
+        parts = (
+            times[part.name].alias(part.name) if part.name in times else F.col(part.name)
+            for part in self.plain.parts
+        )
+        return found.select(USER, START, END, EVENTS, *parts)
+
+
+def _fixed_but_picks(events: DataFrame, over: Measures) -> bool:
+    """Whether all buffers but those of first and last values have a fixed width."""
+    if not over.picks:
+        return False
+    picks = {name for pick in over.picks for name in (pick.at, pick.value)}
+    others = [part for part in over.parts if part.name not in picks]
+    schema = (
+        events.groupBy(USER)
+        .agg(F.count(F.lit(1)), *(F.expr(over.over(part)).alias(part.name) for part in others))
+        .schema
+    )
+    return all(isinstance(schema[part.name].dataType, _FIXED) for part in others)
+
+
+_FIXED = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType, T.TimestampNTZType)
+_READABLE = (T.StringType, T.IntegralType, T.DecimalType, T.DateType, T.TimestampType)
+
+
+def _words(events: DataFrame, over: Measures, rows: int) -> _Words | None:
+    """Words for all picks, or None where they would not be quick."""
+    arguments = list(dict.fromkeys(pick.argument for pick in over.picks))
+    if any(name not in events.columns for name in arguments):
+        return None  # first(1)
+    if not all(isinstance(events.schema[name].dataType, _READABLE) for name in arguments):
+        return None
+    if not _promising(events, arguments, rows):
+        return None
+    dictionaries = {}
+    for name in arguments:
+        dictionary = _dictionary(events, name)
+        if dictionary is None:
+            return None
+        dictionaries[name] = dictionary
+    picks = {name for pick in over.picks for name in (pick.at, pick.value)}
+    parts = [part for part in over.parts if part.name not in picks]
+    parts += [part for pick in over.picks for part in _word_parts(pick)]
+    return _Words(over, replace(over, parts=tuple(parts), picks=()), dictionaries)
+
+
+def _word_parts(pick: Pick) -> Sequence[Part]:
+    end = "max" if pick.last else "min"
+    parts = [
+        Part(
+            f"{pick.value}_{side}",
+            f"{end}({pick.argument}_{side}){pick.where}",
+            f"{end}_by({pick.value}_{side}, CASE WHEN {pick.value}_{side} IS NOT NULL"
+            f" THEN {BUCKET} END)",
+        )
+        for side in ("lo", "hi")
+    ]
+    if not pick.edge:
+        # Where in time the word's bucket is; at a session's edge its own start or end says that.
+        word = f"{pick.value}_lo"
+        merge = f"{end}(CASE WHEN {word} IS NOT NULL THEN {BUCKET} END)"
+        parts.append(Part(f"{pick.value}_m", "", merge))
+    return parts
+
+
+def _promising(events: DataFrame, arguments: Sequence[str], rows: int) -> bool:
+    """Whether a sample shows few distinct values, and few that differ at one instant."""
+    sample = events.limit(SAMPLE)
+    hashes = {name: _hash(F.col(name), 0) for name in arguments}
+    instants = sample.groupBy(USER, TIME).agg(
+        F.count(F.lit(1)).alias("n"),
+        *(F.min(value).alias(f"{name}_a") for name, value in hashes.items()),
+        *(F.max(value).alias(f"{name}_b") for name, value in hashes.items()),
+    )
+    differ = F.lit(False)
+    for name in arguments:
+        differ = differ | (F.col(f"{name}_a") != F.col(f"{name}_b"))
+    row = instants.agg(
+        F.sum("n").alias("n"),
+        F.count_if(differ).alias("tied"),
+        *(F.approx_count_distinct(f"{name}_a").alias(name) for name in arguments),
+    ).collect()[0]
+    sampled = row["n"] or 0
+    if not sampled or row["tied"] * rows > TIES * sampled:
+        return False
+    return all(row[name] * 2 < max(sampled, 1_000) for name in arguments)
+
+
+def _dictionary(events: DataFrame, name: str) -> _Dictionary | None:
+    """All values of a column with a hash that tells them apart; None when they are too many."""
+    value = F.col(quoted(name))
+    values = events.where(value.isNotNull()).select(value.alias("v")).distinct().limit(VALUES + 1)
+    hashed = values.select(
+        "v", *(_hash(F.col("v"), seed).alias(f"h{seed}") for seed in range(SEEDS))
+    ).toArrow()
+    if hashed.num_rows > VALUES:
+        return None
+    for seed in range(SEEDS):
+        hashes = set(hashed.column(f"h{seed}").to_pylist())
+        if len(hashes) == hashed.num_rows and 0 not in hashes:
+            kept = hashed.select([f"h{seed}", "v"]).rename_columns(["h", "v"])
+            frame = events.sparkSession.createDataFrame(kept)
+            typed = F.col("v").cast(events.schema[name].dataType).alias("v")
+            return _Dictionary(name, seed, frame.select("h", typed))
+    return None
+
+
+def _hash(value: Column, seed: int) -> Column:
+    return F.xxhash64(value, F.lit(seed)).bitwiseAND(F.lit(VALUE))
