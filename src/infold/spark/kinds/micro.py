@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -44,23 +45,26 @@ VALUES = 50_000
 """The most distinct values for which 32 bits can be expected to tell all of them apart."""
 
 SEEDS = 8
-SAMPLE = 100_000
 
 TIES = 200_000
-"""How many tied islands may be expected, so that they are read again in one go."""
+"""The most tied islands that are read again; with more of them, words do not pay."""
 
 
-def quick_islands(events: DataFrame, gap: int, over: Measures, rows: int) -> DataFrame:
-    """
-    The islands of prepared events, for mergeable aggregates.
-
-    ``rows`` is about how many events there are.
-    """
-    words = _words(events, over, rows) if _fixed_but_picks(events, over) else None
+def quick_islands(events: DataFrame, gap: int, over: Measures) -> DataFrame:
+    """The islands of prepared events, for mergeable aggregates."""
+    words = _words(events, over) if _fixed_but_picks(events, over) else None
     if words is None:
         return _by_bucket(events, gap, over)
+    # Looked at twice, and some ten times smaller than the events: kept on disk, not made twice.
     found = _by_bucket(words.written(events, gap), gap, words.over)
+    found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
+    plain = words.read(found.where(~words.tied()))
     tied = found.where(words.tied())
+    ties = tied.count()
+    if ties == 0:
+        return plain
+    if ties > TIES:
+        return _by_bucket(events, gap, over)
     read_again = events.join(
         F.broadcast(
             tied.select(
@@ -71,7 +75,6 @@ def quick_islands(events: DataFrame, gap: int, over: Measures, rows: int) -> Dat
         & (F.col(TIME) >= F.col("__lo"))
         & (F.col(TIME) <= F.col("__hi")),
     ).drop("__of", "__lo", "__hi")
-    plain = words.read(found.where(~words.tied()))
     return plain.unionByName(islands(read_again, gap, over))
 
 
@@ -190,14 +193,12 @@ _FIXED = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType, T.Timestamp
 _READABLE = (T.StringType, T.IntegralType, T.DecimalType, T.DateType, T.TimestampType)
 
 
-def _words(events: DataFrame, over: Measures, rows: int) -> _Words | None:
+def _words(events: DataFrame, over: Measures) -> _Words | None:
     """Words for all picks, or None where they would not be quick."""
     arguments = list(dict.fromkeys(pick.argument for pick in over.picks))
     if any(name not in events.columns for name in arguments):
         return None  # first(1)
     if not all(isinstance(events.schema[name].dataType, _READABLE) for name in arguments):
-        return None
-    if not _promising(events, arguments, rows):
         return None
     dictionaries = {}
     for name in arguments:
@@ -228,29 +229,6 @@ def _word_parts(pick: Pick) -> Sequence[Part]:
         merge = f"{end}(CASE WHEN {word} IS NOT NULL THEN {BUCKET} END)"
         parts.append(Part(f"{pick.value}_m", "", merge))
     return parts
-
-
-def _promising(events: DataFrame, arguments: Sequence[str], rows: int) -> bool:
-    """Whether a sample shows few distinct values, and few that differ at one instant."""
-    sample = events.limit(SAMPLE)
-    hashes = {name: _hash(F.col(name), 0) for name in arguments}
-    instants = sample.groupBy(USER, TIME).agg(
-        F.count(F.lit(1)).alias("n"),
-        *(F.min(value).alias(f"{name}_a") for name, value in hashes.items()),
-        *(F.max(value).alias(f"{name}_b") for name, value in hashes.items()),
-    )
-    differ = F.lit(False)
-    for name in arguments:
-        differ = differ | (F.col(f"{name}_a") != F.col(f"{name}_b"))
-    row = instants.agg(
-        F.sum("n").alias("n"),
-        F.count_if(differ).alias("tied"),
-        *(F.approx_count_distinct(f"{name}_a").alias(name) for name in arguments),
-    ).collect()[0]
-    sampled = row["n"] or 0
-    if not sampled or row["tied"] * rows > TIES * sampled:
-        return False
-    return all(row[name] * 2 < max(sampled, 1_000) for name in arguments)
 
 
 def _dictionary(events: DataFrame, name: str) -> _Dictionary | None:

@@ -47,7 +47,7 @@ def build(events: DataFrame, query: SessionsQuery, version: int = 1, size: int =
     over = compiled(events, query)
     ready = prepared(events, query, over)
     if over.mergeable and size >= LARGE:
-        found = quick_islands(ready, query.gap, over, size)
+        found = quick_islands(ready, query.gap, over)
     else:
         found = islands(ready, query.gap, over)
     return rows(found, query, over, type_of(events, query.time_column), version)
