@@ -62,10 +62,9 @@ class Delta:
         self.added_in = Ranges.of(change.cell for change in changes if change.added)
         self.gone_from = Ranges.of(change.cell for change in changes if change.removed)
         self.rows = sum(change.added + change.removed for change in changes)
-        self.compared = sum(
-            change.rows_before + change.rows_after
+        self.looked_through = sum(
+            change.rows_after + (change.rows_before if change.removed or not self._numbered else 0)
             for change in changes
-            if change.removed or not self._numbered
         )
 
     @property

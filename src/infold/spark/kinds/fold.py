@@ -122,7 +122,8 @@ class _Fold:
             work.cells(step.model),
             Ranges.of(change.cell for change in changes).widen(query.gap, query.gap),
         )
-        self.scanned = sum(state.rows for state in self.candidates) + self.delta.compared
+        self.scanned = self.delta.looked_through
+        self.scanned += sum(state.rows for state in self.candidates)
 
     def carry_out(self, announce: Callable[[Outcome], None]) -> Outcome:
         """Find what changes, announce what will hold, commit."""
