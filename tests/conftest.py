@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 
 # Quick tests share the machine with everything else, so no deadline: a slow moment is no failure.
-settings.register_profile("quick", max_examples=20, deadline=None)
+settings.register_profile("quick", max_examples=50, deadline=None)
 settings.register_profile(
     "soak", max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck)
 )
