@@ -5,8 +5,7 @@ The first build of sessions, way by way: which algorithm is quick, with what it 
 
 Every way reads the same stored events and writes the same Iceberg table in one session with the
 settings of a large build. ``session_window`` is Spark's own; ``sorted`` sorts all events by user
-and time; ``islands`` aggregates micro-islands first; ``build`` is what infold does. ``count`` and
-``sum`` leave out the first and last of a string column.
+and time; ``build`` is what infold does.
 """
 
 from __future__ import annotations
@@ -90,7 +89,9 @@ def tables_with_events(folder: Path, shape: Shape) -> IcebergTables:
         spark, "kernel", IcebergLake(warehouse / "catalog.db", "kernel", warehouse)
     )
     if not tables.exists("events"):
-        events = spark.read.parquet(str(landing)).selectExpr("*", "1L AS _file", "1L AS _version")
+        events = spark.read.parquet(str(landing)).selectExpr(
+            "*", "1L AS _source_file", "1L AS _version"
+        )
         # As an events model writes them: a month in a task, sorted by time.
         near = events.repartition(12, F.date_trunc("month", "event_ts"))
         events = near.sortWithinPartitions("event_ts", "event_id")

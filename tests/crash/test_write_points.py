@@ -13,7 +13,7 @@ from zlib import crc32
 
 import pytest
 from tests.arrivals.shape import Rows
-from tests.crash.scenario import TABLES, living, new_scenario, whole_steps
+from tests.crash.scenario import TABLES, Scenario, living, new_scenario, whole_steps
 
 pytestmark = pytest.mark.spark
 
@@ -30,6 +30,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("crash")
 
 
+def die_until_met(
+    scenario: Scenario,
+    met: list[tuple[str, str]],
+    before: Mapping[str, Rows],
+    after: Mapping[str, Rows],
+) -> None:
+    """Die at one write point after the other, ``met`` growing; then live, and be right."""
+    for _ in range(MOST):
+        with living(met=met) as life:
+            scenario.go(life)
+        found = whole_steps(scenario.read(), before, after)
+        assert not found, f"after a death at {life.passed[-1]}: {found}"
+        if not life.dead:
+            break
+        met.append(life.passed[-1])
+    scenario.settle()
+
+
 def test_a_first_load_that_dies_anywhere(folder: Path) -> None:
     """
     The first load dies at its first write point, the next run at the first that is new, and so on.
@@ -41,15 +59,7 @@ def test_a_first_load_that_dies_anywhere(folder: Path) -> None:
     nothing: Mapping[str, Rows] = {name: [] for name in TABLES}
     after = scenario.foreseen()
     met: list[tuple[str, str]] = []
-    for _ in range(MOST):
-        with living(met=met) as life:
-            scenario.go(life)
-        found = whole_steps(scenario.read(), nothing, after)
-        assert not found, f"after a death at {life.passed[-1]}: {found}"
-        if not life.dead:
-            break
-        met.append(life.passed[-1])
-    scenario.settle()
+    die_until_met(scenario, met, nothing, after)
     for name in TABLES:
         assert (name, "ledger begin_step: after commit") in met
         assert (name, f"table {name}: before commit") in met
@@ -85,15 +95,7 @@ def test_an_arrival_that_dies_anywhere(folder: Path) -> None:
         scenario.deliver(100 + number)
         after = scenario.foreseen()
         mine = Share(number)
-        for _ in range(MOST):
-            with living(met=mine) as life:
-                scenario.go(life)
-            found = whole_steps(scenario.read(), before, after)
-            assert not found, f"after a death at {life.passed[-1]}: {found}"
-            if not life.dead:
-                break
-            mine.append(life.passed[-1])
-        scenario.settle()
+        die_until_met(scenario, mine, before, after)
         met.update(mine)
     for name in TABLES:
         assert (name, f"table {name}: before commit") in met

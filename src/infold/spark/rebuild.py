@@ -62,7 +62,7 @@ def _evaluated(call: Aggregate, order: Column) -> Column:
     if call.call in ("first", "last") and call.argument is not None:
         value = F.struct(F.expr(call.argument).alias("v"))
         wanted = order
-        kept = F.lit(True) if call.filter is None else F.expr(call.filter)
+        kept = _takes_part(call)
         if call.ignore_nulls:
             kept = kept & F.expr(call.argument).isNotNull()
         wanted = F.when(kept, order)
@@ -79,11 +79,15 @@ _COLLECTS = r"\s*`?(collect_list|array_agg|collect_set)`?\s*\("
 def _collected(call: Aggregate, order: Column) -> Column:
     """Lists in the order of events, sets in their own: Spark takes rows as they come."""
     value = F.expr(str(call.argument))
-    kept = value.isNotNull() if call.filter is None else value.isNotNull() & F.expr(call.filter)
+    kept = _takes_part(call) & value.isNotNull()
     if call.distinct or "set" in call.sql[: call.sql.index("(")].lower():
         return F.sort_array(F.collect_set(F.when(kept, value)))
     pairs = F.collect_list(F.when(kept, F.struct(order.alias("o"), value.alias("v"))))
     return F.transform(F.array_sort(pairs, _before), lambda pair: pair["v"])
+
+
+def _takes_part(call: Aggregate) -> Column:
+    return F.lit(True) if call.filter is None else F.expr(call.filter)
 
 
 def _before(a: Column, b: Column) -> Column:

@@ -55,7 +55,7 @@ def quick_islands(events: DataFrame, gap: int, over: Measures) -> DataFrame:
     words = _words(events, over) if _fixed_but_picks(events, over) else None
     if words is None:
         return _by_bucket(events, gap, over)
-    # Looked at twice, and some ten times smaller than the events: kept on disk, not made twice.
+    # Looked at twice, and smaller than the events: kept on disk, not made twice.
     found = _by_bucket(words.written(events, gap), gap, words.over)
     found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
     plain = words.read(found.where(~words.tied()))
