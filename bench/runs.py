@@ -46,7 +46,7 @@ def run(root: Path, select: Sequence[str] = ()) -> Cost:
 
 def large_session(project: Project) -> SparkSession:
     """The project's session with the settings of a large build, as its first build has them."""
-    session: SparkSession = api.session(project, large=True)
+    session: SparkSession = api.session(project, size="large")
     return session
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from infold.execute import Progress, Request, Runner
 from infold.explain import explain as explained
@@ -34,6 +34,12 @@ if TYPE_CHECKING:
     from infold.lake.iceberg import IcebergLake
     from infold.ledger import SqlLedger
     from infold.ports import Engine
+    from infold.spark.session import Size
+
+MEDIUM_ROWS = 40_000
+MEDIUM_BYTES = 1024 * 1024
+MEDIUM_HISTORY = 1_000_000
+"""Rows of a stored table from which looking for what a few rows touch is work by itself."""
 
 LARGE_ROWS = 2_000_000
 LARGE_BYTES = 100 * 1024 * 1024
@@ -167,7 +173,7 @@ def verify(
     looking = observer(project)
     started = time.monotonic()
     verifier = Verifier(
-        session(project, large=_large(looking, ())),
+        session(project, size=_whole_size(looking)),
         project,
         looking.ledger,
         looking.lake,
@@ -218,12 +224,11 @@ def history(project: Project, limit: int = 10, model: str | None = None) -> Sequ
 _sessions: dict[str, Any] = {}
 
 
-def session(project: Project, *, large: bool = False) -> Any:
+def session(project: Project, *, size: Size = "small") -> Any:
     """The process's Spark session for a project's tables; started on first use."""
     from infold.spark.session import start, tune
 
     key = str(project.warehouse)
-    size: Literal["small", "large"] = "large" if large else "small"
     if key not in _sessions:
         project.warehouse.mkdir(parents=True, exist_ok=True)
         log = project.root / ".infold" / "spark.log"
@@ -242,22 +247,29 @@ def session(project: Project, *, large: bool = False) -> Any:
 def _engine(project: Project, looking: Observer, run_id: str, first: Plan) -> Engine:
     from infold.spark.engine import SparkEngine
 
-    names = tuple(step.model for step in first.steps)
-    large = first.rows > LARGE_ROWS or _large(looking, names)
-    spark = session(project, large=large)
+    spark = session(project, size=_run_size(looking, first))
     return SparkEngine(spark, project, looking.ledger, looking.lake, run_id)
 
 
-def _large(looking: Observer, names: Sequence[str]) -> bool:
-    """Whether a run reads enough for the compiler to pay: by rows known, or bytes of new files."""
-    heads = looking.ledger.heads()
-    if not names:
-        return any(head.rows > LARGE_ROWS for head in heads.values())
-    size = 0
+def _run_size(looking: Observer, first: Plan) -> Size:
+    """How a run is sized: by the rows it is known to read, the files it takes in, the history."""
+    files = 0
     for model in looking.observe().models.values():
         if model.files:
-            size += sum(file.size for file in model.files.new)
-    return size > LARGE_BYTES
+            files += sum(file.size for file in model.files.new)
+    if first.rows > LARGE_ROWS or files > LARGE_BYTES:
+        return "large"
+    heads = looking.ledger.heads()
+    stored = [heads[step.model].rows for step in first.steps if step.model in heads]
+    if first.rows > MEDIUM_ROWS or files > MEDIUM_BYTES or max(stored, default=0) > MEDIUM_HISTORY:
+        return "medium"
+    return "small"
+
+
+def _whole_size(looking: Observer) -> Size:
+    """How reading all tables is sized: by the largest."""
+    rows = max((head.rows for head in looking.ledger.heads().values()), default=0)
+    return "large" if rows > LARGE_ROWS else "medium" if rows > MEDIUM_ROWS else "small"
 
 
 def _selected(

@@ -3,7 +3,9 @@ Starting Spark: one place for every setting, and for what each is good for.
 
 The plan is known before the JVM starts, so its size chooses. A *small* run is over before a
 compiler's work pays: it gets the quick compiler only, no generated code, one shuffle partition. A
-*large* one gets all of it. The difference is half of a small run's time; see bench/startup.py.
+*medium* one, a day's tens of thousands of rows or a few of them into millions, gains from Spark's
+generated code and not yet from the JVM's second compiler. A *large* one gets all of it. Each is
+about half of the time that it would take in its neighbour's settings; see bench/startup.py.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from infold.spark.java import find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Size = Literal["small", "large"]
+Size = Literal["small", "medium", "large"]
 
 CATALOG = "infold"  # pyiceberg finds the tables under the same name only
 DEFAULT_MEMORY = "2g"
@@ -165,7 +167,7 @@ def _size_settings(size: Size) -> dict[str, str]:
 
 def _java_options(size: Size) -> tuple[str, ...]:
     common = ("-Duser.timezone=UTC", "-XX:+IgnoreUnrecognizedVMOptions")
-    if size == "small":
+    if size != "large":
         # The quick compiler only. The collector matters little: 0.9 to 1.0x of G1's time.
         # Alone, that compiler gets 48 MB for its code; a process of many runs would fill them and
         # spend its time sweeping.
