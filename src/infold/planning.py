@@ -127,7 +127,7 @@ class _Draft:
                 pending.append(Pending(reason.cause, outside))
             inside = reason.cells & self.wanted & self.kept
             if inside or not reason.cells:
-                build.append(replace(reason, cells=inside, rows=_rows(model, inside)))
+                build.append(replace(reason, cells=inside, rows=_rows(node, model, inside)))
         if pending:
             stale = Ranges.of(part for entry in pending for part in entry.ranges)
             self.left.append(Left(node.name, "outside the window", stale))
@@ -161,6 +161,8 @@ class _Draft:
         granularity = node.model.granularity
         if granularity is None or _lookup(node, name):
             return Ranges.ever()
+        if node.model.kind is Kind.TIME_RANGE:
+            return granularity.cover(node.input(name).reached(touched))
         return granularity.cover(touched.widen(reach, reach))
 
     def _head(self, node: Node, name: str) -> int:
@@ -243,11 +245,14 @@ def _by_cause(node: Node, news: InputNews) -> dict[Cause, list[CellChange]]:
     return found
 
 
-def _rows(model: ModelSeen, cells: Ranges) -> int:
+def _rows(node: Node, model: ModelSeen, cells: Ranges) -> int:
     """About how many rows of its inputs a model reads to build ``cells``."""
-    return sum(
-        state.rows for news in model.inputs for state in news.cells if cells.overlaps(state.cell)
-    )
+    total = 0
+    for news in model.inputs:
+        entry = node.input(news.name)
+        times = cells if entry.time_column is None else entry.read(cells)
+        total += sum(state.rows for state in news.cells if times.overlaps(state.cell))
+    return total
 
 
 def _file_reasons(files: FileNews, model: ModelSeen) -> list[Reason]:

@@ -13,7 +13,29 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from infold.interval import Ranges
 from infold.model import Model, Source, Target
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Bound:
+    """
+    How far around its cell an output reads an input, in microseconds.
+
+    A cell ``[start, end)`` is made from the input's rows of ``[start - before, end + after)``.
+    Either may be negative: a query that moves times reads a stretch beside the cell.
+    """
+
+    before: int = 0
+    after: int = 0
+
+    def read(self, cells: Ranges) -> Ranges:
+        """The times of the input that the output's ``cells`` are made from."""
+        return cells.widen(self.before, self.after)
+
+    def reached(self, times: Ranges) -> Ranges:
+        """The times of the output that something at these times of the input can show in."""
+        return times.widen(self.after, self.before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +43,43 @@ class Input:
     """
     A stored table (or, for ``events``, a source) that a model reads, views seen through.
 
-    ``time_column`` is the column by which the model's cells depend on it (cell by cell); None
-    for a lookup, which is read whole.
+    ``time_column`` is the column by which the model's cells depend on it, within ``bounds`` (one
+    for each way in which the query reads it); None for a lookup, which is read whole.
     """
 
     name: str
     time_column: str | None = None
+    bounds: tuple[Bound, ...] = (Bound(),)
+
+    def read(self, cells: Ranges) -> Ranges:
+        """The times of the input that the output's ``cells`` are made from."""
+        return Ranges.of(part for bound in self.bounds for part in bound.read(cells))
+
+    def reached(self, times: Ranges) -> Ranges:
+        """The times of the output that something at these times of the input can show in."""
+        return Ranges.of(part for bound in self.bounds for part in bound.reached(times))
+
+    @property
+    def bound(self) -> Bound:
+        """The widest of its bounds in both directions."""
+        return Bound(
+            max(bound.before for bound in self.bounds), max(bound.after for bound in self.bounds)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Where a table is named in a model's SQL: ``sql[start:end]`` is the name as written."""
+    """
+    Where a table is named in a model's SQL: ``sql[start:end]`` is the name as written.
+
+    ``bound`` is how much of an input with a time column is read here; None for all that the model
+    reads of it anywhere (and for a lookup: all).
+    """
 
     name: str
     start: int
     end: int
+    bound: Bound | None = None
 
 
 @dataclass(frozen=True, slots=True)

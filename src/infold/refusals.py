@@ -279,13 +279,25 @@ def limit_over_cells(at: Spot, word: str, cell: Cell) -> InfoldError:
 
 
 def join_of_times(at: Spot, cell: Cell, left: str, right: str) -> InfoldError:
-    """A join of two inputs with time columns."""
+    """A join of two inputs with time columns that does not say how far these are apart."""
     return InfoldError(
         "join-over-cells",
         f"this joins rows of any two times, so {cell} cannot be rebuilt alone",
         (("inputs", f"{left}, {right}"),),
-        "Joins of two inputs with time are not supported yet: "
-        f"put them beside each other (UNION ALL) and aggregate, {_WHOLE}",
+        "Say how far they are apart (AND b.ts BETWEEN a.ts - INTERVAL … AND a.ts, or equal days), "
+        f"{_WHOLE}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def full_join_of_times(at: Spot, cell: Cell) -> InfoldError:
+    """FULL JOIN of two inputs with time columns."""
+    return InfoldError(
+        "join-over-cells",
+        f"a row of this FULL join has the time of one side or of the other, "
+        f"so {cell} cannot be rebuilt alone",
+        todo=f"Put both beside each other (UNION ALL) and aggregate, {_WHOLE}",
         exit_code=REFUSED,
         at=at,
     )

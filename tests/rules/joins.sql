@@ -44,3 +44,52 @@ SELECT to_date(event_ts) AS day, country FROM raw.countries LEFT JOIN clicks USI
 
 -- refused: join-over-cells `sessions`: had this user any session
 SELECT to_date(event_ts) AS day FROM clicks LEFT SEMI JOIN sessions USING (user_id)
+
+-- accepted: two times a day apart at most
+SELECT to_date(a.event_ts) AS day FROM clicks AS a JOIN clicks AS b ON a.user_id = b.user_id AND b.event_ts BETWEEN a.event_ts - INTERVAL 1 DAY AND a.event_ts
+
+-- accepted: the same in WHERE, by two comparisons, the constant at either side
+SELECT to_date(a.event_ts) AS day FROM clicks AS a, clicks AS b WHERE a.user_id = b.user_id AND b.event_ts + INTERVAL '1' DAY >= a.event_ts AND a.event_ts > b.event_ts
+
+-- accepted: the same as a difference
+SELECT to_date(a.event_ts) AS day FROM clicks AS a JOIN clicks AS b ON a.user_id = b.user_id AND datediff(a.event_ts, b.event_ts) BETWEEN 0 AND 3
+
+-- accepted: the same day
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT d.day, count(*) AS n FROM daily AS d JOIN clicks AS c ON to_date(c.event_ts) = d.day GROUP BY d.day
+
+-- accepted: a day and its events, half-open
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT d.day, count(*) AS n FROM daily AS d LEFT JOIN clicks AS c ON c.event_ts >= d.day AND c.event_ts < d.day + INTERVAL 1 DAY GROUP BY d.day
+
+-- accepted: a week before
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT a.day, a.n - b.n AS more FROM daily AS a LEFT JOIN daily AS b ON a.user_id = b.user_id AND b.day = a.day - INTERVAL 7 DAYS
+
+-- accepted: a CTE joined to itself
+WITH d AS (SELECT to_date(event_ts) AS day, count(*) AS n FROM clicks GROUP BY 1) SELECT a.day, a.n, b.n AS last FROM d AS a LEFT JOIN d AS b ON b.day = date_sub(a.day, 7)
+
+-- accepted: had this user a session in the hour before
+SELECT to_date(event_ts) AS day FROM clicks LEFT SEMI JOIN sessions ON clicks.user_id = sessions.user_id AND session_start BETWEEN event_ts - INTERVAL 1 HOUR AND event_ts
+
+-- accepted: by USING
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT day, a.n AS n, b.n AS m FROM daily AS a JOIN daily AS b USING (day, user_id)
+
+-- accepted: three in a row
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT a.day FROM daily AS a JOIN daily AS b ON b.day = a.day - INTERVAL 1 DAY JOIN daily AS c ON c.day = b.day - INTERVAL 1 DAY
+
+-- refused: join-over-cells `clicks AS b`: one end alone
+SELECT to_date(a.event_ts) AS day FROM clicks AS a JOIN clicks AS b ON a.user_id = b.user_id AND b.event_ts <= a.event_ts
+
+-- refused: join-over-cells `clicks AS b`: OR is no promise
+SELECT to_date(a.event_ts) AS day FROM clicks AS a JOIN clicks AS b ON b.event_ts = a.event_ts OR b.user_id = a.user_id
+
+-- refused: join-over-cells `daily AS b`: what is said ON a LEFT JOIN ties no two rows before it
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT a.day FROM daily AS a CROSS JOIN daily AS b LEFT JOIN daily AS c ON c.day = a.day AND c.day = b.day
+
+-- refused: join-over-cells `daily AS b`: two times, fully
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT a.day FROM daily AS a FULL JOIN daily AS b ON a.day = b.day

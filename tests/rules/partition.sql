@@ -81,13 +81,13 @@ SELECT date_trunc('month', event_ts) AS day, count(*) AS n FROM clicks GROUP BY 
 -- with: {timeseries: {event_time_column: event_ts, partition_column: day, granularity: week, week_start: sunday}}
 SELECT date_trunc('WEEK', event_ts) AS day FROM clicks
 
--- refused: partition-not-proven `date_add(event_ts, 1)`: a shifted day
+-- accepted: a shifted day
 SELECT date_add(event_ts, 1) AS day, url FROM clicks
 
 -- refused: partition-not-proven `date_trunc(unit, event_ts)`: a unit from a column
 SELECT date_trunc(unit, event_ts) AS day FROM clicks
 
--- refused: partition-not-proven `cast(from_utc_timestamp(event_ts, 'Europe/Paris') AS date)`: another time zone
+-- accepted: another time zone, whose clocks change
 SELECT cast(from_utc_timestamp(event_ts, 'Europe/Paris') AS date) AS day FROM clicks
 
 -- refused: partition-not-proven `cast(session_end AS date)`: sessions have their cells by their start
@@ -108,3 +108,25 @@ WITH x AS (SELECT concat(event_ts, '') AS day, url FROM clicks) SELECT day FROM 
 -- refused: no-time-input `SELECT`: only lookups
 -- with: {timeseries: {event_time_column: since, partition_column: day}}
 SELECT since AS day, country FROM raw.countries
+
+-- accepted: so many months later
+SELECT add_months(event_ts, 2) AS day FROM clicks
+
+-- accepted: the last day of the month, month by month
+-- with: {timeseries: {event_time_column: event_ts, partition_column: day, granularity: month}}
+SELECT last_day(event_ts) AS day FROM clicks
+
+-- refused: partition-not-proven `last_day(event_ts)`: and not day by day
+SELECT last_day(event_ts) AS day FROM clicks
+
+-- accepted: another column that the query ties to the time
+SELECT to_date(since) AS day FROM clicks JOIN raw.countries USING (code) WHERE since BETWEEN event_ts - INTERVAL '1' DAY AND event_ts
+
+-- refused: partition-not-proven `to_date(since)`: one end alone is no tie
+SELECT to_date(since) AS day FROM clicks JOIN raw.countries USING (code) WHERE since <= event_ts
+
+-- refused: partition-not-proven `to_date(since)`: nor is one of two alternatives
+SELECT to_date(since) AS day FROM clicks JOIN raw.countries USING (code) WHERE since BETWEEN event_ts - INTERVAL '1' DAY AND event_ts OR url = ''
+
+-- refused: partition-not-proven `event_ts + INTERVAL '1' DAY * length(url)`: an interval that differs from row to row
+SELECT event_ts + INTERVAL '1' DAY * length(url) AS day FROM clicks

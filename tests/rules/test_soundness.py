@@ -1,15 +1,17 @@
 """
-What the rules accept really follows from the same cell of the inputs alone.
+What the rules accept really follows from the stretch of each input that they say.
 
 Queries are drawn at random, good and bad. For each that is accepted, another engine evaluates it
-once over everything, and once for each cell over that cell's rows alone: the rows must be the
-same. (The other way round nothing is claimed: a good query may be refused.)
+once over everything, and once for each cell over the rows that each reference needs for it: the
+rows must be the same. And a row that comes or goes changes only cells that its time reaches.
+(The other way round nothing is claimed: a good query may be refused.)
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from datetime import datetime
 from functools import cache
 
 import duckdb
@@ -17,8 +19,8 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from tests.declare.shop import read
 
-from infold.interval import Granularity, instant, moment
-from infold.interval import micros as micros_of
+from infold.interval import Granularity, Interval, Ranges, instant, moment
+from infold.project import Node, Reference
 
 PROJECT = """
 name: shop
@@ -50,7 +52,26 @@ TIMES = [
     "date_trunc('week', ts)",
     "date_trunc('month', ts)",
     "ts + INTERVAL '1' DAY",
+    "ts - INTERVAL '90' MINUTE",
     "cast(ts + INTERVAL '5' HOUR AS date)",
+    "cast(cast(ts AS date) - INTERVAL '7' DAY AS date)",
+    "cast(date_trunc('month', ts) + INTERVAL '1' MONTH AS date)",
+]
+FRAMES = [
+    "INTERVAL '36' HOUR PRECEDING AND CURRENT ROW",
+    "INTERVAL '2' DAY PRECEDING AND INTERVAL '1' HOUR PRECEDING",
+    "CURRENT ROW AND INTERVAL '1' DAY FOLLOWING",
+    "UNBOUNDED PRECEDING AND CURRENT ROW",
+]
+LINKS = [
+    "o.at BETWEEN x.ts - INTERVAL '1' DAY AND x.ts",
+    "cast(o.at AS date) = cast(x.ts AS date)",
+    "cast(o.at AS date) = cast(x.ts AS date) - INTERVAL '1' DAY",
+    "o.at > x.ts - INTERVAL '2' DAY AND x.ts + INTERVAL '3' HOUR > o.at AND o.by = x.who",
+    "o.at >= cast(x.ts AS date) AND o.at < cast(x.ts AS date) + INTERVAL '1' DAY",
+    "o.at - x.ts <= INTERVAL '1' DAY AND o.at >= x.ts",
+    "o.at <= x.ts",
+    "o.by = x.who",
 ]
 TABLES = ["clicks", "clicks", "clicks", "orders"]
 
@@ -62,7 +83,7 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
     if depth == 0:
         return f"{table} AS x"
     inner = draw(relations(depth - 1))
-    shape = draw(st.integers(0, 13))
+    shape = draw(st.integers(0, 17))
     time = draw(st.sampled_from(TIMES))
     if shape <= 3:
         return f"{table} AS x"
@@ -108,6 +129,36 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
             )
         )
         return f"(SELECT x.id, x.who, x.ts, x.code FROM {inner} WHERE {test}) AS x"
+    if shape == 14:
+        by = draw(st.sampled_from(["", "", "PARTITION BY x.who "]))
+        down = draw(st.sampled_from(["", "", " DESC"]))
+        between = draw(st.sampled_from(FRAMES))
+        frame = f"{by}ORDER BY cast(x.ts AS timestamp){down} RANGE BETWEEN {between}"
+        items = f"cast(count(*) OVER ({frame}) AS int) AS id, x.who, x.ts, x.code"
+        return f"(SELECT {items} FROM {inner}) AS x"
+    if shape <= 16:
+        kind = draw(
+            st.sampled_from(
+                ["JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "SEMI JOIN", "ANTI JOIN"]
+            )
+        )
+        other = draw(relations(depth - 1))
+        right = f"(SELECT x.id AS nr, x.who AS by, x.ts AS at FROM {other}) AS o"
+        link = draw(st.sampled_from(LINKS))
+        where = draw(st.sampled_from(LINKS)) if kind == "JOIN" and draw(st.booleans()) else "true"
+        at = (
+            "x.ts"
+            if kind in ("SEMI JOIN", "ANTI JOIN")
+            else draw(st.sampled_from(["x.ts", "x.ts", "o.at"]))
+        )
+        items = f"x.id, x.who, {at} AS ts, x.code"
+        return f"(SELECT {items} FROM {inner} {kind} {right} ON {link} WHERE {where}) AS x"
+    if shape == 17:
+        table = f"WITH c AS (SELECT x.id, x.who, x.ts, x.code FROM {inner})"
+        link = draw(st.sampled_from(LINKS)).replace("o.at", "o.ts").replace("o.by", "o.who")
+        kind = draw(st.sampled_from(["JOIN", "LEFT JOIN"]))
+        items = f"{table} SELECT x.id, x.who, x.ts, o.code FROM c AS x {kind} c AS o ON {link}"
+        return f"({items}) AS x"
     limited = "SELECT id, who, ts, code FROM clicks AS x ORDER BY ts, id LIMIT 4"
     return f"({limited}) AS x"
 
@@ -142,8 +193,8 @@ def engine() -> duckdb.DuckDBPyConnection:
     made = duckdb.connect()
     made.execute("SET threads = 1")
     for name, rows in (("clicks", ROWS), ("orders", ROWS[1::2])):
-        made.execute(f"CREATE TABLE all_{name} (id int, who text, ts timestamp, code text)")
-        made.executemany(f"INSERT INTO all_{name} VALUES (?, ?, ?, ?)", rows)
+        made.execute(f"CREATE TABLE {name} (id int, who text, ts timestamp, code text)")
+        made.executemany(f"INSERT INTO {name} VALUES (?, ?, ?, ?)", rows)
     made.execute("CREATE TABLE places (code text, place text, since timestamp)")
     places = [
         ("a", "here", "2024-02-01"),
@@ -155,39 +206,78 @@ def engine() -> duckdb.DuckDBPyConnection:
     return made
 
 
-def evaluated(sql: str, start: datetime, end: datetime) -> Counter[tuple[datetime | None, object]]:
-    """The rows of a query over the rows of an interval."""
-    for name in ("clicks", "orders"):
-        where = f"ts >= TIMESTAMP '{start}' AND ts < TIMESTAMP '{end}'"
-        engine().execute(f"CREATE OR REPLACE VIEW {name} AS SELECT * FROM all_{name} WHERE {where}")
-    rows = engine().execute(f"SELECT cast(part AS timestamp), n FROM ({sql})").fetchall()
-    return Counter((part, n) for part, n in rows)
+Rows = Counter[tuple[datetime | None, object]]
 
 
-@given(sql=queries(), granularity=st.sampled_from(["hour", "day", "day", "week", "month"]))
-def test_accepted_queries_follow_from_their_own_cell(sql: str, granularity: str) -> None:
-    """Cell by cell gives the same rows as all at once."""
+def evaluated(node: Node, times: Callable[[Reference], Ranges], without: int = 0) -> Rows:
+    """The rows of a model over its references' rows of certain times; one row may be missing."""
+    sql = node.model.sql
+    for reference in sorted(node.references, key=lambda entry: -entry.start):
+        rows = f"SELECT * FROM {reference.name}"
+        if reference.name != "places":
+            parts = [
+                f"(ts >= {_literal(part.start)} AND ts < {_literal(part.end)})"
+                for part in times(reference)
+            ]
+            rows += f" WHERE id <> {without} AND ({' OR '.join(parts) or 'false'})"
+        sql = f"{sql[: reference.start]}({rows}){sql[reference.end :]}"
+    found = engine().execute(f"SELECT cast(part AS timestamp), n FROM ({sql})").fetchall()
+    return Counter((part, n) for part, n in found)
+
+
+def _literal(at: int) -> str:
+    """An instant as the other engine writes it, ends of time cut off."""
+    return f"TIMESTAMP '{moment(min(max(at, FIRST), LAST)).replace(tzinfo=None)}'"
+
+
+FIRST, LAST = instant("1900-01-01"), instant("2100-01-01")
+
+
+def everything(_: Reference) -> Ranges:
+    """All times."""
+    return Ranges.ever()
+
+
+@given(
+    sql=queries(),
+    granularity=st.sampled_from(["hour", "day", "day", "week", "month"]),
+    without=st.integers(1, 10),
+)
+def test_accepted_queries_follow_from_what_they_are_said_to_read(
+    sql: str, granularity: str, without: int
+) -> None:
+    """Cell by cell gives the same rows as all at once, and changes show where they should."""
     series = f"{{event_time_column: part, partition_column: part, granularity: {granularity}}}"
     front = f"---\nmaterialization: table\nincremental: {{}}\ntimeseries: {series}\n---\n"
-    _, found = read({**FILES, "models/subject.sql": front + sql})
+    project, found = read({**FILES, "models/subject.sql": front + sql})
     event("accepted" if not found else found[0].slug)
-    if found:
+    if project is None or found:
         return
-    whole = evaluated(sql, datetime(2000, 1, 1), datetime(2100, 1, 1))  # noqa: DTZ001 (naive UTC)
+    node, unit = project["subject"], Granularity(granularity)
+    whole = evaluated(node, everything)
     parts = [part for part, _ in whole] + [datetime.fromisoformat(row[2]) for row in ROWS]
-    cells = {cell(part, Granularity(granularity)) for part in parts if part is not None}
-    built: Counter[tuple[datetime | None, object]] = Counter()
-    for start, end in cells:
-        rows = evaluated(sql, start, end)
-        kept = {row: n for row, n in rows.items() if row[0] is not None and start <= row[0] < end}
-        built.update(kept)
+    built: Rows = Counter()
+    for cell in {unit.cell(at(part)) for part in parts if part is not None}:
 
-    assert built == whole, sql
+        def needed(reference: Reference, cell: Interval = cell) -> Ranges:
+            assert reference.bound is not None, reference
+            return reference.bound.read(Ranges((cell,)))
+
+        rows = evaluated(node, needed)
+        built.update({row: n for row, n in rows.items() if row[0] and at(row[0]) in cell})
+
+    assert built == Counter({row: n for row, n in whole.items() if row[0] is not None}), sql
+
+    fewer = evaluated(node, everything, without)
+    gone = at(datetime.fromisoformat(ROWS[without - 1][2]))
+    changed = {part for part, _ in (whole - fewer) + (fewer - whole) if part is not None}
+    came = Ranges((Granularity.DAY.cell(gone),))
+    reached = Ranges.of(part for entry in node.inputs for part in entry.reached(came))
+    stale = unit.cover(reached)
+
+    assert all(stale.overlaps(Interval(at(part), at(part) + 1)) for part in changed), sql
 
 
-def cell(part: datetime, granularity: Granularity) -> tuple[datetime, datetime]:
-    """The cell that a naive UTC time lies in."""
-    found = granularity.cell(instant(part.isoformat()))
-    start, end = moment(found.start), moment(found.end)
-    assert micros_of(end) - micros_of(start) >= timedelta(hours=1) // timedelta(microseconds=1)
-    return start.replace(tzinfo=None), end.replace(tzinfo=None)
+def at(part: datetime) -> int:
+    """The instant of a naive UTC time."""
+    return instant(part.isoformat())

@@ -29,3 +29,36 @@ SELECT to_date(event_ts) AS day, count(*) OVER w AS n FROM clicks WINDOW w AS (P
 
 -- refused: window-over-cells `row_number() OVER (PARTITION BY user_id ORDER BY event_ts)`: in QUALIFY
 SELECT to_date(event_ts) AS day FROM clicks QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY event_ts) = 1
+
+-- accepted: a RANGE frame over the time
+SELECT to_date(event_ts) AS day, count(*) OVER (PARTITION BY user_id ORDER BY event_ts RANGE BETWEEN INTERVAL 30 MINUTES PRECEDING AND CURRENT ROW) AS n FROM clicks
+
+-- accepted: a RANGE frame over days, some of them ahead
+SELECT day, sum(n) OVER (ORDER BY day RANGE BETWEEN INTERVAL 6 DAYS PRECEDING AND INTERVAL 1 DAY FOLLOWING) AS n FROM (SELECT to_date(event_ts) AS day, count(*) AS n FROM clicks GROUP BY 1)
+
+-- accepted: backwards
+SELECT to_date(event_ts) AS day, count(*) OVER (ORDER BY event_ts DESC RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND INTERVAL '1' HOUR FOLLOWING) AS n FROM clicks
+
+-- accepted: a frame in a named window
+SELECT to_date(event_ts) AS day, count(*) OVER w AS n FROM clicks WINDOW w AS (ORDER BY event_ts RANGE BETWEEN INTERVAL 1 DAY 2 HOURS PRECEDING AND CURRENT ROW)
+
+-- accepted: the start of a range frame alone
+SELECT to_date(event_ts) AS day, count(*) OVER (ORDER BY event_ts RANGE INTERVAL 1 DAY PRECEDING) AS n FROM clicks
+
+-- refused: window-over-cells `count(*) OVER (ORDER BY event_ts ROWS BETWEEN 6 PRECEDING AND CURRENT ROW)`: ROWS are not days
+SELECT to_date(event_ts) AS day, count(*) OVER (ORDER BY event_ts ROWS BETWEEN 6 PRECEDING AND CURRENT ROW) AS n FROM clicks
+
+-- refused: window-over-cells `sum(amount) OVER (PARTITION BY user_id ORDER BY event_ts)`: a missing frame begins at the beginning
+SELECT to_date(event_ts) AS day, sum(amount) OVER (PARTITION BY user_id ORDER BY event_ts) AS s FROM clicks
+
+-- refused: window-over-cells `count(*) OVER (ORDER BY event_ts RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)`: an unbounded frame
+SELECT to_date(event_ts) AS day, count(*) OVER (ORDER BY event_ts RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS n FROM clicks
+
+-- refused: window-over-cells `count(*) OVER (ORDER BY event_ts RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)`: unbounded at the other end
+SELECT to_date(event_ts) AS day, count(*) OVER (ORDER BY event_ts RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS n FROM clicks
+
+-- refused: window-over-cells `count(*) OVER (ORDER BY amount RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)`: ordered by something else
+SELECT to_date(event_ts) AS day, count(*) OVER (ORDER BY amount RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS n FROM clicks
+
+-- refused: window-over-cells `lead(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: the next event may be years away
+SELECT to_date(event_ts) AS day, lead(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) AS after FROM clicks

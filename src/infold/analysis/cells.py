@@ -1,12 +1,11 @@
 """
-Which columns of a query name the cell that a row belongs to.
+From which times of its inputs a cell of a query's output is made.
 
-The claim to be proven for a model built cell by cell: whatever is in a cell of the output follows
-from the same cell of the inputs alone. It holds when every row of the output is made from input
-rows of one cell (the rules see to that: grouping, windows, joins …) and the partition column is,
-row by row, in that cell. A column *keeps the cell* when its value and the row's input time lie in
-one cell: the input's time column itself; what a floor to a unit inside the granularity makes of
-such a column; min and max of it within a group of one cell.
+The claim to be proven for a model built cell by cell: a cell of the output follows from a bounded
+stretch of each input around that cell. It holds when the partition column has a shape
+(:mod:`infold.analysis.shape`) against every input with a time column, and when whatever brings
+rows together (joins, groups, windows, DISTINCT) brings together rows of which that can still be
+said; the rules see to that. The same shapes say how long the stretch is.
 
 Everything is in UTC, so a cast to a date is a floor to the day.
 """
@@ -17,14 +16,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.aggregates import is_aggregate
-from infold.analysis.calls import calls
+from infold.analysis.floors import floor_of, literal_units
+from infold.analysis.frames import reach
 from infold.analysis.relation import (
     Block,
     Columns,
-    Origin,
+    From,
     Other,
     Output,
     Relation,
@@ -34,68 +33,49 @@ from infold.analysis.relation import (
     blocks,
     own,
 )
+from infold.analysis.scope import Key, Scope, Shapes
+from infold.analysis.shape import Grain, Shape
 from infold.analysis.subject import Subject, time_column
 from infold.analysis.text import Text
 from infold.interval import Granularity
 from infold.model import Kind
+from infold.project import Bound
 from infold.refusals import Cell
-
-Grain = Granularity | None
-"""How coarse a column's values are known to be: all are starts of such cells; None for any."""
-
-_FINE = frozenset({"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE"})
-_UNITS = {
-    "HOUR": Granularity.HOUR,
-    "DAY": Granularity.DAY,
-    "DD": Granularity.DAY,
-    "WEEK": Granularity.WEEK,
-    "MONTH": Granularity.MONTH,
-    "MON": Granularity.MONTH,
-    "MM": Granularity.MONTH,
-    "QUARTER": Granularity.QUARTER,
-    "YEAR": Granularity.YEAR,
-    "YYYY": Granularity.YEAR,
-    "YY": Granularity.YEAR,
-}
-_TIMESTAMPS = frozenset(
-    {
-        exp.DType.TIMESTAMP,
-        exp.DType.TIMESTAMPTZ,
-        exp.DType.TIMESTAMPLTZ,
-        exp.DType.TIMESTAMPNTZ,
-        exp.DType.DATETIME,
-    }
-)
-_DATES = frozenset({exp.DType.DATE, exp.DType.DATE32})
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """
-    What is known of a relation: whether it reads an input with a time column, and which of its
-    columns (lower case) keep the cell, each with its grain.
+    What is known of a relation: the inputs with a time column that it reads, and the columns
+    (lower case) with a shape against every one of them.
     """
 
-    time: bool = False
-    columns: Mapping[str, Grain] = field(default_factory=dict)
-    items: tuple[tuple[bool, Grain], ...] | None = None
-    """The same by position, where all columns are known."""
+    inputs: frozenset[Key] = frozenset()
+    columns: Mapping[str, Shapes] = field(default_factory=dict)
+    items: tuple[Shapes, ...] | None = None
+    """The same by position, where all columns are known; empty where nothing is known."""
+
+    @property
+    def time(self) -> bool:
+        """Whether it reads an input with a time column."""
+        return bool(self.inputs)
 
     @staticmethod
-    def of(time: bool, names: Columns, items: tuple[tuple[bool, Grain], ...] | None) -> Kept:
+    def of(inputs: frozenset[Key], names: Columns, items: tuple[Shapes, ...] | None) -> Kept:
         """From what is known of each column in order."""
         if names is None or items is None:
-            return Kept(time)
+            return Kept(inputs)
         pairs = zip(names, items, strict=False)
-        return Kept(time, {n.lower(): grain for n, (keeps, grain) in pairs if keeps and n}, items)
+        return Kept(inputs, {n.lower(): shapes for n, shapes in pairs if shapes and n}, items)
 
 
 @dataclass(frozen=True, slots=True)
-class Floor:
-    """A node that floors ``inner`` to a unit; None is a unit finer than any cell."""
+class Bounded:
+    """How far one naming of an input is read; ``start``: where it stands in the model's own SQL."""
 
-    inner: exp.Expr
-    unit: Grain
+    name: str
+    bound: Bound
+    start: int | None
 
 
 @dataclass(slots=True, eq=False)
@@ -104,7 +84,10 @@ class Cells:
 
     subject: Subject
     granularity: Granularity
+    tables: dict[int, tuple[From, Text]] = field(default_factory=dict)
+    """The entries of FROM that are inputs with a time column, by id, and the text they stand in."""
     seen: dict[int, Kept] = field(default_factory=dict)
+    scopes: dict[int, Scope] = field(default_factory=dict)
     units: dict[int, bool] = field(default_factory=dict)
 
     @property
@@ -130,117 +113,233 @@ class Cells:
         if isinstance(relation, Other):
             return Kept()
         if isinstance(relation, Renamed):
-            return self._renamed(relation)
+            inner = self.of(relation.inner)
+            return Kept.of(inner.inputs, relation.columns, inner.items)
         if isinstance(relation, SetOperation):
             return self._union(relation)
         return self._block(relation)
 
     def _table(self, table: Table) -> Kept:
+        """A stored input; the empty key stands for itself."""
         node = self.subject.nodes.get(table.name)
         column = time_column(node) if node is not None else None
         if node is None or column is None:
             return Kept()
         known = self.subject.kept.get(node.name, {})
         finer = node.model.granularity
-        found = {column.lower(): known.get(column.lower())}
-        if finer is not None and self.granularity.holds(finer):
-            found |= known
+        found: dict[str, Shapes] = {}
+        if finer is not None:
+            found = {name: {(): Shape(finer, grain=grain)} for name, grain in known.items()}
+        found[column.lower()] = {(): Shape(grain=known.get(column.lower()))}
+        key: frozenset[Key] = frozenset({()})
         if table.columns is None:
-            return Kept(True, found)
-        names = [name.lower() for name in table.columns]
-        items = tuple((name in found, found.get(name)) for name in names)
-        return Kept(True, found, items)
-
-    def _renamed(self, relation: Renamed) -> Kept:
-        inner = self.of(relation.inner)
-        return Kept.of(inner.time, relation.columns, inner.items)
+            return Kept(key, found)
+        items = tuple(found.get(name.lower(), {}) for name in table.columns)
+        return Kept(key, found, items)
 
     def _union(self, relation: SetOperation) -> Kept:
-        """A column keeps the cell when it does so on both sides."""
+        """A column is known when it is on both sides; each side's rows are of its own inputs."""
         left, right = self.of(relation.left), self.of(relation.right)
-        time = left.time or right.time
+        inputs = left.inputs | right.inputs
         if not (left.time and right.time) or left.items is None or right.items is None:
-            return Kept(time)
+            return Kept(inputs)
         others = right.items
         if relation.node.args.get("by_name"):
             names = [name.lower() for name in relation.left.columns or ()]
-            others = tuple((name in right.columns, right.columns.get(name)) for name in names)
+            others = tuple(right.columns.get(name, {}) for name in names)
         items = tuple(
-            (a and b, grain if grain is other else None)
-            for (a, grain), (b, other) in zip(left.items, others, strict=False)
+            _either(a, b) if a and b else {} for a, b in zip(left.items, others, strict=False)
         )
-        return Kept.of(time, relation.columns, items)
+        return Kept.of(inputs, relation.columns, items)
 
     def _block(self, block: Block) -> Kept:
-        time = any(self.of(entry.relation).time for entry in block.entries)
+        scope = self.scope(block)
         if block.outputs is None:  # a star over unknown columns passes on whatever there is
-            found: dict[str, Grain] = {}
+            found: dict[str, Shapes] = {}
             for entry in block.entries:
-                found |= self.of(entry.relation).columns
-            return Kept(time, found)
+                for name in self.of(entry.relation).columns:
+                    shapes = scope.column(entry, name)
+                    if scope.full(shapes):
+                        found[name] = shapes
+            return Kept(scope.every, found)
         items = tuple(self.output(block, out) for out in block.outputs)
-        return Kept.of(time, block.columns, items)
+        return Kept.of(scope.every, block.columns, items)
+
+    def scope(self, block: Block) -> Scope:
+        """A block's FROM and WHERE."""
+        if id(block) not in self.scopes:
+            given: dict[tuple[int, str], Shapes] = {}
+            inputs: dict[int, frozenset[Key]] = {}
+            for entry in block.entries:
+                kept, at = self.of(entry.relation), id(entry)
+                if isinstance(entry.relation, Table) and entry.relation.view is None and kept.time:
+                    self.tables[at] = (entry, block.text)
+                inputs[at] = frozenset((at, *key) for key in kept.inputs)
+                for name, shapes in kept.columns.items():
+                    given[at, name] = {(at, *key): shape for key, shape in shapes.items()}
+            units = self._units(block.text)
+            self.scopes[id(block)] = Scope(block, given, inputs, units)
+        return self.scopes[id(block)]
 
     def blocks(self) -> Iterator[Block | SetOperation]:
         """What the rules look at: every SELECT and set operation, those of views among them."""
         return blocks(self.subject.relation, views=True, nested=False)
 
+    def bounds(self) -> list[Bounded]:
+        """How far each naming of an input is read for one cell, as the partition column says."""
+        found = []
+        shapes = self.of(self.subject.relation).columns.get(self.column.lower(), {})
+        for key, shape in shapes.items():
+            entry, text = self.tables[key[-1]]
+            span = shape.bound(self.granularity)
+            if span is None or not isinstance(entry.relation, Table):
+                continue
+            start = None
+            if text is self.subject.text and isinstance(entry.node, exp.Table):
+                start = min(part.meta["start"] for part in entry.node.parts)
+            found.append(Bounded(entry.relation.name, Bound(*span), start))
+        return found
+
     # -- expressions -------------------------------------------------------------------------
 
-    def output(self, block: Block, out: Output) -> tuple[bool, Grain]:
-        """Whether an output column keeps the cell, and its grain."""
-        if out.origin is not None:
-            return self._origin(block, out.origin)
-        return self.keeps(block, out.node)
+    def output(self, block: Block, out: Output) -> Shapes:
+        """What is known of an output column, against every input; else nothing."""
+        shapes = self.row_shapes(block, out)
+        return self._widened(block, shapes) if self.scope(block).full(shapes) else {}
 
-    def keeps(self, block: Block, node: exp.Expr) -> tuple[bool, Grain]:
-        """Whether an expression keeps the cell of the row it is evaluated on, and its grain."""
+    def row_shapes(self, block: Block, out: Output) -> Shapes:
+        """What is known of an output column by itself, against some inputs or all."""
+        if out.origin is not None:
+            return self.scope(block).column(out.origin.entry, out.origin.column)
+        return self.shapes(block, out.node)
+
+    def shapes(self, block: Block, node: exp.Expr) -> Shapes:
+        """What is known of an expression where the block's rows are, grouped if it groups."""
         if isinstance(node, (exp.Paren, exp.Alias)):
-            return self.keeps(block, node.this)
-        if isinstance(node, exp.Column):
-            if id(node) in block.aliases:
-                return self.keeps(block, block.aliases[id(node)])
-            origin = block.origins.get(id(node))
-            return self._origin(block, origin) if origin is not None else (False, None)
+            return self.shapes(block, node.this)
+        scope = self.scope(block)
+        if isinstance(node, exp.Column) and id(node) in block.aliases:
+            return self.shapes(block, block.aliases[id(node)])
         if isinstance(node, (exp.Min, exp.Max)) and not node.expressions:
-            return self.keeps(block, node.this)
-        floor = floor_of(node, literal_units=self._units(block.text))
-        if floor is None:
-            return False, None
-        keeps, grain = self.keeps(block, floor.inner)
-        if not keeps or floor.unit is None:
-            return keeps, grain
-        if grain is not None and grain.holds(floor.unit):
-            return True, grain
-        return self.granularity.holds(floor.unit), floor.unit
+            keys = self.group_keys(block)
+            inner = scope.shapes(node.this)
+            if not keys or not scope.full(inner):
+                return {}
+            return {at: shape.across(keys[0][at]) for at, shape in inner.items()}
+        return scope.shapes(node)
+
+    def _widened(self, block: Block, shapes: Shapes) -> Shapes:
+        """The same, where windows bring in what other rows are made from."""
+        for window in windows(block):
+            key = self.window_key(block, window)
+            if key is not None:
+                wider = {at: shape.across(key[at]) for at, shape in shapes.items()}
+            else:
+                found = self.window_reach(block, window)
+                if found is None:
+                    return {}  # the rule on windows says so
+                wider = {at: shape.reaching(*found[at]) for at, shape in shapes.items()}
+            shapes = _either(shapes, wider)
+        return shapes
+
+    def keeps(self, block: Block, node: exp.Expr) -> bool:
+        """Whether rows with one value of an expression are of one stretch around one cell."""
+        return self._good(self.scope(block), self.shapes(block, node))
+
+    def _good(self, scope: Scope, shapes: Shapes) -> bool:
+        return scope.full(shapes) and self.bounded(shapes)
+
+    def bounded(self, shapes: Shapes) -> bool:
+        """Whether a column with these shapes can say in which cell a row belongs."""
+        return all(shape.bound(self.granularity) is not None for shape in shapes.values())
 
     def _units(self, text: Text) -> bool:
         if id(text) not in self.units:
             self.units[id(text)] = literal_units(text)
         return self.units[id(text)]
 
-    def _origin(self, block: Block, origin: Origin) -> tuple[bool, Grain]:
-        kept = self.of(origin.entry.relation)
-        here = any(entry is origin.entry for entry in block.entries)
-        keeps = here and not origin.entry.hidden and origin.column in kept.columns
-        return keeps, kept.columns.get(origin.column) if keeps else None
-
     def keeping(self, block: Block) -> list[str]:
-        """The columns in a block's FROM that keep the cell, for messages."""
-        return [column for entry in block.entries for column in self.of(entry.relation).columns]
+        """The columns in a block's FROM that follow the time, for messages."""
+        return [
+            column
+            for entry in block.entries
+            for column, shapes in self.of(entry.relation).columns.items()
+            if self.bounded(shapes)
+        ]
+
+    # -- groups and windows
 
     def groups_by_cell(self, block: Block) -> bool:
-        """Whether GROUP BY has an expression that keeps the cell."""
-        group = block.node.args.get("group")
+        """Whether GROUP BY has an expression that follows the time."""
+        return bool(self.group_keys(block))
+
+    def group_keys(self, block: Block) -> list[Shapes]:
+        """What is known of the expressions of GROUP BY that follow the time."""
+        group, scope = block.node.args.get("group"), self.scope(block)
         if group is None:
-            return False
-        if group.args.get("all"):
-            return any(
-                self.keeps(block, item)[0]
-                for item in block.node.expressions
-                if not has_aggregate(item)
-            )
-        return any(self.keeps(block, node)[0] for node in _group_items(block, group))
+            return []
+        items = (
+            [item for item in block.node.expressions if not has_aggregate(item)]
+            if group.args.get("all")
+            else list(_group_items(block, group))
+        )
+        found = [scope.shapes(node) for node in items]
+        return [shapes for shapes in found if self._good(scope, shapes)]
+
+    def window_key(self, block: Block, window: exp.Window) -> Shapes | None:
+        """What is known of an expression of PARTITION BY that follows the time."""
+        scope = self.scope(block)
+        for item in _partitioned_by(block, window):
+            shapes = self.shapes(block, item)
+            if self._good(scope, shapes):
+                return shapes
+        return None
+
+    def window_reach(
+        self, block: Block, window: exp.Window
+    ) -> Mapping[Key, tuple[Shape, int, int]] | None:
+        """
+        How far from its own row a RANGE frame looks, by the column it is ordered by.
+
+        Against each input: that column's shape, and how far the rows of the frame lie before and
+        after; None when there is no bound.
+        """
+        found = reach(window, _named(block))
+        if found is None:
+            return None
+        scope, shapes = self.scope(block), self.shapes(block, found.order)
+        if not scope.full(shapes):
+            return None
+        return {at: (shape, found.before, found.after) for at, shape in shapes.items()}
+
+
+def windows(block: Block) -> Iterator[exp.Window]:
+    """The window functions of a block."""
+    for node in block.expressions():
+        if isinstance(node, exp.Window) and node.arg_key != "windows":
+            yield node
+
+
+def _named(block: Block) -> dict[str, exp.Expr]:
+    """The windows of the WINDOW clause, by lower-case name."""
+    return {window.this.name.lower(): window for window in block.node.args.get("windows") or ()}
+
+
+def _partitioned_by(block: Block, window: exp.Window) -> Iterator[exp.Expr]:
+    """What a window, or the named one that it builds on, is partitioned by."""
+    yield from window.args.get("partition_by") or []
+    alias = window.args.get("alias")
+    base = _named(block).get(alias.name.lower()) if isinstance(alias, exp.Expr) else None
+    if isinstance(base, exp.Window) and base is not window:
+        yield from _partitioned_by(block, base)
+
+
+def _either(a: Shapes, b: Shapes) -> Shapes:
+    """What holds of a value that has the shapes of one or of the other."""
+    found = dict(a)
+    for key, shape in b.items():
+        found[key] = found[key].hull(shape) if key in found else shape
+    return found
 
 
 def _group_items(block: Block, group: exp.Group) -> Iterator[exp.Expr]:
@@ -255,49 +354,16 @@ def _group_items(block: Block, group: exp.Group) -> Iterator[exp.Expr]:
             yield node
 
 
-def floor_of(node: exp.Expr, *, literal_units: bool = True) -> Floor | None:
-    """The floor that a call is: a cast to a date or a timestamp, date_trunc, trunc, to_date."""
-    if isinstance(node, exp.Cast):  # TRY_CAST too
-        if node.to.this in _DATES:
-            return Floor(node.this, Granularity.DAY)
-        return Floor(node.this, None) if node.to.this in _TIMESTAMPS else None
-    if isinstance(node, exp.TsOrDsToDate) and not node.args.get("format"):
-        return Floor(node.this, Granularity.DAY)
-    if isinstance(node, (exp.TimestampTrunc, exp.DateTrunc)):
-        unit = node.args.get("unit")
-        if not isinstance(unit, (exp.Literal, exp.Var)) or not literal_units:
-            return None
-        name = unit.name.upper()
-        if isinstance(node, exp.TimestampTrunc) and name in _FINE:
-            return Floor(node.this, None)
-        return Floor(node.this, _UNITS[name]) if name in _UNITS else None
-    return None
-
-
-def literal_units(text: Text) -> bool:
-    """
-    Whether all units of date_trunc are literals.
-
-    The tree shows ``date_trunc(unit, ts)`` with a column ``unit`` as if it were a literal.
-    """
-    return all(
-        tokens[call.arguments[0][0]].token_type is TokenType.STRING
-        for tokens in [text.tokens]
-        for call in calls(tokens, 0, len(tokens))
-        if call.name == "date_trunc" and call.arguments
-    )
-
-
 def has_aggregate(tree: exp.Expr) -> bool:
     """Whether a tree has an aggregate call that is not a window function."""
-    windows: set[int] = set()
+    over: set[int] = set()
     for node in own(tree):
         if isinstance(node, exp.Window):
             inner = node.this
             while isinstance(inner, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
                 inner = inner.this
-            windows.add(id(inner))
-        elif is_aggregate(node) and id(node) not in windows:
+            over.add(id(inner))
+        elif is_aggregate(node) and id(node) not in over:
             return True
     return False
 
@@ -324,7 +390,7 @@ def event_grain(subject: Subject) -> Grain:
         floor = floor_of(node, literal_units=units)
         if floor is None:
             break
-        if floor.unit is not None:
+        if floor.unit is not None and not floor.inside:
             return floor.unit
         node = floor.inner
     origin = block.origins.get(id(node))

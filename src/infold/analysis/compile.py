@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from infold import findings
-from infold.analysis.cells import Grain, cells_of, event_grain
+from infold.analysis.cells import Bounded, Cells, cells_of, event_grain
 from infold.analysis.fingerprint import fingerprint, normal
 from infold.analysis.parse import parse
 from infold.analysis.relation import Columns, Table
 from infold.analysis.resolve import Resolved, resolve
 from infold.analysis.rules import RULES
+from infold.analysis.scope import Shapes
 from infold.analysis.session_input import session_input
 from infold.analysis.sessions import GIVEN, SEEN, take_apart
+from infold.analysis.shape import Grain
 from infold.analysis.subject import Draft, Subject, time_column
 from infold.errors import InfoldError, Spot
 from infold.model import Kind, Materialization, Model, Source, Timeseries
-from infold.project import Input, Node, SessionsQuery
+from infold.project import Bound, Input, Node, Reference, SessionsQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +97,15 @@ class _Compiler:
             return
         self.kept[model.name] = _kept(subject)
         source = self._source(model, resolved)
-        inputs = self._inputs(resolved, source)
+        bounds = _bounds(subject)
+        inputs = self._inputs(resolved, source, bounds)
         print_ = fingerprint(model, normal(text, resolved.references, self.views), columns, source)
         if model.kind is Kind.VIEW:
             self.views[model.name] = print_
         self.nodes[model.name] = Node(
             model=model,
             inputs=inputs,
-            references=resolved.references,
+            references=_bounded(resolved.references, bounds),
             fingerprint=print_,
             columns=columns or (),
             source=source.name if source else None,
@@ -130,7 +133,9 @@ class _Compiler:
             return None
         return self.sources[resolved.references[0].name]
 
-    def _inputs(self, resolved: Resolved, source: Source | None) -> tuple[Input, ...]:
+    def _inputs(
+        self, resolved: Resolved, source: Source | None, bounds: Sequence[Bounded]
+    ) -> tuple[Input, ...]:
         if source is not None:
             return (Input(source.name, source.event_time_column),)
         found: dict[str, Input] = {}
@@ -142,7 +147,33 @@ class _Compiler:
                 found.update((entry.name, entry) for entry in node.inputs)
             else:
                 found[node.name] = Input(node.name, time_column(node))
-        return tuple(found.values())
+        known: dict[str, set[Bound]] = {}
+        for entry in bounds:
+            known.setdefault(entry.name, set()).add(entry.bound)
+        return tuple(
+            replace(entry, bounds=tuple(sorted(known.get(entry.name, entry.bounds))))
+            for entry in found.values()
+        )
+
+
+def _bounds(subject: Subject) -> list[Bounded]:
+    """How far a model built cell by cell reads each input, at each place that names it."""
+    cells = cells_of(subject)
+    return cells.bounds() if cells is not None else []
+
+
+def _bounded(references: Sequence[Reference], bounds: Sequence[Bounded]) -> tuple[Reference, ...]:
+    """The references with the bounds of those that name an input themselves."""
+    at: dict[int, Bound] = {}
+    for entry in bounds:
+        if entry.start is not None:
+            known = at.get(entry.start, entry.bound)
+            before, after = (
+                max(known.before, entry.bound.before),
+                max(known.after, entry.bound.after),
+            )
+            at[entry.start] = Bound(before, after)
+    return tuple(replace(one, bound=at.get(one.start)) for one in references)
 
 
 _MISNAMED = ("session-column", "unnamed-column")
@@ -150,13 +181,34 @@ _MISNAMED = ("session-column", "unnamed-column")
 
 
 def _kept(subject: Subject) -> Mapping[str, Grain]:
-    """The columns that keep the cell of a model, for those that read it."""
+    """The columns that lie in one cell with the partition column, for models that read it."""
     cells, series = cells_of(subject), subject.model.timeseries
     if cells is not None:
-        return cells.of(subject.relation).columns
+        columns = cells.of(subject.relation).columns
+        own = columns.get(cells.column.lower(), {})
+        return {
+            name: _grain(shapes) for name, shapes in columns.items() if _beside(cells, own, shapes)
+        }
     if subject.model.kind is Kind.EVENTS and series is not None:
         return {series.event_time_column.lower(): event_grain(subject)}
     return {}
+
+
+def _beside(cells: Cells, own: Shapes, shapes: Shapes) -> bool:
+    """Whether a column with ``shapes`` is always in the cell of the partition column."""
+    return own.keys() == shapes.keys() and all(
+        shape.exact
+        and own[key].exact
+        and shape.low == own[key].low
+        and shape.bound(cells.granularity) is not None
+        and own[key].bound(cells.granularity) is not None
+        for key, shape in shapes.items()
+    )
+
+
+def _grain(shapes: Shapes) -> Grain:
+    grains = {shape.grain for shape in shapes.values()}
+    return grains.pop() if len(grains) == 1 else None
 
 
 def _columns(model: Model, resolved: Resolved) -> Columns:

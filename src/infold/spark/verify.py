@@ -115,7 +115,7 @@ class Verifier:
         if node.model.kind is Kind.SESSIONS and node.query is not None:
             frame = plain(work.frame(node.query.input, step.inputs[node.query.input][1]))
             return rebuild.sessions(frame, node.query)
-        return recompute.definition(work, node, step)
+        return recompute.definition(work, node, step, narrow=False)
 
     def _cells(self, node: Node, trace: Trace, sample: int | None) -> Ranges:
         """What to compare: all that holds, or some cells of it."""

@@ -13,8 +13,8 @@ from infold.interval import Ranges
 from infold.model import Kind
 from infold.plan import Step
 from infold.ports import Ledger
-from infold.project import Node, Project
-from infold.spark.content import plain, quoted
+from infold.project import Bound, Input, Node, Project
+from infold.spark.content import plain, quoted, within
 from infold.spark.tables.port import Stamp, Tables
 from infold.trace import CellState
 
@@ -59,36 +59,65 @@ class Work:
             for entry in node.inputs
         }
 
-    def sql(self, node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
+    def sql(
+        self, node: Node, frames: Mapping[str, DataFrame], cells: Ranges | None = None
+    ) -> DataFrame:
         """
         The model's query over ``frames``, which hold its stored inputs by name.
 
         The text stays the user's: only the names in FROM are replaced, by temporary views.
-        Models that are views are evaluated in place.
+        Models that are views are evaluated in place. With ``cells``, each name of an input is
+        replaced by no more of it than these cells of the output are made from.
         """
+        needed = frames if cells is None else self._narrowed(node, frames, cells)
         parts: list[str] = []
         at = 0
-        made: dict[str, str] = {}
+        made: dict[tuple[str, Bound | None], str] = {}
         for reference in sorted(node.references, key=lambda entry: entry.start):
-            if reference.name not in made:
-                made[reference.name] = self._view(reference.name, frames)
-            parts += [node.model.sql[at : reference.start], made[reference.name]]
+            name, bound = reference.name, None if cells is None else reference.bound
+            if (name, bound) not in made:
+                if bound is not None and cells is not None and name in frames:
+                    rows = _during(frames[name], node.input(name), bound.read(cells))
+                    made[name, bound] = _named(rows)
+                else:
+                    made[name, bound] = self._view(name, needed)
+            parts += [node.model.sql[at : reference.start], made[name, bound]]
             if self._needs_alias(node.model.sql, reference.end):
                 parts.append(f" AS {quoted(reference.name.rpartition('.')[2])}")
             at = reference.end
         parts.append(node.model.sql[at:])
         return self.spark.sql("".join(parts))
 
+    def _narrowed(
+        self, node: Node, frames: Mapping[str, DataFrame], cells: Ranges
+    ) -> dict[str, DataFrame]:
+        """Every input with no more of it than the model reads for these cells in any way."""
+        return {
+            entry.name: _during(frames[entry.name], entry, entry.read(cells))
+            for entry in node.inputs
+        }
+
     def _view(self, name: str, frames: Mapping[str, DataFrame]) -> str:
         frame = frames.get(name)
-        if frame is None:
-            frame = self.sql(self.project[name], frames)
-        view = f"infold_view_{next(_view_numbers)}"
-        frame.createOrReplaceTempView(view)
-        return view
+        return _named(self.sql(self.project[name], frames) if frame is None else frame)
 
     def _needs_alias(self, sql: str, end: int) -> bool:
         return not _has_alias(sql, end)
+
+
+def _named(frame: DataFrame) -> str:
+    """The name of a new temporary view of a frame."""
+    view = f"infold_view_{next(_view_numbers)}"
+    frame.createOrReplaceTempView(view)
+    return view
+
+
+def _during(frame: DataFrame, entry: Input, times: Ranges) -> DataFrame:
+    """The rows of an input at certain times; a lookup whole."""
+    name = entry.time_column
+    if name is None:
+        return frame
+    return frame.where(within(name, "date" if is_date(frame, name) else "timestamp", times))
 
 
 def _has_alias(sql: str, end: int) -> bool:

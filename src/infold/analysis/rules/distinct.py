@@ -23,7 +23,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         if not isinstance(block, Block) or not block.node.args.get("distinct"):
             continue
         kept = cells.of(block)
-        if kept.time and not kept.columns:
+        if kept.time and not any(map(cells.bounded, kept.columns.values())):
             spans = [span for item in block.node.expressions if (span := hull(item)) is not None]
             start = min((span[0] for span in spans), default=len(block.text.sql))
             token = block.text.before(start, TokenType.DISTINCT)

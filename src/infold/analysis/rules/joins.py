@@ -1,4 +1,4 @@
-"""Joins: one side with a time column and lookups beside it, which it is that keeps its rows."""
+"""Joins say how far two inputs with times are apart, and keep no rows of lookups alone."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         if not isinstance(block, Block):
             continue
         left_time, left = False, ""
-        for entry in block.entries:
+        for at, entry in enumerate(block.entries):
             right_time = cells.of(entry.relation).time
-            finding = _finding(cells.called, block, entry, (left, left_time), right_time)
+            linked = left_time and right_time and cells.scope(block).connected(at)
+            finding = _finding(cells.called, block, entry, (left, left_time), right_time, linked)
             if finding is not None:
                 yield finding
             if right_time and not left_time:
@@ -32,7 +33,12 @@ def check(subject: Subject) -> Iterator[InfoldError]:
 
 
 def _finding(
-    cell: Cell, block: Block, entry: From, left: tuple[str, bool], right_time: bool
+    cell: Cell,
+    block: Block,
+    entry: From,
+    left: tuple[str, bool],
+    right_time: bool,
+    linked: bool,
 ) -> InfoldError | None:
     """What is wrong with joining one more entry to those before it."""
     name, left_time = left
@@ -41,7 +47,9 @@ def _finding(
     at = block.text.spot_of_entry(entry.node)
     side, kind = entry.join.side.upper(), entry.join.kind.upper()
     if left_time and right_time:
-        return refusals.join_of_times(at, cell, name, _name(entry))
+        if side == "FULL":
+            return refusals.full_join_of_times(at, cell)
+        return None if linked else refusals.join_of_times(at, cell, name, _name(entry))
     if kind in ("SEMI", "ANTI") and right_time:
         return refusals.join_asks_all_cells(at, cell, kind, _name(entry))
     keeps_lookup = side == "FULL" or (side == "RIGHT") == left_time

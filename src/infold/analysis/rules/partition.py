@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sqlglot import exp
 
 from infold import refusals
-from infold.analysis.cells import Cells, cells_of, floor_of
+from infold.analysis.cells import Cells, cells_of
+from infold.analysis.floors import floor_of
 from infold.analysis.relation import Block, Other, Output, Relation, Renamed, SetOperation, Table
+from infold.analysis.rules import distinct, grouping, joins, windows
+from infold.analysis.scope import Shapes
 from infold.analysis.subject import Subject
 from infold.errors import InfoldError
 
@@ -26,9 +30,14 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     if not kept.time:
         spot = subject.text.spot(0, len(subject.text.tokens[0].text))
         yield refusals.no_time_input(spot, cells.called)
-    elif column.lower() not in kept.columns:
+    elif not _says(cells, kept.columns.get(column.lower(), {})):
         at = names.index(column.lower()) if names else 0
         yield from _refused(cells, relation, at)
+
+
+def _says(cells: Cells, shapes: Shapes) -> bool:
+    """Whether a column with these shapes says in which cell a row belongs."""
+    return bool(shapes) and cells.bounded(shapes)
 
 
 def _refused(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldError]:
@@ -38,13 +47,15 @@ def _refused(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldError]
     elif isinstance(relation, SetOperation):
         for side in (relation.left, relation.right):
             items = cells.of(side).items
-            if items is None or at >= len(items) or not items[at][0]:
+            if items is None or at >= len(items) or not _says(cells, items[at]):
                 yield from _refused(cells, side, at)
     elif isinstance(relation, Block) and relation.outputs and at < len(relation.outputs):
         out = relation.outputs[at]
         deeper = _computed_in(cells, relation, out)
         if deeper is not None:
             yield from _refused(cells, *deeper)
+            return
+        if _blamed_elsewhere(cells, relation, out):
             return
         spot, why = relation.text.spot_of(out.node), _why(cells, relation, out)
         keeping = cells.keeping(relation)
@@ -55,6 +66,20 @@ def _refused(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldError]
         yield refusals.partition_unproven(
             spot, cells.called, cells.column, "its columns are not known", []
         )
+
+
+def _blamed_elsewhere(cells: Cells, block: Block, out: Output) -> bool:
+    """
+    Whether the column is a good one, and only what brings rows together is not.
+
+    It follows the time of one of the inputs, then, and another rule has its finding.
+    """
+    node: exp.Expr = out.node.unalias()
+    while isinstance(node, (exp.Min, exp.Max)):
+        node = node.this
+    shapes = cells.row_shapes(block, replace(out, node=node))
+    rules = (joins, windows, grouping, distinct)
+    return _says(cells, shapes) and any(True for rule in rules for _ in rule.check(cells.subject))
 
 
 def _computed_in(cells: Cells, block: Block, out: Output) -> tuple[Relation, int] | None:
@@ -75,7 +100,7 @@ def _why(cells: Cells, block: Block, out: Output) -> str:
     if not cells.of(block).time:
         return "nothing in this SELECT has a time column"
     floor = floor_of(out.node)
-    if floor is not None and cells.keeps(block, floor.inner)[0] and floor.unit is not None:
+    if floor is not None and floor.unit is not None and cells.keeps(block, floor.inner):
         return f"one {floor.unit} does not lie inside one {cells.granularity}"
     node = floor.inner if floor is not None else out.node
     origin = out.origin or block.origins.get(id(node))
@@ -83,4 +108,4 @@ def _why(cells: Cells, block: Block, out: Output) -> str:
         relation = origin.entry.relation
         name = relation.name if isinstance(relation, Table) else origin.entry.alias
         return f"{origin.column} of {name} is not the column by which {name} has its cells"
-    return "it is not a floor of the input's time column: cast to date, date_trunc, trunc"
+    return "no floor of the input's time column, and no interval that is added to it"

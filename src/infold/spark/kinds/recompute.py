@@ -1,10 +1,10 @@
 """
 The recompute rebuilder: whole tables, and cells of time-range models.
 
-Read wide, keep narrow: inputs with a time column are filtered to the stale cells, the query runs
-as the user wrote it, and the outermost clamp keeps rows whose partition value is in the stale
-cells. The stale cells are then replaced as one commit; cells whose content stayed the same are
-left out of it (early cutoff), and when all did, nothing is committed at all.
+Read wide, keep narrow: inputs with a time column are filtered to what the stale cells are made
+from, the query runs as the user wrote it, and the outermost clamp keeps rows whose partition value
+is in the stale cells. These are then replaced as one commit; cells whose content stayed the same
+are left out of it (early cutoff), and when all did, nothing is committed at all.
 """
 
 from __future__ import annotations
@@ -37,9 +37,14 @@ def carry_out(work: Work, step: Step, prepared: Callable[[Outcome], None]) -> Ou
     return _recompute(work, node, step, prepared)
 
 
-def definition(work: Work, node: Node, step: Step) -> DataFrame:
-    """The model's rows in the step's cells, from the versions of its inputs that the step reads."""
-    rows = work.sql(node, _narrowed(work, node, step))
+def definition(work: Work, node: Node, step: Step, *, narrow: bool = True) -> DataFrame:
+    """
+    The model's rows in the step's cells, from the versions of its inputs that the step reads.
+
+    Unless ``narrow``, inputs are read whole, whatever is known of how far a cell reaches.
+    """
+    cells = step.cells if narrow and step.cells != Ranges.ever() else None
+    rows = work.sql(node, work.inputs(node, step), cells)
     if node.model.kind is Kind.WHOLE or node.model.timeseries is None:
         return rows
     name = node.model.timeseries.partition_column
@@ -81,17 +86,6 @@ def _recompute(work: Work, node: Node, step: Step, prepared: Callable[[Outcome],
         step.model, column=name, ranges=ranges, rows=kept, stamp=work.stamp(step)
     )
     return replace(outcome, snapshot=snapshot)
-
-
-def _narrowed(work: Work, node: Node, step: Step) -> dict[str, DataFrame]:
-    frames = work.inputs(node, step)
-    if step.cells != Ranges.ever():
-        for entry in node.inputs:
-            if entry.time_column is not None:
-                rows = frames[entry.name]
-                test = within(entry.time_column, _type(rows, entry.time_column), step.cells)
-                frames[entry.name] = rows.where(test)
-    return frames
 
 
 def _states(rows: DataFrame, node: Node) -> dict[Interval, CellState]:
@@ -166,7 +160,7 @@ def _rows_read(work: Work, step: Step) -> int:
     node = work.project[step.model]
     total = 0
     for entry in node.inputs:
-        cells = None if entry.time_column is None else step.cells
+        cells = None if entry.time_column is None else entry.read(step.cells)
         total += sum(state.rows for state in work.cells(entry.name, cells))
     return total
 

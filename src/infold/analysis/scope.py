@@ -1,0 +1,273 @@
+"""
+One SELECT's FROM and WHERE: which columns follow the times of which inputs.
+
+Every column of an entry of FROM comes with its shapes against the inputs that the entry reads. The
+links that predicates state (:mod:`infold.analysis.links`) carry them over to the other entries:
+after ``b.ts BETWEEN a.ts - INTERVAL 1 DAY AND a.ts`` the times of b's rows are known from a's. What
+is said ON an outer join, or a SEMI or ANTI one, holds only where a row was found; so such an entry
+hands on what is known of its own inputs, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from infold.analysis.floors import floor_of
+from infold.analysis.lengths import negated, of_units, offsets
+from infold.analysis.links import FAR, Link, links, moved_by
+from infold.analysis.relation import Block, From, own
+from infold.analysis.shape import Grain, Shape, Span
+from infold.interval import Granularity
+
+Key = tuple[int, ...]
+"""One input with a time column as a query reads it: the entries of FROM on the way to its table."""
+
+Shapes = Mapping[Key, Shape]
+"""What is known of a column: its shape against each of some inputs."""
+
+Atom = tuple[int, str]
+"""A value of one entry of FROM: the entry, and a column's name or an expression's text."""
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """
+    The rows of a block before it groups them.
+
+    ``given`` are the shapes of each entry's columns, by entry and lower-case name; ``inputs`` what
+    each entry reads. ``units``: whether all units of date_trunc in the text are literals.
+    """
+
+    block: Block
+    given: Mapping[Atom, Shapes]
+    inputs: Mapping[int, frozenset[Key]]
+    units: bool
+    known: dict[Atom, dict[Key, Shape]] = field(default_factory=dict)
+    nullable: set[int] = field(default_factory=set)
+    stated: dict[tuple[Atom, Atom], Span] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.known = {atom: dict(shapes) for atom, shapes in self.given.items()}
+        for at, entry in enumerate(self.block.entries):
+            self._join(at, entry)
+        for link in links(self.block.node.args.get("where")):
+            self._state(link)
+        self._close()
+
+    @property
+    def every(self) -> frozenset[Key]:
+        """All inputs with a time column that the block reads."""
+        return frozenset(key for keys in self.inputs.values() for key in keys)
+
+    def full(self, shapes: Shapes) -> bool:
+        """Whether something is known against every input."""
+        return bool(shapes) and self.every <= shapes.keys()
+
+    def connected(self, upto: int) -> bool:
+        """Whether something of the first ``upto`` entries, and one more, is known against all."""
+        entries = self.block.entries[: upto + 1]
+        wanted = {key for entry in entries for key in self.inputs.get(id(entry), ())}
+        ids = {id(entry) for entry in entries}
+        return any(atom[0] in ids and wanted <= known.keys() for atom, known in self.known.items())
+
+    # -- expressions
+
+    def shapes(self, node: exp.Expr) -> Shapes:
+        """What is known of an expression over one row."""
+        if isinstance(node, (exp.Paren, exp.Alias)):
+            return self.shapes(node.this)
+        if isinstance(node, exp.Column):
+            if id(node) in self.block.aliases:
+                return self.shapes(self.block.aliases[id(node)])
+            atom = self._column(node)
+            return self.known.get(atom, {}) if atom is not None else {}
+        found = {key: shape for key, shape in self._computed(node).items() if shape is not None}
+        atom = self._atom(node)
+        if atom is not None and atom in self.known:
+            return {**self.known[atom], **found}
+        return found
+
+    def _computed(self, node: exp.Expr) -> Mapping[Key, Shape | None]:
+        change = _change(node, literal_units=self.units)
+        if change is None:
+            return {}
+        inner, how = change
+        return {key: how(shape) for key, shape in self.shapes(inner).items()}
+
+    def column(self, entry: From, name: str) -> Shapes:
+        """What is known of a column of an entry, lower case; nothing of one that is not there."""
+        here = any(one is entry for one in self.block.entries)
+        return self.known.get((id(entry), name), {}) if here and not entry.hidden else {}
+
+    def _column(self, node: exp.Column) -> Atom | None:
+        origin = self.block.origins.get(id(node))
+        if origin is None or not any(one is origin.entry for one in self.block.entries):
+            return None
+        return id(origin.entry), origin.column
+
+    def _atom(self, node: exp.Expr) -> Atom | None:
+        """The value that an expression is, where it draws on one entry alone."""
+        while isinstance(node, exp.Paren):
+            node = node.this
+        if isinstance(node, exp.Column):
+            return self._column(node)
+        names: dict[int, str] = {}
+        entries = set()
+        for part in own(node):
+            if isinstance(part, exp.Column):
+                atom = self._column(part)
+                if atom is None:
+                    return None
+                entries.add(atom[0])
+                names[id(part)] = atom[1]
+            elif isinstance(part, (exp.Query, exp.Window)):
+                return None
+        if len(entries) != 1:
+            return None
+        bare = node.copy()
+        for column in list(bare.find_all(exp.Column)):
+            column.set("table", None)
+        return entries.pop(), bare.sql("spark", normalize=True).lower()
+
+    # -- joins and links
+
+    def _join(self, at: int, entry: From) -> None:
+        join = entry.join
+        if join is None:
+            return
+        side, kind = join.side.upper(), join.kind.upper()
+        if side in ("LEFT", "FULL") or kind in ("SEMI", "ANTI"):
+            self.nullable.add(id(entry))
+        if side in ("RIGHT", "FULL"):
+            self.nullable.update(id(one) for one in self.block.entries[:at])
+        outer = side in ("LEFT", "RIGHT", "FULL") or kind in ("SEMI", "ANTI")
+        found = list(links(join.args.get("on")))
+        for link in found:
+            self._state(link, only=id(entry) if outer else None)
+        for name in join.args.get("using") or ():
+            for other in self.block.entries[:at]:
+                left, right = (id(other), name.name.lower()), (id(entry), name.name.lower())
+                if left in self.known and right in self.known:
+                    self._put(left, right, (0, 0))
+
+    def _state(self, link: Link, only: int | None = None) -> None:
+        left, right = self._atom(link.left), self._atom(link.right)
+        if left is None or right is None or left == right:
+            return
+        if only is not None and only not in (left[0], right[0]):
+            return  # it chooses matches, and holds for no row without one
+        for atom, node in ((left, link.left), (right, link.right)):
+            if atom not in self.known:
+                self.known[atom] = dict(self.shapes(node))
+        self._put(left, right, (link.low, link.high))
+
+    def _put(self, left: Atom, right: Atom, span: Span) -> None:
+        if (right, left) in self.stated:
+            left, right, span = right, left, (-span[1], -span[0])
+        low, high = self.stated.get((left, right), (-FAR, FAR))
+        self.stated[left, right] = max(low, span[0]), min(high, span[1])
+
+    def _close(self) -> None:
+        """Carry what is known along the links until nothing new comes of it."""
+        spans = [
+            (left, right, span)
+            for (left, right), span in self.stated.items()
+            if -FAR < span[0] <= span[1] < FAR
+        ]
+        spans += [(right, left, (-span[1], -span[0])) for left, right, span in spans]
+        grains = {atom: _grain(shapes) for atom, shapes in self.known.items()}
+        while any([*self._carried(spans, grains), *self._shared()]):
+            pass
+
+    def _carried(
+        self, spans: list[tuple[Atom, Atom, Span]], grains: Mapping[Atom, Grain]
+    ) -> Iterator[bool]:
+        for left, right, span in spans:
+            for key in self._handed_on(right, left):
+                shape = self.known[right][key]
+                self.known[left][key] = shape.among(span, grains[left])
+                yield True
+
+    def _shared(self) -> Iterator[bool]:
+        """What one value knows of an input, another knows by an input that both know."""
+        atoms = [atom for atom, shapes in self.known.items() if shapes]
+        for atom in atoms:
+            for bridge in atoms:
+                shared = self._both_know(atom, bridge)
+                if atom == bridge or shared is None:
+                    continue
+                for key in self._handed_on(bridge, atom):
+                    self.known[atom][key] = self.known[atom][shared].through(
+                        self.known[bridge][shared], self.known[bridge][key]
+                    )
+                    yield True
+
+    def _both_know(self, atom: Atom, bridge: Atom) -> Key | None:
+        """An input that ties two values: not one whose row may be missing."""
+        for key in self.known[atom]:
+            if key in self.known[bridge] and (key[0] not in self.nullable or key[0] == atom[0]):
+                return key
+        return None
+
+    def _handed_on(self, giver: Atom, taker: Atom) -> list[Key]:
+        """The inputs that one value may tell another of, and that are news to it."""
+        keys = [key for key in self.known[giver] if key not in self.known[taker]]
+        if giver[0] in self.nullable and giver[0] != taker[0]:
+            keys = [key for key in keys if key in self.inputs.get(giver[0], ())]
+        return keys
+
+
+def _grain(shapes: Shapes) -> Grain:
+    grains = {shape.grain for shape in shapes.values()}
+    return grains.pop() if len(grains) == 1 else None
+
+
+def _change(
+    node: exp.Expr, *, literal_units: bool
+) -> tuple[exp.Expr, Callable[[Shape], Shape | None]] | None:
+    """What a call does to the shape of the one value that it is a function of."""
+    floor = floor_of(node, literal_units=literal_units)
+    if floor is not None:
+        unit = floor.unit
+        if floor.inside and unit is not None:
+            return floor.inner, lambda shape: shape.inside(unit)
+        return floor.inner, lambda shape: shape.floor(unit)
+    moved = moved_by(node)
+    if moved is not None:
+        return moved[0], lambda shape: shape.moved(moved[1])
+    if isinstance(node, (exp.TsOrDsAdd, exp.AddMonths)):
+        month = exp.Var(this="MONTH") if isinstance(node, exp.AddMonths) else None
+        span = of_units(node.expression, month or node.args.get("unit"))
+        if span is None:
+            return None
+        return node.this, lambda shape: shape.floor(Granularity.DAY).moved(span)
+    if isinstance(node, exp.LastDay) and not node.args.get("unit"):
+        month_of = Granularity.MONTH
+        return node.this, lambda shape: replace(shape.inside(month_of), grain=Granularity.DAY)
+    return _in_zone(node)
+
+
+def _in_zone(node: exp.Expr) -> tuple[exp.Expr, Callable[[Shape], Shape | None]] | None:
+    """A time on the clocks of a zone."""
+    ahead: Span | None = None
+    inner: exp.Expr | None = None
+    if isinstance(node, (exp.AtTimeZone, exp.FromTimeZone)):
+        zone = node.args.get("zone")
+        if isinstance(zone, exp.Literal):
+            ahead = offsets(zone.name)
+            ahead = ahead if isinstance(node, exp.AtTimeZone) else negated(ahead)
+            inner = node.this
+    elif isinstance(node, exp.ConvertTimezone):
+        source, target = node.args.get("source_tz"), node.args.get("target_tz")
+        back = offsets(source.name) if isinstance(source, exp.Literal) else (0, 0)
+        there = offsets(target.name) if isinstance(target, exp.Literal) else None
+        if back is not None and there is not None and not isinstance(source, exp.Column):
+            ahead = there[0] - back[1], there[1] - back[0]
+            inner = node.args.get("timestamp")
+    if ahead is None or inner is None:
+        return None
+    span = ahead
+    return inner, lambda shape: shape.moved(span)
