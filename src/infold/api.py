@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,8 @@ from infold.files import FileSeen
 from infold.interval import Granularity, Interval, Ranges
 from infold.model import Format, Kind, Source
 from infold.observe import Observer
-from infold.plan import Observed, Plan
-from infold.planning import plan
+from infold.plan import Asked, Observed, Plan
+from infold.planning import over_of, plan
 from infold.project import Project
 from infold.record import RunRecord
 from infold.report import Certificate, Explanation, ModelStatus, RunResult, State
@@ -58,11 +59,11 @@ class Quiet:
         """Nothing."""
 
 
-def open_project(root: Path, target: str | None = None) -> Project:
+def open_project(root: Path, target: str | None = None, *, downgrade: bool = False) -> Project:
     """Read a project folder. Raises all its errors at once."""
     from infold.declare import load
 
-    return load(root, target)
+    return load(root, target, downgrade=downgrade)
 
 
 def ledger(project: Project) -> SqlLedger:
@@ -84,7 +85,13 @@ def now() -> int:
     return time.time_ns() // 1000
 
 
-def observer(project: Project, as_of: int | None = None, *, peek: bool = False) -> Observer:
+def observer(
+    project: Project,
+    as_of: int | None = None,
+    *,
+    peek: bool = False,
+    asked: Asked | None = None,
+) -> Observer:
     """Looks at the project's sources and tables; ``peek`` reads small new files' event times."""
     from infold.lake.listing import look
     from infold.lake.source import table_files
@@ -109,39 +116,45 @@ def observer(project: Project, as_of: int | None = None, *, peek: bool = False) 
         files,
         clock if as_of is None else as_of,
         times if peek else None,
+        frozenset(asked.restated) if asked else frozenset(),
     )
 
 
-def observe(project: Project, *, as_of: int | None = None) -> Observed:
+def observe(project: Project, *, as_of: int | None = None, asked: Asked | None = None) -> Observed:
     """Everything that a plan follows from."""
-    return observer(project, as_of, peek=True).observe()
+    return observer(project, as_of, peek=True, asked=asked).observe()
 
 
 def make_plan(
     project: Project,
     observed: Observed,
+    asked: Asked | None = None,
     *,
-    window: Interval | None = None,
     select: Sequence[str] = (),
     exclude: Sequence[str] = (),
 ) -> Plan:
     """The steps that a run would carry out."""
-    return plan(project, observed, window=window, selected=_selected(project, select, exclude))
+    return plan(project, observed, _asked(project, asked, select, exclude))
 
 
 def run(
     project: Project,
     *,
+    asked: Asked | None = None,
     window: Interval | None = None,
     select: Sequence[str] = (),
     exclude: Sequence[str] = (),
     as_of: int | None = None,
     max_rows: int | None = None,
     wait: float = 0.0,
+    command: str = "run",
     progress: Progress | None = None,
 ) -> RunResult:
     """Bring the project's tables up to date; see :meth:`infold.execute.Runner.run`."""
-    looking = observer(project, as_of, peek=max_rows is not None)
+    if window is not None:
+        asked = replace(asked or Asked(), window=window)
+    asked = _asked(project, asked, select, exclude)
+    looking = observer(project, as_of, peek=max_rows is not None, asked=asked)
     runner = Runner(
         project=project,
         ledger=looking.ledger,
@@ -151,7 +164,7 @@ def run(
         progress=progress or Quiet(),
         fence=lambda: fence(project.root, project.target.name),
     )
-    result = runner.run(Request(window, _selected(project, select, exclude), max_rows, wait))
+    result = runner.run(Request(asked, max_rows, wait, command))
     if result.steps:
         from infold.spark import archive
 
@@ -272,6 +285,14 @@ def _whole_size(looking: Observer) -> Size:
     return "large" if rows > LARGE_ROWS else "medium" if rows > MEDIUM_ROWS else "small"
 
 
+def _asked(
+    project: Project, asked: Asked | None, select: Sequence[str], exclude: Sequence[str]
+) -> Asked:
+    asked = asked or Asked()
+    chosen = _selected(project, select, exclude)
+    return asked if chosen is None else replace(asked, selected=chosen)
+
+
 def _selected(
     project: Project, select: Sequence[str], exclude: Sequence[str]
 ) -> frozenset[str] | None:
@@ -295,7 +316,9 @@ def _status(
     built = any(entry.trace for entry in seen.models.values())
     if model.trace is None:
         state = State.NEW_MODEL if built else State.FIRST_RUN
-    elif model.trace.fingerprint != node.fingerprint or model.trace.pending:
+    elif model.trace.fingerprint != node.fingerprint or (
+        model.trace.unbuilt & over_of(node, seen.as_of)
+    ):
         state = State.OUT_OF_SYNC
     else:
         state = State.STANDARD_RUN

@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from infold import errors
-from infold.interval import Interval
 from infold.model import table_name
 from infold.observe import Observer
-from infold.plan import Plan, Step
+from infold.plan import Asked, Plan, Step
 from infold.planning import plan
 from infold.ports import Engine, Lake, Ledger
 from infold.project import Project
@@ -46,8 +45,7 @@ class Progress(Protocol):
 class Request:
     """What a run was asked for."""
 
-    window: Interval | None = None
-    selected: frozenset[str] | None = None
+    asked: Asked = field(default_factory=Asked)
     max_rows: int | None = None
     wait: float = 0.0
     command: str = "run"
@@ -93,14 +91,14 @@ class Runner:
         engine: Engine | None = None
         while True:
             seen = self.observer.observe()
-            now = plan(self.project, seen, window=request.window, selected=request.selected)
+            now = plan(self.project, seen, _still(request.asked, done))
             if not plans and request.max_rows is not None and now.rows > request.max_rows:
                 raise errors.over_budget(now.rows, request.max_rows)
             plans.append(now)
             ready = next((step for step in now.steps if not step.expected), None)
             if ready is None:
                 break
-            if sum(step.model == ready.model for step, _ in done) > _MOST_STEPS:
+            if sum(_same(step, ready) for step, _ in done) > _MOST_STEPS:
                 raise errors.step_failed(ready.model, "it is still stale after being built", "")
             if engine is None:
                 engine = self.engine(run, now)
@@ -201,11 +199,30 @@ def new_id() -> str:
     return time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + uuid.uuid4().hex[:6]
 
 
+def _still(asked: Asked, done: Sequence[tuple[Step, Receipt]]) -> Asked:
+    """What is still asked for: what was restated, or has begun to be, is in its trace now."""
+    begun = {step.model for step, _ in done}
+    left = {name: cells for name, cells in asked.restated.items() if name not in begun}
+    return replace(asked, restated=left)
+
+
+def _same(step: Step, other: Step) -> bool:
+    """Whether two steps do the same thing again, as batches of one model do not."""
+    return step.model == other.model and (step.batches, step.cells) == (other.batches, other.cells)
+
+
 def _detail(request: Request) -> dict[str, Any]:
+    asked = request.asked
     return {
-        "window": str(request.window) if request.window else None,
-        "selected": sorted(request.selected) if request.selected is not None else None,
+        "window": str(asked.window) if asked.window else None,
+        "selected": sorted(asked.selected) if asked.selected is not None else None,
         "max_rows": request.max_rows,
+        "batch_size": asked.batch_size,
+        "ignore_cron": asked.ignore_cron,
+        "restated": {
+            name: [[part.start, part.end] for part in cells]
+            for name, cells in asked.restated.items()
+        },
     }
 
 

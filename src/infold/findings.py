@@ -271,3 +271,66 @@ def dependency_cycle(at: Spot, names: Iterable[str]) -> InfoldError:
         "One of them has to read something else.",
         at=at,
     )
+
+
+def needless_lookback(at: Spot) -> InfoldError:
+    """``lookback`` in a model: late rows are found, so there is nothing to look back for."""
+    return InfoldError(
+        "needless-lookback",
+        "late rows make exactly the right cells stale, so there is no lookback to set",
+        todo="Remove it. A window that a query reads beyond its cell is derived from the query; "
+        "one that cannot be is declared by `bounds`.",
+        at=at,
+    )
+
+
+def downgrade_is_an_option(at: Spot) -> InfoldError:
+    """``allow_downgrade`` in a file, where it would hold for good."""
+    return InfoldError(
+        "unknown-key",
+        "allow_downgrade holds for one run, so it is an option of the command and no key",
+        todo="Remove it, and type `infold run --allow-downgrade`; or leave out `incremental`.",
+        at=at,
+    )
+
+
+def bad_cron(at: Spot, key: str, text: str, why: str) -> InfoldError:
+    """A cron expression that cannot be read."""
+    return InfoldError(
+        "bad-cron",
+        f"{key} is {text!r}, and that is no cron expression",
+        (("why", why),),
+        "Five fields (`0 5 * * *`), or @hourly, @daily, @weekly, @monthly, @yearly.",
+        at=at,
+    )
+
+
+def bad_zone(at: Spot, key: str, text: str) -> InfoldError:
+    """A time zone that is not known."""
+    return InfoldError(
+        "bad-zone",
+        f"{key} is {text!r}, and there is no such time zone",
+        todo="A name such as UTC, Europe/Berlin or America/New_York.",
+        at=at,
+    )
+
+
+def bound_of_no_input(at: Spot, name: str, inputs: Iterable[str]) -> InfoldError:
+    """A declared bound of something that the model does not read by time."""
+    return InfoldError(
+        "unknown-table",
+        f"incremental.bounds names {name!r}, and the model reads no such table by time",
+        (("by time", ", ".join(inputs) or "nothing"),),
+        at=at,
+    )
+
+
+def unknown_variable(at: Spot, name: str, known: Iterable[str]) -> InfoldError:
+    """``@name`` in a query, of a name that stands for nothing."""
+    return InfoldError(
+        "unknown-variable",
+        f"{name} stands for nothing here",
+        (("known", ", ".join("@" + one for one in known)),),
+        "Remove it: infold filters each input to what the cells in hand are made from.",
+        at=at,
+    )

@@ -120,6 +120,59 @@ class Sessions:
     gap: int
 
 
+class Override(StrEnum):
+    """A construct that a person vouches for: every cell by itself is what they mean."""
+
+    WINDOW_FUNCTIONS = "allow_window_functions"
+    HAVING = "allow_having"
+    LIMIT = "allow_limit"
+    SUBQUERIES = "allow_subqueries"
+    NONDETERMINISTIC = "allow_nondeterministic"
+    DISTINCT = "allow_distinct"
+
+
+class Strategy(StrEnum):
+    """How the rows of built cells get into the table."""
+
+    DELETE_INSERT = "delete_insert"
+    """What is in the cells is replaced, as one commit."""
+    INSERT_OVERWRITE = "insert_overwrite"
+    """The same, by the storage's overwrite of a range."""
+    APPEND = "append"
+    """Rows are added; only cells that hold nothing yet can be built."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredBound:
+    """How far around its cell a model reads an input, as its author says; microseconds."""
+
+    input: str
+    before: int = 0
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Incremental:
+    """
+    How a table is built cell by cell.
+
+    ``batch_size`` counts cells. ``start`` is the instant from which cells are kept. ``cron`` says
+    when a run builds the model (in ``cron_tz``), and that only cells that have ended by then are
+    built unless ``allow_partials``.
+    """
+
+    unique_key: tuple[str, ...] = ()
+    overrides: tuple[Override, ...] = ()
+    bounds: tuple[DeclaredBound, ...] = ()
+    batch_size: int | None = None
+    batch_concurrency: int | None = None
+    start: int | None = None
+    cron: str | None = None
+    cron_tz: str = "UTC"
+    allow_partials: bool = False
+    strategy: Strategy = Strategy.DELETE_INSERT
+
+
 @dataclass(frozen=True, slots=True)
 class Model:
     """
@@ -133,7 +186,7 @@ class Model:
     materialization: Materialization
     sql: str
     timeseries: Timeseries | None = None
-    incremental: bool = False
+    incremental: Incremental | None = None
     sessions: Sessions | None = None
     unique_key: tuple[str, ...] = ()
     prefer: tuple[str, ...] = ()

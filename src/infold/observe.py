@@ -37,6 +37,8 @@ class Observer:
     listing: Listing
     as_of: int
     peek: Peek | None = None
+    restated: frozenset[str] = frozenset()
+    """Models whose inputs' cells are wanted although nothing of them may have changed."""
     _listed: dict[str, Files] = field(default_factory=dict)
 
     def observe(self) -> Observed:
@@ -77,7 +79,10 @@ class Observer:
         inputs = (
             ()
             if node.model.kind is Kind.EVENTS
-            else tuple(self._input(entry.name, trace, heads, fresh) for entry in node.inputs)
+            else tuple(
+                self._input(entry.name, trace, heads, fresh, node.name in self.restated)
+                for entry in node.inputs
+            )
         )
         cells = self.ledger.cells(node.name) if files and files.peek else ()
         return ModelSeen(
@@ -87,16 +92,29 @@ class Observer:
             inputs=inputs,
             cells=tuple(cells),
             rows=head.rows if head else 0,
+            as_of=self._as_of(node, head),
         )
 
+    def _as_of(self, node: Node, head: Version | None) -> int | None:
+        """The clock of the run behind a model's newest version, where a cron asks for it."""
+        said = node.model.incremental
+        if head is None or said is None or said.cron is None:
+            return None
+        return next((run.as_of for run in self.ledger.runs(1, run=head.run)), None)
+
     def _input(
-        self, name: str, trace: Trace | None, heads: Mapping[str, Version], fresh: bool
+        self,
+        name: str,
+        trace: Trace | None,
+        heads: Mapping[str, Version],
+        fresh: bool,
+        restated: bool,
     ) -> InputNews:
         head = heads[name].number if name in heads else 0
         since = trace.inputs.get(name, 0) if trace else 0
         changes = net(self.ledger.changes(name, since)) if head > since and not fresh else ()
         pending = bool(trace and trace.pending)
-        cells = tuple(self.ledger.cells(name)) if changes or fresh or pending else ()
+        cells = tuple(self.ledger.cells(name)) if changes or fresh or pending or restated else ()
         return InputNews(name, since, head, changes, cells)
 
     def _files(self, node: Node, *, fresh: bool) -> FileNews:

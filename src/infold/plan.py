@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from infold.files import FileKnown, FileSeen
-from infold.interval import Ranges
+from infold.interval import Interval, Ranges
 from infold.trace import Cause, CellChange, CellState, Trace
 
 
@@ -70,6 +70,26 @@ class ModelSeen:
     inputs: tuple[InputNews, ...] = ()
     cells: tuple[CellState, ...] = ()
     rows: int = 0
+    as_of: int | None = None
+    """The clock of the run that committed its newest version; known of models with a cron."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """
+    What a plan is asked for, besides all that is stale.
+
+    ``window`` bounds the cells of models that are recomputed cell by cell; ``selected`` None means
+    all models. ``batch_size`` (in cells) goes before the models' own; ``ignore_cron`` takes every
+    model for due, and cells that are not over for over. ``restated`` are models to build again,
+    with the cells (all, where none can be told).
+    """
+
+    window: Interval | None = None
+    selected: frozenset[str] | None = None
+    batch_size: int | None = None
+    ignore_cron: bool = False
+    restated: Mapping[str, Ranges] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +145,8 @@ class Step:
     """The trace that will hold once the step is done."""
     before: Trace | None = None
     expected: bool = False
+    batches: int = 1
+    """Into how many steps the stale cells are cut; this is the first of them."""
 
     @property
     def rows(self) -> int:

@@ -10,13 +10,15 @@ before it carries them out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from infold.interval import MAX, Interval, Ranges
+from infold import cron
+from infold.interval import MAX, MIN, Interval, Ranges, show
 from infold.model import Kind
 from infold.plan import (
     Action,
+    Asked,
     FileNews,
     InputNews,
     Left,
@@ -26,45 +28,51 @@ from infold.plan import (
     Reason,
     Step,
 )
-from infold.project import Input, Node, Project
+from infold.project import Batches, Input, Node, Project
 from infold.trace import Cause, CellChange, Pending, Trace
 
+_EVERYTHING = Asked()
 
-def plan(
-    project: Project,
-    seen: Observed,
-    *,
-    window: Interval | None = None,
-    selected: frozenset[str] | None = None,
-) -> Plan:
+
+def plan(project: Project, seen: Observed, asked: Asked = _EVERYTHING) -> Plan:
     """
     The steps that bring every selected model up to date, inputs before their readers.
 
-    ``window`` bounds the cells of models that are recomputed cell by cell; files and folds take
-    all that arrived, because their cost follows what arrived and a half-folded table would be
-    wrong. ``selected`` None means all. The result depends on the arguments alone.
+    A window bounds the cells of models that are recomputed cell by cell; files and folds take all
+    that arrived, because their cost follows what arrived and a half-folded table would be wrong.
+    The result depends on the arguments alone.
     """
-    draft = _Draft(project, seen, window)
+    draft = _Draft(seen, asked)
+    notes = list(seen.notes)
     for node in project:
         if node.model.kind is Kind.VIEW:
             continue
-        if selected is not None and node.name not in selected:
+        if asked.selected is not None and node.name not in asked.selected:
             draft.left.append(Left(node.name, "not selected"))
             continue
         draft.add(node)
-    return Plan(tuple(draft.steps.values()), tuple(draft.left), seen.as_of, seen.notes)
+        if node.name in draft.steps:
+            notes.extend(_warnings(node))
+    return Plan(tuple(draft.steps.values()), tuple(draft.left), seen.as_of, tuple(notes))
+
+
+def _warnings(node: Node) -> Iterator[str]:
+    """What whoever looks at a plan should know of a model's definition."""
+    if node.vouched:
+        words = ", ".join(node.vouched)
+        yield f"{node.name}: {words} lets each cell be built by itself; `infold verify` checks it"
+    if node.declared:
+        yield f"{node.name}: its bounds are declared, not proven; `infold verify` checks them"
+    for why in node.downgraded:
+        yield f"{node.name} is built whole for this run: {why.splitlines()[0]}"
 
 
 class _Draft:
     """A plan while it is made: the steps so far, by model, and what was left alone."""
 
-    def __init__(self, project: Project, seen: Observed, window: Interval | None) -> None:
-        self.seen = seen
-        self.wanted = Ranges((window,)) if window else Ranges.ever()
-        self.bounded = window is not None
-        self.kept = Ranges.ever()
-        if project.start is not None:
-            self.kept = Ranges((Interval(project.start, MAX),))
+    def __init__(self, seen: Observed, asked: Asked) -> None:
+        self.seen, self.asked = seen, asked
+        self.wanted = Ranges((asked.window,)) if asked.window else Ranges.ever()
         self.steps: dict[str, Step] = {}
         self.left: list[Left] = []
 
@@ -82,8 +90,8 @@ class _Draft:
 
     def events(self, node: Node, model: ModelSeen) -> Step | None:
         """Files in and out; everything when there is no table yet or another definition."""
-        files = model.files or FileNews(node.source or "")
-        first = _whole(node, model)
+        files = model.files if model.files is not None else FileNews(node.source or "")
+        first = next(iter(self._restated(node)), None) or _whole(node, model)
         if first is not None:
             rows = sum(cell.rows for cell in files.peek or ())
             return self._step(node, Action.BUILD, [replace(first, rows=rows)])
@@ -94,7 +102,7 @@ class _Draft:
         """A fold of what changed; a build where most of the input is new to the table."""
         news = model.inputs[0]
         rows = sum(cell.rows for cell in news.cells)
-        first = _whole(node, model)
+        first = _whole(node, model) or next(iter(self._restated(node)), None)
         if first is not None:
             return self._step(node, Action.BUILD, [replace(first, rows=rows)])
         gap = node.query.gap if node.query else 0
@@ -108,7 +116,7 @@ class _Draft:
         """One cell: all of it when anything it reads changed."""
         rows = sum(cell.rows for news in model.inputs for cell in news.cells)
         first = _whole(node, model)
-        reasons = [first] if first else self._stale(node, model, 0)
+        reasons = [first] if first else [*self._stale(node, model, 0), *self._restated(node)]
         if not reasons:
             return None
         reasons = [replace(reason, cells=Ranges.ever(), rows=0) for reason in reasons]
@@ -116,26 +124,70 @@ class _Draft:
         return self._step(node, Action.BUILD, reasons)
 
     def time_range(self, node: Node, model: ModelSeen) -> Step | None:
-        """The stale cells inside the window; the others stay pending in the trace."""
+        """The stale cells inside the window that are due; the others stay pending in the trace."""
         first = _whole(node, model)
         reasons = [first] if first else self._stale(node, model, 0)
-        pending = []
-        build = []
+        reasons += self._restated(node)
+        due = None if first or self.asked.ignore_cron else _not_due(node, model, self.seen.as_of)
+        if due is not None:
+            if reasons:
+                self.left.append(Left(node.name, f"not due before {show(due)}"))
+            return None
+        kept, over = kept_of(node), over_of(node, self.seen.as_of, self.asked.ignore_cron)
+        pending, build = [], []
         for reason in reasons:
-            outside = (reason.cells - self.wanted) & self.kept
-            if outside:
-                pending.append(Pending(reason.cause, outside))
-            inside = reason.cells & self.wanted & self.kept
+            within = reason.cells & kept
+            inside = within & self.wanted & over
+            if first is None and reason.cause is Cause.MISSING and over != Ranges.ever():
+                # Each tick ends a cell that was waited for; one without rows is right as it is.
+                inside = inside & Ranges.of(_with_rows(node, model))
+            if within - inside:
+                pending.append(Pending(reason.cause, within - inside))
             if inside or not reason.cells:
                 build.append(replace(reason, cells=inside, rows=_rows(node, model, inside)))
-        if pending:
-            stale = Ranges.of(part for entry in pending for part in entry.ranges)
-            self.left.append(Left(node.name, "outside the window", stale))
+        self._leave(node, pending, over)
         if not build:
             return None
-        everything = not self.bounded and any(part.cells == self.kept for part in build)
-        action = Action.BUILD if everything else Action.RECOMPUTE
-        return self._step(node, action, build, tuple(pending))
+        cells = Ranges.of(part for reason in build for part in reason.cells)
+        batch, batches = self._batch(node, model, cells)
+        pending.extend(
+            Pending(reason.cause, reason.cells - batch) for reason in build if reason.cells - batch
+        )
+        action = Action.BUILD if not pending and cells == kept else Action.RECOMPUTE
+        step = self._step(node, action, build, _joined(pending))
+        return replace(step, cells=batch, batches=batches)
+
+    def _restated(self, node: Node) -> list[Reason]:
+        """What someone asked to have built again."""
+        ranges = self.asked.restated.get(node.name)
+        granularity = node.model.granularity
+        if ranges is None:
+            return []
+        if granularity is None or node.model.kind is not Kind.TIME_RANGE:
+            return [Reason(Cause.RESTATED, "asked for", Ranges.ever())]
+        return [Reason(Cause.RESTATED, "asked for", granularity.cover(ranges))]
+
+    def _leave(self, node: Node, pending: Sequence[Pending], over: Ranges) -> None:
+        stale = Ranges.of(part for entry in pending for part in entry.ranges)
+        early, outside = stale - over, (stale & over) - self.wanted
+        if outside:
+            self.left.append(Left(node.name, "outside the window", outside))
+        if early & self.wanted:
+            self.left.append(Left(node.name, "not over by the last tick of its cron", early))
+
+    def _batch(self, node: Node, model: ModelSeen, cells: Ranges) -> tuple[Ranges, int]:
+        """The first batch of ``cells``, and how many there are."""
+        said = node.model.incremental
+        size = self.asked.batch_size or (said.batch_size if said else None)
+        if node.batches is Batches.PER_PARTITION_ONLY:
+            size = 1
+        if size is None or node.downgraded:
+            return cells, 1
+        filled = [cell for cell in _with_rows(node, model) if cells.overlaps(cell)]
+        if len(filled) <= size:
+            return cells, 1
+        upto = Ranges((Interval(MIN, filled[size - 1].end),))
+        return cells & upto, -(-len(filled) // size)
 
     def _stale(self, node: Node, model: ModelSeen, reach: int) -> list[Reason]:
         """Why cells of a built model no longer hold; changes reach ``reach`` beyond their cells."""
@@ -184,7 +236,7 @@ class _Draft:
         return Step(
             model=node.name,
             action=action,
-            cells=Ranges.ever() & self.kept_for(node) if action is Action.BUILD else cells,
+            cells=kept_of(node) if action is Action.BUILD else cells,
             reasons=tuple(reasons),
             inputs={news.name: (news.since, news.head) for news in model.inputs},
             files=model.files,
@@ -194,9 +246,57 @@ class _Draft:
             expected=any(entry.name in self.steps for entry in _tables(node)),
         )
 
-    def kept_for(self, node: Node) -> Ranges:
-        """The cells that a model may hold: from the project's start where cells are recomputed."""
-        return self.kept if node.model.kind is Kind.TIME_RANGE else Ranges.ever()
+
+def kept_of(node: Node) -> Ranges:
+    """The cells that a model may hold: from its start on where cells are recomputed."""
+    if node.start is None or node.model.kind is not Kind.TIME_RANGE:
+        return Ranges.ever()
+    return Ranges((Interval(node.start, MAX),))
+
+
+def over_of(node: Node, as_of: int, ignore_cron: bool = False) -> Ranges:
+    """The cells that a model may build: those that ended by the newest tick of its cron."""
+    said, granularity = node.model.incremental, node.model.granularity
+    if said is None or said.cron is None or granularity is None:
+        return Ranges.ever()
+    if said.allow_partials or ignore_cron:
+        return Ranges.ever()
+    tick = cron.last(said.cron, said.cron_tz, as_of)
+    return Ranges((Interval(MIN, granularity.floor(tick)),))
+
+
+def _with_rows(node: Node, model: ModelSeen) -> list[Interval]:
+    """The cells that rows of the inputs may show in, in order."""
+    granularity = node.model.granularity
+    if granularity is None:
+        return []
+    reached = Ranges.of(
+        part
+        for news in model.inputs
+        if node.input(news.name).time_column is not None
+        for part in node.input(news.name).reached(Ranges.of(s.cell for s in news.cells if s.rows))
+    )
+    return [cell for part in granularity.cover(reached) for cell in granularity.cells(part)]
+
+
+def _not_due(node: Node, model: ModelSeen, as_of: int) -> int | None:
+    """When a model is due that was built since the newest tick of its cron; None if it is due."""
+    said = node.model.incremental
+    if said is None or said.cron is None or model.as_of is None:
+        return None
+    if model.as_of < cron.last(said.cron, said.cron_tz, as_of):
+        return None
+    if model.trace is not None and model.trace.pending and model.as_of == as_of:
+        return None  # the same run goes on with its batches
+    return cron.following(said.cron, said.cron_tz, as_of)
+
+
+def _joined(pending: Iterable[Pending]) -> tuple[Pending, ...]:
+    """One entry for each cause."""
+    found: dict[Cause, Ranges] = {}
+    for entry in pending:
+        found[entry.cause] = Ranges.of((*found.get(entry.cause, Ranges()), *entry.ranges))
+    return tuple(Pending(cause, ranges) for cause, ranges in found.items())
 
 
 _RULES = {

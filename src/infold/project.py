@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
 from infold.interval import Ranges
-from infold.model import Model, Source, Target
+from infold.model import Model, Override, Source, Target
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -128,6 +129,17 @@ class SessionsQuery:
     outputs: tuple[Output, ...]
 
 
+class Batches(StrEnum):
+    """How the cells of a model may be built together; the words are smelt's."""
+
+    FULLY_BATCH_SAFE = "FullyBatchSafe"
+    """Any stretch in one query, which reads each input row once."""
+    BOUNDED_SAFE = "BoundedSafe"
+    """Any stretch in one query; each batch reads a bounded stretch around it as well."""
+    PER_PARTITION_ONLY = "PerPartitionOnly"
+    """One cell in one query: what the query means depends on what it is given."""
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """
@@ -147,11 +159,30 @@ class Node:
     """For kind ``events``: the source it ingests."""
     query: SessionsQuery | None = None
     landed: bool = False
+    start: int | None = None
+    """The instant from which a model built cell by cell holds cells: its own, or the project's."""
+    vouched: tuple[Override, ...] = ()
+    """Overrides without which the model would be refused."""
+    declared: bool = False
+    """Whether bounds hold because the model's author says so."""
+    downgraded: tuple[str, ...] = ()
+    """Why the model is refused, where a run was told to build it whole all the same."""
+    filters: tuple[str, ...] = ()
+    """Filters by the interval of a run (``ts >= @start_ts``), which infold's own stand for."""
 
     @property
     def name(self) -> str:
         """The model's name."""
         return self.model.name
+
+    @property
+    def batches(self) -> Batches:
+        """How cells may be built together."""
+        if set(self.vouched) - {Override.HAVING}:
+            return Batches.PER_PARTITION_ONLY
+        if self.declared or any(bound != Bound() for e in self.inputs for bound in e.bounds):
+            return Batches.BOUNDED_SAFE
+        return Batches.FULLY_BATCH_SAFE
 
     @property
     def reads(self) -> tuple[str, ...]:

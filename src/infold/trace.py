@@ -113,6 +113,8 @@ class Cause(StrEnum):
     """A table without a time column that it reads changed."""
     DUE = "due"
     """Rows dated in the future have come due."""
+    RESTATED = "restated"
+    """Someone asked for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from infold.interval import EVER, Interval
 from infold.ledger.store import SqlLedger
 from infold.model import Kind, Source, table_name
 from infold.observe import Observer
-from infold.plan import Action, FileNews, Step
+from infold.plan import Action, Asked, FileNews, Step
 from infold.ports import Head, Lake
 from infold.project import Node, Project
 from infold.record import Outcome, Receipt
@@ -156,7 +156,7 @@ class DryEngine:
 
     def _ingested(self, node: Node, step: Step) -> tuple[Rows, FilesOutcome]:
         """All rows of the files that are taken in afterwards, and what the ledger keeps of them."""
-        news = step.files or FileNews("")
+        news = step.files if step.files is not None else FileNews("")
         spec = self.play.spec(step.model)
         ids = self.ledger.register_files(news.source, news.new)
         gone = {file.path for file in news.gone}
@@ -341,7 +341,8 @@ class DryPlay(Play):
             self.progress or api.Quiet(),
         )
         try:
-            return runner.run(Request(window, selected(project, terms) if terms else None))
+            chosen = selected(project, terms) if terms else None
+            return runner.run(Request(Asked(window=window, selected=chosen)))
         finally:
             ledger.close()
 

@@ -59,9 +59,11 @@ class FakeApi:
         self.certificate = sample.certificate()
         self.raises: Exception | None = None
 
-    def open_project(self, root: Path, target: str | None) -> Any:
+    def open_project(self, root: Path, target: str | None, *, downgrade: bool = False) -> Any:
         """The sample project."""
         self.asked["open_project"] = {"root": root, "target": target}
+        if downgrade:
+            self.asked["open_project"]["downgrade"] = True
         return self.project
 
     def observe(self, _: Any, **asked: Any) -> Observed:
@@ -69,9 +71,9 @@ class FakeApi:
         self.asked["observe"] = asked
         return self.observed
 
-    def make_plan(self, *_: Any, **asked: Any) -> Plan:
+    def make_plan(self, _: Any, __: Any, asked: Any = None, **more: Any) -> Plan:
         """The sample plan."""
-        self.asked["make_plan"] = asked
+        self.asked["make_plan"] = {"asked": asked, **more}
         return self.plan
 
     def coverage(self, _: Any) -> dict[str, Ranges]:

@@ -10,6 +10,7 @@ from infold.interval import DAY, EVER, MAX, MINUTE, Interval, Ranges, instant
 from infold.model import (
     Column,
     Format,
+    Incremental,
     Kind,
     Materialization,
     Model,
@@ -88,7 +89,7 @@ DAILY = _node(
         Materialization.TABLE,
         "SELECT 1",
         Timeseries("session_start", "day"),
-        incremental=True,
+        incremental=Incremental(),
         tags=("finance",),
         place=Place("models/daily.sql"),
     ),

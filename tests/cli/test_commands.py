@@ -15,6 +15,7 @@ from tests.cli.conftest import FakeApi, Infold, Screen
 
 from infold import api, demo, errors
 from infold.interval import Interval, instant
+from infold.plan import Asked
 from infold.report import RunResult
 from infold.spark import java
 from infold.trace import Version
@@ -53,7 +54,7 @@ class TestPlan:
 
         assert result.exit_code == 0
         assert fake.asked["observe"] == {"as_of": instant("2024-03-11")}
-        assert fake.asked["make_plan"]["window"].start == instant("2024-03-06")
+        assert fake.asked["make_plan"]["asked"].window.start == instant("2024-03-06")
         assert fake.asked["make_plan"]["select"] == ("+daily",)
         screen("plan_command", result.stdout)
 
@@ -97,13 +98,14 @@ class TestRun:
         """Window, selection, as-of, budget and patience."""
         infold(
             "run", "--start", "2024-03-06", "--end", "2024-03-07", "-s", "daily", "-x", "countries",
-            "--as-of", "2024-03-11", "--max-rows", "1000", "--wait", "2.5",
+            "--as-of", "2024-03-11", "--max-rows", "1000", "--wait", "2.5", "--per-partition",
+            "--ignore-cron",
         )  # fmt: skip
         asked = fake.asked["run"]
         del asked["progress"]
 
         assert asked == {
-            "window": DAY,
+            "asked": Asked(window=DAY, batch_size=1, ignore_cron=True),
             "select": ("daily",),
             "exclude": ("countries",),
             "as_of": instant("2024-03-11"),

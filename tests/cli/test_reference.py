@@ -15,7 +15,7 @@ from tests.cli import sample
 from infold.cli.main import COMMANDS, cli
 from infold.declare import models, project, sources, targets
 from infold.interval import Ranges
-from infold.model import Format, Materialization
+from infold.model import Format, Materialization, Override
 from infold.render import shapes
 from infold.report import State
 
@@ -94,6 +94,8 @@ def test_every_command_says_what_it_does(name: str) -> None:
         ("### Model keys", models.KEYS),
         ("### timeseries", models.TIMESERIES),
         ("### incremental", models.INCREMENTAL),
+        ("### safety_overrides", tuple(Override)),
+        ("### bounds", models.BOUND),
         ("### sessions", models.SESSIONS),
     ],
 )

@@ -276,7 +276,8 @@ class TestMerging:
         """An empty mapping is enough."""
         text = DAILY.replace("incremental: {}", written)
 
-        assert project({**SHOP, "models/daily.sql": text})["daily"].model.incremental is incremental
+        model = project({**SHOP, "models/daily.sql": text})["daily"].model
+        assert (model.incremental is not None) is incremental
 
     def test_weeks_start_on_monday_or_on_sunday(self) -> None:
         """Monday by default."""

@@ -150,9 +150,9 @@ KEYS = [
     (C, "unique_key: [event_id]", "unique_key: event_id\nprefer: [size desc]", [
         "unknown-column models/clicks.sql:4 `size desc` (event_id, user_id, event_ts, url, amount)",
     ]),
-    (C, "granularity: day", "granularity: dya", ["bad-value models/clicks.sql:4 `dya` (day)"]),
-    (C, "granularity: day", "granularity: year", [
-        "not-supported-yet models/clicks.sql:4 `year` (hour, day, week, month)",
+    (C, "granularity: day", "granularity: dya", ["bad-value models/clicks.sql:4 `dya` (day, year)"]),
+    (C, "granularity: day", "granularity: minute", [
+        "not-supported-yet models/clicks.sql:4 `minute` (hour, day, week, month, quarter, year)",
     ]),
     (C, "granularity: day", "week_start: sunday", ["needless-key models/clicks.sql:4 `week_start`"]),
     (C, "granularity: day", "partition_column: url", ["bad-value models/clicks.sql:4 `url` (event_ts)"]),
@@ -184,11 +184,34 @@ KEYS = [
     (D, "timeseries: {event_time_column: session_start, partition_column: day, granularity: day}\n", "", [
         "missing-key models/daily.sql:2 `materialization: table` (an incremental table is built cell by cell of time)",
     ]),
-    (D, "incremental: {}", "incremental: {cron: '@daily'}", [
-        "not-supported-yet models/daily.sql:4 `cron`",
+    (D, "incremental: {}", "incremental: {forward_only: true}", [
+        "not-supported-yet models/daily.sql:4 `forward_only`",
+    ]),
+    (D, "incremental: {}", "incremental: {lookback: 3}", ["needless-lookback models/daily.sql:4 `lookback`"]),
+    (D, "incremental: {}", "incremental: {allow_downgrade: true}", [
+        "unknown-key models/daily.sql:4 `allow_downgrade`",
+    ]),
+    (D, "incremental: {}", "incremental: {cron: '* * *'}", [
+        "bad-cron models/daily.sql:4 `'* * *'` (five fields: minute, hour, day of the month, month, day of the week)",
+    ]),
+    (D, "incremental: {}", "incremental: {cron: '@daily', cron_tz: Mars/Base}", [
+        "bad-zone models/daily.sql:4 `Mars/Base`",
+    ]),
+    (D, "incremental: {}", "incremental: {allow_partials: true}", [
+        "needless-key models/daily.sql:4 `allow_partials`",
+    ]),
+    (D, "incremental: {}", "incremental: {batch_size: 0}", ["wrong-type models/daily.sql:4 `0`"]),
+    (D, "incremental: {}", "incremental: {safety_overrides: {allow_everything: true}}", [
+        "unknown-key models/daily.sql:4 `allow_everything` (allow_having, allow_distinct, allow_nondeterministic)",
+    ]),
+    (D, "incremental: {}", "incremental: {bounds: {clicks: {before: 2 hours}}}", [
+        "unknown-table models/daily.sql:4 `{before: 2 hours}` (sessions)",
+    ]),
+    (D, "incremental: {}", "incremental: {strategy: merge}", [
+        "bad-value models/daily.sql:4 `merge` (delete_insert, insert_overwrite, append)",
     ]),
     (D, "incremental: {}", "incremental: yes", ["wrong-type models/daily.sql:4 `yes`"]),
-    (D, "incremental: {}", "batch_size: 3", ["not-supported-yet models/daily.sql:4 `batch_size`"]),
+    (D, "incremental: {}", "batch_size: 3", ["unknown-key models/daily.sql:4 `batch_size` (materialization, unique_key, prefer, timeseries, incremental, sessions, tags, description)"]),
     (D, "partition_column: day", "partition_column: date", [
         "unknown-column models/daily.sql:3 `date` (day)",
     ]),

@@ -12,6 +12,7 @@ from infold.interval import DAY, EVER, MAX, MIN, MINUTE, Granularity, Interval, 
 from infold.model import (
     Column,
     Format,
+    Incremental,
     Materialization,
     Model,
     Sessions,
@@ -19,7 +20,7 @@ from infold.model import (
     Target,
     Timeseries,
 )
-from infold.plan import Action, FileNews, InputNews, ModelSeen, Observed, Plan
+from infold.plan import Action, Asked, FileNews, InputNews, ModelSeen, Observed, Plan
 from infold.planning import plan
 from infold.project import Input, Node, Project, SessionsQuery
 from infold.trace import Cause, CellChange, CellState, Pending, Trace
@@ -55,7 +56,7 @@ DAILY = node(
         Materialization.TABLE,
         "",
         Timeseries("session_start", "day"),
-        incremental=True,
+        incremental=Incremental(),
     ),
     Input("sessions", "session_start"),
     Input("users"),
@@ -66,7 +67,7 @@ MONTHLY = node(
         Materialization.TABLE,
         "",
         Timeseries("day", "month", Granularity.MONTH),
-        incremental=True,
+        incremental=Incremental(),
     ),
     Input("daily", "day"),
 )
@@ -220,7 +221,7 @@ class TestWholeReasons:
         """Without its input, a model is left alone and says which one is missing."""
         seen = Observed(0, {"daily": ModelSeen(inputs=(InputNews("sessions", 0, 0),))})
 
-        made = plan(project(DAILY), seen, selected=frozenset({"daily"}))
+        made = plan(project(DAILY), seen, Asked(selected=frozenset({"daily"})))
 
         assert not made
         assert "never built" in made.left[0].why
@@ -234,7 +235,7 @@ class TestWindow:
         seen = Observed(0, {"daily": changed(DAILY, "sessions", "# + # # + # #")})
         window = Interval(day(0).start, day(3).start)
 
-        made = plan(project(DAILY), seen, window=window)
+        made = plan(project(DAILY), seen, Asked(window=window))
 
         assert strip(made, "daily") == "- B - - - - -"
         trace = made.steps[0].trace
@@ -257,7 +258,7 @@ class TestWindow:
         seen = Observed(0, {"sessions": changed(SESSIONS, "events", "# + # # + # #")})
         window = Interval(day(0).start, day(3).start)
 
-        made = plan(project(SESSIONS), seen, window=window)
+        made = plan(project(SESSIONS), seen, Asked(window=window))
 
         assert strip(made, "sessions") == "B B B B B B -"
 
@@ -265,7 +266,7 @@ class TestWindow:
         """The project's start bounds what is recomputed, for good."""
         seen = Observed(0, {"daily": changed(DAILY, "sessions", "# + # # + # #")})
 
-        made = plan(project(DAILY, start=day(3).start), seen)
+        made = plan(project(replace(DAILY, start=day(3).start)), seen)
 
         assert strip(made, "daily") == "- - - - B - -"
         assert made.steps[0].trace is not None
@@ -331,7 +332,9 @@ class TestFiles:
 
     def test_models_not_selected_are_left_and_named(self) -> None:
         """Selection leaves models alone and says so."""
-        made = plan(project(EVENTS), Observed(0, {"events": built(EVENTS)}), selected=frozenset())
+        made = plan(
+            project(EVENTS), Observed(0, {"events": built(EVENTS)}), Asked(selected=frozenset())
+        )
 
         assert [left.why for left in made.left] == ["not selected"]
 

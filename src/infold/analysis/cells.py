@@ -38,7 +38,7 @@ from infold.analysis.shape import Grain, Shape
 from infold.analysis.subject import Subject, time_column
 from infold.analysis.text import Text
 from infold.interval import Granularity
-from infold.model import Kind
+from infold.model import Kind, Override
 from infold.project import Bound
 from infold.refusals import Cell
 
@@ -231,6 +231,8 @@ class Cells:
     def _widened(self, block: Block, shapes: Shapes) -> Shapes:
         """The same, where windows bring in what other rows are made from."""
         for window in windows(block):
+            if self._vouched and not self._aligned(block, window):
+                continue
             key = self.window_key(block, window)
             if key is not None:
                 wider = {at: shape.across(key[at]) for at, shape in shapes.items()}
@@ -241,6 +243,16 @@ class Cells:
                 wider = {at: shape.reaching(*found[at]) for at, shape in shapes.items()}
             shapes = _either(shapes, wider)
         return shapes
+
+    def _aligned(self, block: Block, window: exp.Window) -> bool:
+        key = self.window_key(block, window)
+        return key is not None or self.window_reach(block, window) is not None
+
+    @property
+    def _vouched(self) -> bool:
+        """Whether windows that are not aligned are meant to see their own cell alone."""
+        said = self.subject.model.incremental
+        return said is not None and Override.WINDOW_FUNCTIONS in said.overrides
 
     def keeps(self, block: Block, node: exp.Expr) -> bool:
         """Whether rows with one value of an expression are of one stretch around one cell."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from infold import findings
+from infold.analysis.allowed import BY_SLUG, REACH, Allowed, allowed
 from infold.analysis.cells import Bounded, Cells, cells_of, event_grain
 from infold.analysis.fingerprint import fingerprint, normal
 from infold.analysis.parse import parse
@@ -33,15 +34,20 @@ class Compiled:
 
 
 def compile_models(
-    drafts: Sequence[Draft], sources: Mapping[str, Source], broken: Iterable[str] = ()
+    drafts: Sequence[Draft],
+    sources: Mapping[str, Source],
+    broken: Iterable[str] = (),
+    *,
+    downgrade: bool = False,
 ) -> Compiled:
     """
     Look up, order and check all models.
 
     ``broken`` are names of models that could not be read; what reads them is checked as far as
-    that goes.
+    that goes. With ``downgrade``, models that are refused because they cannot be built cell by
+    cell are no errors, but nodes that say why.
     """
-    work = _Compiler(sources)
+    work = _Compiler(sources, downgrade)
     for source in sources.values():
         columns = tuple(column.name for column in source.columns) or None
         work.tables[source.name.lower()] = Table(source.name, columns)
@@ -72,6 +78,7 @@ def compile_models(
 @dataclass(slots=True)
 class _Compiler:
     sources: Mapping[str, Source]
+    downgrade: bool = False
     tables: dict[str, Table] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     views: dict[str, str] = field(default_factory=dict)
@@ -84,12 +91,19 @@ class _Compiler:
         extra = SEEN if model.kind is Kind.SESSIONS else ()
         resolved = resolve(text, draft.parsed.tree, self.tables, extra)
         subject = Subject(draft, resolved.relation, self.sources, self.nodes, self.kept)
-        subject.sound = all(r.name in self.nodes for r in resolved.references)
+        subject.named = tuple(dict.fromkeys(r.name for r in resolved.references))
+        subject.sound = all(name in self.nodes for name in subject.named)
         columns = _columns(model, resolved)
-        errors = list(resolved.errors)
+        found = Allowed(resolved.errors)
         query = None
-        if not errors:
+        if not found.errors:
             query, errors = self._check(subject)
+            found = allowed(subject, errors)
+        errors = list(found.errors)
+        downgraded: tuple[str, ...] = ()
+        if self.downgrade and errors and all(_downgradable(model, error) for error in errors):
+            downgraded = tuple(str(error) for error in errors)
+            errors = []
         misnamed = any(error.slug in _MISNAMED for error in errors)
         self._remember(model, None if misnamed else columns, resolved)
         if errors:
@@ -97,8 +111,10 @@ class _Compiler:
             return
         self.kept[model.name] = _kept(subject)
         source = self._source(model, resolved)
-        bounds = _bounds(subject)
+        bounds = [*_bounds(subject), *found.declared] if not downgraded else []
         inputs = self._inputs(resolved, source, bounds)
+        if downgraded:
+            inputs = tuple(replace(entry, time_column=None) for entry in inputs)
         print_ = fingerprint(model, normal(text, resolved.references, self.views), columns, source)
         if model.kind is Kind.VIEW:
             self.views[model.name] = print_
@@ -111,6 +127,10 @@ class _Compiler:
             source=source.name if source else None,
             query=query,
             landed=draft.landed,
+            vouched=found.vouched,
+            declared=bool(found.declared),
+            downgraded=downgraded,
+            filters=draft.filters,
         )
 
     def _check(self, subject: Subject) -> tuple[SessionsQuery | None, list[InfoldError]]:
@@ -160,6 +180,11 @@ def _bounds(subject: Subject) -> list[Bounded]:
     """How far a model built cell by cell reads each input, at each place that names it."""
     cells = cells_of(subject)
     return cells.bounds() if cells is not None else []
+
+
+def _downgradable(model: Model, error: InfoldError) -> bool:
+    """Whether a model with this finding can be built whole."""
+    return model.kind is Kind.TIME_RANGE and (error.slug in REACH or error.slug in BY_SLUG)
 
 
 def _bounded(references: Sequence[Reference], bounds: Sequence[Bounded]) -> tuple[Reference, ...]:

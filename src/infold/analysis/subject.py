@@ -22,6 +22,8 @@ class Draft:
     parsed: Parsed
     places: Mapping[str, Spot] = field(default_factory=dict)
     landed: bool = False
+    filters: tuple[str, ...] = ()
+    """Filters by the interval of a run that were taken out of the text."""
 
     def place(self, key: str) -> Spot:
         """Where a key's value stands; the model's own place when it was not written."""
@@ -43,6 +45,8 @@ class Subject:
     """For each model before it: the columns that keep its cell, and how coarse they are."""
     sound: bool = True
     """Whether everything that it reads was found to be right."""
+    named: tuple[str, ...] = ()
+    """The tables that it names."""
     memo: dict[str, object] = field(default_factory=dict)
     """What one rule found out and others need."""
 

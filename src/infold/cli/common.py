@@ -33,14 +33,45 @@ as_of = click.option(
 )
 
 
+start = click.option(
+    "--start", "--event-time-start", "start", metavar="TIME", help="Only cells from here on."
+)
+end = click.option(
+    "--end",
+    "--event-time-end",
+    "end",
+    metavar="TIME",
+    help="Only cells before this (it is not included).",
+)
+batch_size = click.option(
+    "--batch-size",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Build at most N cells in one commit; goes before the models' own batch_size.",
+)
+per_partition = click.option(
+    "--per-partition", is_flag=True, help="Build each cell by itself: --batch-size 1."
+)
+
+
 def scope(function: F) -> F:
     """The options that say what is brought up to date."""
     options = (
-        click.option("--start", metavar="TIME", help="Only cells from here on."),
-        click.option("--end", metavar="TIME", help="Only cells before this (it is not included)."),
+        start,
+        end,
         click.option("--auto", is_flag=True, help="Everything that is stale; the default."),
         select,
         exclude,
+        batch_size,
+        per_partition,
+        click.option(
+            "--ignore-cron", is_flag=True, help="Take every model for due, and all cells for over."
+        ),
+        click.option(
+            "--allow-downgrade",
+            is_flag=True,
+            help="Build models that cannot be built cell by cell whole, for this once.",
+        ),
         as_of,
     )
     for option in reversed(options):
@@ -48,12 +79,19 @@ def scope(function: F) -> F:
     return function
 
 
-def opened() -> Project:
+def opened(*, downgrade: bool = False) -> Project:
     """The project that the command was given, read and checked."""
     from infold import api
 
     root, target = click.get_current_context().obj
-    return api.open_project(root, target)
+    return api.open_project(root, target, downgrade=downgrade)
+
+
+def batches(batch_size: int | None, per_partition: bool) -> int | None:
+    """How many cells are built at once, if it was said. Refuses to be told twice."""
+    if per_partition and batch_size not in (None, 1):
+        raise click.UsageError("--per-partition means --batch-size 1; leave one of them out.")
+    return 1 if per_partition else batch_size
 
 
 def conflicting(auto: bool, start: str | None, end: str | None) -> None:
@@ -67,7 +105,9 @@ def repeated(options: Mapping[str, Any]) -> str:
     text = ""
     for name, value in options.items():
         for one in value if isinstance(value, tuple) else (value,):
-            if one is not None:
+            if one is True:
+                text += f" --{name}"
+            elif one is not None and one is not False:
                 text += f" --{name} {shlex.quote(str(one))}"
     return text
 

@@ -16,6 +16,10 @@ def command(
     auto: bool,
     select: tuple[str, ...],
     exclude: tuple[str, ...],
+    batch_size: int | None,
+    per_partition: bool,
+    ignore_cron: bool,
+    allow_downgrade: bool,
     as_of: str | None,
     as_json: bool,
 ) -> None:
@@ -26,20 +30,34 @@ def command(
     of whole cells.
     """
     from infold import api, window
+    from infold.plan import Asked
     from infold.render import shapes
     from infold.render.plan import plan_screen
     from infold.select import selected
 
     common.conflicting(auto, start, end)
-    project = common.opened()
-    asked = window.window(project, selected(project, select, exclude), start, end)
+    project = common.opened(downgrade=allow_downgrade)
+    asked = Asked(
+        window=window.window(project, selected(project, select, exclude), start, end),
+        batch_size=common.batches(batch_size, per_partition),
+        ignore_cron=ignore_cron,
+    )
     observed = api.observe(project, as_of=window.as_of(as_of))
-    plan = api.make_plan(project, observed, window=asked, select=select, exclude=exclude)
+    plan = api.make_plan(project, observed, asked, select=select, exclude=exclude)
     if as_json:
         common.printed(shapes.plan(plan))
         return
     options = common.repeated(
-        {"start": start, "end": end, "select": select, "exclude": exclude, "as-of": as_of}
+        {
+            "start": start,
+            "end": end,
+            "select": select,
+            "exclude": exclude,
+            "batch-size": asked.batch_size,
+            "ignore-cron": ignore_cron,
+            "allow-downgrade": allow_downgrade,
+            "as-of": as_of,
+        }
     )
     covered = api.coverage(project) if plan else {}
     click.echo(plan_screen(project, observed, plan, covered, options))

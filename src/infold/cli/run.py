@@ -30,6 +30,10 @@ def command(
     auto: bool,
     select: tuple[str, ...],
     exclude: tuple[str, ...],
+    batch_size: int | None,
+    per_partition: bool,
+    ignore_cron: bool,
+    allow_downgrade: bool,
     as_of: str | None,
     max_rows: int | None,
     wait: float,
@@ -44,18 +48,23 @@ def command(
     """
     from infold import api, window
     from infold.cli.progress import progress
+    from infold.plan import Asked
     from infold.render import shapes
     from infold.render.plan import nothing_screen
     from infold.render.run import receipt_screen
     from infold.select import selected
 
     common.conflicting(auto, start, end)
-    project = common.opened()
-    asked = window.window(project, selected(project, select, exclude), start, end)
+    project = common.opened(downgrade=allow_downgrade)
+    asked = Asked(
+        window=window.window(project, selected(project, select, exclude), start, end),
+        batch_size=common.batches(batch_size, per_partition),
+        ignore_cron=ignore_cron,
+    )
     with progress(quiet=as_json, verbose=verbose) as told:
         result = api.run(
             project,
-            window=asked,
+            asked=asked,
             select=select,
             exclude=exclude,
             as_of=window.as_of(as_of),

@@ -78,6 +78,18 @@ class Keys:
         value = self._take(key, ("true or false",), "true or false")
         return default if value is None else value.text.lower() in ("true", "yes", "on")
 
+    def count(self, key: str) -> int | None:
+        """A whole number of at least one."""
+        value = self._take(key, ("a number",), "a whole number")
+        if value is None:
+            return None
+        if not value.text.isdigit() or int(value.text) < 1:
+            wanted = "a whole number of at least 1"
+            error = findings.wrong_type(value.at, self.named(key), wanted, value.text)
+            self.errors.append(error)
+            return None
+        return int(value.text)
+
     def length(self, key: str, default: int | None = None) -> int | None:
         """A length of time in microseconds."""
         value = self._take(key, ("text", "a number"), "a length of time")

@@ -17,9 +17,11 @@ from infold.model import Target
 from infold.project import Project
 
 
-def load(root: Path, target: str | None = None) -> Project:
+def load(root: Path, target: str | None = None, *, downgrade: bool = False) -> Project:
     """
     The project in ``root`` for one of its targets, by default its default target.
+
+    With ``downgrade``, models that cannot be built cell by cell are built whole.
 
     Raises InfoldErrors with all mistakes of the project, or InfoldError when there is none or no
     such target.
@@ -27,10 +29,11 @@ def load(root: Path, target: str | None = None) -> Project:
     folder = _folder(root)
     fields = kept(folder)
     if fields is None:
-        project, default, found = _read(folder)
+        project, default, found = _read(folder, downgrade=downgrade)
         if project is None or found:
             raise InfoldErrors(found)
-        keep(folder, project, default)
+        if not downgrade:
+            keep(folder, project, default)
         fields = {
             "name": project.name,
             "start": project.start,
@@ -60,7 +63,9 @@ def _folder(root: Path) -> Folder:
     return read_folder(root)
 
 
-def _read(folder: Folder) -> tuple[Project | None, str, list[InfoldError]]:
+def _read(
+    folder: Folder, *, downgrade: bool = False
+) -> tuple[Project | None, str, list[InfoldError]]:
     from infold.declare.project import read_project
 
-    return read_project(folder)
+    return read_project(folder, downgrade=downgrade)

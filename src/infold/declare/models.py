@@ -11,7 +11,17 @@ from infold.declare.keys import Keys
 from infold.declare.tree import Page, Value, merged
 from infold.errors import InfoldError, Spot
 from infold.interval import Granularity
-from infold.model import Materialization, Model, Place, Sessions, Timeseries
+from infold.model import (
+    DeclaredBound,
+    Incremental,
+    Materialization,
+    Model,
+    Override,
+    Place,
+    Sessions,
+    Strategy,
+    Timeseries,
+)
 
 KEYS = (
     "materialization",
@@ -25,31 +35,28 @@ KEYS = (
 )
 LATER = (
     "audits",
-    "batch_size",
-    "cron",
     "forward_only",
     "identifier",
-    "lookback",
     "owner",
     "partitioned_by",
-    "start",
 )
 TIMESERIES = ("event_time_column", "partition_column", "granularity", "week_start")
 LATER_TIMESERIES = ("time_zone", "timezone")
-INCREMENTAL = ("enabled",)
-LATER_INCREMENTAL = (
-    "allow_downgrade",
-    "batch_concurrency",
-    "batch_size",
-    "cron",
-    "forward_only",
-    "lookback",
-    "on_additive_change",
-    "on_destructive_change",
-    "safety_overrides",
-    "start",
+INCREMENTAL = (
+    "enabled",
     "unique_key",
+    "safety_overrides",
+    "bounds",
+    "batch_size",
+    "batch_concurrency",
+    "start",
+    "cron",
+    "cron_tz",
+    "allow_partials",
+    "strategy",
 )
+LATER_INCREMENTAL = ("forward_only", "on_additive_change", "on_destructive_change")
+BOUND = ("before", "after")
 SESSIONS = ("user", "gap")
 LATER_SESSIONS = (
     "cuts",
@@ -60,8 +67,8 @@ LATER_SESSIONS = (
     "time_zone",
 )
 LATER_MATERIALIZATIONS = ("cumulative_aggregate", "seed", "scd_type_2", "incremental")
-GRANULARITIES = ("hour", "day", "week", "month")
-LATER_GRANULARITIES = ("minute", "quarter", "year")
+GRANULARITIES = ("hour", "day", "week", "month", "quarter", "year")
+LATER_GRANULARITIES = ("minute",)
 
 _ALWAYS = ("materialization", "tags", "description")
 _MEANT_FOR = {
@@ -199,12 +206,84 @@ def _granularity(section: Keys) -> Granularity:
     return Granularity.SUNDAY_WEEK if week == "sunday" else Granularity(written)
 
 
-def _incremental(keys: Keys) -> bool:
+def _incremental(keys: Keys) -> Incremental | None:
     section = keys.section("incremental")
     if section is None:
-        return False
-    section.check(INCREMENTAL, LATER_INCREMENTAL)
-    return section.flag("enabled", default=True)
+        return None
+    section.check((*INCREMENTAL, "lookback", "allow_downgrade"), LATER_INCREMENTAL)
+    for key, error in (
+        ("lookback", findings.needless_lookback),
+        ("allow_downgrade", findings.downgrade_is_an_option),
+    ):
+        if key in section.entries:
+            section.errors.append(error(section.key_at(key)))
+    cron = _cron(section)
+    found = Incremental(
+        unique_key=section.texts("unique_key"),
+        overrides=_overrides(section),
+        bounds=_declared_bounds(section),
+        batch_size=section.count("batch_size"),
+        batch_concurrency=section.count("batch_concurrency"),
+        start=section.instant("start"),
+        cron=cron,
+        cron_tz=_zone(section),
+        allow_partials=section.flag("allow_partials", default=False),
+        strategy=Strategy(section.choice("strategy", tuple(Strategy)) or Strategy.DELETE_INSERT),
+    )
+    return found if section.flag("enabled", default=True) else None
+
+
+def _overrides(section: Keys) -> tuple[Override, ...]:
+    given = section.section("safety_overrides")
+    if given is None:
+        return ()
+    given.check(tuple(Override))
+    return tuple(override for override in Override if given.flag(override, default=False))
+
+
+def _declared_bounds(section: Keys) -> tuple[DeclaredBound, ...]:
+    given = section.section("bounds")
+    if given is None:
+        return ()
+    found = []
+    for name in given.entries:
+        bound = given.section(name)
+        if bound is not None:
+            bound.check(BOUND)
+            before, after = bound.length("before", 0), bound.length("after", 0)
+            found.append(DeclaredBound(name, before or 0, after or 0))
+    return tuple(found)
+
+
+def _cron(section: Keys) -> str | None:
+    from infold.cron import normal
+
+    text = section.text("cron")
+    if text is None:
+        if "cron_tz" in section.entries or "allow_partials" in section.entries:
+            for key in ("cron_tz", "allow_partials"):
+                if key in section.entries:
+                    at, where = section.key_at(key), "a model without a cron"
+                    section.errors.append(findings.needless_key(at, section.named(key), where))
+        return None
+    try:
+        return normal(text)
+    except ValueError as error:
+        found = findings.bad_cron(section.at("cron"), section.named("cron"), text, str(error))
+        section.errors.append(found)
+        return None
+
+
+def _zone(section: Keys) -> str:
+    from infold.cron import zone
+
+    text = section.text("cron_tz") or "UTC"
+    try:
+        zone(text)
+    except ValueError:
+        section.errors.append(findings.bad_zone(section.at("cron_tz"), "cron_tz", text))
+        return "UTC"
+    return text
 
 
 def _sessions(keys: Keys) -> Sessions | None:

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from infold import findings
 from infold.analysis.compile import compile_models
 from infold.analysis.parse import parse
+from infold.analysis.run_interval import replaced
 from infold.analysis.subject import Draft
 from infold.declare.folder import PROJECT_FILE, Folder
 from infold.declare.keys import NAME, Keys
@@ -37,15 +38,23 @@ class _Reading:
 
 
 def _from_start(node: Node, start: int | None) -> Node:
-    """A model built cell by cell holds no cell before the project's start: it is defined by it."""
+    """A model built cell by cell holds no cell before its start: it is defined by it."""
+    said = node.model.incremental
+    start = said.start if said is not None and said.start is not None else start
     if start is None or node.model.kind is not Kind.TIME_RANGE:
         return node
     told = sha256(f"{node.fingerprint} from {start}".encode()).hexdigest()
-    return replace(node, fingerprint=told)
+    return replace(node, fingerprint=told, start=start)
 
 
-def read_project(folder: Folder) -> tuple[Project | None, str, list[InfoldError]]:
-    """The project of a folder, its default target, and all errors (then it is not to be used)."""
+def read_project(
+    folder: Folder, *, downgrade: bool = False
+) -> tuple[Project | None, str, list[InfoldError]]:
+    """
+    The project of a folder, its default target, and all errors (then it is not to be used).
+
+    With ``downgrade``, models that cannot be built cell by cell are no errors.
+    """
     reading = _Reading(folder)
     keys = _project_keys(reading)
     if keys is None:
@@ -59,7 +68,7 @@ def read_project(folder: Folder) -> tuple[Project | None, str, list[InfoldError]
     _read_sources(reading, keys)
     default = _read_targets(reading, keys)
     _read_models(reading, keys)
-    compiled = compile_models(reading.drafts, reading.sources, reading.broken)
+    compiled = compile_models(reading.drafts, reading.sources, reading.broken, downgrade=downgrade)
     reading.errors.extend(compiled.errors)
     project = Project(
         name=name or "",
@@ -189,6 +198,7 @@ def _draft(
         both = merged(own, per_model) or own
         declared = read_model(name, file, both, defaults, reading.errors)
     try:
+        text, filters = replaced(file, text, front.sql_start)
         parsed = parse(file, text, front.sql_start)
     except InfoldError as error:
         reading.errors.append(error)
@@ -196,7 +206,7 @@ def _draft(
     if declared is None:
         return None
     model = replace(declared.model, sql=parsed.text.sql, sql_line=parsed.text.line)
-    return Draft(model, parsed, declared.places)
+    return Draft(model, parsed, declared.places, filters=filters)
 
 
 def _claim(reading: _Reading, name: str, at: Spot) -> bool:

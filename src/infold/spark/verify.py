@@ -18,9 +18,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from infold import errors
 from infold.execute import Progress
-from infold.interval import EVER, MAX, Interval, Ranges
+from infold.interval import EVER, Interval, Ranges
 from infold.model import Kind
 from infold.plan import Action, Step
+from infold.planning import kept_of
 from infold.ports import Lake, Ledger
 from infold.project import Node, Project
 from infold.report import Verdict
@@ -74,7 +75,7 @@ class Verifier:
                 equal=False,
                 note="its definition changed since it was built: `infold run` rebuilds it",
             )
-        step = _as_built(node, trace, self.project.start)
+        step = _as_built(node, trace)
         work = Work(
             self.spark,
             IcebergTables(self.spark, self.project.name, self.lake),
@@ -152,13 +153,10 @@ def view_rows(work: Work, node: Node) -> pa.Table:
     return work.sql(node, frames).toArrow()
 
 
-def _as_built(node: Node, trace: Trace, start: int | None) -> Step:
+def _as_built(node: Node, trace: Trace) -> Step:
     """The step that would build the whole model from what its trace says it was built from."""
     inputs = {name: (version, version) for name, version in trace.inputs.items()}
-    cells = Ranges.ever()
-    if start is not None and node.model.kind is Kind.TIME_RANGE:
-        cells = Ranges((Interval(start, MAX),))
-    return Step(node.name, Action.BUILD, cells, (), inputs, trace=trace)
+    return Step(node.name, Action.BUILD, kept_of(node), (), inputs, trace=trace)
 
 
 def _never_built(node: Node) -> Verdict:

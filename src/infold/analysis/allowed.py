@@ -1,0 +1,97 @@
+"""
+What a model's author vouches for: safety overrides and declared bounds.
+
+An override lets one construct pass that is refused otherwise; each cell by itself is what the
+author means then. Declared bounds stand where none can be derived, for every input with a time
+column. Neither makes ``verify`` look away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from infold import findings
+from infold.analysis.cells import Bounded
+from infold.analysis.subject import Subject, time_column
+from infold.errors import InfoldError
+from infold.model import Kind, Override
+from infold.project import Bound
+
+BY_SLUG = {
+    "window-over-cells": Override.WINDOW_FUNCTIONS,
+    "limit-over-cells": Override.LIMIT,
+    "limit-without-order": Override.LIMIT,
+    "subquery-over-cells": Override.SUBQUERIES,
+    "clock": Override.NONDETERMINISTIC,
+    "not-deterministic": Override.NONDETERMINISTIC,
+    "order-dependent": Override.NONDETERMINISTIC,
+    "distinct-over-cells": Override.DISTINCT,
+    "set-operation-over-cells": Override.DISTINCT,
+}
+"""The override that lets a refusal pass."""
+
+REACH = frozenset(
+    {
+        "partition-not-proven",
+        "group-over-cells",
+        "distinct-over-cells",
+        "window-over-cells",
+        "join-over-cells",
+        "set-operation-over-cells",
+        "subquery-over-cells",
+    }
+)
+"""Refusals for want of a bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What is left of the findings, and what let the others pass."""
+
+    errors: tuple[InfoldError, ...]
+    vouched: tuple[Override, ...] = ()
+    declared: tuple[Bounded, ...] = ()
+
+
+def allowed(subject: Subject, errors: Sequence[InfoldError]) -> Allowed:
+    """The findings that overrides and declared bounds do not answer."""
+    said = subject.model.incremental
+    if said is None or subject.model.kind is not Kind.TIME_RANGE:
+        return Allowed(tuple(errors))
+    inputs = list(timed(subject))
+    wrong = [
+        findings.bound_of_no_input(
+            subject.draft.place(f"incremental.bounds.{bound.input}"), bound.input, inputs
+        )
+        for bound in said.bounds
+        if bound.input not in inputs
+    ]
+    if wrong:
+        return Allowed((*errors, *wrong))
+    given = tuple(
+        Bounded(bound.input, Bound(bound.before, bound.after), None) for bound in said.bounds
+    )
+    complete = bool(inputs) and {bound.input for bound in said.bounds} == set(inputs)
+    left, used = [], set()
+    for error in errors:
+        override = BY_SLUG.get(error.slug)
+        if override in said.overrides and override is not None:
+            used.add(override)
+        elif not (complete and error.slug in REACH):
+            left.append(error)
+    return Allowed(tuple(left), tuple(sorted(used)), given)
+
+
+def timed(subject: Subject) -> Iterable[str]:
+    """The stored inputs with a time column that a model reads, views seen through."""
+    found: dict[str, None] = {}
+    for name in subject.named:
+        node = subject.nodes.get(name)
+        if node is None:
+            continue
+        if node.model.kind is Kind.VIEW:
+            found.update((entry.name, None) for entry in node.inputs if entry.time_column)
+        elif time_column(node) is not None:
+            found[node.name] = None
+    return found
