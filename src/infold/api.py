@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from infold import cron
 from infold.execute import Progress, Request, Runner
 from infold.explain import explain as explained
 from infold.fence import descriptors, fence
@@ -22,7 +23,7 @@ from infold.interval import Granularity, Interval, Ranges
 from infold.model import Format, Kind, Source
 from infold.observe import Observer
 from infold.plan import Asked, Observed, Plan
-from infold.planning import over_of, plan
+from infold.planning import plan
 from infold.project import Project
 from infold.record import RunRecord
 from infold.report import Certificate, Explanation, ModelStatus, RunResult, State
@@ -210,7 +211,7 @@ def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...
     looking = observer(project, as_of)
     seen = looking.observe()
     todo = plan(project, seen)
-    stale = {step.model: step.cells for step in todo.steps}
+    stale = {step.model: step.stale for step in todo.steps}
     return tuple(_status(project, looking, seen, stale, node.name) for node in project)
 
 
@@ -314,12 +315,15 @@ def _status(
     head = looking.ledger.heads().get(name)
     files = looking.ledger.files(name)
     built = any(entry.trace for entry in seen.models.values())
+    said = node.model.incremental
+    said_cron = said.cron if said is not None else None
+    due = None
+    if said is not None and said_cron is not None:
+        due = cron.following(said_cron, said.cron_tz, seen.as_of)
     if model.trace is None:
         state = State.NEW_MODEL if built else State.FIRST_RUN
-    elif model.trace.fingerprint != node.fingerprint or (
-        model.trace.unbuilt & over_of(node, seen.as_of)
-    ):
-        state = State.OUT_OF_SYNC
+    elif model.trace.fingerprint != node.fingerprint or (model.trace.pending and not said_cron):
+        state = State.OUT_OF_SYNC  # what waits for a cron was not left out
     else:
         state = State.STANDARD_RUN
     last = [cell.last for cell in cells if cell.last is not None]
@@ -336,4 +340,7 @@ def _status(
         last_event=max(last) if last else None,
         set_aside=sum(file.set_aside for file in files),
         waiting=sum(file.waiting for file in files),
+        next_due=cron.following(said_cron, said.cron_tz, seen.as_of)
+        if said and said_cron
+        else None,
     )

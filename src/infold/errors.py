@@ -464,6 +464,17 @@ def unknown_target(name: str, targets: Iterable[str]) -> InfoldError:
 # --- refusals and failures of a run
 
 
+def append_would_repeat(model: str, cells: int, first: str) -> InfoldError:
+    """A cell that holds rows, of a model whose strategy only adds rows."""
+    return InfoldError(
+        "append-would-repeat",
+        f"{model} has the strategy append, and {cells:,} of the cells to build hold rows already",
+        (("the first", first),),
+        "Use delete_insert, which replaces what is in the cells, in one commit.",
+        exit_code=3,
+    )
+
+
 def over_budget(rows: int, max_rows: int) -> InfoldError:
     """A run that would read more rows than ``--max-rows`` allows."""
     return InfoldError(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from infold.interval import Interval, show_duration
-from infold.model import Kind, table_name
+from infold import cron
+from infold.interval import Interval, show, show_duration
+from infold.model import Kind, Strategy, table_name
 from infold.observe import Observer
 from infold.planning import plan
-from infold.project import Input, Node
+from infold.project import Batches, Bound, Input, Node
 from infold.record import Arrival, StepRecord
 from infold.report import ExplainedInput, Explanation
 
@@ -22,7 +23,7 @@ def explain(looking: Observer, name: str, cell: Interval | None = None) -> Expla
     todo = plan(project, seen)
     step = next((entry for entry in todo.steps if entry.model == name), None)
     left = next((entry.why for entry in todo.left if entry.model == name), "")
-    if cell is not None and step is not None and step.cells and not step.cells.overlaps(cell):
+    if cell is not None and step is not None and step.stale and not step.stale.overlaps(cell):
         step, left = None, "nothing that changed reaches this cell"
     model = seen.models.get(name)
     trace = model.trace if model else None
@@ -49,6 +50,7 @@ def explain(looking: Observer, name: str, cell: Interval | None = None) -> Expla
         state=state,
         arrivals=_arrivals(looking, name, cell) if cell else (),
         built_by=_built_by(looking, name, cell),
+        notes=_notes(node, looking.as_of),
     )
 
 
@@ -60,7 +62,47 @@ def _input(looking: Observer, node: Node, entry: Input) -> ExplainedInput:
         mapping=_mapping(node, entry),
         built=trace.inputs.get(entry.name) if trace else None,
         now=heads[entry.name].number if entry.name in heads else None,
+        bound=entry.bound if _by_time(node, entry) else None,
+        partition_col=entry.time_column if _by_time(node, entry) else None,
     )
+
+
+def _by_time(node: Node, entry: Input) -> bool:
+    return node.model.kind is Kind.TIME_RANGE and entry.time_column is not None
+
+
+def _notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:
+    """How a model is built cell by cell."""
+    said = node.model.incremental
+    if said is None or node.model.kind is not Kind.TIME_RANGE:
+        return ()
+    notes = [("batches", f"{node.batches.value}: {_BATCHES[node.batches]}")]
+    if said.batch_size:
+        notes.append(("", f"at most {said.batch_size:,} cells in one commit"))
+    notes.append(("strategy", f"{said.strategy}, by {_PRIMITIVE[said.strategy]}"))
+    if said.cron is not None:
+        due = show(cron.following(said.cron, said.cron_tz, as_of))
+        notes.append(("cron", f"{said.cron} ({said.cron_tz}), next due {due}"))
+    if node.vouched:
+        notes.append(("overrides", ", ".join(node.vouched)))
+    if node.declared:
+        notes.append(("bounds", "declared; `infold verify` checks them"))
+    if node.filters:
+        names = ", ".join(node.filters)
+        notes.append(("filters", f"{names} stand for all time: infold filters each input itself"))
+    return tuple(notes)
+
+
+_BATCHES = {
+    Batches.FULLY_BATCH_SAFE: "any stretch in one query",
+    Batches.BOUNDED_SAFE: "any stretch in one query, which reads around it",
+    Batches.PER_PARTITION_ONLY: "one cell in one query, as an override leaves its meaning to it",
+}
+_PRIMITIVE = {
+    Strategy.DELETE_INSERT: "an atomic overwrite of the cells' range",
+    Strategy.INSERT_OVERWRITE: "an atomic overwrite of the cells' range",
+    Strategy.APPEND: "an atomic append to cells that hold nothing",
+}
 
 
 def _mapping(node: Node, entry: Input) -> str:
@@ -71,8 +113,19 @@ def _mapping(node: Node, entry: Input) -> str:
         gap = show_duration(node.query.gap)
         return f"a user's events, chained by silences of at most {gap}"
     if node.model.kind is Kind.TIME_RANGE and entry.time_column is not None:
-        return f"the same cell of {entry.time_column}"
+        if entry.bounds == (Bound(),):
+            return f"the same cell of {entry.time_column}"
+        stretches = " and ".join(_stretch(bound) for bound in entry.bounds)
+        return f"{entry.time_column} {stretches}"
     return "all of it"
+
+
+def _stretch(bound: Bound) -> str:
+    """A bound in words."""
+    start = f"{show_duration(abs(bound.before))} {'before' if bound.before > 0 else 'after'} "
+    end = f"{show_duration(abs(bound.after))} {'after' if bound.after > 0 else 'before'} "
+    first = f"from {start if bound.before else ''}the cell's start"
+    return f"{first} to {end if bound.after else ''}its end"
 
 
 def _layout(looking: Observer, node: Node) -> str:

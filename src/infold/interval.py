@@ -338,3 +338,18 @@ def show_duration(length: int) -> str:
             count = length // size
             return f"{count} {unit}" + ("s" if count != 1 else "")
     return "0 seconds"
+
+
+def iso_duration(length: int) -> str:
+    """A length in microseconds by ISO 8601: ``PT30M``, ``P1D``, ``P1DT2H``, ``PT0S``, ``-PT1H``."""
+    if not length:
+        return "PT0S"
+    days, rest = divmod(abs(length), DAY)
+    hours, rest = divmod(rest, HOUR)
+    minutes, rest = divmod(rest, MINUTE)
+    seconds = f"{rest / SECOND:.6f}".rstrip("0").rstrip(".")
+    time = "".join(f"{count}{unit}" for count, unit in ((hours, "H"), (minutes, "M")) if count) + (
+        f"{seconds}S" if rest else ""
+    )
+    text = "P" + (f"{days}D" if days else "") + (f"T{time}" if time else "")
+    return f"-{text}" if length < 0 else text

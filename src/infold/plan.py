@@ -149,8 +149,15 @@ class Step:
     """Into how many steps the stale cells are cut; this is the first of them."""
 
     @property
+    def stale(self) -> Ranges:
+        """All cells that have reasons to be built, those of later batches among them."""
+        if self.batches == 1:
+            return self.cells
+        return Ranges.of(part for reason in self.reasons for part in reason.cells)
+
+    @property
     def rows(self) -> int:
-        """About how many rows the step reads."""
+        """About how many rows the step reads, with its later batches."""
         return sum(reason.rows for reason in self.reasons)
 
 

@@ -204,7 +204,7 @@ class _Draft:
         for entry in _tables(node):
             step = self.steps.get(entry.name)
             if step is not None:
-                cells = self._cells(node, entry.name, step.cells, reach) if step.cells else Ranges()
+                cells = self._cells(node, entry.name, step.stale, reach) if step.stale else Ranges()
                 cause = Cause.LOOKUP if _lookup(node, entry.name) else step.reasons[0].cause
                 reasons.append(Reason(cause, f"because {entry.name} is built", cells, step.rows))
         return reasons

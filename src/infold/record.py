@@ -22,7 +22,8 @@ class Receipt:
 
     ``read`` are rows evaluated to build the result (new rows, rows of touched sessions, rows of
     stale cells); ``scanned`` rows of whatever had to be looked through to find them. ``arrived``
-    are parsed rows of new files before anything is left out. Times are seconds.
+    are parsed rows of new files before anything is left out. ``clamped`` rows came out of a query
+    and belong to other cells than were built. Times are seconds.
     """
 
     arrived: int = 0
@@ -36,6 +37,7 @@ class Receipt:
     conflicting: int = 0
     cells_built: int = 0
     cells_cut_off: int = 0
+    clamped: int = 0
     sessions_new: int = 0
     sessions_extended: int = 0
     sessions_merged: int = 0

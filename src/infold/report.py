@@ -14,6 +14,7 @@ from typing import Any
 from infold.interval import Interval, Ranges
 from infold.model import Kind
 from infold.plan import Plan, Step
+from infold.project import Bound
 from infold.record import Arrival, Receipt, StepRecord
 from infold.trace import CellState, Pending, Trace
 
@@ -109,6 +110,8 @@ class ModelStatus:
     last_event: int | None = None
     set_aside: int = 0
     waiting: int = 0
+    next_due: int | None = None
+    """The first tick of its cron after the clock; None without a cron."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +120,16 @@ class ExplainedInput:
     One input of an explained model.
 
     ``mapping`` says in words which cells of the input a cell of the model depends on; ``built``
-    is the version its trace read, ``now`` the newest.
+    is the version its trace read, ``now`` the newest. ``bound`` is how far around its cell a model
+    that is built cell by cell reads the input by ``partition_col``; None for a lookup.
     """
 
     name: str
     mapping: str
     built: int | None
     now: int | None
+    bound: Bound | None = None
+    partition_col: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,4 +156,6 @@ class Explanation:
     """The cell as it is; None when it holds no rows."""
     arrivals: tuple[Arrival, ...] = ()
     built_by: tuple[tuple[int, StepRecord], ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    """How it is built cell by cell: batches, strategy, cron, overrides; each with its name."""
     """The steps that built the model (or the cell), newest first, each with its start."""

@@ -11,6 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from infold.project import Project
+    from infold.restating import Again
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,6 +55,15 @@ per_partition = click.option(
 )
 
 
+wait = click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="How long to wait for another run of this target to end; by default not at all.",
+)
+
+
 def scope(function: F) -> F:
     """The options that say what is brought up to date."""
     options = (
@@ -77,6 +87,66 @@ def scope(function: F) -> F:
     for option in reversed(options):
         function = option(function)
     return function
+
+
+def again(function: F) -> F:
+    """The options of what builds tables again."""
+    options = (
+        start,
+        end,
+        batch_size,
+        per_partition,
+        click.option("--dry-run", is_flag=True, help="Show what would be built, and stop."),
+        as_of,
+        wait,
+        as_json,
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def build_again(
+    command: str,
+    project: Project,
+    again: Again,
+    batch_size: int | None,
+    per_partition: bool,
+    dry_run: bool,
+    as_of: str | None,
+    wait: float,
+    as_json: bool,
+) -> int:
+    """Show what ``restate`` or ``backbuild`` means, and carry it out unless it is a dry run."""
+    from dataclasses import replace
+
+    from infold import api, window
+    from infold.cli.progress import progress
+    from infold.render import shapes
+    from infold.render.plan import plan_screen
+    from infold.render.run import receipt_screen
+
+    asked = replace(again.asked, batch_size=batches(batch_size, per_partition))
+    clock = window.as_of(as_of)
+    observed = api.observe(project, as_of=clock, asked=asked)
+    plan = api.make_plan(project, observed, asked)
+    plan = replace(plan, notes=(*plan.notes, *(f"{name}: {why}" for name, why in again.left)))
+    if not as_json:
+        covered = api.coverage(project) if plan else {}
+        click.echo(plan_screen(project, observed, plan, covered, command=command))
+    elif dry_run:
+        printed(shapes.plan(plan))
+    if dry_run or not plan:
+        return 0
+    with progress(quiet=as_json, verbose=False) as told:
+        result = api.run(
+            project, asked=asked, as_of=clock, wait=wait, command=command, progress=told
+        )
+    if as_json:
+        printed(shapes.run(result))
+    else:
+        click.echo(f"\n{receipt_screen(result)}")
+    return 1 if result.state == "failed" else 0
 
 
 def opened(*, downgrade: bool = False) -> Project:

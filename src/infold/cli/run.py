@@ -15,13 +15,7 @@ from infold.cli import common
     metavar="N",
     help="Refuse before starting when about more rows than this would be read.",
 )
-@click.option(
-    "--wait",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    metavar="SECONDS",
-    help="How long to wait for another run of this target to end; by default not at all.",
-)
+@common.wait
 @click.option("-v", "--verbose", is_flag=True, help="Say why each step is done.")
 @common.as_json
 def command(

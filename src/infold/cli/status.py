@@ -8,27 +8,46 @@ from infold.cli import common
 
 
 @click.command("status")
+@click.argument("terms", nargs=-1, metavar="[TERM...]")
+@click.option("--since", metavar="TIME", help="Only what is from here on; cells without rows too.")
+@click.option("--until", metavar="TIME", help="Only what is before this.")
 @common.as_of
 @common.as_json
-def command(as_of: str | None, as_json: bool) -> None:
+def command(
+    terms: tuple[str, ...], since: str | None, until: str | None, as_of: str | None, as_json: bool
+) -> None:
     """
     Show how every model stands.
 
     One of four states for each: first run, new model, out of sync, standard run; with its rows,
     the event time it covers, gaps in it, what is stale, and when it was last built.
     """
-    from infold import api, window
-    from infold.interval import Ranges
+    from dataclasses import replace
+
+    from infold import api, errors, window
+    from infold.interval import MAX, MIN, Interval, Ranges
     from infold.render import shapes
     from infold.render.status import status_screen
+    from infold.select import selected
 
     project = common.opened()
-    models = api.status(project, window.as_of(as_of))
-    gaps = {
-        entry.model: Ranges((entry.covered.hull,)) - entry.covered
-        for entry in models
-        if entry.covered.hull
-    }
+    first = window.instant_of("--since", since)
+    last = window.instant_of("--until", until)
+    if first is not None and last is not None and first >= last:
+        raise errors.window_empty(str(since), str(until))
+    wanted = selected(project, terms)
+    models = [entry for entry in api.status(project, window.as_of(as_of)) if entry.model in wanted]
+    seen = Ranges((Interval(MIN if first is None else first, MAX if last is None else last),))
+    models = [
+        replace(entry, covered=entry.covered & seen, stale=entry.stale & seen) for entry in models
+    ]
+    gaps = {}
+    for entry in models:
+        hull = entry.covered.hull
+        if hull is not None:
+            start = hull.start if first is None else first
+            end = hull.end if last is None else last
+            gaps[entry.model] = Ranges((Interval(start, end),)) - entry.covered
     if as_json:
         common.printed(shapes.status(project.name, models, gaps))
     else:

@@ -34,7 +34,7 @@ def _facts(value: Explanation, cells: Granularity | None) -> list[tuple[str, str
     if value.kind is Kind.VIEW:
         return [*facts, ("stored", "nothing: its readers evaluate it")]
     if not value.version:
-        return [*facts, ("stored", "nothing yet")]
+        return [*facts, ("stored", "nothing yet"), *value.notes]
     if value.cell is not None:
         state = value.state
         facts.append(
@@ -51,7 +51,7 @@ def _facts(value: Explanation, cells: Granularity | None) -> list[tuple[str, str
     facts.append(("stored", stored))
     if value.layout:
         facts.append(("layout", value.layout))
-    return facts
+    return [*facts, *value.notes]
 
 
 def _inputs(value: Explanation) -> str:

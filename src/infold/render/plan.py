@@ -27,23 +27,29 @@ def plan_screen(
     plan: Plan,
     covered: Mapping[str, Ranges],
     options: str = "",
+    command: str = "plan",
 ) -> str:
     """
     The whole screen. ``covered`` are the cells of the stored tables; ``options`` are repeated in
-    the command to go on with.
+    the command to go on with. ``command`` is whose plan it is: all but ``plan`` carry it out.
     """
     if not plan:
         return nothing_screen(project, observed, plan)
     parts = [
-        f"infold plan · {project.name} · {project.target.name} · as of {words.clock(plan.as_of)}",
+        _head(project, plan, command),
         "\n".join(plan_strip(project, observed, plan, covered)),
         _arrived(observed),
         _steps(project, plan),
         _left(project, plan.left),
         "\n".join(plan.notes),
-        _closing(project, plan, options),
+        _closing(project, plan, options, command),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _head(project: Project, plan: Plan, command: str) -> str:
+    where = f"{project.name} · {project.target.name}"
+    return f"infold {command} · {where} · as of {words.clock(plan.as_of)}"
 
 
 def nothing_screen(project: Project, observed: Observed | None, plan: Plan) -> str:
@@ -109,7 +115,7 @@ def _row(
             arrived |= step.cells
         return Row(node.name, (("+", arrived), ("#", there)), rest, says=says)
     stale = left.stale if left else Ranges()
-    build = step.cells if step else Ranges()
+    build = step.stale if step else Ranges()
     return Row(node.name, (("B", build), (".", stale), ("-", there)), rest, says=says)
 
 
@@ -213,10 +219,11 @@ def _cells(project: Project, step: Step) -> str:
     granularity = project[step.model].model.granularity
     if step.action is Action.BUILD or not words.bounded(step.cells):
         return "the whole table"
-    number = words.cells_in(step.cells, granularity)
+    number = words.cells_in(step.stale, granularity)
     if not number:
         return "cells not known yet"
-    return ("up to " if step.expected else "") + words.count(number, "cell")
+    batches = f" in {step.batches:,} batches" if step.batches > 1 else ""
+    return ("up to " if step.expected else "") + words.count(number, "cell") + batches
 
 
 def _left(project: Project, left: Iterable[Left]) -> str:
@@ -251,13 +258,16 @@ def _looked(project: Project, observed: Observed | None) -> str:
     return "\n".join(["Looked at", *words.columns(rows)]) if rows else ""
 
 
-def _closing(project: Project, plan: Plan, options: str) -> str:
+def _closing(project: Project, plan: Plan, options: str, command: str) -> str:
     costs: dict[Cause, int] = {}
     for step in plan.steps:
         for reason in step.reasons:
             costs[reason.cause] = costs.get(reason.cause, 0) + reason.rows
     by_cause = ", ".join(f"{rows:,} {cause.value}" for cause, rows in costs.items() if rows)
     total = f", about {words.count(plan.rows, 'row')} to read ({by_cause})" if plan.rows else ""
+    head = f"{words.count(len(plan.steps), 'step')}{total}."
+    if command != "plan":
+        return head
     example = next((step for step in plan.steps if step.cells and not _whole(step)), plan.steps[0])
     cell = ""
     granularity = project[example.model].model.granularity
@@ -267,4 +277,4 @@ def _closing(project: Project, plan: Plan, options: str) -> str:
     run = f"Nothing was written: `infold run{options}` carries this out,"
     why = f"`infold explain {example.model}{cell}` says why."
     between = " " if len(run) + len(why) < words.WIDTH else "\n"
-    return f"{words.count(len(plan.steps), 'step')}{total}.\n{run}{between}{why}"
+    return f"{head}\n{run}{between}{why}"

@@ -16,6 +16,8 @@ def step_line(index: int, step: Step, receipt: Receipt) -> str:
     ]
     if receipt.removed:
         facts.append(f"{receipt.removed:,} removed")
+    if receipt.clamped:
+        facts.append(f"{receipt.clamped:,} clamped")
     if receipt.set_aside:
         facts.append(f"{receipt.set_aside:,} set aside")
     cells = words.count(receipt.cells_built, "cell")
@@ -41,6 +43,8 @@ def receipt_screen(result: RunResult) -> str:
         ("deduplicated", f"{total.deduplicated:,}", _conflicting(total)),
         ("cells built", f"{total.cells_built:,}", f"{total.cells_cut_off:,} cut off early"),
     ]
+    if total.clamped:
+        rows.append(("clamped", f"{total.clamped:,}", "came out in cells that were not asked for"))
     if _sessions(total):
         rows.append(("sessions", "", _sessions(total)))
     rows.append(("commits", f"{total.commits:,}", ""))

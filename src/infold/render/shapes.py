@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from infold.interval import Interval, Ranges
+from infold.interval import Interval, Ranges, iso_duration
 from infold.plan import FileNews, Plan, Step
 from infold.record import Arrival, Receipt, RunRecord, StepRecord
 from infold.render.run import amplification
 from infold.render.words import iso
-from infold.report import Certificate, Explanation, ModelStatus, RunResult
+from infold.report import Certificate, ExplainedInput, Explanation, ModelStatus, RunResult
 from infold.trace import Pending
 
 Shape = dict[str, Any]
@@ -120,6 +120,7 @@ def status(project: str, models: Sequence[ModelStatus], gaps: Mapping[str, Range
                 "last_event": _maybe(entry.last_event),
                 "set_aside": entry.set_aside,
                 "waiting": entry.waiting,
+                "next_due": _maybe(entry.next_due),
             }
             for entry in models
         ],
@@ -173,7 +174,11 @@ def explanation(value: Explanation) -> Shape:
         "version": value.version,
         "rows": value.rows,
         "cells": value.cells,
-        "inputs": [asdict(entry) for entry in value.inputs],
+        "inputs": [
+            {"name": entry.name, "mapping": entry.mapping, "built": entry.built, "now": entry.now}
+            for entry in value.inputs
+        ],
+        "bounds": {entry.name: _bound(entry) for entry in value.inputs if entry.bound is not None},
         "trace": None
         if value.trace is None
         else {
@@ -188,6 +193,17 @@ def explanation(value: Explanation) -> Shape:
         "cell_content": value.state.content if value.state else None,
         "arrivals": [_arrival(entry) for entry in value.arrivals],
         "built_by": [{"started_at": iso(at), **_step_record(made)} for at, made in value.built_by],
+    }
+
+
+def _bound(entry: ExplainedInput) -> Shape:
+    """How far around its cell an input is read, lengths by ISO 8601."""
+    assert entry.bound is not None
+    return {
+        "type": "bounded",
+        "partition_col": entry.partition_col,
+        "before": iso_duration(entry.bound.before),
+        "after": iso_duration(entry.bound.after),
     }
 
 

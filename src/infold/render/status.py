@@ -73,6 +73,8 @@ def _details(project: Project, entry: ModelStatus, gaps: Mapping[str, Ranges]) -
         facts.append(f"no rows in {words.ranges_text(gaps[entry.model], granularity)}")
     if entry.set_aside:
         facts.append(f"{words.count(entry.set_aside, 'row')} set aside: `infold show set_aside`")
+    if entry.next_due is not None:
+        facts.append(f"next due {show(entry.next_due)}")
     if entry.waiting:
         facts.append(f"{words.count(entry.waiting, 'row')} dated in the future, waiting")
     return [f"  {entry.model}: {fact}" for fact in facts]

@@ -9,18 +9,19 @@ are left out of it (early cutoff), and when all did, nothing is committed at all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
+from infold import errors
 from infold.interval import Granularity, Interval, Ranges
-from infold.model import Kind
+from infold.model import Kind, Strategy
 from infold.plan import Action, Step
 from infold.project import Node
 from infold.record import Outcome, Receipt
-from infold.spark.content import cell_of, cell_stats, column, content, within
+from infold.spark.content import cell_of, cell_stats, column, content, plain, within
 from infold.spark.tables.port import Layout
 from infold.spark.work import Work, is_date
 from infold.trace import CellChange, CellState
@@ -29,12 +30,20 @@ _ROWS_FOR_OWN_PARTITION = 200_000
 _ROWS_FOR_PARTITIONS = 500_000
 
 
+NO_CELL = "no cell"
+"""Why a row is in no cell: its partition column is NULL."""
+
+
 def carry_out(work: Work, step: Step, prepared: Callable[[Outcome], None]) -> Outcome:
     """Compute the step's cells and replace them; ``prepared`` unless everything is replaced."""
     node = work.project[step.model]
     if step.action is Action.BUILD or not work.tables.exists(step.model):
-        return _build(work, node, step)
-    return _recompute(work, node, step, prepared)
+        return _build(work, node, step, *_counted(work, node, step))
+    rows, seen = _counted(work, node, step)
+    if _other_columns(work, step, rows):
+        # What is left of the table is by another definition, and stays to be built.
+        return _build(work, node, step, rows, seen)
+    return _recompute(work, node, step, rows.localCheckpoint(), seen, prepared)
 
 
 def definition(work: Work, node: Node, step: Step, *, narrow: bool = True) -> DataFrame:
@@ -43,49 +52,99 @@ def definition(work: Work, node: Node, step: Step, *, narrow: bool = True) -> Da
 
     Unless ``narrow``, inputs are read whole, whatever is known of how far a cell reaches.
     """
+    return _clamped(node, step.cells, _evaluated(work, node, step, narrow=narrow))
+
+
+def _evaluated(work: Work, node: Node, step: Step, *, narrow: bool) -> DataFrame:
     cells = step.cells if narrow and step.cells != Ranges.ever() else None
-    rows = work.sql(node, work.inputs(node, step), cells)
+    return work.sql(node, work.inputs(node, step), cells)
+
+
+def _clamped(node: Node, cells: Ranges, rows: DataFrame) -> DataFrame:
+    """
+    The rows that belong to ``cells``.
+
+    A NULL cell belongs nowhere: it must not come and go with the way cells are built.
+    """
     if node.model.kind is Kind.WHOLE or node.model.timeseries is None:
         return rows
     name = node.model.timeseries.partition_column
-    kept = rows.where(within(name, _type(rows, name), step.cells, exact=True))
-    if step.cells == Ranges.ever():
-        # A NULL cell belongs nowhere: it must not come and go with the way cells are built.
-        kept = rows.where(column(name).isNotNull())
-    return kept
+    kept = rows.where(column(name).isNotNull())
+    return kept.where(within(name, _type(rows, name), cells, exact=True))
 
 
-def _build(work: Work, node: Node, step: Step) -> Outcome:
-    rows = definition(work, node, step)
+def _counted(work: Work, node: Node, step: Step) -> tuple[DataFrame, Observation | None]:
+    """The step's rows, and a count of all that the query yields, filled when they are computed."""
+    rows = _evaluated(work, node, step, narrow=True)
+    if node.model.kind is Kind.WHOLE or node.model.timeseries is None:
+        return rows, None
+    seen = Observation()
+    name = column(node.model.timeseries.partition_column)
+    counted = rows.observe(
+        seen, F.count(F.lit(1)).alias("rows"), F.count(F.when(name.isNull(), 1)).alias("nowhere")
+    )
+    return _clamped(node, step.cells, counted), seen
+
+
+def _other_columns(work: Work, step: Step, rows: DataFrame) -> bool:
+    """Whether the stored table has other columns than a changed definition yields."""
+    if step.before is None or step.trace is None:
+        return False
+    if step.before.fingerprint == step.trace.fingerprint:
+        return False
+    stored = plain(work.tables.read(step.model))
+    return dict(stored.dtypes) != dict(rows.dtypes)
+
+
+def _build(
+    work: Work, node: Node, step: Step, rows: DataFrame, seen: Observation | None
+) -> Outcome:
     before = {state.cell: state for state in work.cells(step.model)}
     snapshot = work.tables.create(
         step.model, rows, _layout(work, node, _type_of(rows, node)), work.stamp(step)
     )
     after = _states(work.tables.read(step.model, snapshot), node)
     changes = _changes(before, after, set(before) | set(after))
-    return _outcome(work, step, changes, snapshot=snapshot, whole=True)
+    return _outcome(work, step, changes, after, seen, snapshot=snapshot, whole=True)
 
 
-def _recompute(work: Work, node: Node, step: Step, prepared: Callable[[Outcome], None]) -> Outcome:
-    rows = definition(work, node, step).localCheckpoint()
+def _recompute(
+    work: Work,
+    node: Node,
+    step: Step,
+    rows: DataFrame,
+    seen: Observation | None,
+    prepared: Callable[[Outcome], None],
+) -> Outcome:
     before = {state.cell: state for state in work.cells(step.model, step.cells)}
     after = _states(rows, node)
     changes = _changes(before, after, set(before) | set(after))
     real = [change for change in changes if change.real]
-    outcome = _outcome(work, step, changes, snapshot=None, whole=False)
+    outcome = _outcome(work, step, changes, after, seen, snapshot=None, whole=False)
     if not real:
         outcome = replace(outcome, changes=(), committed=False)
         prepared(outcome)
         return outcome
+    appended = _strategy(node) is Strategy.APPEND
+    held = [change.cell for change in real if change.rows_before]
+    if appended and held:
+        raise errors.append_would_repeat(step.model, len(held), str(held[0]))
     outcome = replace(outcome, changes=tuple(real))
     prepared(outcome)
     name = _partition_column(node)
     ranges = Ranges.of(change.cell for change in real)
     kept = rows.where(within(name, _type(rows, name), ranges, exact=True))
+    if appended:
+        return replace(outcome, snapshot=work.tables.append(step.model, kept, work.stamp(step)))
     snapshot = work.tables.replace(
         step.model, column=name, ranges=ranges, rows=kept, stamp=work.stamp(step)
     )
     return replace(outcome, snapshot=snapshot)
+
+
+def _strategy(node: Node) -> Strategy:
+    said = node.model.incremental
+    return said.strategy if said is not None else Strategy.DELETE_INSERT
 
 
 def _states(rows: DataFrame, node: Node) -> dict[Interval, CellState]:
@@ -128,12 +187,16 @@ def _outcome(
     work: Work,
     step: Step,
     changes: tuple[CellChange, ...],
+    after: Mapping[Interval, CellState],
+    seen: Observation | None,
     *,
     snapshot: int | None,
     whole: bool,
 ) -> Outcome:
     real = [change for change in changes if change.real]
     read = _rows_read(work, step)
+    came, nowhere = _yielded(seen)
+    kept = sum(state.rows for state in after.values())
     receipt = Receipt(
         read=read,
         scanned=read,
@@ -142,6 +205,9 @@ def _outcome(
         cells_built=len(changes),
         cells_cut_off=len(changes) - len(real),
         commits=1 if whole or real else 0,
+        clamped=max(0, came - nowhere - kept),
+        set_aside=nowhere,
+        set_aside_by=((NO_CELL, nowhere),) if nowhere else (),
     )
     assert step.trace is not None, "a planned step says what will hold"
     return Outcome(
@@ -153,6 +219,13 @@ def _outcome(
         snapshot=snapshot,
         receipt=receipt,
     )
+
+
+def _yielded(seen: Observation | None) -> tuple[int, int]:
+    """How many rows a query yielded, and how many of them are in no cell."""
+    # Spark forgets what it observed in a plan that turned out to be empty.
+    found = seen.get if seen is not None else {}
+    return int(found.get("rows") or 0), int(found.get("nowhere") or 0)
 
 
 def _rows_read(work: Work, step: Step) -> int:

@@ -1,0 +1,398 @@
+"""Models built cell by cell: bounds, batches, crons and strategies, each run proven by verify."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infold import api
+from infold.errors import InfoldError
+from infold.interval import Interval, Ranges, instant
+from infold.plan import Asked
+from infold.project import Project
+from infold.report import RunResult
+from infold.restating import backbuild, restate
+
+pytestmark = pytest.mark.spark
+
+PROJECT = """
+name: shop
+sources:
+  raw.clicks:
+    path: landing/*.csv
+    event_time_column: ts
+    columns: {id: int, who: string, ts: timestamp, day: date, amount: "decimal(18,2)"}
+"""
+SERIES = "timeseries: {{event_time_column: {0}, partition_column: {0}, granularity: {1}}}"
+DAILY = """SELECT cast(ts AS date) AS day, count(*) AS n, sum(amount) AS amount
+FROM raw.clicks GROUP BY 1"""
+ROLLING = """SELECT day, n, sum(n) OVER (
+  ORDER BY day RANGE BETWEEN INTERVAL 6 DAYS PRECEDING AND CURRENT ROW) AS week
+FROM daily"""
+
+
+def model(sql: str, incremental: str = "{}", column: str = "day", granularity: str = "day") -> str:
+    """A model's file."""
+    series = SERIES.format(column, granularity)
+    return f"---\nmaterialization: table\n{series}\nincremental: {incremental}\n---\n{sql}\n"
+
+
+class Shop:
+    """A project in a folder, with files of clicks, run in this process."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for folder in ("models", "landing"):
+            (root / folder).mkdir(parents=True)
+        (root / "infold.yml").write_text(PROJECT, encoding="utf-8")
+        self.files = 0
+        self.ids = 0
+
+    def models(self, **models: str) -> None:
+        """Write models by name."""
+        for name, text in models.items():
+            (self.root / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
+
+    def land(self, *times: str, who: str = "ann", day: str | None = "2024-03-01") -> str:
+        """A file of clicks at some times; the name of the file."""
+        lines = ["id,who,ts,day,amount"]
+        for time in times:
+            self.ids += 1
+            lines.append(f"{self.ids},{who},{time},{day or ''},1.00")
+        self.files += 1
+        name = f"{self.files}.csv"
+        (self.root / "landing" / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return name
+
+    def project(self, *, downgrade: bool = False) -> Project:
+        """Read anew, as each command does."""
+        return api.open_project(self.root, downgrade=downgrade)
+
+    def run(self, *, equal: bool = True, **asked: Any) -> RunResult:
+        """Run, and see whether all tables equal their definitions."""
+        as_of, given = asked.pop("as_of", None), asked.pop("asked", None)
+        project = self.project(downgrade=asked.pop("downgrade", False))
+        result = api.run(
+            project, asked=given or Asked(**asked), as_of=instant(as_of) if as_of else None
+        )
+        self.verify(equal=equal, project=project)
+        return result
+
+    def verify(self, *, equal: bool = True, project: Project | None = None) -> None:
+        """Compare with the definitions over everything."""
+        found = api.verify(project or self.project())
+        wrong = [(v.model, v.note, v.differing[:3]) for v in found.models if not v.equal]
+        assert (not wrong) is equal, wrong
+
+    def rows(self, table: str) -> list[tuple[Any, ...]]:
+        """A table's rows, in order."""
+        found = api.lake(self.project(downgrade=True)).rows(table).to_pylist()
+        return sorted(tuple(row.values()) for row in found)
+
+    def plan(self, as_of: str, **asked: Any) -> dict[str, str]:
+        """What would be built, and why the rest is not, by model."""
+        project = self.project()
+        found = api.make_plan(project, api.observe(project, as_of=instant(as_of)), Asked(**asked))
+        said = {left.model: left.why for left in found.left}
+        return said | {step.model: str(step.action) for step in found.steps}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    """An empty shop."""
+    return Shop(tmp_path / "shop")
+
+
+def days(first: str, count: int, at: str = "12:00") -> list[str]:
+    """One time on each of some days."""
+    start = dt.date.fromisoformat(first)
+    return [f"{start + dt.timedelta(days=n)}T{at}:00Z" for n in range(count)]
+
+
+def cells(result: RunResult, name: str) -> int:
+    """How many cells of a model a run built."""
+    return sum(receipt.cells_built for step, receipt in result.steps if step.model == name)
+
+
+def commits(result: RunResult, name: str) -> int:
+    """How often a run committed a model."""
+    return sum(receipt.commits for step, receipt in result.steps if step.model == name)
+
+
+def window(start: str, end: str) -> Interval:
+    """A stretch of days."""
+    return Interval(instant(start), instant(end))
+
+
+def test_a_late_day_shows_in_the_six_days_after_it(shop: Shop) -> None:
+    """A rolling week: seven cells of thirty are built, from thirteen that are read."""
+    shop.models(daily=model(DAILY), rolling=model(ROLLING))
+    shop.land(*days("2024-03-01", 30))
+    shop.run()
+
+    shop.land("2024-03-10T05:00:00Z")
+    result = shop.run()
+
+    assert (cells(result, "daily"), cells(result, "rolling")) == (1, 7)
+    read = sum(receipt.read for step, receipt in result.steps if step.model == "rolling")
+    assert read == 13
+    assert shop.rows("rolling")[9:11] == [
+        (dt.date(2024, 3, 10), 2, 8),
+        (dt.date(2024, 3, 11), 1, 8),
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_batches_change_no_row_and_are_commits_of_their_own(shop: Shop, size: int) -> None:
+    """Ten days by batches: every batch reads beyond its ends."""
+    shop.models(daily=model(DAILY), rolling=model(ROLLING))
+    shop.land(*days("2024-03-01", 10))
+
+    result = shop.run(batch_size=size)
+
+    assert commits(result, "rolling") == -(-10 // size)
+    assert [row[2] for row in shop.rows("rolling")] == [1, 2, 3, 4, 5, 6, 7, 7, 7, 7]
+
+
+def test_a_run_that_fails_keeps_its_finished_batches(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run goes on where it ended."""
+    shop.models(daily=model(DAILY, "{batch_size: 2}"))
+    shop.land(*days("2024-03-01", 6))
+    _fail_at(monkeypatch, 2)
+    with pytest.raises((InfoldError, ArithmeticError)):
+        shop.run()
+    monkeypatch.undo()
+    assert len(shop.rows("daily")) == 4
+
+    result = shop.run()
+
+    assert cells(result, "daily") == 2
+    assert len(shop.rows("daily")) == 6
+
+
+def _fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    from infold.spark.kinds import recompute
+
+    real: Callable[..., Any] = recompute._counted
+    seen: list[int] = []
+
+    def failing(*given: Any) -> Any:
+        seen.append(1)
+        if len(seen) > number:
+            raise ArithmeticError("no more")
+        return real(*given)
+
+    monkeypatch.setattr(recompute, "_counted", failing)
+
+
+def test_days_of_another_zone(shop: Shop) -> None:
+    """Days of Berlin, whose clocks changed on 2024-03-31: the day has 23 hours."""
+    local = """SELECT cast(from_utc_timestamp(ts, 'Europe/Berlin') AS date) AS day, count(*) AS n
+    FROM raw.clicks GROUP BY 1"""
+    shop.models(local=model(local))
+    shop.land(*days("2024-03-28", 6, "22:30"), *days("2024-03-28", 6, "23:30"))
+    shop.run()
+    assert [row[1] for row in shop.rows("local")] == [1, 2, 2, 1, 2, 2, 2]
+
+    shop.land("2024-03-30T23:00:00Z", "2024-03-31T21:59:59Z", "2024-03-31T22:00:00Z")
+    result = shop.run(batch_size=1)
+
+    assert cells(result, "local") <= 4
+
+
+def test_a_source_that_lost_a_day_leaves_no_rows(shop: Shop) -> None:
+    """Replacing a range also empties it."""
+    shop.models(daily=model(DAILY))
+    shop.land("2024-03-01T10:00:00Z")
+    gone = shop.land("2024-03-02T10:00:00Z")
+    shop.run()
+
+    (shop.root / "landing" / gone).unlink()
+    shop.run()
+
+    assert [row[0] for row in shop.rows("daily")] == [dt.date(2024, 3, 1)]
+
+
+def test_rows_in_no_cell_are_counted(shop: Shop) -> None:
+    """A NULL partition value is in no cell; it comes and goes with nothing."""
+    picked = "SELECT CASE WHEN who = 'ann' THEN cast(ts AS date) END AS day, id FROM raw.clicks"
+    shop.models(picked=model(picked, "{bounds: {raw.clicks: {}}}"))
+    shop.land("2024-03-01T10:00:00Z")
+    shop.land("2024-03-01T11:00:00Z", "2024-03-01T12:00:00Z", who="bob")
+
+    result = shop.run()
+
+    assert dict(result.receipt.set_aside_by) == {"no cell": 2}
+    assert len(shop.rows("picked")) == 1
+
+
+def test_rows_beyond_the_cells_are_counted(shop: Shop) -> None:
+    """What the clamp drops shows in the receipt."""
+    shop.models(daily=model(DAILY), rolling=model(ROLLING))
+    shop.land(*days("2024-03-01", 10))
+    shop.run()
+    shop.land("2024-03-10T05:00:00Z")
+
+    result = shop.run()
+
+    assert result.receipt.clamped == 6
+
+
+def test_declared_bounds_are_checked_by_verify(shop: Shop) -> None:
+    """Too short a bound gives wrong rows, and verify finds them."""
+    last = """SELECT cast(ts AS date) AS day, id,
+      lag(id) OVER (PARTITION BY who ORDER BY ts) AS before FROM raw.clicks"""
+    shop.models(last=model(last, "{bounds: {raw.clicks: {before: 1 day}}}"))
+    shop.land(*days("2024-03-01", 3))
+    result = shop.run()
+    assert "declared" in " ".join(result.plans[0].notes)
+
+    shop.land(*days("2024-03-05", 1))
+    shop.run(equal=False)
+
+    shop.models(last=model(last, "{bounds: {raw.clicks: {before: 30 days}}}"))
+    shop.run(asked=restate(shop.project(), ["last"], None).asked)
+
+
+def test_an_override_builds_each_cell_by_itself(shop: Shop) -> None:
+    """LIMIT as someone meant it: of each day; verify, which knows no days, differs."""
+    some = "SELECT cast(ts AS date) AS day, id FROM raw.clicks ORDER BY id LIMIT 1"
+    shop.models(some=model(some, "{safety_overrides: {allow_limit: true}}"))
+    shop.land(*days("2024-03-01", 3))
+
+    result = shop.run(equal=False)
+
+    assert len(shop.rows("some")) == 3
+    assert "allow_limit" in " ".join(result.plans[0].notes)
+
+
+def test_a_refused_model_is_built_whole_for_one_run(shop: Shop) -> None:
+    """And refused again without the flag."""
+    numbered = "SELECT cast(ts AS date) AS day, row_number() OVER (ORDER BY ts, id) AS n FROM {}"
+    shop.models(numbered=model(numbered.format("raw.clicks")))
+    shop.land(*days("2024-03-01", 3))
+    with pytest.raises(InfoldError, match="window-over-cells"):
+        shop.run()
+
+    result = shop.run(downgrade=True)
+    assert "built whole" in " ".join(result.plans[0].notes)
+    shop.land("2024-02-01T00:00:00Z")
+    shop.run(downgrade=True)
+
+    assert [row[1] for row in shop.rows("numbered")] == [1, 2, 3, 4]
+
+
+def test_a_cron_says_when_and_that_cells_are_over(shop: Shop) -> None:
+    """Daily at five: not between ticks, never the day that has not ended."""
+    shop.models(daily=model(DAILY, "{cron: '0 5 * * *'}"), eager=model(DAILY))
+    shop.land(*days("2024-03-01", 3, "01:00"))
+    shop.run(as_of="2024-03-03T06:00")
+    assert [row[0].day for row in shop.rows("daily")] == [1, 2]
+    assert len(shop.rows("eager")) == 3
+
+    shop.land("2024-03-01T02:00:00Z")
+    shop.run(as_of="2024-03-03T07:00")
+    assert shop.plan("2024-03-03T07:00")["daily"] == "not due before 2024-03-04 05:00"
+    assert sum(row[1] for row in shop.rows("daily")) == 2
+    shop.run(as_of="2024-03-03T07:00", ignore_cron=True)
+    assert sum(row[1] for row in shop.rows("daily")) == 4
+
+    shop.land("2024-03-03T03:00:00Z", "2024-03-04T03:00:00Z")
+    shop.run(as_of="2024-03-04T05:00")
+    assert [row[1] for row in shop.rows("daily")] == [2, 1, 2]
+    assert shop.plan("2024-03-05T04:00")["daily"] == "not due before 2024-03-05 05:00"
+    assert shop.plan("2024-03-05T05:00")["daily"] == "recompute"
+
+
+def test_the_interval_of_a_run_stands_for_all_time(shop: Shop) -> None:
+    """A filter by another column loses no late row."""
+    asked = """SELECT cast(ts AS date) AS day, count(*) AS n FROM raw.clicks
+    WHERE day BETWEEN @start_ds AND @end_ds AND ts >= @start_ts AND ts < @end_ts GROUP BY 1"""
+    shop.models(asked=model(asked))
+    shop.land(*days("2024-03-01", 2))
+    shop.run()
+    shop.land("2024-03-01T01:00:00Z", day="2024-06-01")
+    shop.run()
+
+    assert [row[1] for row in shop.rows("asked")] == [2, 1]
+
+
+def test_appending_refuses_a_cell_that_holds_rows(shop: Shop) -> None:
+    """The same rows would be there twice."""
+    shop.models(daily=model(DAILY, "{strategy: append}"))
+    shop.land("2024-03-01T10:00:00Z")
+    shop.run()
+    shop.land("2024-03-02T10:00:00Z")
+    shop.run()
+    assert len(shop.rows("daily")) == 2
+
+    shop.land("2024-03-02T11:00:00Z")
+    with pytest.raises(InfoldError, match="append"):
+        shop.run()
+
+
+def test_other_columns_in_a_window_leave_the_rest_to_be_built(shop: Shop) -> None:
+    """A changed definition over a window: rows of two definitions never stand side by side."""
+    shop.models(daily=model(DAILY))
+    shop.land(*days("2024-03-01", 4))
+    shop.run()
+    shop.models(daily=model(DAILY.replace("count(*) AS n", "count(*) AS n, max(id) AS last")))
+
+    shop.run(window=window("2024-03-02", "2024-03-03"))
+    assert [row[0].day for row in shop.rows("daily")] == [2]
+    shop.run()
+
+    assert len(shop.rows("daily")) == 4
+
+
+def test_restating_cuts_off_what_stayed_the_same(shop: Shop) -> None:
+    """Nothing downstream of it is built."""
+    shop.models(daily=model(DAILY), rolling=model(ROLLING))
+    shop.land(*days("2024-03-01", 5))
+    shop.run()
+
+    asked = restate(shop.project(), ["daily"], window("2024-03-02", "2024-03-04")).asked
+    result = shop.run(asked=asked)
+
+    assert [step.model for step, _ in result.steps] == ["daily"]
+    assert (result.receipt.cells_built, result.receipt.cells_cut_off) == (2, 2)
+
+
+def test_backbuilding_reads_upstream_what_the_target_needs(shop: Shop) -> None:
+    """Six days more of the model that a rolling week reads, upstream first."""
+    shop.models(daily=model(DAILY), rolling=model(ROLLING))
+    shop.land(*days("2024-03-01", 20))
+    shop.run()
+
+    again = backbuild(shop.project(), ["+rolling"], window("2024-03-10", "2024-03-12"))
+    result = shop.run(asked=again.asked)
+
+    assert again.asked.restated["daily"] == Ranges((window("2024-03-04", "2024-03-12"),))
+    assert [(step.model, receipt.cells_built) for step, receipt in result.steps] == [
+        ("daily", 8),
+        ("rolling", 2),
+    ]
+
+
+def test_hours_in_monthly_partitions_lose_nothing(shop: Shop) -> None:
+    """Cells are finer than what lies on disk, and months are calendar months."""
+    hourly = "SELECT date_trunc('hour', ts) AS hour, count(*) AS n FROM raw.clicks GROUP BY 1"
+    monthly = "SELECT date_trunc('month', hour) AS month, sum(n) AS n FROM hourly GROUP BY 1"
+    shop.models(
+        hourly=model(hourly, column="hour", granularity="hour"),
+        monthly=model(monthly, column="month", granularity="month"),
+    )
+    shop.land(*days("2024-01-30", 4), *days("2024-01-30", 4, "13:59"))
+    shop.run()
+    shop.land("2024-01-31T12:30:00Z", "2024-02-29T23:59:59Z")
+
+    result = shop.run(batch_size=24)
+
+    assert (cells(result, "hourly"), commits(result, "hourly")) == (3, 2)
+    assert [row[1] for row in shop.rows("monthly")] == [5, 5]  # and hours of other days are there
