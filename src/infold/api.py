@@ -340,7 +340,5 @@ def _status(
         last_event=max(last) if last else None,
         set_aside=sum(file.set_aside for file in files),
         waiting=sum(file.waiting for file in files),
-        next_due=cron.following(said_cron, said.cron_tz, seen.as_of)
-        if said and said_cron
-        else None,
+        next_due=due,
     )

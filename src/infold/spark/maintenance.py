@@ -29,7 +29,7 @@ from infold.trace import net
 LOOK_EVERY = 8
 """Commits since the last rewrite after which a table's files are counted."""
 
-FILES_PER_PARTITION = 8
+FILES_PER_PARTITION = 6
 """Data files, or files with deletes, beyond which a partition is rewritten."""
 
 BUDGET_BYTES = 64 * 1024 * 1024
