@@ -83,7 +83,7 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
     if depth == 0:
         return f"{table} AS x"
     inner = draw(relations(depth - 1))
-    shape = draw(st.integers(0, 17))
+    shape = draw(st.integers(0, 18))
     time = draw(st.sampled_from(TIMES))
     if shape <= 3:
         return f"{table} AS x"
@@ -153,6 +153,18 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
         )
         items = f"x.id, x.who, {at} AS ts, x.code"
         return f"(SELECT {items} FROM {inner} {kind} {right} ON {link} WHERE {where}) AS x"
+    if shape == 18:
+        call = draw(st.sampled_from(["lag", "lag", "lead"]))
+        at = "cast(x.ts AS timestamp)"
+        over = f"{call}({at}) OVER (PARTITION BY x.who ORDER BY {at})"
+        apart = f"{at} - {over}" if call == "lag" else f"{over} - {at}"
+        near = f"{apart} <= INTERVAL '{draw(st.sampled_from([1, 30]))}' HOUR"
+        if draw(st.booleans()):
+            items = f"CASE WHEN {near} THEN 0 ELSE x.id END AS id, x.who, x.ts, x.code"
+            return f"(SELECT {items} FROM {inner}) AS x"
+        inside = f"SELECT x.id, x.who, x.ts, x.code, {at} AS t, {over} AS p FROM {inner}"
+        ends = "x.p >= x.t - INTERVAL '5' HOUR AND x.t >= x.p - INTERVAL '30' HOUR"
+        return f"(SELECT x.id, x.who, x.ts, x.code FROM ({inside}) AS x WHERE {ends}) AS x"
     if shape == 17:
         table = f"WITH c AS (SELECT x.id, x.who, x.ts, x.code FROM {inner})"
         link = draw(st.sampled_from(LINKS)).replace("o.at", "o.ts").replace("o.by", "o.who")
@@ -168,9 +180,11 @@ def queries(draw: st.DrawFn) -> str:
     """A query with the columns part and n."""
     source, time = draw(relations()), draw(st.sampled_from(TIMES))
     if draw(st.booleans()):
-        return f"SELECT {time} AS part, x.who AS n FROM {source}"
+        shown = draw(st.sampled_from(["x.id", "x.id", "x.who", "x.code"]))
+        return f"SELECT {time} AS part, {shown} AS n FROM {source}"
+    counted = draw(st.sampled_from(["count(*)", "sum(x.id)", "sum(x.id)", "max(x.code)"]))
     having = draw(st.sampled_from(["", " HAVING count(*) > 1"]))
-    return f"SELECT {time} AS part, count(*) AS n FROM {source} GROUP BY 1{having}"
+    return f"SELECT {time} AS part, {counted} AS n FROM {source} GROUP BY 1{having}"
 
 
 ROWS = [

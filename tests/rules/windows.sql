@@ -62,3 +62,24 @@ SELECT to_date(event_ts) AS day, count(*) OVER (ORDER BY amount RANGE BETWEEN 1 
 
 -- refused: window-over-cells `lead(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: the next event may be years away
 SELECT to_date(event_ts) AS day, lead(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) AS after FROM clicks
+
+-- accepted: LAG that is only asked whether it is near
+SELECT to_date(event_ts) AS day, CASE WHEN event_ts - lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) <= INTERVAL 30 MINUTES THEN 0 ELSE 1 END AS starts FROM clicks
+
+-- accepted: the same by minutes, and with LEAD
+SELECT to_date(event_ts) AS day, if(timestampdiff(MINUTE, event_ts, lead(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)) < 30, 0, 1) AS ends FROM clicks
+
+-- accepted: a query around it keeps what is near
+SELECT to_date(event_ts) AS day, before FROM (SELECT event_ts, lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) AS before FROM clicks) WHERE before >= event_ts - INTERVAL 1 HOUR
+
+-- refused: window-over-cells `lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: asked whether it is far
+SELECT to_date(event_ts) AS day, CASE WHEN event_ts - lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) > INTERVAL 30 MINUTES THEN 1 ELSE 0 END AS starts FROM clicks
+
+-- refused: window-over-cells `lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: NOT turns near into far
+SELECT to_date(event_ts) AS day, CASE WHEN NOT event_ts - lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) <= INTERVAL 30 MINUTES THEN 1 ELSE 0 END AS starts FROM clicks
+
+-- refused: window-over-cells `lag(url) OVER (PARTITION BY user_id ORDER BY event_ts)`: another column says nothing of time
+SELECT to_date(event_ts) AS day, CASE WHEN lag(url) OVER (PARTITION BY user_id ORDER BY event_ts) <= url THEN 1 ELSE 0 END AS same FROM clicks
+
+-- refused: window-over-cells `lag(event_ts, 1, event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: a default for no row
+SELECT to_date(event_ts) AS day, CASE WHEN event_ts - lag(event_ts, 1, event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) <= INTERVAL 30 MINUTES THEN 0 ELSE 1 END AS starts FROM clicks

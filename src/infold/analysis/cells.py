@@ -19,7 +19,8 @@ from sqlglot import exp
 
 from infold.analysis.aggregates import is_aggregate
 from infold.analysis.floors import floor_of, literal_units
-from infold.analysis.frames import reach
+from infold.analysis.frames import Reach, guarded, near_outside, ordering, reach
+from infold.analysis.links import FAR, links
 from infold.analysis.relation import (
     Block,
     Columns,
@@ -34,7 +35,7 @@ from infold.analysis.relation import (
     own,
 )
 from infold.analysis.scope import Key, Scope, Shapes
-from infold.analysis.shape import Grain, Shape
+from infold.analysis.shape import Grain, Shape, Span
 from infold.analysis.subject import Subject, time_column
 from infold.analysis.text import Text
 from infold.interval import Granularity
@@ -316,13 +317,58 @@ class Cells:
         Against each input: that column's shape, and how far the rows of the frame lie before and
         after; None when there is no bound.
         """
-        found = reach(window, _named(block))
+        named = _named(block)
+        found = reach(window, named) or guarded(window, named) or self._kept_near(block, window)
         if found is None:
             return None
         scope, shapes = self.scope(block), self.shapes(block, found.order)
         if not scope.full(shapes):
             return None
         return {at: (shape, found.before, found.after) for at, shape in shapes.items()}
+
+    def _kept_near(self, block: Block, window: exp.Window) -> Reach | None:
+        """The reach of LAG or LEAD as a column, where every query around it keeps near rows."""
+        named = _named(block)
+        names = {id(out.node.unalias()): out.name.lower() for out in block.outputs or ()}
+        column, order = names.get(id(window)), ordering(window, named)
+        if column is None or order is None:
+            return None
+        by = {out.name.lower() for out in block.outputs or () if out.node.unalias() == order}
+        spans = [
+            _distance(around, entry, column, by)
+            for around in self.blocks()
+            if isinstance(around, Block)
+            for entry in around.entries
+            if _is(entry.relation, block)
+        ]
+        known = [span for span in spans if span is not None]
+        if not known or len(known) < len(spans):
+            return None
+        widest = min(low for low, _ in known), max(high for _, high in known)
+        return near_outside(window, named, widest)
+
+
+def _is(relation: Relation, block: Block) -> bool:
+    while isinstance(relation, Renamed):
+        relation = relation.inner
+    return relation is block
+
+
+def _distance(block: Block, entry: From, column: str, by: set[str]) -> Span | None:
+    """How far WHERE lets a column of an entry be from one of the columns ``by`` of it."""
+    low, high = -FAR, FAR
+    for link in links(block.node.args.get("where")):
+        for one in (link, link.turned):
+            sides = [
+                block.origins.get(id(side)) if isinstance(side, exp.Column) else None
+                for side in (one.left, one.right)
+            ]
+            if any(side is None or side.entry is not entry for side in sides):
+                continue
+            left, right = (side.column for side in sides if side is not None)
+            if left == column and right in by:
+                low, high = max(low, one.low), min(high, one.high)
+    return (low, high) if (low, high) != (-FAR, FAR) else None
 
 
 def windows(block: Block) -> Iterator[exp.Window]:

@@ -1,4 +1,4 @@
-"""How far a window's RANGE frame looks, as its ORDER BY and its interval bounds say."""
+"""How far a window looks: by the intervals of a RANGE frame, or a predicate on LAG and LEAD."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from infold.analysis.lengths import length, number
+from infold.analysis.links import FAR, Link, links
 from infold.interval import DAY
 
 _FRAMELESS = (
@@ -82,3 +83,90 @@ def _end(bound: object, side: object, backwards: str) -> int | None:
     if span is None:
         return None
     return max(span) if str(side).upper() == backwards else -min(span)
+
+
+def guarded(window: exp.Window, named: Mapping[str, exp.Expr]) -> Reach | None:
+    """
+    The reach of LAG or LEAD over the ordering column that is only asked whether it is near.
+
+    ``CASE WHEN ts - lag(ts) OVER (… ORDER BY ts) <= INTERVAL 30 MINUTES THEN … END`` is as false
+    for a row that is further away as it is unknown where that row was not read. So whatever lies
+    beyond the interval makes no difference, as long as nothing is said of the opposite.
+    """
+    predicate = _comparison(window)
+    if predicate is None or not _asked_for_truth(predicate):
+        return None
+    order = _ordered_by(window, named)
+    if order is None or not _plain_shift(window, order.this):
+        return None
+    for link in links(predicate):
+        for one in (link, link.turned):
+            if one.left is window and one.right == order.this:
+                return _near(window, order, one)
+    return None
+
+
+def near_outside(
+    window: exp.Window, named: Mapping[str, exp.Expr], distance: tuple[int, int]
+) -> Reach | None:
+    """The reach of a LAG or LEAD of which a query around it keeps what is within ``distance``."""
+    order = _ordered_by(window, named)
+    if order is None or not _plain_shift(window, order.this):
+        return None
+    return _near(window, order, Link(window, order.this, *distance))
+
+
+def ordering(window: exp.Window, named: Mapping[str, exp.Expr]) -> exp.Expr | None:
+    """What a window is ordered by, if by one thing alone."""
+    order = _ordered_by(window, named)
+    return order.this if order is not None else None
+
+
+def _near(window: exp.Window, order: exp.Ordered, link: Link) -> Reach | None:
+    """The side on which the other row lies, and how far the link lets it be."""
+    back = isinstance(window.this, exp.Lag) != bool(order.args.get("desc"))
+    far = -link.low if back else link.high
+    if far >= FAR:
+        return None
+    far = max(0, far)
+    return Reach(order.this, far if back else 0, 0 if back else far)
+
+
+def _ordered_by(window: exp.Window, named: Mapping[str, exp.Expr]) -> exp.Ordered | None:
+    order = _part(window, named, "order")
+    if not isinstance(order, exp.Order) or len(order.expressions) != 1:
+        return None
+    first = order.expressions[0]
+    return first if isinstance(first, exp.Ordered) else None
+
+
+def _plain_shift(window: exp.Window, order: exp.Expr) -> bool:
+    """Whether it is LAG or LEAD of the ordering column itself, NULL where there is no such row."""
+    call = window.this
+    return (
+        isinstance(call, (exp.Lag, exp.Lead))
+        and call.args.get("default") is None
+        and call.this == order
+        and (call.args.get("offset") is None or (number(call.args["offset"]) or 0) > 0)
+    )
+
+
+_ARITHMETIC = (exp.Paren, exp.Sub, exp.Add, exp.DateDiff, exp.TimestampDiff, exp.TsOrDsToDate)
+_COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
+
+
+def _comparison(window: exp.Window) -> exp.Expr | None:
+    node = window.parent
+    while isinstance(node, _ARITHMETIC):
+        node = node.parent
+    return node if isinstance(node, _COMPARISONS) else None
+
+
+def _asked_for_truth(node: exp.Expr) -> bool:
+    """Whether false and unknown come to the same where a predicate stands."""
+    inner, around = node, node.parent
+    while isinstance(around, (exp.And, exp.Or, exp.Paren)):
+        inner, around = around, around.parent
+    if isinstance(around, exp.If):
+        return inner.arg_key == "this"
+    return isinstance(around, (exp.Qualify, exp.Where))

@@ -126,6 +126,8 @@ def _of_difference(
     """``a - b`` or ``datediff(a, b)`` compared with a constant."""
     while isinstance(difference, exp.Paren):
         difference = difference.this
+    if isinstance(difference, exp.TimestampDiff):
+        return _of_whole_units(difference, constant, at_least=at_least, strict=strict)
     if isinstance(difference, exp.DateDiff) and not difference.args.get("unit"):
         span, strict = _constant(constant), strict * DAY
     elif isinstance(difference, exp.Sub) and moved_by(difference) is None:
@@ -142,6 +144,22 @@ def _of_difference(
     if at_least:
         return replace(link, low=room[0] + strict)
     return replace(link, high=room[1] - strict)
+
+
+def _of_whole_units(
+    difference: exp.TimestampDiff, constant: exp.Expr, *, at_least: bool, strict: int
+) -> Link | None:
+    """``timestampdiff(MINUTE, b, a)``: so many whole minutes lie between; the rest is cut off."""
+    unit = of_units(exp.Literal.number(1), difference.args.get("unit"))
+    count = number(constant)
+    if unit is None or unit[0] != unit[1] or count is None or count != int(count):
+        return None
+    whole = int(count) + (strict if at_least else -strict)
+    room = unit[0] - 1
+    low = whole * unit[0] - (room if whole <= 0 else 0)
+    high = whole * unit[0] + (room if whole >= 0 else 0)
+    link = Link(difference.this, difference.expression)
+    return replace(link, low=low) if at_least else replace(link, high=high)
 
 
 def _names_a_column(node: exp.Expr) -> bool:
