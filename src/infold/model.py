@@ -165,7 +165,6 @@ class Incremental:
     overrides: tuple[Override, ...] = ()
     bounds: tuple[DeclaredBound, ...] = ()
     batch_size: int | None = None
-    batch_concurrency: int | None = None
     start: int | None = None
     cron: str | None = None
     cron_tz: str = "UTC"

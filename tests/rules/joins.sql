@@ -80,6 +80,13 @@ SELECT day, a.n AS n, b.n AS m FROM daily AS a JOIN daily AS b USING (day, user_
 -- with: {timeseries: {event_time_column: day, partition_column: day}}
 SELECT a.day FROM daily AS a JOIN daily AS b ON b.day = a.day - INTERVAL 1 DAY JOIN daily AS c ON c.day = b.day - INTERVAL 1 DAY
 
+-- accepted: one end from a time, the other from its day
+SELECT to_date(a.event_ts) AS day FROM clicks AS a JOIN clicks AS b ON b.event_ts >= to_date(a.event_ts) AND b.event_ts <= a.event_ts
+
+-- accepted: days are their own dates
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT a.day FROM daily AS a JOIN daily AS b ON b.day BETWEEN date_sub(a.day, 2) AND a.day
+
 -- refused: join-over-cells `clicks AS b`: one end alone
 SELECT to_date(a.event_ts) AS day FROM clicks AS a JOIN clicks AS b ON a.user_id = b.user_id AND b.event_ts <= a.event_ts
 

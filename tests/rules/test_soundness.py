@@ -70,6 +70,7 @@ LINKS = [
     "o.at > x.ts - INTERVAL '2' DAY AND x.ts + INTERVAL '3' HOUR > o.at AND o.by = x.who",
     "o.at >= cast(x.ts AS date) AND o.at < cast(x.ts AS date) + INTERVAL '1' DAY",
     "o.at - x.ts <= INTERVAL '1' DAY AND o.at >= x.ts",
+    "o.at >= cast(x.ts AS date) AND o.at <= x.ts",
     "o.at <= x.ts",
     "o.by = x.who",
 ]

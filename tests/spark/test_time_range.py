@@ -396,3 +396,66 @@ def test_hours_in_monthly_partitions_lose_nothing(shop: Shop) -> None:
 
     assert (cells(result, "hourly"), commits(result, "hourly")) == (3, 2)
     assert [row[1] for row in shop.rows("monthly")] == [5, 5]  # and hours of other days are there
+
+
+WHERE_OTHERS_GO_WRONG = {
+    # A filter pasted behind an OR, or into the last branch of a UNION alone, reads all days.
+    "either": "SELECT cast(ts AS date) AS day, count(*) AS n FROM raw.clicks "
+    "WHERE who = 'ann' OR who = 'bob' GROUP BY 1",
+    "both": "SELECT cast(ts AS date) AS day, id FROM raw.clicks WHERE who = 'ann' UNION ALL "
+    "SELECT cast(ts AS date) AS day, id FROM raw.clicks WHERE who <> 'ann'",
+    # The clamp in one SELECT with a window would cut off what the window looks at.
+    "hours": "SELECT cast(ts AS date) AS day, id, count(*) OVER (ORDER BY ts "
+    "RANGE BETWEEN INTERVAL 36 HOURS PRECEDING AND CURRENT ROW) AS n FROM raw.clicks",
+    # The right side of a LEFT JOIN, read too narrowly, gives NULLs; a self join is ambiguous.
+    "before": "SELECT a.day, a.n - b.n AS more FROM daily AS a "
+    "LEFT JOIN daily AS b ON b.day = a.day - INTERVAL 1 DAY",
+    # A filter below the wrong scope: the CTE is read for two different stretches.
+    "twice": "WITH d AS (SELECT cast(ts AS date) AS day, count(*) AS n FROM raw.clicks GROUP BY 1) "
+    "SELECT a.day, sum(b.n) AS n FROM d AS a JOIN d AS b "
+    "ON b.day BETWEEN date_sub(a.day, 2) AND a.day GROUP BY a.day",
+    # A session over midnight, cut where the day ends.
+    "starts": "SELECT cast(ts AS date) AS day, id, CASE WHEN ts - lag(ts) OVER "
+    "(PARTITION BY who ORDER BY ts) <= INTERVAL 30 MINUTES THEN 0 ELSE 1 END AS starts "
+    "FROM raw.clicks",
+    # Rows of a day that has no other row must not keep a row of the day before.
+    "quiet": "SELECT d.day FROM daily AS d LEFT ANTI JOIN daily AS e "
+    "ON e.day = d.day + INTERVAL 1 DAY",
+}
+
+
+def test_where_other_tools_go_wrong(shop: Shop) -> None:
+    """Late rows, rows that go, holes, batches and windows: after each run all equal the whole."""
+    shop.models(daily=model(DAILY, "{unique_key: day}"))
+    shop.models(**{name: model(sql) for name, sql in WHERE_OTHERS_GO_WRONG.items()})
+    shop.land("2024-03-01T23:50:00Z", "2024-03-02T00:10:00Z", "2024-03-05T12:00:00Z")
+    shop.land("2024-03-02T00:05:00Z", "2024-03-09T00:00:00Z", who="bob")
+    shop.run(batch_size=2)
+
+    gone = shop.land("2024-03-04T23:59:59.999999Z", "2024-03-10T00:00:00Z")  # a hole is filled
+    shop.run(window=window("2024-03-04", "2024-03-06"))
+    shop.run()
+
+    (shop.root / "landing" / gone).unlink()
+    shop.land("2024-02-28T12:00:00Z", "2024-03-01T11:00:00Z", who="bob")
+    result = shop.run(batch_size=3)
+
+    assert cells(result, "either") < 12
+    shop.models(both=model(WHERE_OTHERS_GO_WRONG["both"].replace("AS day, id", "AS day, who, id")))
+    shop.run()
+
+
+def test_a_child_with_an_earlier_cron_is_repaired(shop: Shop) -> None:
+    """It is built before its parent has the day, and again once it has."""
+    shop.models(
+        daily=model(DAILY, "{cron: '0 5 * * *'}"), rolling=model(ROLLING, "{cron: '0 0 * * *'}")
+    )
+    shop.land(*days("2024-03-01", 2, "01:00"))
+    shop.run(as_of="2024-03-03T06:00")
+    shop.land("2024-03-01T02:00:00Z")
+
+    shop.run(as_of="2024-03-04T00:30")
+    assert [row[2] for row in shop.rows("rolling")] == [1, 2]
+    shop.run(as_of="2024-03-04T05:30")
+
+    assert [row[2] for row in shop.rows("rolling")] == [2, 3]

@@ -87,10 +87,20 @@ def moved_by(node: exp.Expr) -> tuple[exp.Expr, Span] | None:
                 if isinstance(node, exp.Add):
                     return value, span
                 return (value, (-span[1], -span[0])) if by is node.expression else None
+    if isinstance(node, exp.TsOrDsAdd):
+        span = of_units(node.expression, node.args.get("unit"))
+        return (_date_of(node.this), span) if span is not None else None
     if isinstance(node, exp.TimestampAdd):
         span = of_units(node.expression, node.args.get("unit"))
         return (node.this, span) if span is not None else None
     return None
+
+
+def _date_of(node: exp.Expr) -> exp.Expr:
+    """The date of a value; the value stays where it is in its own tree."""
+    date = exp.TsOrDsToDate()
+    date.args["this"] = node
+    return date
 
 
 def _constant(node: exp.Expr) -> Span | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from infold.analysis.floors import floor_of
+from infold.analysis.floors import Floor, floor_of
 from infold.analysis.lengths import negated, of_units, offsets
 from infold.analysis.links import FAR, Link, links, moved_by
 from infold.analysis.relation import Block, From, own
@@ -114,6 +114,9 @@ class Scope:
             node = node.this
         if isinstance(node, exp.Column):
             return self._column(node)
+        floor = floor_of(node, literal_units=self.units)
+        if floor is not None and self._floored_already(floor):
+            return self._atom(floor.inner)
         names: dict[int, str] = {}
         entries = set()
         for part in own(node):
@@ -131,6 +134,14 @@ class Scope:
         for column in list(bare.find_all(exp.Column)):
             column.set("table", None)
         return entries.pop(), bare.sql("spark", normalize=True).lower()
+
+    def _floored_already(self, floor: Floor) -> bool:
+        """Whether a floor leaves each value as it is."""
+        unit, shapes = floor.unit, self.shapes(floor.inner).values()
+        if unit is None:
+            return True
+        grains = [shape.grain for shape in shapes]
+        return bool(grains) and all(grain is not None and grain.holds(unit) for grain in grains)
 
     # -- joins and links
 
@@ -172,15 +183,46 @@ class Scope:
 
     def _close(self) -> None:
         """Carry what is known along the links until nothing new comes of it."""
+        both = dict(self.stated)
+        both |= {(right, left): (-high, -low) for (left, right), (low, high) in both.items()}
         spans = [
             (left, right, span)
-            for (left, right), span in self.stated.items()
+            for (left, right), span in self._completed(both)
             if -FAR < span[0] <= span[1] < FAR
         ]
-        spans += [(right, left, (-span[1], -span[0])) for left, right, span in spans]
         grains = {atom: _grain(shapes) for atom, shapes in self.known.items()}
         while any([*self._carried(spans, grains), *self._shared()]):
             pass
+
+    def _completed(
+        self, stated: Mapping[tuple[Atom, Atom], Span]
+    ) -> Iterator[tuple[tuple[Atom, Atom], Span]]:
+        """
+        The links, and those that have one end from a value and the other from a neighbour of it.
+
+        ``b.ts >= cast(a.ts AS date) AND b.ts <= a.ts`` bounds ``b.ts`` by a.ts on both sides.
+        """
+        for (left, right), (low, high) in stated.items():
+            for (other, beside), (least, most) in stated.items():
+                apart = self._apart(beside, right) if other == left else None
+                if apart is None:
+                    continue
+                if low == -FAR < least:
+                    low = least + apart[0]
+                if high == FAR > most:
+                    high = most + apart[1]
+            yield (left, right), (low, high)
+
+    def _apart(self, one: Atom, other: Atom) -> Span | None:
+        """How far apart two values of one entry are, as both are known against one input."""
+        if one == other or one[0] != other[0]:
+            return None
+        shared = self._both_know(one, other)
+        if shared is None:
+            return None
+        a = self.known[one][shared].difference()
+        b = self.known[other][shared].difference()
+        return a[0] - b[1], a[1] - b[0]
 
     def _carried(
         self, spans: list[tuple[Atom, Atom, Span]], grains: Mapping[Atom, Grain]
@@ -238,9 +280,8 @@ def _change(
     moved = moved_by(node)
     if moved is not None:
         return moved[0], lambda shape: shape.moved(moved[1])
-    if isinstance(node, (exp.TsOrDsAdd, exp.AddMonths)):
-        month = exp.Var(this="MONTH") if isinstance(node, exp.AddMonths) else None
-        span = of_units(node.expression, month or node.args.get("unit"))
+    if isinstance(node, exp.AddMonths):
+        span = of_units(node.expression, exp.Var(this="MONTH"))
         if span is None:
             return None
         return node.this, lambda shape: shape.floor(Granularity.DAY).moved(span)

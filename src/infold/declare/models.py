@@ -48,14 +48,18 @@ INCREMENTAL = (
     "safety_overrides",
     "bounds",
     "batch_size",
-    "batch_concurrency",
     "start",
     "cron",
     "cron_tz",
     "allow_partials",
     "strategy",
 )
-LATER_INCREMENTAL = ("forward_only", "on_additive_change", "on_destructive_change")
+LATER_INCREMENTAL = (
+    "batch_concurrency",
+    "forward_only",
+    "on_additive_change",
+    "on_destructive_change",
+)
 BOUND = ("before", "after")
 SESSIONS = ("user", "gap")
 LATER_SESSIONS = (
@@ -223,7 +227,6 @@ def _incremental(keys: Keys) -> Incremental | None:
         overrides=_overrides(section),
         bounds=_declared_bounds(section),
         batch_size=section.count("batch_size"),
-        batch_concurrency=section.count("batch_concurrency"),
         start=section.instant("start"),
         cron=cron,
         cron_tz=_zone(section),

@@ -27,7 +27,7 @@ from infold.project import Node, Project
 from infold.report import Verdict
 from infold.spark import rebuild
 from infold.spark.compare import Comparison, compare
-from infold.spark.content import plain, within
+from infold.spark.content import column, plain, within
 from infold.spark.kinds import events, recompute
 from infold.spark.tables.iceberg import IcebergTables
 from infold.spark.work import Work, is_date
@@ -94,6 +94,10 @@ class Verifier:
             notes.append("a sample of its cells" if sample else "without the cells still pending")
         result = compare(stored, rebuilt, time, node.model.granularity)
         wrong = self._against_ledger(node, result, cells)
+        repeated = _repeated(stored, node)
+        if repeated:
+            key = ", ".join(node.model.incremental.unique_key) if node.model.incremental else ""
+            notes.append(f"{repeated:,} values of its unique_key ({key}) stand more than once")
         if result.rounded:
             notes.append(f"{result.rounded} cells equal but for the last digits of doubles")
         if wrong:
@@ -151,6 +155,15 @@ def view_rows(work: Work, node: Node) -> pa.Table:
             raise errors.not_built(entry.name)
         frames[entry.name] = plain(work.frame(entry.name, heads[entry.name].number))
     return work.sql(node, frames).toArrow()
+
+
+def _repeated(stored: DataFrame, node: Node) -> int:
+    """How many keys, of a model that declares one, belong to several rows."""
+    said = node.model.incremental
+    if said is None or not said.unique_key:
+        return 0
+    keys = stored.groupBy(*map(column, said.unique_key)).count()
+    return keys.where("count > 1").count()
 
 
 def _as_built(node: Node, trace: Trace) -> Step:
