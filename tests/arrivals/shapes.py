@@ -9,6 +9,7 @@ among copies.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from tests.arrivals.shape import (
     Rows,
@@ -484,6 +485,36 @@ _RECORDS = TableSpec(
     granularity=Granularity.DAY,
 )
 
+
+def _recent(given: Mapping[str, Rows]) -> Rows:
+    """Each day with what came in it and in the two days before."""
+    by_day = {row["day"]: row["records"] for row in given["records"]}
+    return [
+        {
+            "day": day,
+            "records": records,
+            "recent": sum(by_day.get(day - timedelta(days=n), 0) for n in range(3)),
+        }
+        for day, records in by_day.items()
+    ]
+
+
+_RECENT = TableSpec(
+    "recent",
+    model_file(
+        "materialization: table\n"
+        "timeseries: {event_time_column: day, partition_column: day, granularity: day}\n"
+        "incremental: {batch_size: 2}",
+        "SELECT day, records, sum(records) OVER (\n"
+        "  ORDER BY day RANGE BETWEEN INTERVAL 2 DAYS PRECEDING AND CURRENT ROW) AS recent\n"
+        "FROM records",
+    ),
+    reads=("records",),
+    rows=_recent,
+    cell="day",
+    granularity=Granularity.DAY,
+)
+
 LANDED = Shape(
     "landed",
     sources=(
@@ -512,6 +543,7 @@ LANDED = Shape(
         "stays": (_stays(_SHORT), _stays({**_SHORT, "urls": agg.count_distinct("url")})),
         "people": (_PEOPLE_TABLE,),
         "records": (_RECORDS,),
+        "recent": (_RECENT,),
     },
 )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.crash.scenario import living
 
 from infold import api
 from infold.errors import InfoldError
@@ -189,6 +190,27 @@ def _fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
         return real(*given)
 
     monkeypatch.setattr(recompute, "_counted", failing)
+
+
+def test_a_run_that_dies_between_and_in_batches_goes_on(shop: Shop) -> None:
+    """Dead at its first write point, the next run at its second, and so on until one ends."""
+    shop.models(daily=model(DAILY, "{batch_size: 2}"), rolling=model(ROLLING, "{batch_size: 2}"))
+    shop.land(*days("2024-03-01", 4))
+    shop.run()
+    shop.land(*days("2024-03-01", 6, "13:00"))
+    met: set[tuple[str, str]] = set()
+    seen: set[tuple[int, ...]] = set()
+    for _ in range(200):
+        with living(met=met) as life:
+            api.run(shop.project(), progress=life)
+        seen.add(tuple(row[1] for row in shop.rows("daily")))
+        met.update(life.passed)
+        if not life.dead:
+            break
+
+    shop.verify()
+    assert ("daily", "ledger finish_step: before commit") in met
+    assert seen <= {(1, 1, 1, 1), (2, 2, 1, 1), (2, 2, 2, 2), (2, 2, 2, 2, 1, 1)}
 
 
 def test_days_of_another_zone(shop: Shop) -> None:
@@ -396,6 +418,56 @@ def test_hours_in_monthly_partitions_lose_nothing(shop: Shop) -> None:
 
     assert (cells(result, "hourly"), commits(result, "hourly")) == (3, 2)
     assert [row[1] for row in shop.rows("monthly")] == [5, 5]  # and hours of other days are there
+
+
+REVENUE = """SELECT
+  CAST(transaction_timestamp AS DATE) as revenue_date,
+  user_id,
+  COUNT(*) as transaction_count,
+  SUM(amount) as total_revenue,
+  AVG(amount) as avg_transaction_amount,
+  MIN(transaction_timestamp) as first_transaction,
+  MAX(transaction_timestamp) as last_transaction
+FROM raw.transactions
+WHERE transaction_timestamp IS NOT NULL
+GROUP BY 1, 2
+ORDER BY 1, 2
+"""
+SMELT = """
+name: shop
+sources:
+  raw.transactions:
+    path: landing/*.csv
+    event_time_column: transaction_timestamp
+    columns: {transaction_timestamp: timestamp, user_id: int, amount: "decimal(18,2)"}
+models:
+  daily_revenue:
+    materialization: table
+    timeseries:
+      event_time_column: transaction_timestamp
+      partition_column: revenue_date
+      granularity: day
+    incremental:
+      enabled: true
+"""
+
+
+def test_the_example_of_smelt_moves_over(shop: Shop) -> None:
+    """With its source declared and its FROM renamed, and nothing else."""
+    (shop.root / "infold.yml").write_text(SMELT)
+    shop.models(daily_revenue=REVENUE)
+    file = shop.root / "landing" / "1.csv"
+    head = "transaction_timestamp,user_id,amount\n"
+    file.write_text(f"{head}2025-01-15T10:00:00Z,1,2.00\n2025-01-16T10:00:00Z,1,3.00\n")
+
+    shop.run(window=window("2025-01-15", "2025-01-16"))
+    assert [row[0].day for row in shop.rows("daily_revenue")] == [15]
+    shop.run()
+    (shop.root / "landing" / "2.csv").write_text(f"{head}2025-01-15T09:00:00Z,1,4.00\n")
+    result = shop.run()
+
+    assert cells(result, "daily_revenue") == 1
+    assert [str(row[4]) for row in shop.rows("daily_revenue")] == ["3.000000", "3.000000"]
 
 
 WHERE_OTHERS_GO_WRONG = {

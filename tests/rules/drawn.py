@@ -1,0 +1,199 @@
+"""Queries drawn at random, good and bad, over a few rows around the ends of a month and a week."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+PROJECT = """
+name: shop
+sources:
+  raw.clicks:
+    path: clicks/*.json
+    event_time_column: ts
+    columns: {id: int, who: string, ts: timestamp, code: string}
+  raw.places:
+    path: places.csv
+    columns: {code: string, place: string, since: timestamp}
+"""
+TAKEN = "---\nmaterialization: {}\n---\nSELECT * FROM raw.{}"
+EVENTS = "events\nunique_key: id\ntimeseries: {event_time_column: ts}"
+FILES = {
+    "infold.yml": PROJECT,
+    "models/clicks.sql": TAKEN.format(EVENTS, "clicks"),
+    "models/orders.sql": TAKEN.format(EVENTS, "clicks"),
+    "models/places.sql": TAKEN.format("table", "places"),
+}
+
+TIMES = [
+    "ts",
+    "ts",
+    "cast(ts AS date)",
+    "cast(ts AS date)",
+    "date_trunc('hour', ts)",
+    "date_trunc('day', ts)",
+    "date_trunc('week', ts)",
+    "date_trunc('month', ts)",
+    "ts + INTERVAL '1' DAY",
+    "ts - INTERVAL '90' MINUTE",
+    "cast(ts + INTERVAL '5' HOUR AS date)",
+    "cast(cast(ts AS date) - INTERVAL '7' DAY AS date)",
+    "cast(date_trunc('month', ts) + INTERVAL '1' MONTH AS date)",
+]
+FRAMES = [
+    "INTERVAL '36' HOUR PRECEDING AND CURRENT ROW",
+    "INTERVAL '48' HOUR PRECEDING AND INTERVAL '1' HOUR PRECEDING",
+    "CURRENT ROW AND INTERVAL '1' DAY FOLLOWING",
+    "UNBOUNDED PRECEDING AND CURRENT ROW",
+]
+LINKS = [
+    "o.at BETWEEN x.ts - INTERVAL '1' DAY AND x.ts",
+    "cast(o.at AS date) = cast(x.ts AS date)",
+    "cast(o.at AS date) = cast(x.ts AS date) - INTERVAL '1' DAY",
+    "o.at > x.ts - INTERVAL '2' DAY AND x.ts + INTERVAL '3' HOUR > o.at AND o.by = x.who",
+    "o.at >= cast(x.ts AS date) AND o.at < cast(x.ts AS date) + INTERVAL '1' DAY",
+    "o.at - x.ts <= INTERVAL '1' DAY AND o.at >= x.ts",
+    "o.at >= cast(x.ts AS date) AND o.at <= x.ts",
+    "o.at <= x.ts",
+    "o.by = x.who",
+]
+TABLES = ["clicks", "clicks", "clicks", "orders"]
+
+
+@st.composite
+def relations(draw: st.DrawFn, depth: int = 2) -> str:
+    """A FROM clause that yields id, who, ts, code."""
+    table = draw(st.sampled_from(TABLES))
+    if depth == 0:
+        return f"{table} AS x"
+    inner = draw(relations(depth - 1))
+    shape = draw(st.integers(0, 18))
+    time = draw(st.sampled_from(TIMES))
+    if shape <= 3:
+        return f"{table} AS x"
+    if shape == 4:
+        return f"(SELECT x.id, x.who, x.ts, x.code FROM {inner} WHERE x.id % 3 <> 0) AS x"
+    if shape == 5:
+        kind = draw(st.sampled_from(["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]))
+        lookup = f"{kind} places AS p ON x.code = p.code"
+        return f"(SELECT x.id, x.who, x.ts, x.code FROM {inner} {lookup}) AS x"
+    if shape == 6:
+        lookup = "places AS p LEFT JOIN clicks AS c ON c.code = p.code"
+        return f"(SELECT c.id, c.who, c.ts, c.code FROM {lookup}) AS x"
+    if shape == 7:
+        group = draw(st.sampled_from(["who", f"who, {time}", time, f"code, {time}"]))
+        items = "min(id) AS id, min(who) AS who, max(ts) AS ts, min(code) AS code"
+        return f"(SELECT {items} FROM {inner} GROUP BY {group}) AS x"
+    if shape == 8:
+        group = f"(SELECT count(*) AS id, who, {time} AS ts FROM {inner} GROUP BY 2, 3)"
+        return f"(SELECT x.id, x.who, x.ts, x.who AS code FROM {group} AS x) AS x"
+    if shape == 9:
+        over = draw(st.sampled_from(["who", f"who, {time}", time]))
+        number = f"row_number() OVER (PARTITION BY {over} ORDER BY x.ts, x.id)"
+        items = f"cast({number} AS int) AS id, x.who, x.ts, x.code"
+        return f"(SELECT {items} FROM {inner}) AS x"
+    if shape == 10:
+        word = draw(st.sampled_from(["UNION ALL", "UNION ALL", "UNION", "EXCEPT"]))
+        other = draw(relations(depth - 1))
+        left, right = (f"SELECT x.id, x.who, x.ts, x.code FROM {one}" for one in (inner, other))
+        return f"({left} {word} {right}) AS x"
+    if shape == 11:
+        items = draw(st.sampled_from(["x.who", f"x.who, {time} AS ts"]))
+        rows = f"(SELECT DISTINCT {items} FROM {inner})"
+        whole = "1 AS id, d.who, d.ts, d.who AS code" if "ts" in items else "1 AS id, d.who"
+        return f"(SELECT {whole} FROM {rows} AS d) AS x"
+    if shape == 12:
+        test = draw(
+            st.sampled_from(
+                [
+                    "x.code IN (SELECT code FROM places)",
+                    "x.id = (SELECT max(id) FROM clicks)",
+                    "EXISTS (SELECT 1 FROM orders AS o WHERE o.who = x.who AND o.id > x.id)",
+                ]
+            )
+        )
+        return f"(SELECT x.id, x.who, x.ts, x.code FROM {inner} WHERE {test}) AS x"
+    if shape == 14:
+        by = draw(st.sampled_from(["", "", "PARTITION BY x.who "]))
+        down = draw(st.sampled_from(["", "", " DESC"]))
+        between = draw(st.sampled_from(FRAMES))
+        frame = f"{by}ORDER BY cast(x.ts AS timestamp){down} RANGE BETWEEN {between}"
+        items = f"cast(count(*) OVER ({frame}) AS int) AS id, x.who, x.ts, x.code"
+        return f"(SELECT {items} FROM {inner}) AS x"
+    if shape <= 16:
+        kind = draw(
+            st.sampled_from(
+                ["JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "SEMI JOIN", "ANTI JOIN"]
+            )
+        )
+        other = draw(relations(depth - 1))
+        right = f"(SELECT x.id AS nr, x.who AS by, x.ts AS at FROM {other}) AS o"
+        link = draw(st.sampled_from(LINKS))
+        where = draw(st.sampled_from(LINKS)) if kind == "JOIN" and draw(st.booleans()) else "true"
+        at = (
+            "x.ts"
+            if kind in ("SEMI JOIN", "ANTI JOIN")
+            else draw(st.sampled_from(["x.ts", "x.ts", "o.at"]))
+        )
+        items = f"x.id, x.who, {at} AS ts, x.code"
+        return f"(SELECT {items} FROM {inner} {kind} {right} ON {link} WHERE {where}) AS x"
+    if shape == 18:
+        call = draw(st.sampled_from(["lag", "lag", "lead"]))
+        at = "cast(x.ts AS timestamp)"
+        over = f"{call}({at}) OVER (PARTITION BY x.who ORDER BY {at})"
+        apart = f"{at} - {over}" if call == "lag" else f"{over} - {at}"
+        near = f"{apart} <= INTERVAL '{draw(st.sampled_from([1, 30]))}' HOUR"
+        if draw(st.booleans()):
+            items = f"CASE WHEN {near} THEN 0 ELSE x.id END AS id, x.who, x.ts, x.code"
+            return f"(SELECT {items} FROM {inner}) AS x"
+        inside = f"SELECT x.id, x.who, x.ts, x.code, {at} AS t, {over} AS p FROM {inner}"
+        ends = "x.p >= x.t - INTERVAL '5' HOUR AND x.t >= x.p - INTERVAL '30' HOUR"
+        return f"(SELECT x.id, x.who, x.ts, x.code FROM ({inside}) AS x WHERE {ends}) AS x"
+    if shape == 17:
+        table = f"WITH c AS (SELECT x.id, x.who, x.ts, x.code FROM {inner})"
+        link = draw(st.sampled_from(LINKS)).replace("o.at", "o.ts").replace("o.by", "o.who")
+        kind = draw(st.sampled_from(["JOIN", "LEFT JOIN"]))
+        items = f"{table} SELECT x.id, x.who, x.ts, o.code FROM c AS x {kind} c AS o ON {link}"
+        return f"({items}) AS x"
+    limited = "SELECT id, who, ts, code FROM clicks AS x ORDER BY ts, id LIMIT 4"
+    return f"({limited}) AS x"
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> str:
+    """A query with the columns part and n."""
+    source, time = draw(relations()), draw(st.sampled_from(TIMES))
+    if draw(st.booleans()):
+        shown = draw(st.sampled_from(["x.id", "x.id", "x.who", "x.code"]))
+        return f"SELECT {time} AS part, {shown} AS n FROM {source}"
+    counted = draw(st.sampled_from(["count(*)", "sum(x.id)", "sum(x.id)", "max(x.code)"]))
+    having = draw(st.sampled_from(["", " HAVING count(*) > 1"]))
+    return f"SELECT {time} AS part, {counted} AS n FROM {source} GROUP BY 1{having}"
+
+
+ROWS = [
+    (1, "ann", "2024-01-31T22:10:00", "a"),
+    (2, "ann", "2024-01-31T23:50:00", "b"),
+    (3, "ann", "2024-02-01T00:10:00", "a"),
+    (4, "bob", "2024-02-01T00:20:00", "z"),
+    (5, "bob", "2024-02-03T12:00:00", "b"),
+    (6, "ann", "2024-02-04T23:30:00", "b"),
+    (7, "bob", "2024-02-05T00:00:00", "a"),
+    (8, "ann", "2024-02-05T00:00:00", "a"),
+    (9, "eve", "2024-02-05T05:00:00", "z"),
+    (10, "ann", "2024-02-05T05:30:00", "b"),
+]
+
+PLACES = [
+    ("a", "here", "2024-02-01"),
+    ("b", "there", "2024-02-04"),
+    ("b", "b2", None),
+    ("y", "no", None),
+]
+
+GRANULARITIES = st.sampled_from(["hour", "day", "day", "week", "month"])
+
+
+def model(sql: str, granularity: str) -> str:
+    """The file of a model of a drawn query."""
+    series = f"{{event_time_column: part, partition_column: part, granularity: {granularity}}}"
+    return f"---\nmaterialization: table\nincremental: {{}}\ntimeseries: {series}\n---\n{sql}"
