@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import builds, days, processes, replay
+from bench import builds, cells, days, processes, replay
 from bench.measure import Line, Size, as_dict, machine, table
 from bench.project import DATA
 
@@ -36,6 +36,9 @@ CASES: dict[str, Case] = {
     "g": processes.without_spark,
     "h": replay.hundred_days,
     "i": builds.within_heap,
+    "j": cells.many_models,
+    "k": cells.rolling_week,
+    "l": cells.sixty_days,
 }
 
 HERE = Path(__file__).parent

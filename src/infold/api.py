@@ -149,6 +149,7 @@ def run(
     max_rows: int | None = None,
     wait: float = 0.0,
     command: str = "run",
+    jobs: int = 1,
     progress: Progress | None = None,
 ) -> RunResult:
     """Bring the project's tables up to date; see :meth:`infold.execute.Runner.run`."""
@@ -165,7 +166,7 @@ def run(
         progress=progress or Quiet(),
         fence=lambda: fence(project.root, project.target.name),
     )
-    result = runner.run(Request(asked, max_rows, wait, command))
+    result = runner.run(Request(asked, max_rows, wait, command, jobs))
     if result.steps:
         from infold.spark import archive
 
@@ -240,29 +241,42 @@ _sessions: dict[str, Any] = {}
 
 def session(project: Project, *, size: Size = "small") -> Any:
     """The process's Spark session for a project's tables; started on first use."""
-    from infold.spark.session import start, tune
+    from infold.spark.session import tune
 
     key = str(project.warehouse)
     if key not in _sessions:
-        project.warehouse.mkdir(parents=True, exist_ok=True)
-        log = project.root / ".infold" / "spark.log"
-        _sessions[key] = start(
-            project.warehouse,
-            project.catalog_db,
-            size=size,
-            log=log,
-            inherit=descriptors(project.root, project.target.name),
-            extra=dict(project.target.spark),
-        )
+        _sessions[key] = _new_session(project, size)
     tune(_sessions[key], size)
     return _sessions[key]
+
+
+def _new_session(project: Project, size: Size) -> Any:
+    """A session of the process's Spark, which starts with the first."""
+    from infold.spark.session import start
+
+    project.warehouse.mkdir(parents=True, exist_ok=True)
+    return start(
+        project.warehouse,
+        project.catalog_db,
+        size=size,
+        log=project.root / ".infold" / "spark.log",
+        inherit=descriptors(project.root, project.target.name),
+        extra=dict(project.target.spark),
+    )
 
 
 def _engine(project: Project, looking: Observer, run_id: str, first: Plan) -> Engine:
     from infold.spark.engine import SparkEngine
 
-    spark = session(project, size=_run_size(looking, first))
-    return SparkEngine(spark, project, looking.ledger, looking.lake, run_id)
+    size = _run_size(looking, first)
+    return SparkEngine(
+        session(project, size=size),
+        project,
+        looking.ledger,
+        looking.lake,
+        run_id,
+        lambda: _new_session(project, size),
+    )
 
 
 def _run_size(looking: Observer, first: Plan) -> Size:

@@ -13,12 +13,13 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from infold import errors
-from infold.model import table_name
+from infold.model import Kind, table_name
 from infold.observe import Observer
 from infold.plan import Asked, Plan, Step
 from infold.planning import plan
@@ -49,6 +50,8 @@ class Request:
     max_rows: int | None = None
     wait: float = 0.0
     command: str = "run"
+    jobs: int = 1
+    """How many models that do not wait for each other are built side by side."""
 
 
 @dataclass
@@ -95,22 +98,50 @@ class Runner:
             if not plans and request.max_rows is not None and now.rows > request.max_rows:
                 raise errors.over_budget(now.rows, request.max_rows)
             plans.append(now)
-            ready = next((step for step in now.steps if not step.expected), None)
-            if ready is None:
+            ready = _side_by_side(self.project, now, request.jobs)
+            if not ready:
                 break
-            if sum(_same(step, ready) for step, _ in done) > _MOST_STEPS:
-                raise errors.step_failed(ready.model, "it is still stale after being built", "")
+            for step in ready:
+                if sum(_same(other, step) for other, _ in done) > _MOST_STEPS:
+                    raise errors.step_failed(step.model, "it is still stale after being built", "")
             if engine is None:
                 engine = self.engine(run, now)
-            self.progress.step(len(done) + 1, len(done) + len(now.steps), ready)
-            receipt = self._carry_out(run, len(done) + 1, ready, engine)
-            self.progress.done(ready, receipt)
-            done.append((ready, receipt))
+            done += self._wave(run, len(done), len(done) + len(now.steps), ready, engine)
         if engine is not None:
             engine.maintain(tuple(step.model for step, _ in done))
             self._remember_locations()
         total = sum((receipt for _, receipt in done), Receipt())
         return RunResult(run, "done", tuple(plans), tuple(done), total)
+
+    def _wave(
+        self, run: str, before: int, total: int, ready: Sequence[Step], engine: Engine
+    ) -> list[tuple[Step, Receipt]]:
+        """Steps of different models, side by side; all end before the first failure is raised."""
+        numbered = list(enumerate(ready, before + 1))
+        if len(numbered) == 1:
+            [(seq, step)] = numbered
+            self.progress.step(seq, total, step)
+            receipt = self._carry_out(run, seq, step, engine)
+            self.progress.done(step, receipt)
+            return [(step, receipt)]
+        engines = [engine.beside(at) for at in range(len(numbered))]
+        for seq, step in numbered:
+            self.progress.step(seq, total, step)
+        with ThreadPoolExecutor(len(numbered)) as pool:
+            begun = [
+                pool.submit(self._carry_out, run, seq, step, own)
+                for (seq, step), own in zip(numbered, engines, strict=True)
+            ]
+        failed = [made.exception() for made in begun if made.exception() is not None]
+        finished = []
+        for (seq, step), made in zip(numbered, begun, strict=True):
+            if made.exception() is None:
+                self.progress.step(seq, total, step)
+                self.progress.done(step, made.result())
+                finished.append((step, made.result()))
+        if failed and failed[0] is not None:
+            raise failed[0]
+        return finished
 
     def _carry_out(self, run: str, seq: int, step: Step, engine: Engine) -> Receipt:
         step_id = f"{run}-{seq}"
@@ -197,6 +228,19 @@ _REFUSED = 3
 def new_id() -> str:
     """An id for a run: its start to the second, for people, and a random part."""
     return time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + uuid.uuid4().hex[:6]
+
+
+def _side_by_side(project: Project, now: Plan, jobs: int) -> list[Step]:
+    """The steps that can be carried out now, at most ``jobs``; of those that take in files one."""
+    found: list[Step] = []
+    for step in now.steps:
+        ingests = project[step.model].model.kind is Kind.EVENTS
+        # What they set aside goes to one table.
+        if ingests and any(project[one.model].model.kind is Kind.EVENTS for one in found):
+            continue
+        if not step.expected and len(found) < jobs:
+            found.append(step)
+    return found
 
 
 def _still(asked: Asked, done: Sequence[tuple[Step, Receipt]]) -> Asked:

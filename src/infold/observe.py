@@ -84,7 +84,9 @@ class Observer:
                 for entry in node.inputs
             )
         )
-        cells = self.ledger.cells(node.name) if files and files.peek else ()
+        said = node.model.incremental
+        waits = said is not None and said.cron is not None
+        cells = self.ledger.cells(node.name) if waits or (files and files.peek) else ()
         return ModelSeen(
             trace=trace,
             version=head.number if head else 0,

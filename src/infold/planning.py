@@ -128,19 +128,21 @@ class _Draft:
         first = _whole(node, model)
         reasons = [first] if first else self._stale(node, model, 0)
         reasons += self._restated(node)
-        due = None if first or self.asked.ignore_cron else _not_due(node, model, self.seen.as_of)
+        at_once = first or self.asked.ignore_cron or node.name in self.asked.restated
+        due = None if at_once else _not_due(node, model, self.seen.as_of)
         if due is not None:
             if reasons:
                 self.left.append(Left(node.name, f"not due before {show(due)}"))
             return None
         kept, over = kept_of(node), over_of(node, self.seen.as_of, self.asked.ignore_cron)
         pending, build = [], []
+        matters = Ranges.ever()
+        if first is None and over != Ranges.ever():
+            # Each tick ends a cell that was waited for; one without rows is right as it is.
+            matters = Ranges.of((*_with_rows(node, model), *(s.cell for s in model.cells)))
         for reason in reasons:
             within = reason.cells & kept
-            inside = within & self.wanted & over
-            if first is None and reason.cause is Cause.MISSING and over != Ranges.ever():
-                # Each tick ends a cell that was waited for; one without rows is right as it is.
-                inside = inside & Ranges.of(_with_rows(node, model))
+            inside = within & self.wanted & over & matters
             if within - inside:
                 pending.append(Pending(reason.cause, within - inside))
             if inside or not reason.cells:

@@ -164,6 +164,9 @@ class Engine(Protocol):
         call ``prepared`` then, and after a crash it is simply done again.
         """
 
+    def beside(self, number: int) -> Engine:
+        """An engine for a step that runs at the same time as others, on a thread of its own."""
+
     def maintain(self, models: Sequence[str]) -> None:
         """Expire snapshots and compact files of these tables, within a budget."""
 

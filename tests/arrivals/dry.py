@@ -86,6 +86,11 @@ class DryEngine:
     project: Project
     ledger: SqlLedger
 
+    def beside(self, number: int) -> DryEngine:
+        """The same one: memory sets nothing."""
+        del number
+        return self
+
     def maintain(self, models: Sequence[str]) -> None:
         """Memory needs no care."""
 

@@ -470,6 +470,22 @@ def test_the_example_of_smelt_moves_over(shop: Shop) -> None:
     assert [str(row[4]) for row in shop.rows("daily_revenue")] == ["3.000000", "3.000000"]
 
 
+def test_models_side_by_side_wait_for_what_they_read(shop: Shop) -> None:
+    """Three models of one source at once; what reads one of them comes after."""
+    hours = "SELECT date_trunc('hour', ts) AS hour, count(*) AS n FROM raw.clicks GROUP BY 1"
+    people = "SELECT cast(ts AS date) AS day, who, count(*) AS n FROM raw.clicks GROUP BY 1, 2"
+    shop.models(daily=model(DAILY), rolling=model(ROLLING), people=model(people))
+    shop.models(hours=model(hours, column="hour", granularity="hour"))
+    for late in ("2024-03-01", "2024-03-03"):
+        shop.land(*days(late, 4))
+        result = api.run(shop.project(), jobs=3)
+        shop.verify()
+
+        order = [step.model for step, _ in result.steps]
+        assert order.index("rolling") > order.index("daily")
+        assert sorted(order) == ["daily", "hours", "people", "raw.clicks", "rolling"]
+
+
 WHERE_OTHERS_GO_WRONG = {
     # A filter pasted behind an OR, or into the last branch of a UNION alone, reads all days.
     "either": "SELECT cast(ts AS date) AS day, count(*) AS n FROM raw.clicks "

@@ -16,6 +16,14 @@ from infold.cli import common
     help="Refuse before starting when about more rows than this would be read.",
 )
 @common.wait
+@click.option(
+    "--jobs",
+    "-j",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Build up to N models that do not wait for each other side by side; 1 by default.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Say why each step is done.")
 @common.as_json
 def command(
@@ -31,6 +39,7 @@ def command(
     as_of: str | None,
     max_rows: int | None,
     wait: float,
+    jobs: int,
     verbose: bool,
     as_json: bool,
 ) -> int:
@@ -64,6 +73,7 @@ def command(
             as_of=window.as_of(as_of),
             max_rows=max_rows,
             wait=wait,
+            jobs=jobs,
             progress=told,
         )
     if as_json:

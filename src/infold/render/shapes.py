@@ -40,7 +40,8 @@ def step(value: Step) -> Shape:
     return {
         "model": value.model,
         "action": value.action.value,
-        "cells": ranges(value.cells),
+        "cells": ranges(value.stale),
+        "batches": value.batches,
         "rows": value.rows,
         "expected": value.expected,
         "version": value.version,

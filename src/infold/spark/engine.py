@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -37,6 +37,9 @@ class SparkEngine:
     ledger: Ledger
     lake: Lake
     run: str
+    another: Callable[[], SparkSession] | None = None
+    """A new session in the same Spark: what a commit sets there is seen by no other step."""
+    siblings: list[SparkEngine] = field(default_factory=list)
 
     @property
     def tables(self) -> IcebergTables:
@@ -54,6 +57,12 @@ class SparkEngine:
             return _KINDS[node.model.kind](self.work(step_id), step, prepared)
         except PySparkException as error:
             raise errors.step_failed(step.model, *_said(error)) from error
+
+    def beside(self, number: int) -> SparkEngine:
+        """An engine with a session of its own; made once, for each of so many threads."""
+        while self.another is not None and len(self.siblings) <= number:
+            self.siblings.append(replace(self, spark=self.another(), another=None, siblings=[]))
+        return self.siblings[number] if self.siblings else self
 
     def maintain(self, models: Sequence[str]) -> None:
         """Expire snapshots and compact files of the models' tables, within a budget."""
