@@ -35,7 +35,9 @@ def restate(project: Project, terms: Sequence[str], window: Interval | None) -> 
     ranges = Ranges.ever() if window is None else Ranges((window,))
     names = _stored(project, selected(project, terms))
     again = {name: ranges for name in names if window is None or _by_cell(project, name)}
-    left = tuple((name, "a window bounds no model of its kind") for name in names - again.keys())
+    left = tuple(
+        (name, "a window bounds no model of its kind") for name in sorted(names - again.keys())
+    )
     readers = names | project.downstream(names)
     return Again(Asked(selected=frozenset(readers), restated=again), left)
 

@@ -187,6 +187,7 @@ KEYS = [
     (D, "incremental: {}", "incremental: {forward_only: true}", [
         "not-supported-yet models/daily.sql:4 `forward_only`",
     ]),
+    (D, "incremental: {}", "incremental: {unique_key: [dya]}", ["unknown-column models/daily.sql:4 `dya` (day)"]),
     (D, "incremental: {}", "incremental: {lookback: 3}", ["needless-lookback models/daily.sql:4 `lookback`"]),
     (D, "incremental: {}", "incremental: {allow_downgrade: true}", [
         "unknown-key models/daily.sql:4 `allow_downgrade`",

@@ -8,13 +8,25 @@ from pathlib import Path
 import pytest
 
 from infold.files import FileKnown, FileSeen
-from infold.interval import DAY, EVER, MAX, MIN, MINUTE, Granularity, Interval, Ranges, instant
+from infold.interval import (
+    DAY,
+    EVER,
+    HOUR,
+    MAX,
+    MIN,
+    MINUTE,
+    Granularity,
+    Interval,
+    Ranges,
+    instant,
+)
 from infold.model import (
     Column,
     Format,
     Incremental,
     Materialization,
     Model,
+    Override,
     Sessions,
     Source,
     Target,
@@ -22,7 +34,7 @@ from infold.model import (
 )
 from infold.plan import Action, Asked, FileNews, InputNews, ModelSeen, Observed, Plan
 from infold.planning import plan
-from infold.project import Input, Node, Project, SessionsQuery
+from infold.project import Bound, Input, Node, Project, SessionsQuery
 from infold.trace import Cause, CellChange, CellState, Pending, Trace
 
 FIRST = instant("2019-10-21")
@@ -271,6 +283,95 @@ class TestWindow:
         assert strip(made, "daily") == "- - - - B - -"
         assert made.steps[0].trace is not None
         assert made.steps[0].trace.pending == ()
+
+
+def said(target: Node, **keys: object) -> Node:
+    """The same model with keys under ``incremental``."""
+    return replace(target, model=replace(target.model, incremental=Incremental(**keys)))  # type: ignore[arg-type]
+
+
+class TestBatches:
+    """A step is the first batch; the rest is pending, and nothing is lost on the way."""
+
+    LATE = "# + # + + # +"
+
+    def made(self, target: Node, asked: Asked) -> Plan:
+        """A plan of a model four of whose days are late."""
+        seen = Observed(0, {target.name: changed(target, "sessions", self.LATE)})
+        return plan(project(target), seen, asked)
+
+    @pytest.mark.parametrize(
+        ("size", "first", "batches"),
+        [(1, "- B - - - - -", 4), (2, "- B - B - - -", 2), (3, "- B - B B - -", 2), (9, "", 1)],
+    )
+    def test_the_first_batch_and_how_many_there_are(
+        self, size: int, first: str, batches: int
+    ) -> None:
+        """By the size that is asked for, or the model's own."""
+        for target, asked in (
+            (said(DAILY, batch_size=size), Asked()),
+            (said(DAILY, batch_size=1), Asked(batch_size=size)),
+        ):
+            made = self.made(target, asked)
+            [step] = made.steps
+
+            assert strip(made, "daily") == (first or "- B - B B - B")
+            assert step.batches == batches
+            assert step.trace is not None
+            assert step.stale == step.cells | step.trace.unbuilt
+
+    def test_an_override_means_one_cell_at_a_time(self) -> None:
+        """What the query means depends on what it is given."""
+        made = self.made(replace(DAILY, vouched=(Override.LIMIT,)), Asked())
+
+        assert strip(made, "daily") == "- B - - - - -"
+
+
+class TestBounds:
+    """Changed cells of an input reach as far as the query looks back."""
+
+    def test_a_late_day_reaches_the_days_that_look_back_at_it(self) -> None:
+        """Two days before: the day itself and the two after it."""
+        wide = replace(DAILY, inputs=(Input("sessions", "start", (Bound(2 * DAY, 0),)),))
+        seen = Observed(0, {"daily": changed(wide, "sessions", "# + # # # # #")})
+
+        assert strip(plan(project(wide), seen), "daily") == "- B B B - - -"
+
+
+class TestCron:
+    """When a model is due, and which cells are over."""
+
+    DAILY = said(DAILY, cron="0 5 * * *")
+
+    def made(self, hours: int, built_at: int | None, strip: str = "# + # # # # +") -> Plan:
+        """A plan so many hours into the strip, of a model built at another."""
+        seen = changed(self.DAILY, "sessions", strip)
+        as_of = None if built_at is None else FIRST + built_at * HOUR
+        seen = replace(seen, as_of=as_of)
+        return plan(project(self.DAILY), Observed(FIRST + hours * HOUR, {"daily": seen}))
+
+    def test_between_two_ticks_nothing_is_due(self) -> None:
+        """It was built at six, and it is seven."""
+        made = self.made(24 * 7 + 7, 24 * 7 + 6)
+
+        assert not made
+        assert made.left[0].why.startswith("not due before")
+
+    def test_after_a_tick_all_that_is_over_is_built(self) -> None:
+        """The last day of the strip ended at midnight; at four nothing has ticked for it."""
+        assert strip(self.made(24 * 7 + 5, 24 * 6), "daily") == "- B - - - - B"
+        assert strip(self.made(24 * 7 + 4, 24 * 5), "daily") == "- B - - - - -"
+
+    def test_a_tick_without_rows_is_no_work(self) -> None:
+        """What was waited for ended, and nothing came."""
+        seen = built(self.DAILY, as_of=FIRST + 24 * HOUR)
+        assert seen.trace is not None
+        waits = (Pending(Cause.MISSING, Ranges((Interval(FIRST + 9 * DAY, MAX),))),)
+        seen = replace(seen, trace=replace(seen.trace, pending=waits))
+
+        made = plan(project(self.DAILY), Observed(FIRST + 20 * DAY, {"daily": seen}))
+
+        assert not made
 
 
 class TestFiles:
