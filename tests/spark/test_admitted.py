@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-EXAMPLES = 40
+EXAMPLES = 25
 DRAWN: Counter[str] = Counter()
 
 
