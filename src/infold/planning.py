@@ -147,7 +147,7 @@ class _Draft:
                 pending.append(Pending(reason.cause, within - inside))
             if inside or not reason.cells:
                 build.append(replace(reason, cells=inside, rows=_rows(node, model, inside)))
-        self._leave(node, pending, over)
+        self._leave(node, model, pending, over)
         if not build:
             return None
         cells = Ranges.of(part for reason in build for part in reason.cells)
@@ -169,12 +169,16 @@ class _Draft:
             return [Reason(Cause.RESTATED, "asked for", Ranges.ever())]
         return [Reason(Cause.RESTATED, "asked for", granularity.cover(ranges))]
 
-    def _leave(self, node: Node, pending: Sequence[Pending], over: Ranges) -> None:
+    def _leave(
+        self, node: Node, model: ModelSeen, pending: Sequence[Pending], over: Ranges
+    ) -> None:
+        """Say what is stale and not built: by the window, or because it is not over yet."""
         stale = Ranges.of(part for entry in pending for part in entry.ranges)
-        early, outside = stale - over, (stale & over) - self.wanted
+        outside = (stale & over) - self.wanted
         if outside:
             self.left.append(Left(node.name, "outside the window", outside))
-        if early & self.wanted:
+        early = (stale - over) & self.wanted & Ranges.of(_with_rows(node, model))
+        if early:
             self.left.append(Left(node.name, "not over by the last tick of its cron", early))
 
     def _batch(self, node: Node, model: ModelSeen, cells: Ranges) -> tuple[Ranges, int]:

@@ -261,7 +261,9 @@ def window_over_cells(at: Spot, cell: Cell, columns: Iterable[str]) -> InfoldErr
         "window-over-cells",
         f"this window reaches over all time, so {cell} cannot be rebuilt alone",
         _keeping(columns),
-        f"Partition by the cell as well (PARTITION BY …, cast(… AS date)), {_WHOLE}",
+        "Partition by the cell as well (PARTITION BY …, cast(… AS date)); or bound it: aggregates "
+        "by RANGE BETWEEN INTERVAL … PRECEDING over the time, LAG and LEAD of the time by asking "
+        f"whether they are near (<= INTERVAL …); {_WHOLE}",
         exit_code=REFUSED,
         at=at,
     )
