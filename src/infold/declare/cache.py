@@ -22,7 +22,15 @@ from infold.project import Project
 FILE = PurePosixPath(".infold/project.pickle")
 
 _PACKAGE = Path(__file__).parents[1]
-_CODE = ("declare", "analysis", "analysis/rules", "model.py", "project.py", "interval.py")
+_CODE = (
+    "declare",
+    "analysis",
+    "analysis/rules",
+    "cron.py",
+    "model.py",
+    "project.py",
+    "interval.py",
+)
 """What decides about the project of given files."""
 
 _MODULES = frozenset({"infold.interval", "infold.model", "infold.project"})
