@@ -93,8 +93,10 @@ class Runner:
         done: list[tuple[Step, Receipt]] = []
         engine: Engine | None = None
         while True:
+            asked = _still(request.asked, done)
+            self.observer.restated = frozenset(asked.restated)
             seen = self.observer.observe()
-            now = plan(self.project, seen, _still(request.asked, done))
+            now = plan(self.project, seen, asked)
             if not plans and request.max_rows is not None and now.rows > request.max_rows:
                 raise errors.over_budget(now.rows, request.max_rows)
             plans.append(now)

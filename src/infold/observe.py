@@ -38,7 +38,7 @@ class Observer:
     as_of: int
     peek: Peek | None = None
     restated: frozenset[str] = frozenset()
-    """Models whose inputs' cells are wanted although nothing of them may have changed."""
+    """Models that are to be built again although nothing that they read may have changed."""
     _listed: dict[str, Files] = field(default_factory=dict)
 
     def observe(self) -> Observed:
@@ -75,7 +75,8 @@ class Observer:
     def _model(self, node: Node, trace: Trace | None, heads: Mapping[str, Version]) -> ModelSeen:
         head = heads.get(node.name)
         fresh = trace is None or trace.fingerprint != node.fingerprint
-        files = self._files(node, fresh=fresh) if node.model.kind is Kind.EVENTS else None
+        again = fresh or node.name in self.restated  # then all files are taken in anew
+        files = self._files(node, fresh=again) if node.model.kind is Kind.EVENTS else None
         inputs = (
             ()
             if node.model.kind is Kind.EVENTS

@@ -386,6 +386,23 @@ def test_restating_cuts_off_what_stayed_the_same(shop: Shop) -> None:
     assert (result.receipt.cells_built, result.receipt.cells_cut_off) == (2, 2)
 
 
+def test_restating_what_takes_in_files_reads_them_all(shop: Shop) -> None:
+    """No file is forgotten, and nothing downstream is built: it came out as it was."""
+    events = "SELECT id, who, ts FROM raw.clicks"
+    head = "materialization: events\nunique_key: id\ntimeseries: {event_time_column: ts}"
+    shop.models(clicks=f"---\n{head}\n---\n{events}\n")
+    shop.models(daily=model("SELECT cast(ts AS date) AS day, id FROM clicks"))
+    shop.land(*days("2024-03-01", 2))
+    shop.run()
+    shop.land(*days("2024-03-02", 2))
+    shop.run()
+
+    result = shop.run(asked=restate(shop.project(), ["clicks"], None).asked)
+
+    assert [step.model for step, _ in result.steps] == ["clicks"]
+    assert len(shop.rows("daily")) == 4
+
+
 def test_backbuilding_reads_upstream_what_the_target_needs(shop: Shop) -> None:
     """Six days more of the model that a rolling week reads, upstream first."""
     shop.models(daily=model(DAILY), rolling=model(ROLLING))
