@@ -51,7 +51,7 @@ def test_tables_equal_the_reference_after_every_run(
     folders: Path, shape: str, data: st.DataObject
 ) -> None:
     """After every run each table holds exactly what its definition says of what arrived."""
-    program = data.draw(programs(USERS, rounds=(4, 5), ops=(3, 7)), label="program")
+    program = data.draw(programs(USERS, rounds=(3, 4), ops=(4, 8)), label="program")
     assume(len(program.kinds) >= KINDS)
     number = len(list(folders.iterdir()))
     name = f"{shape}{number}"
