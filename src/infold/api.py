@@ -281,10 +281,7 @@ def _engine(project: Project, looking: Observer, run_id: str, first: Plan) -> En
 
 def _run_size(looking: Observer, first: Plan) -> Size:
     """How a run is sized: by the rows it is known to read, the files it takes in, the history."""
-    files = 0
-    for model in looking.observe().models.values():
-        if model.files:
-            files += sum(file.size for file in model.files.new)
+    files = sum(file.size for step in first.steps if step.files for file in step.files.new)
     if first.rows > LARGE_ROWS or files > LARGE_BYTES:
         return "large"
     heads = looking.ledger.heads()

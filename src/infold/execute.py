@@ -134,15 +134,14 @@ class Runner:
                 pool.submit(self._carry_out, run, seq, step, own)
                 for (seq, step), own in zip(numbered, engines, strict=True)
             ]
-        failed = [made.exception() for made in begun if made.exception() is not None]
         finished = []
         for (seq, step), made in zip(numbered, begun, strict=True):
             if made.exception() is None:
                 self.progress.step(seq, total, step)
                 self.progress.done(step, made.result())
                 finished.append((step, made.result()))
-        if failed and failed[0] is not None:
-            raise failed[0]
+        for made in begun:
+            made.result()  # raises the first failure
         return finished
 
     def _carry_out(self, run: str, seq: int, step: Step, engine: Engine) -> Receipt:

@@ -177,7 +177,9 @@ class _Draft:
         outside = (stale & over) - self.wanted
         if outside:
             self.left.append(Left(node.name, "outside the window", outside))
-        early = (stale - over) & self.wanted & Ranges.of(_with_rows(node, model))
+        early = (stale - over) & self.wanted
+        if early:
+            early &= Ranges.of(_with_rows(node, model))
         if early:
             self.left.append(Left(node.name, "not over by the last tick of its cron", early))
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import reduce
 from pathlib import Path
 
 from infold.interval import Ranges
@@ -29,6 +30,10 @@ class Bound:
 
     before: int = 0
     after: int = 0
+
+    def hull(self, other: Bound) -> Bound:
+        """The wider of two in both directions."""
+        return Bound(max(self.before, other.before), max(self.after, other.after))
 
     def read(self, cells: Ranges) -> Ranges:
         """The times of the input that the output's ``cells`` are made from."""
@@ -63,9 +68,7 @@ class Input:
     @property
     def bound(self) -> Bound:
         """The widest of its bounds in both directions."""
-        return Bound(
-            max(bound.before for bound in self.bounds), max(bound.after for bound in self.bounds)
-        )
+        return reduce(Bound.hull, self.bounds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """
 What is built again because someone asks for it: ``restate`` and ``backbuild``.
 
-Nothing is ever stale that was not asked for: late rows, changed definitions and lookups are found.
-Building again is for what infold cannot see, such as a function whose meaning changed. A cell that
-comes out as it was is no change, and nothing downstream of it is built.
+Late rows, changed definitions and changed lookups need none of this: they are found. Building again
+is for what infold cannot see, such as a function whose meaning changed. A cell that comes out as it
+was is no change, and nothing downstream of it is built.
 """
 
 from __future__ import annotations
@@ -68,12 +68,8 @@ def backbuild(project: Project, terms: Sequence[str], window: Interval) -> Again
 
 
 def _stored(project: Project, names: Iterable[str]) -> frozenset[str]:
-    """Views stand for what they read."""
-    found = set()
-    for name in names:
-        if project[name].model.kind is not Kind.VIEW:
-            found.add(name)
-    return frozenset(found)
+    """Those that have a table; a view has nothing to build."""
+    return frozenset(name for name in names if project[name].model.kind is not Kind.VIEW)
 
 
 def _by_cell(project: Project, name: str) -> bool:

@@ -19,7 +19,15 @@ from sqlglot import exp
 
 from infold.analysis.aggregates import is_aggregate
 from infold.analysis.floors import floor_of, literal_units
-from infold.analysis.frames import Reach, guarded, near_outside, ordering, reach
+from infold.analysis.frames import (
+    Reach,
+    base_of,
+    called,
+    guarded,
+    near_outside,
+    ordering,
+    reach,
+)
 from infold.analysis.links import FAR, links
 from infold.analysis.relation import (
     Block,
@@ -232,22 +240,18 @@ class Cells:
     def _widened(self, block: Block, shapes: Shapes) -> Shapes:
         """The same, where windows bring in what other rows are made from."""
         for window in windows(block):
-            if self._vouched and not self._aligned(block, window):
-                continue
             key = self.window_key(block, window)
             if key is not None:
                 wider = {at: shape.across(key[at]) for at, shape in shapes.items()}
             else:
                 found = self.window_reach(block, window)
+                if found is None and self._vouched:
+                    continue
                 if found is None:
                     return {}  # the rule on windows says so
                 wider = {at: shape.reaching(*found[at]) for at, shape in shapes.items()}
             shapes = _either(shapes, wider)
         return shapes
-
-    def _aligned(self, block: Block, window: exp.Window) -> bool:
-        key = self.window_key(block, window)
-        return key is not None or self.window_reach(block, window) is not None
 
     @property
     def _vouched(self) -> bool:
@@ -302,7 +306,7 @@ class Cells:
     def window_key(self, block: Block, window: exp.Window) -> Shapes | None:
         """What is known of an expression of PARTITION BY that follows the time."""
         scope = self.scope(block)
-        for item in _partitioned_by(block, window):
+        for item in _partitioned_by(window, _named(block)):
             shapes = self.shapes(block, item)
             if self._good(scope, shapes):
                 return shapes
@@ -383,13 +387,12 @@ def _named(block: Block) -> dict[str, exp.Expr]:
     return {window.this.name.lower(): window for window in block.node.args.get("windows") or ()}
 
 
-def _partitioned_by(block: Block, window: exp.Window) -> Iterator[exp.Expr]:
+def _partitioned_by(window: exp.Expr, named: Mapping[str, exp.Expr]) -> Iterator[exp.Expr]:
     """What a window, or the named one that it builds on, is partitioned by."""
     yield from window.args.get("partition_by") or []
-    alias = window.args.get("alias")
-    base = _named(block).get(alias.name.lower()) if isinstance(alias, exp.Expr) else None
-    if isinstance(base, exp.Window) and base is not window:
-        yield from _partitioned_by(block, base)
+    base = base_of(window, named)
+    if base is not None:
+        yield from _partitioned_by(base, named)
 
 
 def _either(a: Shapes, b: Shapes) -> Shapes:
@@ -417,10 +420,7 @@ def has_aggregate(tree: exp.Expr) -> bool:
     over: set[int] = set()
     for node in own(tree):
         if isinstance(node, exp.Window):
-            inner = node.this
-            while isinstance(inner, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
-                inner = inner.this
-            over.add(id(inner))
+            over.add(id(called(node)))
         elif is_aggregate(node) and id(node) not in over:
             return True
     return False

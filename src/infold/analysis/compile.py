@@ -15,7 +15,7 @@ from infold.analysis.parse import parse
 from infold.analysis.relation import Columns, Table
 from infold.analysis.resolve import Resolved, resolve
 from infold.analysis.rules import RULES
-from infold.analysis.scope import Shapes
+from infold.analysis.scope import Shapes, grain_of
 from infold.analysis.session_input import session_input
 from infold.analysis.sessions import GIVEN, SEEN, take_apart
 from infold.analysis.shape import Grain
@@ -192,12 +192,7 @@ def _bounded(references: Sequence[Reference], bounds: Sequence[Bounded]) -> tupl
     at: dict[int, Bound] = {}
     for entry in bounds:
         if entry.start is not None:
-            known = at.get(entry.start, entry.bound)
-            before, after = (
-                max(known.before, entry.bound.before),
-                max(known.after, entry.bound.after),
-            )
-            at[entry.start] = Bound(before, after)
+            at[entry.start] = entry.bound.hull(at.get(entry.start, entry.bound))
     return tuple(replace(one, bound=at.get(one.start)) for one in references)
 
 
@@ -212,7 +207,9 @@ def _kept(subject: Subject) -> Mapping[str, Grain]:
         columns = cells.of(subject.relation).columns
         own = columns.get(cells.column.lower(), {})
         return {
-            name: _grain(shapes) for name, shapes in columns.items() if _beside(cells, own, shapes)
+            name: grain_of(shapes)
+            for name, shapes in columns.items()
+            if _beside(cells, own, shapes)
         }
     if subject.model.kind is Kind.EVENTS and series is not None:
         return {series.event_time_column.lower(): event_grain(subject)}
@@ -229,11 +226,6 @@ def _beside(cells: Cells, own: Shapes, shapes: Shapes) -> bool:
         and own[key].bound(cells.granularity) is not None
         for key, shape in shapes.items()
     )
-
-
-def _grain(shapes: Shapes) -> Grain:
-    grains = {shape.grain for shape in shapes.values()}
-    return grains.pop() if len(grains) == 1 else None
 
 
 def _columns(model: Model, resolved: Resolved) -> Columns:

@@ -38,19 +38,16 @@ class Reach:
 
 def reach(window: exp.Window, named: Mapping[str, exp.Expr]) -> Reach | None:
     """The reach of a window's frame; None when nothing bounds it."""
-    inner = window.this
-    while isinstance(inner, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
-        inner = inner.this
-    if isinstance(inner, _FRAMELESS):
+    if isinstance(called(window), _FRAMELESS):
         return None
     order, spec = _part(window, named, "order"), _part(window, named, "spec")
     if not isinstance(order, exp.Order) or not isinstance(spec, exp.WindowSpec):
         return None
     if str(spec.args.get("kind", "")).upper() != "RANGE" or len(order.expressions) != 1:
         return None
-    start = _end(spec.args.get("start"), spec.args.get("start_side"), "PRECEDING")
+    start = _end(spec.args.get("start"), spec.args.get("start_side"))
     last = spec.args.get("end") or "CURRENT ROW"
-    end = _end(last, spec.args.get("end_side"), "PRECEDING")
+    end = _end(last, spec.args.get("end_side"))
     if start is None or end is None:
         return None
     by = order.expressions[0]
@@ -60,17 +57,31 @@ def reach(window: exp.Window, named: Mapping[str, exp.Expr]) -> Reach | None:
     return Reach(by.this, before, after)
 
 
+def called(window: exp.Window) -> exp.Expr:
+    """The function that a window belongs to, without FILTER and what it does with NULLs."""
+    inner: exp.Expr = window.this
+    while isinstance(inner, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
+        inner = inner.this
+    return inner
+
+
+def base_of(window: exp.Expr, named: Mapping[str, exp.Expr]) -> exp.Expr | None:
+    """The window of the WINDOW clause that a window builds on, if it does."""
+    alias = window.args.get("alias")
+    base = named.get(alias.name.lower()) if isinstance(alias, exp.Expr) else None
+    return base if base is not window else None
+
+
 def _part(window: exp.Expr, named: Mapping[str, exp.Expr], key: str) -> exp.Expr | None:
     """A clause of a window, or of the named one that it builds on."""
     found = window.args.get(key)
-    alias = window.args.get("alias")
-    base = named.get(alias.name.lower()) if isinstance(alias, exp.Expr) else None
-    if found is None and base is not None and base is not window:
+    base = base_of(window, named)
+    if found is None and base is not None:
         return _part(base, named, key)
     return found if isinstance(found, exp.Expr) else None
 
 
-def _end(bound: object, side: object, backwards: str) -> int | None:
+def _end(bound: object, side: object) -> int | None:
     """How far one end of a frame lies before the current row; None for an unbounded one."""
     if isinstance(bound, str):
         return 0 if bound.upper() == "CURRENT ROW" else None
@@ -82,7 +93,7 @@ def _end(bound: object, side: object, backwards: str) -> int | None:
         span = None if days is None else (int(days) * DAY, int(days) * DAY)
     if span is None:
         return None
-    return max(span) if str(side).upper() == backwards else -min(span)
+    return max(span) if str(side).upper() == "PRECEDING" else -min(span)
 
 
 def guarded(window: exp.Window, named: Mapping[str, exp.Expr]) -> Reach | None:

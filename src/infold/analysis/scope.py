@@ -84,13 +84,13 @@ class Scope:
                 return self.shapes(self.block.aliases[id(node)])
             atom = self._column(node)
             return self.known.get(atom, {}) if atom is not None else {}
-        found = {key: shape for key, shape in self._computed(node).items() if shape is not None}
+        found = self._computed(node)
         atom = self._atom(node)
         if atom is not None and atom in self.known:
             return {**self.known[atom], **found}
         return found
 
-    def _computed(self, node: exp.Expr) -> Mapping[Key, Shape | None]:
+    def _computed(self, node: exp.Expr) -> Shapes:
         change = _change(node, literal_units=self.units)
         if change is None:
             return {}
@@ -117,7 +117,6 @@ class Scope:
         floor = floor_of(node, literal_units=self.units)
         if floor is not None and self._floored_already(floor):
             return self._atom(floor.inner)
-        names: dict[int, str] = {}
         entries = set()
         for part in own(node):
             if isinstance(part, exp.Column):
@@ -125,7 +124,6 @@ class Scope:
                 if atom is None:
                     return None
                 entries.add(atom[0])
-                names[id(part)] = atom[1]
             elif isinstance(part, (exp.Query, exp.Window)):
                 return None
         if len(entries) != 1:
@@ -155,8 +153,7 @@ class Scope:
         if side in ("RIGHT", "FULL"):
             self.nullable.update(id(one) for one in self.block.entries[:at])
         outer = side in ("LEFT", "RIGHT", "FULL") or kind in ("SEMI", "ANTI")
-        found = list(links(join.args.get("on")))
-        for link in found:
+        for link in links(join.args.get("on")):
             self._state(link, only=id(entry) if outer else None)
         for name in join.args.get("using") or ():
             for other in self.block.entries[:at]:
@@ -190,7 +187,7 @@ class Scope:
             for (left, right), span in self._completed(both)
             if -FAR < span[0] <= span[1] < FAR
         ]
-        grains = {atom: _grain(shapes) for atom, shapes in self.known.items()}
+        grains = {atom: grain_of(shapes) for atom, shapes in self.known.items()}
         while any([*self._carried(spans, grains), *self._shared()]):
             pass
 
@@ -262,14 +259,15 @@ class Scope:
         return keys
 
 
-def _grain(shapes: Shapes) -> Grain:
+def grain_of(shapes: Shapes) -> Grain:
+    """How coarse a value is, as all its shapes agree."""
     grains = {shape.grain for shape in shapes.values()}
     return grains.pop() if len(grains) == 1 else None
 
 
 def _change(
     node: exp.Expr, *, literal_units: bool
-) -> tuple[exp.Expr, Callable[[Shape], Shape | None]] | None:
+) -> tuple[exp.Expr, Callable[[Shape], Shape]] | None:
     """What a call does to the shape of the one value that it is a function of."""
     floor = floor_of(node, literal_units=literal_units)
     if floor is not None:
@@ -291,7 +289,7 @@ def _change(
     return _in_zone(node)
 
 
-def _in_zone(node: exp.Expr) -> tuple[exp.Expr, Callable[[Shape], Shape | None]] | None:
+def _in_zone(node: exp.Expr) -> tuple[exp.Expr, Callable[[Shape], Shape]] | None:
     """A time on the clocks of a zone."""
     ahead: Span | None = None
     inner: exp.Expr | None = None

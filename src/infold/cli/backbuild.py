@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from infold.cli import common
@@ -10,17 +12,7 @@ from infold.cli import common
 @click.command("backbuild")
 @click.argument("terms", nargs=-1, required=True, metavar="TERM...")
 @common.again
-def command(
-    terms: tuple[str, ...],
-    start: str | None,
-    end: str | None,
-    batch_size: int | None,
-    per_partition: bool,
-    dry_run: bool,
-    as_of: str | None,
-    wait: float,
-    as_json: bool,
-) -> int:
+def command(terms: tuple[str, ...], start: str | None, end: str | None, **options: Any) -> int:
     """
     Build models over a window again, with all that they read for it.
 
@@ -36,6 +28,4 @@ def command(
     chosen = window.window(project, names, start, end)
     assert chosen is not None, "both ends were given"
     again = restating.backbuild(project, terms, chosen)
-    return common.build_again(
-        "backbuild", project, again, batch_size, per_partition, dry_run, as_of, wait, as_json
-    )
+    return common.build_again("backbuild", project, again, **options)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from infold.cli import common
@@ -10,17 +12,7 @@ from infold.cli import common
 @click.command("restate")
 @click.argument("terms", nargs=-1, required=True, metavar="TERM...")
 @common.again
-def command(
-    terms: tuple[str, ...],
-    start: str | None,
-    end: str | None,
-    batch_size: int | None,
-    per_partition: bool,
-    dry_run: bool,
-    as_of: str | None,
-    wait: float,
-    as_json: bool,
-) -> int:
+def command(terms: tuple[str, ...], start: str | None, end: str | None, **options: Any) -> int:
     """
     Build models again, although nothing that they read changed.
 
@@ -33,6 +25,4 @@ def command(
     project = common.opened()
     chosen = window.window(project, selected(project, terms), start, end)
     again = restating.restate(project, terms, chosen)
-    return common.build_again(
-        "restate", project, again, batch_size, per_partition, dry_run, as_of, wait, as_json
-    )
+    return common.build_again("restate", project, again, **options)

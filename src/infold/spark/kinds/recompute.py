@@ -9,7 +9,7 @@ are left out of it (early cutoff), and when all did, nothing is committed at all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, Observation
@@ -105,7 +105,7 @@ def _build(
     )
     after = _states(work.tables.read(step.model, snapshot), node)
     changes = _changes(before, after, set(before) | set(after))
-    return _outcome(work, step, changes, after, seen, snapshot=snapshot, whole=True)
+    return _outcome(work, step, changes, seen, snapshot=snapshot, whole=True)
 
 
 def _recompute(
@@ -120,7 +120,7 @@ def _recompute(
     after = _states(rows, node)
     changes = _changes(before, after, set(before) | set(after))
     real = [change for change in changes if change.real]
-    outcome = _outcome(work, step, changes, after, seen, snapshot=None, whole=False)
+    outcome = _outcome(work, step, changes, seen, snapshot=None, whole=False)
     if not real:
         outcome = replace(outcome, changes=(), committed=False)
         prepared(outcome)
@@ -187,7 +187,6 @@ def _outcome(
     work: Work,
     step: Step,
     changes: tuple[CellChange, ...],
-    after: Mapping[Interval, CellState],
     seen: Observation | None,
     *,
     snapshot: int | None,
@@ -196,7 +195,7 @@ def _outcome(
     real = [change for change in changes if change.real]
     read = _rows_read(work, step)
     came, nowhere = _yielded(seen)
-    kept = sum(state.rows for state in after.values())
+    kept = sum(change.rows_after for change in changes)
     receipt = Receipt(
         read=read,
         scanned=read,
