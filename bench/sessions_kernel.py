@@ -62,7 +62,7 @@ def by_sorting(_: SparkSession, tables: IcebergTables) -> DataFrame:
     """All events sorted by user and time."""
     events = tables.read("events")
     over = islands.compiled(events, QUERY)
-    found = islands.islands(islands.prepared(events, QUERY, over), QUERY.gap, over)
+    found = islands.islands(islands.prepared(events, QUERY, over), QUERY, over)
     return rows(found, QUERY, over, events.schema["event_ts"].dataType, 1)
 
 

@@ -7,7 +7,7 @@ from infold.interval import Interval, show, show_duration
 from infold.model import Kind, Strategy, table_name
 from infold.observe import Observer
 from infold.planning import plan
-from infold.project import Batches, Bound, Input, Node
+from infold.project import Batches, Bound, Input, Node, SessionsQuery
 from infold.record import Arrival, StepRecord
 from infold.report import ExplainedInput, Explanation
 
@@ -110,14 +110,33 @@ def _mapping(node: Node, entry: Input) -> str:
     if node.model.kind is Kind.EVENTS:
         return "its files; each row is in the cell of its own event time"
     if node.model.kind is Kind.SESSIONS and node.query is not None:
-        gap = show_duration(node.query.gap)
-        return f"a user's events, chained by silences of at most {gap}"
+        return _sessions(node.query)
     if node.model.kind is Kind.TIME_RANGE and entry.time_column is not None:
         if entry.bounds == (Bound(),):
             return f"the same cell of {entry.time_column}"
         stretches = " and ".join(_stretch(bound) for bound in entry.bounds)
         return f"{entry.time_column} {stretches}"
     return "all of it"
+
+
+def _sessions(query: SessionsQuery) -> str:
+    """What a session is made of, in words."""
+    whose = "a user's events" if query.who is None else f"the events of one {query.user}"
+    if query.gap is not None:
+        whose += f", chained by silences of at most {show_duration(query.gap)}"
+    if query.fallback is not None:
+        gap = show_duration(query.fallback.gap)
+        whose += f"; those without by user, with a gap of {gap}"
+    cuts, ends = query.cuts, []
+    if cuts.midnight:
+        ends.append(f"midnight in {cuts.midnight}")
+    if cuts.campaign:
+        ends.append("a change of campaign")
+    if cuts.start:
+        ends.append("an event that begins a session")
+    if query.max_length:
+        ends.append(f"a length of {show_duration(query.max_length)}")
+    return f"{whose}; cut at {', '.join(ends)}" if ends else whose
 
 
 def _stretch(bound: Bound) -> str:

@@ -315,6 +315,16 @@ def bad_zone(at: Spot, key: str, text: str) -> InfoldError:
     )
 
 
+def not_of_one_event(at: Spot, key: str, sql: str, why: str) -> InfoldError:
+    """SQL in front matter that is no function of one event."""
+    return InfoldError(
+        "not-of-one-event",
+        f"{key} is {sql!r}, which is no value of one event: {why}",
+        todo="Name a column, a field of one, or an expression over the columns of one event.",
+        at=at,
+    )
+
+
 def bound_of_no_input(at: Spot, name: str, inputs: Iterable[str]) -> InfoldError:
     """A declared bound of something that the model does not read by time."""
     return InfoldError(

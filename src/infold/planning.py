@@ -105,7 +105,7 @@ class _Draft:
         first = _whole(node, model) or next(iter(self._restated(node)), None)
         if first is not None:
             return self._step(node, Action.BUILD, [replace(first, rows=rows)])
-        gap = node.query.gap if node.query else 0
+        gap = (node.query.gap or 0) if node.query else 0
         reasons = self._stale(node, model, gap)
         changed = sum(change.added + change.removed for change in news.changes)
         if changed * 2 > rows > 0:

@@ -16,7 +16,7 @@ from functools import reduce
 from pathlib import Path
 
 from infold.interval import Ranges
-from infold.model import Model, Override, Source, Target
+from infold.model import Cuts, Keep, Model, Override, Source, Target
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -115,21 +115,50 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Fallback:
+    """Sessions by user and gap, of events without an identifier; ``user`` is SQL over one event."""
+
+    user: str
+    gap: int
+
+
+@dataclass(frozen=True, slots=True)
 class SessionsQuery:
     """
-    What a sessions model's SELECT says, taken apart.
+    What a sessions model's SELECT and front matter say, taken apart.
 
     ``key`` is the input's unique key, the tie-break after event time in the order of events.
+    Sessions are of ``who`` (SQL over one event; None: of the column ``user``), which their table
+    shows in the column ``user``. ``gap`` None means that no silence ends them. In sessions by
+    identifier, ``chosen`` is the column of the session's user and its value, an aggregate's name.
     """
 
     input: str
     time_column: str
     user: str
-    gap: int
+    gap: int | None
     key: tuple[str, ...]
     where: str | None
     aggregates: tuple[Aggregate, ...]
     outputs: tuple[Output, ...]
+    who: str | None = None
+    chosen: Output | None = None
+    fallback: Fallback | None = None
+    cuts: Cuts = Cuts()
+    max_length: int | None = None
+    quarantine_after: int | None = None
+    keep: Keep = Keep.NOTHING
+
+    @property
+    def inner(self) -> bool:
+        """Whether sessions end inside of islands: where they do follows from the events before."""
+        return bool(self.cuts.campaign or self.cuts.start or self.max_length)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The columns of the table besides the outputs, in order."""
+        chosen = (self.chosen.name,) if self.chosen else ()
+        return ("session_id", self.user, *chosen, "session_start", "session_end")
 
 
 class Batches(StrEnum):

@@ -14,6 +14,7 @@ from tests.cli import sample
 
 from infold.cli.main import COMMANDS, cli
 from infold.declare import models, project, sources, targets
+from infold.declare import sessions as declared_sessions
 from infold.interval import Ranges
 from infold.model import Format, Materialization, Override
 from infold.render import shapes
@@ -96,7 +97,9 @@ def test_every_command_says_what_it_does(name: str) -> None:
         ("### incremental", models.INCREMENTAL),
         ("### safety_overrides", tuple(Override)),
         ("### bounds", models.BOUND),
-        ("### sessions", models.SESSIONS),
+        ("### sessions", declared_sessions.KEYS),
+        ("### cuts", declared_sessions.CUTS),
+        ("### campaign", declared_sessions.CAMPAIGN),
     ],
 )
 def test_every_key_is_described_and_none_besides(title: str, known: tuple[str, ...]) -> None:

@@ -15,8 +15,19 @@ from infold.declare.cache import FILE
 from infold.declare.folder import read_folder
 from infold.errors import InfoldError, InfoldErrors
 from infold.interval import DAY, HOUR, MINUTE, Granularity, instant
-from infold.model import Column, Drift, Format, Kind, Materialization, Target, Timeseries
-from infold.project import Input
+from infold.model import (
+    Campaign,
+    Column,
+    Cuts,
+    Drift,
+    Format,
+    Kind,
+    Materialization,
+    Nulls,
+    Target,
+    Timeseries,
+)
+from infold.project import Fallback, Input, Output, SessionsQuery
 
 
 @pytest.fixture
@@ -450,3 +461,75 @@ def test_lengths_of_time_are_exact() -> None:
     source = project({**SHOP, "infold.yml": text}).sources["raw.clicks"]
 
     assert (source.future_tolerance, source.settle) == (2 * DAY, MINUTE * 3 // 2)
+
+
+class TestSessions:
+    """What a session is of and where it ends, as declared."""
+
+    def query(self, said: str, items: str = "count(*) AS events") -> SessionsQuery:
+        """The compiled query of sessions with this mapping."""
+        sql = f"---\nmaterialization: sessions\nsessions: {said}\n---\nSELECT {items} FROM clicks"
+        found = project({**SHOP, "models/sessions.sql": sql, "models/daily.sql": _VIEW})
+        self.columns = found["sessions"].columns
+        query = found["sessions"].query
+        assert query is not None
+        return query
+
+    def test_by_identifier(self) -> None:
+        """The identifier is a column of the table, and the user one of its events'."""
+        found = self.query("{identifier: url, user: user_id, choose_user: last}")
+        assert (found.user, found.who, found.gap) == ("session_identifier", "url", None)
+        assert found.chosen == Output("user_id", "_user")
+        assert found.aggregates[-1].call == "last"
+        assert self.columns == (
+            "session_id",
+            "session_identifier",
+            "user_id",
+            "session_start",
+            "session_end",
+            "events",
+        )
+
+    def test_several_identifiers(self) -> None:
+        """The first that is not NULL counts; events without any may have sessions by user."""
+        found = self.query(
+            "{identifier: [url, event_id], user: user_id, without_identifier: {gap: 1 hour}}"
+        )
+        assert found.who == "coalesce(cast((url) AS string), cast((event_id) AS string))"
+        assert found.fallback == Fallback("user_id", 60 * MINUTE)
+
+    def test_a_user_that_is_an_expression(self) -> None:
+        """It has a column of its own name, which outputs may use."""
+        found = self.query(
+            "{user: lower(user_id), gap: 1 hour}", "user_identifier || '!' AS u, count(*) AS n"
+        )
+        assert (found.user, found.who) == ("user_identifier", "lower(user_id)")
+
+    def test_cuts(self) -> None:
+        """Midnight, campaigns and events that begin a session."""
+        found = self.query(
+            "{user: user_id, gap: 1 hour, max_length: 1 day, cuts: {midnight: UTC, "
+            "start_events: url = '/', campaign: {columns: [url], nulls: change, direct: [x]}}}"
+        )
+        assert found.cuts == Cuts("UTC", Campaign(("url",), Nulls.CHANGE, ("x",)), "url = '/'")
+        assert (found.max_length, found.inner) == (24 * 60 * MINUTE, True)
+
+    def test_what_ends_sessions_is_of_the_definition(self) -> None:
+        """Another cut is another definition; one that says what holds anyway is not."""
+        prints = set()
+        for said in ("{user: user_id, gap: 1 hour}", "{user: user_id, gap: 1 hour, cuts: {}}"):
+            prints.add(self.print_of(said))
+        assert len(prints) == 1
+        prints.add(self.print_of("{user: user_id, gap: 1 hour, cuts: {midnight: UTC}}"))
+        prints.add(self.print_of("{user: user_id, gap: 1 hour, max_length: 1 day}"))
+        assert len(prints) == 3
+
+    def print_of(self, said: str) -> str:
+        """The fingerprint of sessions with this mapping."""
+        front = f"---\nmaterialization: sessions\nsessions: {said}\n---\n"
+        sql = f"{front}SELECT count(*) AS n FROM clicks"
+        found = project({**SHOP, "models/sessions.sql": sql, "models/daily.sql": _VIEW})
+        return found["sessions"].fingerprint
+
+
+_VIEW = "---\nmaterialization: view\n---\nSELECT * FROM sessions"

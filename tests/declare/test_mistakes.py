@@ -172,8 +172,54 @@ KEYS = [
     (S, "gap: 30 minutes", "gap: 0 minutes", [
         "bad-duration models/sessions.sql:3 `0 minutes` (30 minutes, 1 hour 30 minutes, 2 days)",
     ]),
-    (S, ", gap: 30 minutes", "", ["missing-key models/sessions.sql:3 `{user: user_id}`"]),
-    (S, "gap: 30 minutes", "max_length: 1 day", ["not-supported-yet models/sessions.sql:3 `max_length`"]),
+    (S, ", gap: 30 minutes", "", [
+        "missing-key models/sessions.sql:3 `{user: user_id}` (or identifier: what a session is of)",
+    ]),
+    (S, "gap: 30 minutes", "session_number: true", [
+        "not-supported-yet models/sessions.sql:3 `session_number`",
+        ("missing-key models/sessions.sql:3 `{user: user_id, session_number: true}`"
+        " (or identifier: what a session is of)"),
+    ]),
+    (S, "user: user_id, gap: 30 minutes", "identifier: []", ["wrong-type models/sessions.sql:3 `[]`"]),
+    (S, "gap: 30", "choose_user: last, gap: 30", ["needless-key models/sessions.sql:3 `choose_user`"]),
+    (S, "user: user_id", "identifier: url, choose_user: last", [
+        "needless-key models/sessions.sql:3 `choose_user`",
+    ]),
+    (S, "user: user_id", "identifier: url, without_identifier: {gap: 1 hour}", [
+        ("missing-key models/sessions.sql:3 `{identifier: url, without_identifier: {gap: 1 hour}, gap: 30 minutes}`"
+        " (whose sessions events without identifier belong to)"),
+    ]),
+    (S, "user: user_id", "identifier: url, without_identifier: drop", [
+        "wrong-type models/sessions.sql:3 `drop`",
+    ]),
+    (S, "gap: 30", "max_length: 0 hours, gap: 30", [
+        "bad-duration models/sessions.sql:3 `0 hours` (30 minutes, 1 hour 30 minutes, 2 days)",
+    ]),
+    (S, "gap: 30", "cuts: {midnight: Europe/Berln}, gap: 30", [
+        "bad-zone models/sessions.sql:3 `Europe/Berln`",
+    ]),
+    (S, "gap: 30", "cuts: {noon: UTC}, gap: 30", [
+        "unknown-key models/sessions.sql:3 `noon` (midnight, campaign, start_events)",
+    ]),
+    (S, "gap: 30", "cuts: {campaign: ulr}, gap: 30", [
+        "unknown-column models/sessions.sql:3 `ulr` (url)",
+    ]),
+    (S, "gap: 30", "cuts: {campaign: {nulls: ignore}}, gap: 30", [
+        "missing-key models/sessions.sql:3 `{nulls: ignore}` (what tells one campaign from another)",
+    ]),
+    (S, "gap: 30", "cuts: {start_events: count(*) > 1}, gap: 30", [
+        "not-of-one-event models/sessions.sql:3 `count(*) > 1`",
+    ]),
+    (S, "gap: 30", "cuts: {start_events: rand() < 0.1}, gap: 30", [
+        "not-of-one-event models/sessions.sql:3 `rand() < 0.1`",
+    ]),
+    (S, "gap: 30", "cuts: {start_events: amount > now()}, gap: 30", [
+        "not-of-one-event models/sessions.sql:3 `amount > now()`",
+    ]),
+    (S, "gap: 30", "cuts: {start_events: amount > (SELECT 1)}, gap: 30", [
+        "not-of-one-event models/sessions.sql:3 `amount > (SELECT 1)`",
+    ]),
+    (S, "user: user_id", "user: lower(usr_id)", ["unknown-column models/sessions.sql:3 `lower(usr_id)` (user_id)"]),
     (S, "sessions: {user: user_id, gap: 30 minutes}\n", "", [
         "missing-key models/sessions.sql:2 `materialization: sessions` (who has them, and the gap that ends them)",
     ]),

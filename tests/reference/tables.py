@@ -11,10 +11,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from itertools import groupby
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from tests.reference.aggregates import Aggregate
 from tests.reference.world import Row, frozen
+
+from infold.interval import moment
 
 Identity = tuple[Any, ...]
 
@@ -90,33 +95,94 @@ def sessions(
     user: str,
     time: str,
     key: Sequence[str],
-    gap: int,
+    gap: int | None,
     aggregates: Mapping[str, Aggregate],
     where: Callable[[Row], bool | None] = lambda row: True,
+    ends: Ends | None = None,
 ) -> list[Row]:
     """
     One row for each stretch of a user's events in which no pause is longer than ``gap``.
 
-    Events are in order of event time, then key. Events without a user are nobody's.
+    Events are in order of event time, then key. Events without a user are nobody's. ``ends`` says
+    what else sessions are of, and where else they end.
     """
+    ends = ends or Ends()
+    whose = ends.whose or (lambda row: row[user])
     by_user: dict[Hashable, list[Row]] = defaultdict(list)
     for row in rows:
-        if where(row) and row[user] is not None:
-            by_user[row[user]].append(row)
+        if where(row) and whose(row) is not None:
+            by_user[whose(row)].append(row)
     found = []
     for who, own in by_user.items():
         own.sort(key=lambda row: (row[time], *(row[column] for column in key)))
-        start = 0
-        for at in range(1, len(own) + 1):
-            if at < len(own) and own[at][time] - own[at - 1][time] <= gap:
-                continue
-            part = own[start:at]
-            start = at
+        named = {user: ends.shown(who) if ends.shown else who}
+        for part in parts(own, time, ends.gap(who) if ends.gap else gap, ends):
+            if ends.limit is not None and part[-1][time] - part[0][time] > ends.limit:
+                part = [row for row in part if row[time] - part[0][time] <= ends.limit]
+                if not ends.head:
+                    continue
             found.append(
-                {user: who, "session_start": part[0][time], "session_end": part[-1][time]}
+                {**named, "session_start": part[0][time], "session_end": part[-1][time]}
                 | {name: aggregate.value(part) for name, aggregate in aggregates.items()}
             )
     return found
+
+
+@dataclass(frozen=True)
+class Ends:
+    """
+    What sessions are of, and where they end besides silences, as plain functions of events.
+
+    ``whose`` is what an event's session is of (None: of none), ``shown`` what the table shows of
+    that, ``gap`` the silence that ends it. Sessions end at the midnights of ``zone``, where the
+    campaign changes from the last that an event named, before an instant of an event that
+    ``begins`` one, and when they would be longer than ``most``. One longer than ``limit`` is left
+    out, or with ``head`` all but its beginning.
+    """
+
+    whose: Callable[[Row], Hashable | None] | None = None
+    shown: Callable[[Hashable], Any] | None = None
+    gap: Callable[[Hashable], int | None] | None = None
+    zone: str | None = None
+    campaign: Callable[[Row], Hashable | None] | None = None
+    begins: Callable[[Row], bool | None] | None = None
+    most: int | None = None
+    limit: int | None = None
+    head: bool = False
+
+
+def parts(own: Sequence[Row], time: str, gap: int | None, ends: Ends) -> list[list[Row]]:
+    """The sessions of events in order, found by going from instant to instant."""
+    found: list[list[Row]] = []
+    force: Hashable | None = None
+    for _, group in groupby(own, key=lambda row: row[time]):
+        rows = list(group)
+        named = [
+            each for each in map(ends.campaign or (lambda row: None), rows) if each is not None
+        ]
+        at, before = rows[0][time], found[-1][-1][time] if found else None
+        anew = before is None or (gap is not None and at - before > gap)
+        if ends.zone is not None and before is not None:
+            anew = anew or local_day(at, ends.zone) != local_day(before, ends.zone)
+        if anew:
+            force = None
+        changed = bool(named) and named[-1] != force
+        begins = ends.begins is not None and any(map(ends.begins, rows))
+        too_long = ends.most is not None and found and at - found[-1][0][time] > ends.most
+        if anew or changed or begins or too_long:
+            found.append([])
+        found[-1] += rows
+        force = named[-1] if named else force
+    return found
+
+
+def local_day(at: int, zone: str) -> date:
+    """The last day of a time zone that had begun by an instant."""
+    where = ZoneInfo(zone)
+    day = moment(at).astimezone(where).date() + timedelta(days=1)
+    while datetime(day.year, day.month, day.day, tzinfo=where).astimezone(UTC) > moment(at):
+        day -= timedelta(days=1)
+    return day
 
 
 def grouped(

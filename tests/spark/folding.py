@@ -17,7 +17,7 @@ from typing import Any, cast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tests.reference.compare import difference, stored
-from tests.reference.tables import sessions
+from tests.reference.tables import Ends, sessions
 from tests.reference.world import Row
 
 from infold.interval import MINUTE, Granularity, Interval, Ranges, moment
@@ -64,10 +64,11 @@ class Call:
 def query_of(
     calls: Mapping[str, Call],
     *,
-    gap: int = GAP,
+    gap: int | None = GAP,
     where: str | None = None,
     key: tuple[str, ...] = ("event_id",),
     user: str = "user_id",
+    **more: Any,
 ) -> SessionsQuery:
     """The compiled query of ``SELECT call AS name, … FROM clicks``."""
     return SessionsQuery(
@@ -90,6 +91,7 @@ def query_of(
             for at, call in enumerate(calls.values())
         ),
         outputs=tuple(Output(name, f"_a{at}") for at, name in enumerate(calls)),
+        **more,
     )
 
 
@@ -199,10 +201,12 @@ class Shop:
         calls: Mapping[str, Call],
         *,
         test: Any = lambda row: True,
+        ends: Ends | None = None,
         granularity: Granularity = Granularity.DAY,
         **options: Any,
     ) -> None:
         self.calls, self.test, self.granularity = calls, test, granularity
+        self.ends = ends
         self.query = query_of(calls, **options)
         self.spark = spark
         self.versions: list[dict[tuple[Any, ...], Row]] = [{}]
@@ -291,13 +295,14 @@ class Shop:
             gap=self.query.gap,
             aggregates={name: call.reference for name, call in self.calls.items()},
             where=self.test,
+            ends=self.ends,
         )
 
     def check(self) -> None:
         """Table equals reference, ids are what they say, and the ledger's cells are the table's."""
         found = self.rows()
         for row in found:
-            text = f"{row[self.query.user]}|{row['session_start']}"
+            text = f"{self._whose(row)}|{row['session_start']}"
             assert row.pop("session_id") == hashlib.md5(text.encode()).hexdigest()
         assert difference(self.expected(), found) == ""
         table = self.tables.read("sessions")
@@ -314,6 +319,13 @@ class Shop:
             assert (state.rows, state.content) == actual[start][:2]
             assert state.last is not None
             assert state.last >= actual[start][2]
+
+    def _whose(self, row: Row) -> str:
+        """What a session is of, as its id says it."""
+        own = row[self.query.user]
+        if self.query.fallback is None:
+            return str(own)
+        return f"i{own}" if own is not None else f"u{row['user_id']}"
 
     def _record(self, outcome: Outcome, before: Mapping[int, CellState]) -> None:
         states = {} if outcome.whole else dict(before)

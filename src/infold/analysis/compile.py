@@ -17,7 +17,7 @@ from infold.analysis.resolve import Resolved, resolve
 from infold.analysis.rules import RULES
 from infold.analysis.scope import Shapes, grain_of
 from infold.analysis.session_input import session_input
-from infold.analysis.sessions import GIVEN, SEEN, take_apart
+from infold.analysis.sessions import take_apart
 from infold.analysis.shape import Grain
 from infold.analysis.subject import Draft, Subject, time_column
 from infold.errors import InfoldError, Spot
@@ -88,7 +88,7 @@ class _Compiler:
     def add(self, draft: Draft) -> None:
         """Check one model whose inputs have been checked, and make its node."""
         model, text = draft.model, draft.parsed.text
-        extra = SEEN if model.kind is Kind.SESSIONS else ()
+        extra = model.sessions.given[1:] if model.sessions else ()
         resolved = resolve(text, draft.parsed.tree, self.tables, extra)
         subject = Subject(draft, resolved.relation, self.sources, self.nodes, self.kept)
         subject.named = tuple(dict.fromkeys(r.name for r in resolved.references))
@@ -233,7 +233,7 @@ def _columns(model: Model, resolved: Resolved) -> Columns:
     columns = resolved.relation.columns
     if model.sessions is None or columns is None:
         return columns
-    return (GIVEN[0], model.sessions.user, *GIVEN[1:], *columns)
+    return (*model.sessions.given, *columns)
 
 
 def _reading(draft: Draft, name: str) -> Spot:

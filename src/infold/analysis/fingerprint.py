@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import astuple, fields
 from hashlib import sha256
 
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.text import Text
-from infold.model import Kind, Model, Source
+from infold.model import Kind, Model, Sessions, Source
 from infold.project import Reference
 
 _LITERALS = frozenset(
@@ -73,12 +74,25 @@ def fingerprint(
             series.granularity.value,
         ]
     if model.kind is Kind.SESSIONS and model.sessions:
-        said["sessions"] = [model.sessions.user.lower(), model.sessions.gap]
+        said["sessions"] = _sessions(model.sessions)
     if model.kind is Kind.EVENTS:
         said["key"] = [[c.lower() for c in model.unique_key], [c.lower() for c in model.prefer]]
     if source is not None:
         said["source"] = _source(source)
     return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _sessions(sessions: Sessions) -> list[object]:
+    """What a session is of, and where it ends; what is not declared leaves no trace."""
+    others = {
+        entry.name: value
+        for entry in fields(sessions)[2:]
+        if (value := getattr(sessions, entry.name)) != entry.default
+    }
+    if others.get("cuts"):
+        others["cuts"] = astuple(sessions.cuts)
+    plain: list[object] = [(sessions.user or "").lower(), sessions.gap]
+    return [*plain, others] if others else plain
 
 
 def _source(source: Source) -> list[object]:

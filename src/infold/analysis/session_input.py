@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from infold import findings, refusals
+from infold import refusals
+from infold.analysis.event_sql import event_sql
 from infold.analysis.relation import Block, Relation, Table
 from infold.analysis.row_wise import calls_over_rows, clauses, passes_through
 from infold.analysis.subject import Subject
@@ -35,11 +38,9 @@ def session_input(subject: Subject) -> SessionInput:
     node = subject.nodes.get(table.name)
     if node is None:  # it has errors of its own
         return nothing
-    user = subject.model.sessions.user if subject.model.sessions else ""
-    if user.lower() not in {column.lower() for column in table.columns or (user,)}:
-        spot = subject.draft.place("sessions.user")
-        error = findings.no_such_column(spot, "sessions.user", user, table.columns or ())
-        return SessionInput(table.name, "", (), (error,))
+    errors = tuple(_of_events(subject, table))
+    if errors:
+        return SessionInput(table.name, "", (), errors)
     base, views = _base(subject, node)
     time = _event_time(subject, base) if base else None
     if base is None or time is None:
@@ -50,6 +51,31 @@ def session_input(subject: Subject) -> SessionInput:
             error = refusals.view_hides(at, table.name, column, base.name)
             return SessionInput(table.name, time, (), (error,))
     return SessionInput(table.name, time, base.model.unique_key)
+
+
+def _of_events(subject: Subject, table: Table) -> Iterator[InfoldError]:
+    """What is wrong with the SQL over one event in the front matter."""
+    sessions = subject.model.sessions
+    if sessions is None:
+        return
+    said: list[tuple[str, str]] = [("user", sessions.user)] if sessions.user else []
+    said += _numbered("identifier", sessions.identifier)
+    if sessions.cuts.campaign:
+        campaign = sessions.cuts.campaign
+        place = "cuts.campaign.columns"
+        if "sessions.cuts.campaign.columns" not in subject.draft.places:
+            place = "cuts.campaign"
+        said += _numbered(place, campaign.columns)
+    if sessions.cuts.start:
+        said.append(("cuts.start_events", sessions.cuts.start))
+    for key, sql in said:
+        named = f"sessions.{key}"
+        at = subject.draft.places.get(named) or subject.draft.place(named.rpartition(".")[0])
+        yield from event_sql(at, re.sub(r"\.\d+\Z", "", named), sql, table.columns)
+
+
+def _numbered(key: str, texts: Sequence[str]) -> list[tuple[str, str]]:
+    return [(f"{key}.{at}", text) for at, text in enumerate(texts)]
 
 
 def _base(subject: Subject, node: Node) -> tuple[Node | None, list[Block]]:

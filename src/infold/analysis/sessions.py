@@ -23,13 +23,8 @@ from infold.analysis.row_wise import clauses
 from infold.analysis.subject import Subject
 from infold.analysis.text import Text
 from infold.errors import InfoldError
-from infold.project import Aggregate, Output, SessionsQuery
-
-GIVEN = ("session_id", "session_start", "session_end")
-"""The columns every sessions model has, besides its user column."""
-
-SEEN = ("session_start", "session_end")
-"""Those of them that outputs may use."""
+from infold.model import IDENTIFIER, Sessions
+from infold.project import Aggregate, Fallback, Output, SessionsQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +39,8 @@ class Taken:
 class _Taker:
     subject: Subject
     block: Block
-    user: str
+    given: tuple[str, ...]
+    """The columns that every sessions model has, lower-case; outputs may use all but the first."""
     aggregates: dict[tuple[str, ...], Aggregate] = field(default_factory=dict)
     outputs: list[Output] = field(default_factory=list)
     errors: list[InfoldError] = field(default_factory=list)
@@ -64,7 +60,7 @@ def take_apart(subject: Subject, time_column: str, key: tuple[str, ...], input_n
     block, sessions = subject.relation, subject.model.sessions
     if not isinstance(block, Block) or sessions is None:
         return Taken(None, ())
-    taker = _Taker(subject, block, sessions.user)
+    taker = _Taker(subject, block, tuple(name.lower() for name in sessions.given))
     taker.errors.extend(
         refusals.not_one_row_per_session(at, what) for what, at in clauses(subject.text, block)
     )
@@ -81,14 +77,54 @@ def take_apart(subject: Subject, time_column: str, key: tuple[str, ...], input_n
     query = SessionsQuery(
         input=input_name,
         time_column=time_column,
-        user=sessions.user,
+        user=IDENTIFIER if sessions.identifier else str(sessions.user_column),
         gap=sessions.gap,
         key=key,
         where=_where(taker),
-        aggregates=tuple(taker.aggregates.values()),
+        aggregates=(*taker.aggregates.values(), *_own_aggregates(sessions)),
         outputs=tuple(taker.outputs),
+        who=_who(sessions),
+        chosen=_chosen(sessions),
+        fallback=_fallback(sessions),
+        cuts=sessions.cuts,
+        max_length=sessions.max_length,
+        quarantine_after=sessions.quarantine_after,
+        keep=sessions.keep,
     )
     return Taken(query, ())
+
+
+def _who(sessions: Sessions) -> str | None:
+    """SQL over an event for what sessions are of; None where a column says it."""
+    if len(sessions.identifier) > 1:  # as strings: Spark would cast text to numbers otherwise
+        return f"coalesce({', '.join(f'cast(({sql}) AS string)' for sql in sessions.identifier)})"
+    if sessions.identifier:
+        return sessions.identifier[0]
+    plain = (sessions.user or "").strip().strip("`")
+    return None if plain == sessions.user_column else sessions.user
+
+
+_USER, _EVENTS = "_user", "_events"
+
+
+def _chosen(sessions: Sessions) -> Output | None:
+    user = sessions.user_column if sessions.identifier else None
+    return Output(user, _USER) if user else None
+
+
+def _fallback(sessions: Sessions) -> Fallback | None:
+    if sessions.fallback_gap is None or sessions.user is None:
+        return None
+    return Fallback(sessions.user, sessions.fallback_gap)
+
+
+def _own_aggregates(sessions: Sessions) -> Iterator[Aggregate]:
+    """Aggregates that the front matter asks for."""
+    if sessions.identifier and sessions.user:
+        call, user = sessions.choose.value, sessions.user
+        yield Aggregate(_USER, call, user, None, True, f"{call}({user}, true)")
+    if sessions.quarantine_after:
+        yield Aggregate(_EVENTS, "count", None, None, False, "count(*)")
 
 
 def _take_items(taker: _Taker) -> None:
@@ -96,7 +132,7 @@ def _take_items(taker: _Taker) -> None:
     end = _depth_zero(tokens, TokenType.FROM)
     begin = 2 if tokens[1].token_type is TokenType.ALL else 1
     ranges = split(tokens, begin, end)
-    taken = {name.lower() for name in (*GIVEN, taker.user)}
+    taken = set(taker.given)
     for (start, stop), item in zip(ranges, taker.block.node.expressions, strict=True):
         at = taker.text.spot(tokens[start].start, tokens[stop - 1].end + 1)
         if item.is_star:
@@ -136,7 +172,7 @@ def _take_item(taker: _Taker, start: int, stop: int, item: exp.Expr) -> str:
 
 
 def _check_column(taker: _Taker, column: exp.Column, inside: list[tuple[int, int]]) -> None:
-    """Outside of aggregates stand session_start, session_end and the user; never inside."""
+    """Outside of aggregates stand the columns that every session has; never inside."""
     if isinstance(column.this, exp.Star):
         at = taker.text.spot_of(column)
         taker.errors.append(findings.unsupported_sql(at, "a table's star inside of a call"))
@@ -149,9 +185,9 @@ def _check_column(taker: _Taker, column: exp.Column, inside: list[tuple[int, int
     if id(column) in taker.block.aliases:
         names = visible_columns(taker.block.entries)
         taker.errors.append(findings.unknown_column(at, column.name, names, ()))
-    elif within and not known and name in SEEN:
+    elif within and not known and name in taker.given[1:]:
         taker.errors.append(refusals.session_column_inside(at, column.name))
-    elif not within and name not in (*SEEN, taker.user.lower()):
+    elif not within and name not in taker.given[1:]:
         taker.errors.append(refusals.column_outside_aggregate(at, column.name))
 
 

@@ -112,6 +112,20 @@ class Keys:
             self.errors.append(findings.bad_instant(value.at, self.named(key), value.text))
             return None
 
+    def zone(self, key: str) -> str | None:
+        """The name of a time zone (``Europe/Berlin``)."""
+        from infold.cron import zone
+
+        text = self.text(key)
+        if text is None:
+            return None
+        try:
+            zone(text)
+        except ValueError:
+            self.errors.append(findings.bad_zone(self.at(key), key, text))
+            return None
+        return text
+
     def choice(self, key: str, known: Iterable[str], later: Collection[str] = ()) -> str | None:
         """One of a few words."""
         known = tuple(known)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from infold import findings
 from infold.declare.keys import Keys
+from infold.declare.sessions import read_sessions
 from infold.declare.tree import Page, Value, merged
 from infold.errors import InfoldError, Spot
 from infold.interval import Granularity
@@ -18,7 +19,6 @@ from infold.model import (
     Model,
     Override,
     Place,
-    Sessions,
     Strategy,
     Timeseries,
 )
@@ -36,7 +36,6 @@ KEYS = (
 LATER = (
     "audits",
     "forward_only",
-    "identifier",
     "owner",
     "partitioned_by",
 )
@@ -61,15 +60,6 @@ LATER_INCREMENTAL = (
     "on_destructive_change",
 )
 BOUND = ("before", "after")
-SESSIONS = ("user", "gap")
-LATER_SESSIONS = (
-    "cuts",
-    "identifier",
-    "max_length",
-    "quarantine_after",
-    "session_number",
-    "time_zone",
-)
 LATER_MATERIALIZATIONS = ("cumulative_aggregate", "seed", "scd_type_2", "incremental")
 GRANULARITIES = ("hour", "day", "week", "month", "quarter", "year")
 LATER_GRANULARITIES = ("minute",)
@@ -155,7 +145,7 @@ def read_model(
         sql="",
         timeseries=_timeseries(keys, kind),
         incremental=_incremental(keys),
-        sessions=_sessions(keys) if kind is Materialization.SESSIONS else None,
+        sessions=read_sessions(keys) if kind is Materialization.SESSIONS else None,
         unique_key=keys.texts("unique_key"),
         prefer=_prefer(keys),
         tags=keys.texts("tags"),
@@ -229,7 +219,7 @@ def _incremental(keys: Keys) -> Incremental | None:
         batch_size=section.count("batch_size"),
         start=section.instant("start"),
         cron=cron,
-        cron_tz=_zone(section),
+        cron_tz=section.zone("cron_tz") or "UTC",
         allow_partials=section.flag("allow_partials", default=False),
         strategy=Strategy(section.choice("strategy", tuple(Strategy)) or Strategy.DELETE_INSERT),
     )
@@ -275,35 +265,6 @@ def _cron(section: Keys) -> str | None:
         found = findings.bad_cron(section.at("cron"), section.named("cron"), text, str(error))
         section.errors.append(found)
         return None
-
-
-def _zone(section: Keys) -> str:
-    from infold.cron import zone
-
-    text = section.text("cron_tz") or "UTC"
-    try:
-        zone(text)
-    except ValueError:
-        section.errors.append(findings.bad_zone(section.at("cron_tz"), "cron_tz", text))
-        return "UTC"
-    return text
-
-
-def _sessions(keys: Keys) -> Sessions | None:
-    section = keys.section("sessions")
-    if section is None:
-        if "sessions" not in keys.entries:
-            keys.missing("sessions", "who has them, and the gap that ends them")
-        return None
-    section.check(SESSIONS, LATER_SESSIONS)
-    user, gap = section.text("user"), section.length("gap")
-    for key in SESSIONS:
-        if key not in section.entries and not set(section.entries) & set(LATER_SESSIONS):
-            section.missing(key)
-    if gap == 0:
-        text = section.entries["gap"].text
-        section.errors.append(findings.bad_duration(section.at("gap"), "sessions.gap", text))
-    return Sessions(user, gap) if user and gap else None
 
 
 _PREFER = re.compile(r"\s*(\w+|`[^`]+`)(?:\s+(asc|desc))?\s*\Z", re.IGNORECASE)

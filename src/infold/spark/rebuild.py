@@ -2,7 +2,8 @@
 Sessions from scratch, the textbook way: the judge of the fold, written without looking at it.
 
 A session starts where the silence before an event exceeds the gap; a running count of starts
-numbers the sessions of a user; Spark's own aggregates do the rest. Slow, plain, and sharing
+numbers the sessions of a user; Spark's own aggregates do the rest. Where more than silences ends
+a session, the instants of a user are gone through one after the other. Slow, plain, and sharing
 nothing with the incremental path but the definition of a session's id and of the order of events.
 """
 
@@ -13,41 +14,171 @@ import re
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from infold.model import Keep, Nulls
 from infold.project import Aggregate, SessionsQuery
 from infold.spark.content import column, micros
 
-_NUMBER = "_infold_number"
+_NUMBER, _OF, _AT = "_infold_number", "_infold_of", "_infold_at"
 
 
 def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
-    """All sessions of ``events``: id, user, start, end and the query's outputs."""
-    user, time = column(query.user), column(query.time_column)
+    """All sessions of ``events``: the columns that they always have and the query's outputs."""
     rows = events.where(query.where) if query.where else events
-    rows = rows.where(user.isNotNull())
-    in_order = Window.partitionBy(user).orderBy(time)
-    silence = micros(time) - F.lag(micros(time)).over(in_order)
-    starts = F.when(silence <= query.gap, 0).otherwise(1)
-    numbered = rows.withColumn("_infold_starts", starts).withColumn(
-        _NUMBER, F.sum("_infold_starts").over(in_order)
-    )
+    rows = rows.withColumn(_OF, _of(query)).where(F.col(_OF).isNotNull())
+    rows = rows.withColumn(_AT, micros(column(query.time_column)))
     order = _order(events, query)
-    grouped = numbered.groupBy(user.alias(query.user), F.col(_NUMBER)).agg(
-        F.min(time).alias("session_start"),
-        F.max(time).alias("session_end"),
+    rows = _in_stretches(rows, query, order) if _stepwise(query) else _after_silences(rows, query)
+    if query.quarantine_after is not None:
+        rows = _short_enough(rows, query)
+    time = events.select(column(query.time_column)).schema.fields[0].dataType
+    grouped = rows.groupBy(_OF, _NUMBER).agg(
+        F.timestamp_micros(F.min(_AT)).cast(time).alias("session_start"),
+        F.timestamp_micros(F.max(_AT)).cast(time).alias("session_end"),
+        F.min(_AT).alias(_AT),
         *(_evaluated(call, order).alias(call.name) for call in query.aggregates),
     )
-    return grouped.select(
-        session_id(column(query.user), F.col("session_start")).alias("session_id"),
-        column(query.user),
-        "session_start",
-        "session_end",
+    named = grouped.withColumn("session_id", session_id(F.col(_OF), F.col(_AT)))
+    named = named.withColumn(query.user, _shown(query))
+    if query.chosen:
+        named = named.withColumn(query.chosen.name, F.expr(query.chosen.sql))
+    return named.select(
+        *map(column, query.given),
         *(F.expr(output.sql).alias(output.name) for output in query.outputs),
     )
 
 
-def session_id(user: Column, start: Column) -> Column:
-    """A session's id: a function of its user and its first event's time, nothing else."""
-    text = F.concat_ws("|", user.cast("string"), micros(start).cast("string"))
+def _of(query: SessionsQuery) -> Column:
+    """What an event's session is of; with a fallback, a letter says whether it is a user."""
+    own = F.expr(query.who) if query.who else column(query.user)
+    if query.fallback is None:
+        return own
+    user = F.expr(query.fallback.user).cast("string")
+    return F.when(own.isNotNull(), F.concat(F.lit("i"), own.cast("string"))).otherwise(
+        F.concat(F.lit("u"), user)
+    )
+
+
+def _shown(query: SessionsQuery) -> Column:
+    if query.fallback is None:
+        return F.col(_OF)
+    return F.when(F.col(_OF).like("i%"), F.expr(f"substr({_OF}, 2)"))
+
+
+def _after_silences(rows: DataFrame, query: SessionsQuery) -> DataFrame:
+    """Events with the number of their session, where only a silence ends one."""
+    in_order = Window.partitionBy(_OF).orderBy(_AT)
+    silence = F.col(_AT) - F.lag(_AT).over(in_order)
+    starts = F.when(silence <= F.lit(query.gap), 0).otherwise(1)
+    return rows.withColumn("_infold_starts", starts).withColumn(
+        _NUMBER, F.sum("_infold_starts").over(in_order)
+    )
+
+
+def _stepwise(query: SessionsQuery) -> bool:
+    return bool(query.inner or query.cuts.midnight or query.fallback or query.gap is None)
+
+
+def _in_stretches(rows: DataFrame, query: SessionsQuery, order: Column) -> DataFrame:
+    """
+    Events with the start of their session, found by going through the instants one by one.
+
+    Of each instant three things count: its day, its campaign, and whether it begins a session.
+    """
+    campaign = _campaign(query)
+    instants = (
+        rows.withColumn("_infold_campaign", campaign)
+        .groupBy(_OF, _AT)
+        .agg(
+            F.max_by(
+                "_infold_campaign", F.when(F.col("_infold_campaign").isNotNull(), order)
+            ).alias("campaign"),
+            F.bool_or(F.expr(query.cuts.start or "false")).alias("begins"),
+        )
+        .withColumn("day", _day(query))
+        .groupBy(_OF)
+        .agg(
+            F.array_sort(
+                F.collect_list(F.struct(F.col(_AT).alias("t"), "campaign", "begins", "day"))
+            ).alias("_infold_instants")
+        )
+    )
+    starts = instants.select(
+        F.col(_OF).alias("_infold_whose"),
+        F.expr(_STEP.format(gap=_gap(query), most=query.max_length or 2**61)).alias("_infold_all"),
+    )
+    found = rows.join(starts, F.col(_OF) == F.col("_infold_whose"))
+    start = F.expr(f"array_max(filter(_infold_all, s -> s <= {_AT}))")
+    return found.withColumn(_NUMBER, start)
+
+
+_STEP = """aggregate(
+  _infold_instants,
+  named_struct(
+    'start', 0L, 'last', cast(NULL AS bigint), 'day', cast(NULL AS date),
+    'campaign', cast(NULL AS string), 'starts', cast(array() AS array<bigint>)
+  ),
+  (a, x) -> CASE
+    WHEN a.last IS NULL OR x.t - a.last > {gap} OR NOT (x.day <=> a.day) THEN named_struct(
+      'start', x.t, 'last', x.t, 'day', x.day,
+      'campaign', x.campaign, 'starts', array_append(a.starts, x.t))
+    WHEN coalesce(x.begins, false) OR x.campaign <> coalesce(a.campaign, '')
+      OR x.t - a.start > {most}L THEN named_struct(
+      'start', x.t, 'last', x.t, 'day', x.day,
+      'campaign', coalesce(x.campaign, a.campaign), 'starts', array_append(a.starts, x.t))
+    ELSE named_struct(
+      'start', a.start, 'last', x.t, 'day', x.day,
+      'campaign', coalesce(x.campaign, a.campaign), 'starts', a.starts)
+  END
+).starts"""
+
+
+def _gap(query: SessionsQuery) -> str:
+    own = f"{query.gap if query.gap is not None else 2**61}L"
+    if query.fallback is None:
+        return own
+    return f"if({_OF} LIKE 'u%', {query.fallback.gap}L, {own})"
+
+
+def _day(query: SessionsQuery) -> Column:
+    """The last day of the time zone that has begun by then; always the same without a cut."""
+    if query.cuts.midnight is None:
+        return F.lit(None).cast("date")
+    zone = query.cuts.midnight
+    at = f"timestamp_micros({_AT})"
+    utc = f"to_date({at})"
+    begun = f"to_utc_timestamp(cast(d AS timestamp), '{zone}') <= {at}"
+    days = f"sequence(date_sub({utc}, 2), date_add({utc}, 2))"
+    return F.expr(f"array_max(filter({days}, d -> {begun}))")
+
+
+def _campaign(query: SessionsQuery) -> Column:
+    """A text for each campaign; NULL for none, or where that counts, the same as any other."""
+    said = query.cuts.campaign
+    if said is None:
+        return F.lit(None).cast("string")
+    values = [F.expr(sql).cast("string") for sql in said.columns]
+    known = [F.when(~value.isin(*said.direct), value) if said.direct else value for value in values]
+    parts = [F.coalesce(F.concat(F.lit("="), value), F.lit("-")) for value in known]
+    text = F.to_json(F.array(*parts))
+    if said.nulls is Nulls.CHANGE:
+        return text
+    return F.when(F.coalesce(*known).isNotNull(), text)
+
+
+def _short_enough(rows: DataFrame, query: SessionsQuery) -> DataFrame:
+    """Events of sessions up to the limit of the quarantine, or up to it of longer ones."""
+    whole = Window.partitionBy(_OF, _NUMBER)
+    first, last = F.min(_AT).over(whole), F.max(_AT).over(whole)
+    limit = F.lit(query.quarantine_after)
+    measured = rows.withColumn("_infold_first", first).withColumn("_infold_last", last)
+    if query.keep is Keep.HEAD:
+        return measured.where(F.col(_AT) - F.col("_infold_first") <= limit)
+    return measured.where(F.col("_infold_last") - F.col("_infold_first") <= limit)
+
+
+def session_id(of: Column, start: Column) -> Column:
+    """A session's id: what it is of and its first event's time (microseconds), nothing else."""
+    text = F.concat_ws("|", of.cast("string"), start.cast("string"))
     return F.md5(text.cast("binary"))
 
 

@@ -22,7 +22,7 @@ from infold.interval import Ranges
 from infold.project import SessionsQuery
 from infold.spark.content import column, within
 from infold.spark.kinds.aggregates import Measures
-from infold.spark.kinds.islands import islands, prepared, wanted
+from infold.spark.kinds.islands import islands, prepared, wanted, who
 from infold.spark.kinds.stored import VERSION
 from infold.trace import CellChange
 
@@ -33,6 +33,11 @@ GONE = "__gone"
 def bare(over: Measures) -> Measures:
     """Nothing of the aggregates: islands with their first and last times alone."""
     return replace(over, arguments=(), parts=(), raw=False)
+
+
+def merges(query: SessionsQuery, over: Measures) -> bool:
+    """Whether what arrived can be merged into stored sessions without reading their events."""
+    return over.mergeable and not (query.cuts.campaign or query.cuts.start)
 
 
 View = Callable[[DataFrame], DataFrame]
@@ -57,7 +62,7 @@ class Delta:
         since: int,
     ) -> None:
         self.query, self.since, self.view = query, since, view
-        self.over = over if over.mergeable else bare(over)
+        self.over = over if merges(query, over) else bare(over)
         self.before, self.now = before, now
         self.added_in = Ranges.of(change.cell for change in changes if change.added)
         self.gone_from = Ranges.of(change.cell for change in changes if change.removed)
@@ -72,19 +77,19 @@ class Delta:
         return VERSION in self.now.columns
 
     def nobody(self) -> DataFrame:
-        """The added events without a user, which are in no session."""
-        return wanted(self._added(), self.query).where(column(self.query.user).isNull())
+        """The added events without a user or an identifier, which are in no session."""
+        return wanted(self._added(), self.query).where(who(self.query).isNull())
 
     def islands(self) -> DataFrame:
         """The islands of what was added and of what is gone, marked by ``__gone``."""
         query = self.query
-        added = islands(prepared(self._added(), query, self.over), query.gap, self.over)
+        added = islands(prepared(self._added(), query, self.over), query, self.over)
         found = added.withColumn(GONE, F.lit(False))
         gone = self._gone()
         if gone is None:
             return found
         nothing = bare(self.over)
-        lost = islands(prepared(self.view(gone), query, nothing), query.gap, nothing)
+        lost = islands(prepared(self.view(gone), query, nothing), query, nothing)
         return found.unionByName(lost.withColumn(GONE, F.lit(True)), allowMissingColumns=True)
 
     def _added(self) -> DataFrame:

@@ -4,7 +4,9 @@ Folding changed events into stored sessions.
 What arrived forms islands of its own. With the stored sessions that they touch, and the events
 that are gone, they form *components*: per user, everything connected by pauses no longer than the
 gap. No event outside a component can belong to one of its sessions, so a component is all there is
-to look at. If nothing is gone from it and every aggregate can be merged, its session is the merger
+to look at. Where sessions end inside of islands, a component begins with the last stored session
+that began before the first change and goes on to the island's end: a change may move all later
+ends. If nothing is gone from it and every aggregate can be merged, its session is the merger
 of its islands. Else exactly the events between its first and last instant are read again; it may
 then split, shrink or vanish. One commit removes the stored sessions of the components and adds the
 new ones; a session that comes out as it was is left alone.
@@ -21,23 +23,27 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from infold.interval import Interval, Ranges
+from infold.interval import MAX, Interval, Ranges
 from infold.plan import Step
 from infold.project import Node, SessionsQuery
 from infold.record import Outcome, Receipt
 from infold.spark.content import column, micros
-from infold.spark.kinds.aggregates import TIME, Pick
-from infold.spark.kinds.delta import GONE, Delta, View, in_time, type_of
+from infold.spark.kinds.aggregates import Pick
+from infold.spark.kinds.delta import GONE, Delta, View, in_time, merges, type_of
 from infold.spark.kinds.islands import (
     END,
     EVENTS,
     START,
     USER,
+    apart,
     compiled,
-    islands,
     prepared,
+    reach,
+    spans,
+    within_spans,
 )
-from infold.spark.kinds.stored import FIRST, ID, LAST, restored, rows
+from infold.spark.kinds.pieces import CARRIED, sessions_of
+from infold.spark.kinds.stored import FIRST, ID, LAST, of, restored, rows
 from infold.spark.kinds.totals import (
     KEY,
     NEW,
@@ -54,6 +60,9 @@ from infold.trace import CellChange, CellState, net
 
 NULL_USER = "null user"
 """Why an event is in no session: it is nobody's."""
+
+NULL_IDENTIFIER = "null identifier"
+"""The same in sessions by identifier."""
 
 SMALL = 400_000
 """Up to this many changed rows, the delta is sent to every task rather than shuffled."""
@@ -89,6 +98,11 @@ def query_of(node: Node) -> SessionsQuery:
     return node.query
 
 
+def nobody_of(query: SessionsQuery) -> str:
+    """Why an event is in no session."""
+    return NULL_USER if query.chosen is None and query.who is None else NULL_IDENTIFIER
+
+
 def view_of(work: Work, node: Node) -> View:
     """What the model sees of its stored input: a view may stand between the two."""
     name = query_of(node).input
@@ -118,10 +132,11 @@ class _Fold:
         before = work.frame(name, since) if work.snapshot(name, since) is not None else None
         self.delta = Delta(query, self.over, self.view, before, self.now, changes, since)
         self.small = self.delta.rows <= SMALL
-        self.candidates = _reaching(
-            work.cells(step.model),
-            Ranges.of(change.cell for change in changes).widen(query.gap, query.gap),
-        )
+        self.merges = merges(query, self.over)
+        near = Ranges.of(change.cell for change in changes).widen(reach(query), reach(query))
+        if query.inner and near.hull:  # where a session ends may change all that follow it
+            near = Ranges((Interval(near.hull.start, MAX),))
+        self.candidates = _reaching(work.cells(step.model), near)
         self.scanned = self.delta.looked_through
         self.scanned += sum(state.rows for state in self.candidates)
 
@@ -129,7 +144,7 @@ class _Fold:
         """Find what changes, announce what will hold, commit."""
         components = self._components(self.delta.islands().localCheckpoint()).localCheckpoint()
         again = components.where(AGAIN)
-        changed = self._merged(components.where(~F.col(AGAIN))) if self.over.mergeable else None
+        changed = self._merged(components.where(~F.col(AGAIN))) if self.merges else None
         found = totals(changed, again, self.delta.nobody())
         if found.hulls:
             read = self._read_again(again, found.hulls).localCheckpoint()
@@ -141,11 +156,10 @@ class _Fold:
 
     def _components(self, delta: DataFrame) -> DataFrame:
         """One row for each component, with its merged parts and the keys of its stored sessions."""
-        types = delta.schema
-        parts = self.delta.over.parts
+        query = self.query
         stored = self._touched(delta)
         old = stored.select(
-            *restored(self.query, self.delta.over, types),
+            *restored(query, self.delta.over, delta.schema),
             F.lit(0).cast("bigint").alias(EVENTS),
             F.lit(False).alias(GONE),
             key_of(stored, self.node.model.granularity).alias(OLD),
@@ -153,40 +167,71 @@ class _Fold:
         everything = delta.unionByName(old, allowMissingColumns=True)
         by_start = Window.partitionBy(USER).orderBy(START)
         reached = F.max(END).over(by_start.rowsBetween(Window.unboundedPreceding, -1))
-        numbered = everything.withColumn(
-            "__b", F.when(F.col(START) - reached <= self.query.gap, 0).otherwise(1)
-        ).withColumn(
-            "__i",
-            F.sum("__b").over(by_start.rowsBetween(Window.unboundedPreceding, 0)),
+        begins = F.when(reached.isNull() | apart(query, reached, F.col(START)), 1).otherwise(0)
+        numbered = everything.withColumn("__b", begins).withColumn(
+            "__i", F.sum("__b").over(by_start.rowsBetween(Window.unboundedPreceding, 0))
         )
-        again = F.bool_or(GONE) if self.over.mergeable else F.lit(True)
-        for pick in self.over.picks if self.over.mergeable else ():
-            again = again | _ambiguous(pick)
+        if query.inner:
+            numbered = self._from_change(numbered)
         grouped = numbered.groupBy(USER, "__i").agg(
             F.min(START).alias(START),
             F.max(END).alias(END),
             F.sum(EVENTS).alias(EVENTS),
             F.collect_list(OLD).alias(OLD),
-            again.alias(AGAIN),
-            *(F.expr(str(part.merge)).alias(part.name) for part in parts),
+            self._unclear().alias(AGAIN),
+            *([F.min_by(CARRIED, START).alias(CARRIED)] if query.cuts.campaign else []),
+            *(F.expr(str(part.merge)).alias(part.name) for part in self.delta.over.parts),
         )
+        if query.max_length is not None:
+            longer = F.col(END) - F.col(START) > query.max_length
+            grouped = grouped.withColumn(AGAIN, F.col(AGAIN) | longer)
         return grouped.drop("__i")
 
-    def _touched(self, delta: DataFrame) -> DataFrame:
-        """The stored sessions within a gap of an island of the delta."""
-        table = self.work.tables.read(self.step.model)
-        cells = Ranges.of(state.cell for state in self.candidates)
-        near = delta.select(
-            F.col(USER).alias("__of"),
-            (F.col(START) - self.query.gap).alias("__lo"),
-            (F.col(END) + self.query.gap).alias("__hi"),
+    def _from_change(self, numbered: DataFrame) -> DataFrame:
+        """
+        Components with something new in them, from the first change on.
+
+        What lies before a change cannot depend on it, so an island is looked at from the last of
+        its sessions that began before the first change.
+        """
+        component = Window.partitionBy(USER, "__i")
+        changed = F.min(F.when(F.col(OLD).isNull(), F.col(START))).over(component)
+        before = F.when(F.col(OLD).isNotNull() & (F.col(START) < F.col("__changed")), F.col(START))
+        return (
+            numbered.withColumn("__changed", changed)
+            .where(F.col("__changed").isNotNull())
+            .withColumn("__anchor", F.max(before).over(component))
+            .where(F.col(START) >= F.coalesce("__anchor", START))
         )
+
+    def _unclear(self) -> Column:
+        """Whether a component's session does not follow from its merged parts alone."""
+        if not self.merges:
+            return F.lit(True)
+        found = F.bool_or(GONE)
+        for pick in self.over.picks:
+            found = found | _ambiguous(pick)
+        return found
+
+    def _touched(self, delta: DataFrame) -> DataFrame:
+        """
+        The stored sessions within a gap of an island of the delta.
+
+        Where sessions end inside of islands, all later ones of the same user or identifier too.
+        """
+        table, query = self.work.tables.read(self.step.model), self.query
+        cells = Ranges.of(state.cell for state in self.candidates)
+        if query.inner:
+            near = delta.groupBy(F.col(USER).alias("__of")).agg(F.min(START).alias(START))
+            test = micros(column(LAST)) >= F.col("__lo")
+        else:
+            near = delta.select(F.col(USER).alias("__of"), START, END)
+            test = (micros(column(LAST)) >= F.col("__lo")) & (
+                micros(column(FIRST)) <= F.col(END) + reach(query)
+            )
+        near = near.withColumn("__lo", F.col(START) - reach(query)).drop(START)
         return table.where(in_time(table, FIRST, cells)).join(
-            self._sent(near),
-            (column(self.query.user) == F.col("__of"))
-            & (micros(column(FIRST)) <= F.col("__hi"))
-            & (micros(column(LAST)) >= F.col("__lo")),
-            "left_semi",
+            self._sent(near), (of(query) == F.col("__of")) & test, "left_semi"
         )
 
     def _sent(self, frame: DataFrame) -> DataFrame:
@@ -206,17 +251,11 @@ class _Fold:
         self.scanned += sum(
             state.rows for state in self.work.cells(self.input) if hulls.overlaps(state.cell)
         )
-        near = components.select(
-            F.col(USER).alias("__of"), F.col(START).alias(HULL), F.col(END).alias("__hi")
-        )
+        bring = [CARRIED] if query.cuts.campaign else []
+        near = spans(components, F.col(START).alias(HULL), *bring)
         there = self.now.where(in_time(self.now, query.time_column, hulls))
-        events = prepared(self.view(there), query, self.over).join(
-            self._sent(near),
-            (F.col(USER) == F.col("__of"))
-            & (F.col(TIME) >= F.col(HULL))
-            & (F.col(TIME) <= F.col("__hi")),
-        )
-        found = islands(events, query.gap, self.over, (USER, HULL))
+        events = within_spans(prepared(self.view(there), query, self.over), self._sent(near))
+        found = sessions_of(events, query, self.over, (USER, HULL))
         new = (
             self._keyed(found, (USER, HULL, EVENTS))
             .groupBy(F.col(USER).alias("__of"), HULL)
@@ -280,7 +319,7 @@ class _Fold:
             written=sum(change.added for change in changes),
             removed=sum(change.removed for change in changes),
             set_aside=nobody,
-            set_aside_by=((NULL_USER, nobody),) if nobody else (),
+            set_aside_by=((nobody_of(self.query), nobody),) if nobody else (),
             cells_built=len(changes),
             cells_cut_off=sum(not change.real for change in changes),
             sessions_new=counts["new"],

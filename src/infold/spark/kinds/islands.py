@@ -1,31 +1,98 @@
 """
-Events → islands: maximal runs of one user's events with no gap longer than the model's.
+Events → islands: maximal runs of one user's or identifier's events with no longer gap than allowed.
 
-A frame of *prepared* events has the user ``__u``, the time ``__t`` in microseconds, the key columns
-``__k0`` … and the aggregates' arguments. A frame of *islands* has ``__u``, its first and last time
-``__s`` and ``__e``, the number of events ``__n`` and one column for each part of the aggregates'
-states. Two events exactly one gap apart are in one island.
+A frame of *prepared* events has ``__u``, what its sessions are of, the time ``__t`` in
+microseconds, the key columns ``__k0`` … and the aggregates' arguments. A frame of *islands* has
+``__u``, its first and last time ``__s`` and ``__e``, the number of events ``__n`` and one column
+for each part of the aggregates' states. Two events exactly one gap apart are in one island.
+Midnight in a time zone ends an island too: whether it lies between two events follows from the two
+alone. Where sessions end inside of an island is for ``pieces``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from infold.model import Nulls
 from infold.project import SessionsQuery
 from infold.spark.content import column, micros, technical
 from infold.spark.kinds.aggregates import TIME, Measures, Part, Way, measures, orderable
 
 USER, START, END, EVENTS = "__u", "__s", "__e", "__n"
-_NUMBER = "__i"
+NUMBER = "__i"
+CAMPAIGN, BEGINS = "__campaign", "__begins"
+"""Of prepared events: the campaign (NULL: none) and whether the event begins a session."""
+
+
+FOREVER = 2**61
+"""A gap that no silence is longer than, in microseconds."""
 
 
 def compiled(events: DataFrame, query: SessionsQuery) -> Measures:
     """The query's aggregates, compiled against its input."""
     keys = [f"__k{at}" for at, _ in enumerate(_order(events, query))]
-    return measures(query.aggregates, query.outputs, events, keys)
+    outputs = (query.chosen, *query.outputs) if query.chosen else query.outputs
+    return measures(query.aggregates, outputs, events, keys)
+
+
+def who(query: SessionsQuery) -> Column:
+    """
+    What an event's session is of: a user or an identifier; NULL for an event in no session.
+
+    Where users stand in for missing identifiers, a letter before the value tells the two apart.
+    """
+    own = F.expr(query.who) if query.who else column(query.user)
+    if query.fallback is None:
+        return own
+    user = F.expr(query.fallback.user).cast("string")
+    return F.coalesce(F.concat(F.lit("i"), own.cast("string")), F.concat(F.lit("u"), user))
+
+
+def shown(query: SessionsQuery) -> Column:
+    """What ``__u`` says, as the table's own column shows it."""
+    if query.fallback is None:
+        return F.col(USER)
+    return F.when(F.col(USER).startswith("i"), F.expr(f"substring({USER}, 2)"))
+
+
+def gap_of(query: SessionsQuery) -> Column:
+    """The longest silence inside of an island of ``__u``, in microseconds."""
+    plain = F.lit(FOREVER if query.gap is None else query.gap).cast("bigint")
+    if query.fallback is None:
+        return plain
+    fallback = F.lit(query.fallback.gap).cast("bigint")
+    return F.when(F.col(USER).startswith("u"), fallback).otherwise(plain)
+
+
+def reach(query: SessionsQuery) -> int:
+    """The longest silence that any session of the model may have, in microseconds."""
+    if query.gap is None:
+        return FOREVER
+    return max(query.gap, query.fallback.gap) if query.fallback else query.gap
+
+
+def apart(query: SessionsQuery, before: Column, after: Column) -> Column:
+    """Whether neighbouring events at two instants (microseconds) are in two islands."""
+    far = after - before > gap_of(query)
+    zone = query.cuts.midnight
+    return far if zone is None else far | (local_day(before, zone) != local_day(after, zone))
+
+
+def local_day(at: Column, zone: str) -> Column:
+    """
+    The day of an instant in a time zone, such that later instants have no earlier days.
+
+    A clock set back over midnight shows the day before once more. That hour is of the new day
+    here: a day begins once, when it first begins.
+    """
+    when, name = F.timestamp_micros(at), F.lit(zone)
+    day = F.to_date(F.from_utc_timestamp(when, name))
+    following = F.date_add(day, 1)
+    begins = F.to_utc_timestamp(following.cast("timestamp"), name)
+    return F.when(begins <= when, following).otherwise(day)
 
 
 def _order(events: DataFrame, query: SessionsQuery) -> Sequence[str]:
@@ -47,44 +114,88 @@ def wanted(events: DataFrame, query: SessionsQuery) -> DataFrame:
 
 def prepared(events: DataFrame, query: SessionsQuery, over: Measures) -> DataFrame:
     """The events that belong to sessions, with just the columns that islands are made from."""
-    user, time = column(query.user), column(query.time_column)
-    kept = wanted(events, query).where(user.isNotNull() & time.isNotNull())
+    of, time = who(query), column(query.time_column)
+    kept = wanted(events, query).where(of.isNotNull() & time.isNotNull())
     own = events.columns if over.raw else []
     return kept.select(
-        user.alias(USER),
+        of.alias(USER),
         micros(time).alias(TIME),
+        *_cutting(query),
         *(column(name).alias(f"__k{at}") for at, name in enumerate(_order(events, query))),
         *(F.expr(sql).alias(name) for name, sql in over.arguments),
         *map(column, own),
     )
 
 
-def islands(events: DataFrame, gap: int, over: Measures, by: Sequence[str] = (USER,)) -> DataFrame:
+def _cutting(query: SessionsQuery) -> Iterator[Column]:
+    """What of an event may end a session inside of an island."""
+    campaign, start = query.cuts.campaign, query.cuts.start
+    if campaign is not None:
+        values = [F.expr(sql).cast("string") for sql in campaign.columns]
+        for word in campaign.direct:
+            values = [F.when(value != F.lit(word), value) for value in values]
+        whole = F.to_json(F.struct(*(value.alias(f"c{at}") for at, value in enumerate(values))))
+        if campaign.nulls is Nulls.IGNORE:
+            whole = F.when(F.coalesce(*values).isNotNull(), whole)
+        yield whole.alias(CAMPAIGN)
+    if start is not None:
+        yield F.coalesce(F.expr(start), F.lit(False)).alias(BEGINS)
+
+
+def islands(
+    events: DataFrame, query: SessionsQuery, over: Measures, by: Sequence[str] = (USER,)
+) -> DataFrame:
     """
     The islands of prepared events, exact for every aggregate.
 
     Events are sorted by user and time, so this suits what arrived or was read again; the first
     build of a large table has a quicker way for the common aggregates.
     """
+    return grouped(numbered(events, query, by), (*by, NUMBER), over).drop(NUMBER)
+
+
+def numbered(events: DataFrame, query: SessionsQuery, by: Sequence[str] = (USER,)) -> DataFrame:
+    """Prepared events with the number of their island among those of ``by``."""
+    if query.gap is None and query.fallback is None and query.cuts.midnight is None:
+        return events.withColumn(NUMBER, F.lit(1))
     spec = Window.partitionBy(*map(F.col, by)).orderBy(TIME)
     before = F.lag(TIME).over(spec)
-    begins = F.when(before.isNull() | (F.col(TIME) - before > F.lit(gap)), 1).otherwise(0)
+    begins = F.when(before.isNull() | apart(query, before, F.col(TIME)), 1).otherwise(0)
     running = spec.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    numbered = events.withColumn("__b", begins).withColumn(_NUMBER, F.sum("__b").over(running))
-    keys = [*by, _NUMBER]
+    return events.withColumn("__b", begins).withColumn(NUMBER, F.sum("__b").over(running))
+
+
+def grouped(events: DataFrame, keys: Sequence[str], over: Measures, *more: Column) -> DataFrame:
+    """One row for each value of ``keys``: times, number of events, parts, and ``more``."""
     ordered = [part for part in over.parts if part.way is not Way.COLLECTED]
     collected = [part for part in over.parts if part.way is Way.COLLECTED]
     if any(part.way is Way.ORDERED for part in ordered):
-        source = numbered.sortWithinPartitions(*keys, *over.order)
-        found = _grouped(source, keys, over, ordered, _one_by_one())
+        source = events.sortWithinPartitions(*keys, *over.order)
+        found = _grouped(source, keys, over, ordered, *more, _one_by_one())
+        found = found.drop("__one_by_one")
     else:
-        found = _grouped(numbered, keys, over, ordered)
+        found = _grouped(events, keys, over, ordered, *more)
     if not collected:
-        return found.drop(_NUMBER, "__one_by_one")
-    others = numbered.groupBy(*keys).agg(*_aggregated(over, collected))
-    joined = found.join(others, keys)
-    names = [*by, START, END, EVENTS, *(part.name for part in over.parts)]
-    return joined.select(*dict.fromkeys(names))
+        return found
+    others = events.groupBy(*keys).agg(*_aggregated(over, collected))
+    return found.join(others, list(keys))
+
+
+def spans(found: DataFrame, *more: Column | str) -> DataFrame:
+    """From where to where events of islands are to be read again, and columns to bring along."""
+    return found.select(
+        F.col(USER).alias("__of"), F.col(START).alias("__lo"), F.col(END).alias("__hi"), *more
+    )
+
+
+def within_spans(events: DataFrame, spans: DataFrame) -> DataFrame:
+    """The prepared events that lie in one of the spans of their user or identifier."""
+    return events.join(
+        spans,
+        (F.col(USER) == F.col("__of"))
+        & (F.col(TIME) >= F.col("__lo"))
+        & (F.col(TIME) <= F.col("__hi")),
+    ).drop("__of", "__lo", "__hi")
 
 
 def _grouped(

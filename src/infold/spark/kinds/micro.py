@@ -28,9 +28,20 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from infold.project import SessionsQuery
 from infold.spark.content import quoted
 from infold.spark.kinds.aggregates import TIME, Measures, Part, Pick
-from infold.spark.kinds.islands import END, EVENTS, START, USER, islands
+from infold.spark.kinds.islands import (
+    END,
+    EVENTS,
+    START,
+    USER,
+    apart,
+    islands,
+    local_day,
+    spans,
+    within_spans,
+)
 
 BUCKET = "__m"
 """The start of a bucket, in microseconds."""
@@ -50,13 +61,13 @@ TIES = 200_000
 """The most tied islands that are read again; with more of them, words do not pay."""
 
 
-def quick_islands(events: DataFrame, gap: int, over: Measures) -> DataFrame:
+def quick_islands(events: DataFrame, query: SessionsQuery, over: Measures) -> DataFrame:
     """The islands of prepared events, for mergeable aggregates."""
     words = _words(events, over) if _fixed_but_picks(events, over) else None
     if words is None:
-        return _by_bucket(events, gap, over)
+        return _by_bucket(events, query, over)
     # Looked at twice, and smaller than the events: kept on disk, not made twice.
-    found = _by_bucket(words.written(events, gap), gap, words.over)
+    found = _by_bucket(words.written(events, _bucket(query)), query, words.over)
     found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
     plain = words.read(found.where(~words.tied()))
     tied = found.where(words.tied())
@@ -64,38 +75,41 @@ def quick_islands(events: DataFrame, gap: int, over: Measures) -> DataFrame:
     if ties == 0:
         return plain
     if ties > TIES:
-        return _by_bucket(events, gap, over)
-    read_again = events.join(
-        F.broadcast(
-            tied.select(
-                F.col(USER).alias("__of"), F.col(START).alias("__lo"), F.col(END).alias("__hi")
-            )
-        ),
-        (F.col(USER) == F.col("__of"))
-        & (F.col(TIME) >= F.col("__lo"))
-        & (F.col(TIME) <= F.col("__hi")),
-    ).drop("__of", "__lo", "__hi")
-    return plain.unionByName(islands(read_again, gap, over))
+        return _by_bucket(events, query, over)
+    read_again = within_spans(events, F.broadcast(spans(tied)))
+    return plain.unionByName(islands(read_again, query, over))
 
 
-def _by_bucket(events: DataFrame, gap: int, over: Measures) -> DataFrame:
+def _bucket(query: SessionsQuery) -> int:
+    """How long buckets are: no longer than any silence that ends a session."""
+    gaps = [query.gap, query.fallback.gap if query.fallback else None]
+    return max(1, min((gap for gap in gaps if gap is not None and gap < OFFSET), default=OFFSET))
+
+
+def _by_bucket(events: DataFrame, query: SessionsQuery, over: Measures) -> DataFrame:
     """Micro-islands, then islands: buckets of a user are apart, so the one before is enough."""
-    micro = (
-        events.withColumn(BUCKET, F.col(TIME) - _offset(gap))
-        .groupBy(USER, BUCKET)
-        .agg(
-            F.min(TIME).alias(START),
-            F.max(TIME).alias(END),
-            F.count(F.lit(1)).alias(EVENTS),
-            *(F.expr(over.over(part)).alias(part.name) for part in over.parts if part.events),
+    own = [USER, BUCKET]
+    zone = query.cuts.midnight
+    rows = events.withColumn(BUCKET, F.col(TIME) - _offset(_bucket(query)))
+    if zone is not None:  # a bucket may lie around midnight
+        rows = rows.withColumn("__day", local_day(F.col(TIME), zone))
+        own.append("__day")
+    micro = rows.groupBy(*own).agg(
+        F.min(TIME).alias(START),
+        F.max(TIME).alias(END),
+        F.count(F.lit(1)).alias(EVENTS),
+        *(F.expr(over.over(part)).alias(part.name) for part in over.parts if part.events),
+    )
+    keys = [USER]
+    if query.gap is not None or query.fallback or zone is not None:
+        by_time = Window.partitionBy(USER).orderBy(START)
+        before = F.lag(END).over(by_time)
+        begins = F.when(before.isNull() | apart(query, before, F.col(START)), 1).otherwise(0)
+        micro = micro.withColumn("__b", begins).withColumn(
+            "__i", F.sum("__b").over(by_time.rowsBetween(Window.unboundedPreceding, 0))
         )
-    )
-    by_time = Window.partitionBy(USER).orderBy(BUCKET)
-    silence = F.col(START) - F.lag(END).over(by_time)
-    numbered = micro.withColumn("__b", F.when(silence <= gap, 0).otherwise(1)).withColumn(
-        "__i", F.sum("__b").over(by_time.rowsBetween(Window.unboundedPreceding, 0))
-    )
-    found = numbered.groupBy(USER, "__i").agg(
+        keys.append("__i")
+    found = micro.groupBy(*keys).agg(
         F.min(START).alias(START),
         F.max(END).alias(END),
         F.sum(EVENTS).alias(EVENTS),
@@ -104,8 +118,8 @@ def _by_bucket(events: DataFrame, gap: int, over: Measures) -> DataFrame:
     return found.drop("__i")
 
 
-def _offset(gap: int) -> Column:
-    return F.pmod(F.col(TIME), F.lit(max(1, min(gap, OFFSET))).cast("bigint"))
+def _offset(bucket: int) -> Column:
+    return F.pmod(F.col(TIME), F.lit(bucket).cast("bigint"))
 
 
 # -- words ----------------------------------------------------------------------------------------
@@ -134,9 +148,9 @@ class _Words:
     over: Measures
     dictionaries: Mapping[str, _Dictionary]
 
-    def written(self, events: DataFrame, gap: int) -> DataFrame:
+    def written(self, events: DataFrame, bucket: int) -> DataFrame:
         """Prepared events with the words of their values."""
-        offset = F.shiftleft(_offset(gap), 32)
+        offset = F.shiftleft(_offset(bucket), 32)
         words = {}
         for name, dictionary in self.dictionaries.items():
             words[f"{name}_lo"] = offset.bitwiseOR(dictionary.hashed())

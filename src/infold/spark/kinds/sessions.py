@@ -1,14 +1,15 @@
 """
-Sessions by gap: the first build, and the choice between building and folding.
+Sessions: the first build, and the choice between building and folding.
 
-What islands are is in ``islands``, what a row of the table is in ``stored``, and how changed
-events are folded in is in ``fold``.
+What islands are is in ``islands``, where sessions end inside of them in ``pieces``, what a row of
+the table is in ``stored``, and how changed events are folded in is in ``fold``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -16,11 +17,22 @@ from infold.interval import Granularity
 from infold.plan import Action, Step
 from infold.project import Node, SessionsQuery
 from infold.record import Outcome, Receipt
-from infold.spark.content import cell_of, cell_stats, column, content, micros
-from infold.spark.kinds.delta import type_of
-from infold.spark.kinds.fold import NULL_USER, fold, foldable, query_of, view_of
-from infold.spark.kinds.islands import compiled, islands, prepared, wanted
+from infold.spark.content import cell_of, cell_stats, content, micros
+from infold.spark.kinds.aggregates import Measures
+from infold.spark.kinds.delta import merges, type_of
+from infold.spark.kinds.fold import fold, foldable, nobody_of, query_of, view_of
+from infold.spark.kinds.islands import (
+    END,
+    START,
+    compiled,
+    prepared,
+    spans,
+    wanted,
+    who,
+    within_spans,
+)
 from infold.spark.kinds.micro import quick_islands
+from infold.spark.kinds.pieces import sessions_of
 from infold.spark.kinds.stored import FIRST, LAST, rows
 from infold.spark.tables.port import Layout
 from infold.spark.work import Work
@@ -28,6 +40,9 @@ from infold.trace import CellChange, CellState
 
 LARGE = 300_000
 """From so many events on, looking at them beforehand pays."""
+
+CUT = 200_000
+"""The most islands whose events are read again to cut them; with more, all events are."""
 
 
 def carry_out(work: Work, step: Step, announce: Callable[[Outcome], None]) -> Outcome:
@@ -45,12 +60,27 @@ def build(events: DataFrame, query: SessionsQuery, version: int = 1, size: int =
     ``size`` is about how many events there are; it decides about speed alone.
     """
     over = compiled(events, query)
-    ready = prepared(events, query, over)
-    if over.mergeable and size >= LARGE:
-        found = quick_islands(ready, query.gap, over)
-    else:
-        found = islands(ready, query.gap, over)
+    found = _found(prepared(events, query, over), query, over, size)
     return rows(found, query, over, type_of(events, query.time_column), version)
+
+
+def _found(ready: DataFrame, query: SessionsQuery, over: Measures, size: int) -> DataFrame:
+    """The sessions of prepared events; most of a large table's are islands as they stand."""
+    if size < LARGE or not merges(query, over):
+        return sessions_of(ready, query, over)
+    found = quick_islands(ready, query, over)
+    if query.max_length is None:
+        return found
+    found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)  # looked at three times
+    longer = F.col(END) - F.col(START) > query.max_length
+    cut = found.where(longer)
+    number = cut.count()
+    if number > CUT:
+        return sessions_of(ready, query, over)
+    if number == 0:
+        return found
+    again = within_spans(ready, F.broadcast(spans(cut)))
+    return found.where(~longer).unionByName(sessions_of(again, query, over))
 
 
 def _build(work: Work, node: Node, step: Step) -> Outcome:
@@ -66,7 +96,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
         Layout(FIRST, Granularity.MONTH),
         work.stamp(step),
     )
-    nobody = wanted(events, query).where(column(query.user).isNull()).count()
+    nobody = wanted(events, query).where(who(query).isNull()).count()
     table = work.tables.read(step.model, snapshot)
     changes = _changes(work.cells(step.model), _states(table, node))
     added = sum(change.added for change in changes)
@@ -76,7 +106,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
         written=added,
         removed=sum(change.removed for change in changes),
         set_aside=nobody,
-        set_aside_by=((NULL_USER, nobody),) if nobody else (),
+        set_aside_by=((nobody_of(query), nobody),) if nobody else (),
         cells_built=len(changes),
         cells_cut_off=sum(not change.real for change in changes),
         sessions_new=added,

@@ -11,7 +11,8 @@ from pyspark.sql import types as T
 from infold.project import SessionsQuery
 from infold.spark.content import column, micros, quoted
 from infold.spark.kinds.aggregates import Measures
-from infold.spark.kinds.islands import END, START, USER
+from infold.spark.kinds.islands import END, START, USER, shown
+from infold.spark.kinds.pieces import CARRIED
 
 ID, FIRST, LAST, STATE, VERSION = (
     "session_id",
@@ -26,8 +27,8 @@ def session_id(user: Column, start: Column) -> Column:
     """
     A session's id: MD5, in lower-case hex, of the text ``user|start``.
 
-    The user is cast to a string, the start is in microseconds. A start holds no bar, so different
-    pairs are different texts.
+    The user (or identifier) is cast to a string, the start is in microseconds. A start holds no
+    bar, so different pairs are different texts.
     """
     return F.md5(F.concat_ws("|", user.cast("string"), start.cast("string")))
 
@@ -47,18 +48,17 @@ def rows(
     """
     named = islands.select(
         session_id(F.col(USER), F.col(START)).alias(ID),
-        F.col(USER).alias(query.user),
+        shown(query).alias(query.user),
         F.timestamp_micros(START).cast(time).alias(FIRST),
         F.timestamp_micros(END).cast(time).alias(LAST),
         *(F.expr(sql).alias(name) for name, sql in over.values),
-        _state(over).alias(STATE),
+        _state(query, over).alias(STATE),
         *keep,
     )
+    if query.chosen:
+        named = named.withColumn(query.chosen.name, F.expr(query.chosen.sql))
     return named.select(
-        ID,
-        column(query.user),
-        FIRST,
-        LAST,
+        *map(column, query.given),
         *(F.expr(output.sql).alias(output.name) for output in query.outputs),
         STATE,
         F.lit(version).cast("bigint").alias(VERSION),
@@ -66,18 +66,31 @@ def rows(
     )
 
 
-def _state(over: Measures) -> Column:
-    """What the other columns do not show of the aggregates' states."""
+def _state(query: SessionsQuery, over: Measures) -> Column:
+    """What the other columns do not show of a session and of its aggregates' states."""
     parts = [F.col(part.name) for part in over.stored]
+    if query.fallback:
+        parts.append(F.col(USER).alias(_OF))
+    if query.cuts.campaign:
+        parts.append(F.col(CARRIED).alias(_CARRIED))
     return F.struct(*parts) if parts else F.struct(F.lit(None).cast("boolean").alias("none"))
+
+
+_OF, _CARRIED = "of", "carried"
+
+
+def of(query: SessionsQuery) -> Column:
+    """What a stored session is of."""
+    return F.col(f"{STATE}.{_OF}") if query.fallback else column(query.user)
 
 
 def restored(query: SessionsQuery, over: Measures, types: T.StructType) -> list[Column]:
     """The columns of an island, found in a stored row; ``types`` is the schema of islands."""
     return [
-        column(query.user).cast(types[USER].dataType).alias(USER),
+        of(query).cast(types[USER].dataType).alias(USER),
         micros(column(FIRST)).alias(START),
         micros(column(LAST)).alias(END),
+        *([F.col(f"{STATE}.{_CARRIED}").alias(CARRIED)] if query.cuts.campaign else []),
         *(
             F.expr(part.restore or f"{STATE}.{quoted(part.name)}")
             .cast(types[part.name].dataType)

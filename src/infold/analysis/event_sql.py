@@ -1,0 +1,56 @@
+"""SQL over one event that stands in front matter: what it may say, and what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from infold import findings
+from infold.analysis.parse import parse
+from infold.analysis.relation import Block, Columns, Table
+from infold.analysis.resolve import resolve
+from infold.analysis.row_wise import calls_over_rows
+from infold.analysis.rules import clock, random
+from infold.analysis.subject import Draft, Subject
+from infold.errors import InfoldError, Spot
+from infold.model import Materialization, Model
+
+_TABLE = "infold_events"
+
+
+def event_sql(at: Spot, key: str, sql: str, columns: Columns) -> Iterator[InfoldError]:
+    """Why the SQL under a key of front matter is no function of one event of a table."""
+    if re.fullmatch(r"\s*(\w+|`[^`]+`)\s*", sql) and columns is not None:
+        name = sql.strip().strip("`")
+        if name.lower() not in {column.lower() for column in columns}:
+            yield findings.no_such_column(at, key, name, columns)
+        return
+    try:
+        parsed = parse(at.file, f"SELECT ({sql}) AS value FROM {_TABLE}")
+    except InfoldError as error:
+        yield findings.not_of_one_event(at, key, sql, error.what)
+        return
+    known = {_TABLE: Table(_TABLE, columns)}
+    resolved = resolve(parsed.text, parsed.tree, known)
+    if resolved.errors:
+        yield _moved(resolved.errors[0], at)
+        return
+    block = resolved.relation
+    if not isinstance(block, Block) or block.nested or len(block.node.expressions) != 1:
+        yield findings.not_of_one_event(at, key, sql, "it holds a query of its own")
+        return
+    for what, _ in calls_over_rows(block):
+        yield findings.not_of_one_event(at, key, sql, f"it holds {what}")
+        return
+    draft = Draft(Model("", Materialization.VIEW, parsed.text.sql), parsed)
+    subject = Subject(draft, block, {}, {})
+    for rule in (clock, random):
+        for found in rule.check(subject):
+            yield findings.not_of_one_event(at, key, sql, found.what)
+            return
+
+
+def _moved(error: InfoldError, at: Spot) -> InfoldError:
+    """The same finding, at another place."""
+    facts = tuple(fact for fact in error.facts if fact[0] != "at")
+    return InfoldError(error.slug, error.what, facts, error.todo, error.exit_code, at)

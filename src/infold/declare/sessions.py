@@ -1,0 +1,122 @@
+"""The ``sessions`` mapping of a model: what a session is of, and where it ends."""
+
+from __future__ import annotations
+
+from infold import findings
+from infold.declare.keys import Keys
+from infold.model import Campaign, Choose, Cuts, Keep, Nulls, Sessions
+
+KEYS = (
+    "user",
+    "gap",
+    "identifier",
+    "choose_user",
+    "without_identifier",
+    "cuts",
+    "max_length",
+)
+LATER = ("keep", "quarantine_after", "session_number", "time_zone")
+CUTS = ("midnight", "campaign", "start_events")
+CAMPAIGN = ("columns", "nulls", "direct")
+
+
+def read_sessions(keys: Keys) -> Sessions | None:
+    """The mapping's values; None when it is missing or too wrong to go on."""
+    section = keys.section("sessions")
+    if section is None:
+        if "sessions" not in keys.entries:
+            keys.missing("sessions", "who has them, and the gap that ends them")
+        return None
+    before = len(section.errors)
+    section.check(KEYS, LATER)
+    identifier = section.texts("identifier")
+    found = Sessions(
+        user=section.text("user"),
+        gap=_positive(section, "gap"),
+        identifier=identifier,
+        choose=Choose(section.choice("choose_user", tuple(Choose)) or Choose.FIRST),
+        fallback_gap=_fallback(section),
+        cuts=_cuts(section),
+        max_length=_positive(section, "max_length"),
+        quarantine_after=_positive(section, "quarantine_after"),
+        keep=Keep(section.choice("keep", tuple(Keep)) or Keep.NOTHING),
+    )
+    _check(section, found)
+    return found if len(section.errors) == before else None
+
+
+def _check(section: Keys, found: Sessions) -> None:
+    """Keys that need others, or that mean nothing beside others."""
+    if "identifier" not in section.entries:
+        for key in ("user", "gap"):
+            if key not in section.entries:
+                section.missing(key, "or identifier: what a session is of")
+        _needless(section, ("choose_user", "without_identifier"), "sessions without identifier")
+    elif not found.identifier and section.entries["identifier"].kind in ("a list", "text"):
+        at, named = section.at("identifier"), section.named("identifier")
+        section.errors.append(findings.wrong_type(at, named, "a column or a list of them", "empty"))
+    elif "user" not in section.entries:
+        _needless(section, ("choose_user",), "sessions without user")
+        if found.fallback_gap is not None:
+            section.missing("user", "whose sessions events without identifier belong to")
+    if "quarantine_after" not in section.entries:
+        _needless(section, ("keep",), "sessions without quarantine_after")
+    elif found.max_length and found.quarantine_after and found.max_length <= found.quarantine_after:
+        where = "sessions that max_length keeps shorter"
+        _needless(section, ("quarantine_after",), where)
+
+
+def _needless(section: Keys, keys: tuple[str, ...], where: str) -> None:
+    for key in keys:
+        if key in section.entries:
+            at = section.key_at(key)
+            section.errors.append(findings.needless_key(at, section.named(key), where))
+
+
+def _positive(section: Keys, key: str) -> int | None:
+    """A length of time above zero."""
+    length = section.length(key)
+    if length == 0:
+        text = section.entries[key].text
+        section.errors.append(findings.bad_duration(section.at(key), section.named(key), text))
+    return length
+
+
+def _fallback(section: Keys) -> int | None:
+    """``without_identifier``: set_aside, or the gap of sessions by user."""
+    value = section.entries.get("without_identifier")
+    if value is None or value.text == "set_aside":
+        return None
+    given = section.section("without_identifier")
+    if given is None:
+        return None
+    given.check(("gap",))
+    if "gap" not in given.entries:
+        given.missing("gap", "the silence that ends a session by user")
+    return _positive(given, "gap")
+
+
+def _cuts(section: Keys) -> Cuts:
+    given = section.section("cuts")
+    if given is None:
+        return Cuts()
+    given.check(CUTS)
+    return Cuts(given.zone("midnight"), _campaign(given), given.text("start_events"))
+
+
+def _campaign(cuts: Keys) -> Campaign | None:
+    value = cuts.entries.get("campaign")
+    if value is None:
+        return None
+    if value.kind in ("text", "a list"):
+        columns = cuts.texts("campaign")
+        return Campaign(columns) if columns else None
+    given = cuts.section("campaign")
+    if given is None:
+        return None
+    given.check(CAMPAIGN)
+    if "columns" not in given.entries:
+        given.missing("columns", "what tells one campaign from another")
+    nulls = Nulls(given.choice("nulls", tuple(Nulls)) or Nulls.IGNORE)
+    columns = given.texts("columns")
+    return Campaign(columns, nulls, given.texts("direct")) if columns else None

@@ -1,0 +1,165 @@
+"""Sessions by identifier, and sessions that end inside of activity, against the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from tests.reference import aggregates as agg
+from tests.reference.compare import difference, stored
+from tests.reference.tables import Ends
+from tests.reference.world import Row
+from tests.spark.folding import GAP, Call, Shop
+from tests.spark.test_sessions import (
+    MERGING,
+    READ_AGAIN,
+    UNSHRUNK,
+    USERS,
+    play,
+)
+
+from infold.interval import HOUR, MINUTE
+from infold.model import Campaign, Cuts, Nulls
+from infold.project import Aggregate, Fallback, Output
+from infold.spark import rebuild
+from infold.spark.kinds.sessions import LARGE, build
+from infold.spark.tables.port import Layout, Stamp
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to make sessions, as a query says it and as the reference does."""
+
+    query: Mapping[str, Any]
+    ends: Ends
+    calls: Mapping[str, Call] = field(default_factory=lambda: MERGING)
+
+
+def _begins(row: Row) -> bool:
+    return bool(row["ok"])
+
+
+def _campaign(row: Row) -> tuple[Any, ...] | None:
+    url, n = (None if row["url"] == "/" else row["url"]), row["n"]
+    return None if url is None and n is None else (url, n)
+
+
+def _named(row: Row) -> tuple[Any, ...]:
+    return (row["url"],)
+
+
+MIDNIGHT = Way({"cuts": Cuts("Europe/London")}, Ends(zone="Europe/London"))
+STARTS = Way({"cuts": Cuts(start="ok")}, Ends(begins=_begins))
+CAMPAIGNS = Way(
+    {"cuts": Cuts(campaign=Campaign(("url", "n"), direct=("/",)))}, Ends(campaign=_campaign)
+)
+LONGEST = Way({"max_length": HOUR}, Ends(most=HOUR))
+WAYS = {
+    "midnight": MIDNIGHT,
+    "midnight, read again": replace(MIDNIGHT, calls=READ_AGAIN),
+    "start events": STARTS,
+    "campaign": CAMPAIGNS,
+    "campaign, nulls change": Way(
+        {"cuts": Cuts(campaign=Campaign(("url",), Nulls.CHANGE))}, Ends(campaign=_named)
+    ),
+    "longest": LONGEST,
+    "longest, read again": replace(LONGEST, calls=READ_AGAIN),
+    "everything": Way(
+        {
+            "cuts": Cuts("Europe/London", Campaign(("url", "n"), direct=("/",)), "ok"),
+            "max_length": 45 * MINUTE,
+        },
+        Ends(zone="Europe/London", campaign=_campaign, begins=_begins, most=45 * MINUTE),
+    ),
+    "identifier": Way(
+        {"user": "session_identifier", "who": "url", "gap": None},
+        Ends(whose=lambda row: row["url"]),
+    ),
+    "identifier and gap": Way(
+        {"user": "session_identifier", "who": "coalesce(url, cast(n AS string))"},
+        Ends(whose=lambda row: row["url"] or (None if row["n"] is None else str(row["n"]))),
+    ),
+    "identifier and longest": Way(
+        {"user": "session_identifier", "who": "url", "gap": None, "max_length": 2 * HOUR},
+        Ends(whose=lambda row: row["url"], most=2 * HOUR),
+    ),
+    "identifier, start events": Way(
+        {"user": "session_identifier", "who": "url", "gap": None, "cuts": Cuts(start="ok")},
+        Ends(whose=lambda row: row["url"], begins=_begins),
+    ),
+    "identifier or user": Way(
+        {
+            "user": "session_identifier",
+            "who": "url",
+            "gap": None,
+            "fallback": Fallback("user_id", GAP),
+            "chosen": Output("user_id", "_user"),
+        },
+        Ends(
+            whose=lambda row: (row["url"], None) if row["url"] else (None, row["user_id"]),
+            shown=lambda of: of[0],  # type: ignore[index]
+            gap=lambda of: None if of[0] else GAP,  # type: ignore[index]
+        ),
+    ),
+}
+
+
+def shop(spark: SparkSession, way: Way) -> Shop:
+    """A shop whose sessions are made that way."""
+    found = Shop(spark, way.calls, ends=way.ends, **way.query)
+    if found.query.chosen is not None:
+        user = Aggregate("_user", "first", "user_id", None, True, "first(user_id, true)")
+        found.query = replace(found.query, aggregates=(*found.query.aggregates, user))
+        found.calls = {"user_id": Call("", agg.first_known("user_id")), **way.calls}
+    return found
+
+
+def check_rebuild(made: Shop) -> None:
+    """The judge of the fold agrees with the reference."""
+    frame = rebuild.sessions(made.frame(len(made.versions) - 1), made.query)
+    rows = stored(frame.toArrow().to_pylist())
+    for row in rows:
+        row.pop("session_id")
+    assert difference(made.expected(), rows) == ""
+
+
+@settings(max_examples=2, phases=UNSHRUNK)
+@given(users=USERS)
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_folds_equal_the_reference(spark: SparkSession, way: Way, users: list[Any]) -> None:
+    """Whatever sessions are of and wherever they end, folds equal a rebuild from scratch."""
+    made = shop(spark, way)
+    play(made, users)
+    check_rebuild(made)
+
+
+@settings(max_examples=1, phases=UNSHRUNK)
+@given(users=USERS)
+@pytest.mark.parametrize(
+    "name", ["midnight", "longest", "identifier", "identifier and longest", "identifier or user"]
+)
+def test_a_large_build_equals_the_reference(
+    spark: SparkSession, name: str, users: list[Any]
+) -> None:
+    """The quick way of large builds knows identifiers, midnights and the greatest length."""
+    made = shop(spark, WAYS[name])
+    rows = [
+        {"event_id": f"e{who}.{at}", "user_id": f"u{who}", **content}
+        for who, program in enumerate(users)
+        for at, (_, content, _) in enumerate(step for run in program for step in run)
+    ]
+    made.arrive(rows)
+    table_ = build(made.frame(1), made.query, size=LARGE)
+    made.tables.create("sessions", table_, Layout(), Stamp("r", "s", 1))
+    found = made.rows()
+    for row in found:
+        row.pop("session_id")
+    assert difference(made.expected(), found) == ""
