@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from infold.files import FileCell, FileKnown, FileSeen
 from infold.interval import Ranges
 from infold.plan import Step
-from infold.record import Arrival, Outcome, Receipt, RunRecord, StepRecord
+from infold.record import Arrival, Held, Outcome, Receipt, RunRecord, StepRecord
 from infold.trace import CellChange, CellState, Trace, Version
 
 if TYPE_CHECKING:
@@ -85,6 +85,9 @@ class Ledger(Protocol):
         self, limit: int = 10, model: str | None = None, run: str | None = None
     ) -> Sequence[RunRecord]:
         """Past runs with their steps, newest first; failed and died ones too."""
+
+    def quarantined(self, model: str) -> Sequence[Held]:
+        """A model's sessions in quarantine, by start."""
 
     def locations(self) -> Mapping[str, str]:
         """Where the metadata of tables (and of Iceberg sources) was when a run last ended."""

@@ -43,6 +43,7 @@ class Receipt:
     sessions_merged: int = 0
     sessions_split: int = 0
     sessions_removed: int = 0
+    sessions_quarantined: int = 0
     files_new: int = 0
     files_removed: int = 0
     commits: int = 0
@@ -64,6 +65,27 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """
+    A session in quarantine: what it is of (as text), its first and last instant, its events.
+
+    ``user`` is the session's user in sessions by identifier, named by an event at ``user_at``.
+    """
+
+    of: str
+    start: int
+    end: int
+    events: int
+    user: str | None = None
+    user_at: int | None = None
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What tells a model's sessions apart."""
+        return self.of, self.start
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """
     All that the ledger records when a step is done, in one transaction.
@@ -82,6 +104,10 @@ class Outcome:
     committed: bool = True
     files: FilesOutcome | None = None
     receipt: Receipt = field(default_factory=Receipt)
+    held: tuple[Held, ...] = ()
+    """Sessions that are in quarantine from now on, or longer than they were."""
+    freed: tuple[tuple[str, int], ...] = ()
+    """Those that are not, or are another now: what they were of, and their first instant."""
 
 
 @dataclass(frozen=True, slots=True)

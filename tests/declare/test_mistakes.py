@@ -195,6 +195,13 @@ KEYS = [
     (S, "gap: 30", "max_length: 0 hours, gap: 30", [
         "bad-duration models/sessions.sql:3 `0 hours` (30 minutes, 1 hour 30 minutes, 2 days)",
     ]),
+    (S, "gap: 30", "keep: head, gap: 30", ["needless-key models/sessions.sql:3 `keep`"]),
+    (S, "gap: 30", "max_length: 1 day, quarantine_after: 1 day, gap: 30", [
+        "needless-key models/sessions.sql:3 `quarantine_after`",
+    ]),
+    (S, "gap: 30", "quarantine_after: 1 day, keep: tail, gap: 30", [
+        "bad-value models/sessions.sql:3 `tail` (nothing, head)",
+    ]),
     (S, "gap: 30", "cuts: {midnight: Europe/Berln}, gap: 30", [
         "bad-zone models/sessions.sql:3 `Europe/Berln`",
     ]),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from infold.files import FileCell, FileKnown, FilesOutcome
 from infold.interval import DAY, EVER, Interval, Ranges
-from infold.record import Outcome, Receipt
+from infold.record import Held, Outcome, Receipt
 from infold.trace import Cause, CellChange, Pending, Trace
 
 DAYS = tuple(Interval(day * DAY, (day + 1) * DAY) for day in range(-2, 4))
@@ -105,6 +105,16 @@ any_files = st.builds(
     dropped=st.lists(file_cells(counts), max_size=4, unique_by=_key).map(tuple),
 )
 
+held_sessions = st.builds(
+    Held,
+    of=names,
+    start=longs,
+    end=longs,
+    events=counts,
+    user=st.none() | names,
+    user_at=st.none() | longs,
+)
+
 any_outcomes = st.builds(
     Outcome,
     model=names,
@@ -116,4 +126,6 @@ any_outcomes = st.builds(
     committed=st.booleans(),
     files=st.none() | any_files,
     receipt=receipts,
+    held=st.lists(held_sessions, max_size=3, unique_by=lambda held: held.key).map(tuple),
+    freed=st.lists(st.tuples(names, longs), max_size=2).map(tuple),
 )

@@ -119,6 +119,20 @@ class TestOpening:
         with pytest.raises(errors.InfoldError, match="not-a-ledger"):
             SqlLedger(path).acquire("r1")
 
+    def test_an_older_ledger_gets_the_tables_that_it_lacks(self, tmp_path: Path) -> None:
+        """Whoever reads it first brings it up to date; what it holds stays."""
+        path = tmp_path / "ledger.db"
+        ledger = SqlLedger(path)
+        ledger.acquire("r1")
+        ledger.begin_run("r1", "run", 0, {})
+        ledger.close()
+        with sqlite3.connect(path) as connection:
+            connection.execute("DROP TABLE quarantined")
+            connection.execute("UPDATE meta SET value = '1' WHERE name = ?", (FORMAT_ROW,))
+
+        assert SqlLedger(path).quarantined("sessions") == ()
+        assert [run.id for run in SqlLedger(path).runs()] == ["r1"]
+
     def test_a_newer_ledger_is_refused_whole(self, tmp_path: Path) -> None:
         """The message says which format it has and which is known."""
         path = tmp_path / "ledger.db"

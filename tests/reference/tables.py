@@ -128,6 +128,33 @@ def sessions(
     return found
 
 
+def held(
+    rows: Iterable[Row],
+    *,
+    time: str,
+    key: Sequence[str],
+    gap: int | None,
+    where: Callable[[Row], bool | None],
+    ends: Ends,
+    user: str | None = None,
+) -> set[tuple[Any, ...]]:
+    """Sessions past the limit: what they are of, start, end, events, and the first ``user``."""
+    by_of: dict[Hashable, list[Row]] = defaultdict(list)
+    for row in rows:
+        of = ends.whose(row) if ends.whose else row["user_id"]
+        if where(row) and of is not None:
+            by_of[of].append(row)
+    found = set()
+    for of, own in by_of.items():
+        own.sort(key=lambda row: (row[time], *(row[column] for column in key)))
+        for part in parts(own, time, ends.gap(of) if ends.gap else gap, ends):
+            start, end = part[0][time], part[-1][time]
+            if ends.limit is not None and end - start > ends.limit:
+                users = [row[user] for row in part if row[user] is not None] if user else []
+                found.add((of, start, end, len(part), users[0] if users else None))
+    return found
+
+
 @dataclass(frozen=True)
 class Ends:
     """

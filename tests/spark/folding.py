@@ -17,14 +17,14 @@ from typing import Any, cast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tests.reference.compare import difference, stored
-from tests.reference.tables import Ends, sessions
+from tests.reference.tables import Ends, held, sessions
 from tests.reference.world import Row
 
 from infold.interval import MINUTE, Granularity, Interval, Ranges, moment
 from infold.model import Materialization, Model, Sessions, Target, Timeseries
 from infold.plan import Action, Step
 from infold.project import Aggregate, Input, Node, Output, Project, SessionsQuery
-from infold.record import Outcome, Receipt
+from infold.record import Held, Outcome, Receipt
 from infold.spark.content import cell_of, cell_stats, content, micros, plain
 from infold.spark.kinds import sessions as kind
 from infold.spark.tables.port import Layout, Stamp
@@ -163,6 +163,11 @@ class MemoryLedger:
 
     input_changes: list[list[CellChange]] = field(default_factory=list)
     states: dict[str, dict[int, CellState]] = field(default_factory=lambda: defaultdict(dict))
+    held: dict[tuple[str, int], Held] = field(default_factory=dict)
+
+    def quarantined(self, model: str) -> Sequence[Held]:
+        """The sessions in quarantine."""
+        return list(self.held.values())
 
     def changes(self, table: str, since: int) -> Sequence[CellChange]:
         """The input's changes by versions newer than ``since``."""
@@ -298,6 +303,18 @@ class Shop:
             ends=self.ends,
         )
 
+    def expected_held(self) -> set[tuple[Any, ...]]:
+        """The sessions in quarantine, by brute force."""
+        return held(
+            self.events,
+            time="event_ts",
+            key=self.query.key,
+            gap=self.query.gap,
+            where=self.test,
+            ends=self.ends or Ends(),
+            user="user_id" if self.query.chosen else None,
+        )
+
     def check(self) -> None:
         """Table equals reference, ids are what they say, and the ledger's cells are the table's."""
         found = self.rows()
@@ -313,6 +330,9 @@ class Shop:
             row["cell"]: (row["rows"], content(row["hi"], row["lo"]), row["last"])
             for row in counted.collect()
         }
+        assert {
+            (one.of, one.start, one.end, one.events, one.user) for one in self.ledger.held.values()
+        } == self.expected_held()
         known = self.ledger.states["sessions"]
         assert known.keys() == actual.keys()
         for start, state in known.items():
@@ -341,6 +361,9 @@ class Shop:
                     change.cell, change.rows_after, change.content_after, change.last
                 )
         self.ledger.states["sessions"] = states
+        for key in outcome.freed:
+            del self.ledger.held[key]
+        self.ledger.held.update((one.key, one) for one in outcome.held)
 
     def _work(self) -> Work:
         model = Model(

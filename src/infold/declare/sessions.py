@@ -14,8 +14,10 @@ KEYS = (
     "without_identifier",
     "cuts",
     "max_length",
+    "quarantine_after",
+    "keep",
 )
-LATER = ("keep", "quarantine_after", "session_number", "time_zone")
+LATER = ("session_number", "time_zone")
 CUTS = ("midnight", "campaign", "start_events")
 CAMPAIGN = ("columns", "nulls", "direct")
 

@@ -36,9 +36,36 @@ def apply(query: Query, outcome: Outcome, *, step: str, run: str, started: int, 
         _changes(query, outcome, changes)
         if outcome.files is not None:
             _arrivals(query, outcome, received=Interval(started, max(started, now) + 1))
+    _quarantine(query, outcome)
     put_trace(query, outcome.trace)
     if outcome.files is not None:
         _files(query, outcome.model, outcome.files)
+
+
+def _quarantine(query: Query, outcome: Outcome) -> None:
+    model = outcome.model
+    if outcome.whole:
+        query.run("drop_all_quarantined", model=model)
+    gone = [*outcome.freed, *(held.key for held in outcome.held)]
+    query.many(
+        "drop_quarantined",
+        [{"model": model, "session_of": of, "session_start": start} for of, start in gone],
+    )
+    query.many(
+        "add_quarantined",
+        [
+            {
+                "model": model,
+                "session_of": held.of,
+                "session_start": held.start,
+                "session_end": held.end,
+                "events": held.events,
+                "session_user": held.user,
+                "user_at": held.user_at,
+            }
+            for held in outcome.held
+        ],
+    )
 
 
 def put_trace(query: Query, trace: Trace) -> None:

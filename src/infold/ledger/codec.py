@@ -14,7 +14,7 @@ from typing import Any
 
 from infold.files import FileCell, FileKnown, FilesOutcome
 from infold.interval import Interval, Ranges
-from infold.record import Outcome, Receipt
+from infold.record import Held, Outcome, Receipt
 from infold.trace import Cause, CellChange, Pending, Trace
 
 
@@ -36,6 +36,8 @@ def dump_outcome(outcome: Outcome) -> str:
             "committed": outcome.committed,
             "files": None if outcome.files is None else _files(outcome.files),
             "receipt": _receipt(outcome.receipt),
+            "held": [astuple(held) for held in outcome.held],
+            "freed": outcome.freed,
         }
     )
 
@@ -55,16 +57,18 @@ def load_outcome(text: str) -> Outcome:
         committed=raw["committed"],
         files=None if raw["files"] is None else _load_files(raw["files"]),
         receipt=_load_receipt(raw["receipt"]),
+        held=tuple(Held(*values) for values in raw.get("held", ())),
+        freed=tuple((of, start) for of, start in raw.get("freed", ())),
     )
 
 
 def slim(outcome: Outcome) -> Outcome:
     """
-    The outcome as kept once its step is done: without changes and files.
+    The outcome as kept once its step is done: without changes, files and quarantine.
 
     They stand in tables of their own then; a history of a thousand runs stays small.
     """
-    return replace(outcome, changes=(), files=None)
+    return replace(outcome, changes=(), files=None, held=(), freed=())
 
 
 def dump_receipt(receipt: Receipt) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 from infold import crash, errors
 from infold.ledger.sql import SCHEMA, SQL
 
-FORMAT = 1
+FORMAT = 2
 """The version of the tables. A ledger with a greater one was written by a newer program."""
 
 FORMAT_ROW = "infold.ledger"
@@ -165,6 +165,8 @@ class Database:
             raise errors.not_a_ledger(str(self.path), f"it holds {', '.join(sorted(names)[:5])}")
         if int(row[0]) > FORMAT:
             raise errors.ledger_newer(str(self.path), int(row[0]), FORMAT)
+        if int(row[0]) < FORMAT and not connection.in_transaction:
+            _upgrade(connection)
         return True
 
     def _create(self, connection: sqlite3.Connection) -> bool:
@@ -183,6 +185,23 @@ class Database:
             raise
         crash.point("ledger create: after commit")
         return True
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """Give a ledger of an older format the tables that it lacks. So far none was ever changed."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        known = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        for statement in SCHEMA:
+            words = statement.split()
+            if words[words.index("INDEX" if "INDEX" in words[:3] else "TABLE") + 1] not in known:
+                connection.execute(statement)
+        connection.execute("UPDATE meta SET value = ? WHERE name = ?", (str(FORMAT), FORMAT_ROW))
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

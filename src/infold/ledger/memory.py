@@ -18,7 +18,7 @@ from infold.ledger.apply import vanished
 from infold.ledger.codec import slim
 from infold.ledger.store import SystemClock
 from infold.ports import Clock
-from infold.record import Arrival, Outcome, Receipt, RunRecord, StepRecord
+from infold.record import Arrival, Held, Outcome, Receipt, RunRecord, StepRecord
 from infold.trace import CellChange, CellState, Trace, Version
 
 
@@ -32,6 +32,7 @@ class _Model:
     files: dict[int, FileKnown] = field(default_factory=dict)
     file_cells: dict[tuple[int, Interval], FileCell] = field(default_factory=dict)
     arrivals: list[Arrival] = field(default_factory=list)
+    quarantined: dict[tuple[str, int], Held] = field(default_factory=dict)
 
 
 class MemoryLedger:
@@ -118,6 +119,11 @@ class MemoryLedger:
             _commit(model, outcome, record, Interval(started, max(started, now) + 1), now)
         if outcome.files is not None:
             _move_files(model, outcome.files)
+        if outcome.whole:
+            model.quarantined = {}
+        for key in outcome.freed:
+            model.quarantined.pop(key, None)
+        model.quarantined.update((held.key, held) for held in outcome.held)
         self._traces[outcome.model] = outcome.trace
 
     def close_step(self, step: str, state: str, error: str | None = None) -> None:
@@ -218,6 +224,11 @@ class MemoryLedger:
         )
         return tuple(found[:limit])
 
+    def quarantined(self, model: str) -> Sequence[Held]:
+        """A model's sessions in quarantine, by start."""
+        found = self._model(model).quarantined.values()
+        return tuple(sorted(found, key=lambda held: (held.start, held.of)))
+
     def locations(self) -> Mapping[str, str]:
         """Where metadata was."""
         return dict(self._locations)
@@ -233,7 +244,7 @@ class MemoryLedger:
         self._traces.pop(model, None)
         known = self._models.get(model)
         if known is not None:
-            known.cells, known.files, known.file_cells = {}, {}, {}
+            known.cells, known.files, known.file_cells, known.quarantined = {}, {}, {}, {}
 
     def _model(self, name: str) -> _Model:
         return self._models.get(name) or _Model()

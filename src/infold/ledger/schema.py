@@ -193,4 +193,17 @@ arrivals = Table(
     **CLUSTERED,
 )
 
+quarantined = Table(
+    "quarantined",
+    metadata,
+    _text("model", key=True),
+    _text("session_of", key=True),
+    _big("session_start", key=True),
+    _big("session_end"),
+    _big("events"),
+    _text("session_user", null=True),
+    _big("user_at", null=True),
+    **CLUSTERED,
+)
+
 locations = Table("locations", metadata, _text("name", key=True), _text("location"), **CLUSTERED)

@@ -58,6 +58,11 @@ SCHEMA: tuple[str, ...] = (
         "WITHOUT ROWID"
     ),
     (
+        "CREATE TABLE quarantined ( model TEXT NOT NULL, session_of TEXT NOT NULL, session_start "
+        "BIGINT NOT NULL, session_end BIGINT NOT NULL, events BIGINT NOT NULL, session_user "
+        "TEXT, user_at BIGINT, PRIMARY KEY (model, session_of, session_start) ) WITHOUT ROWID"
+    ),
+    (
         "CREATE TABLE runs ( id TEXT NOT NULL, number BIGINT NOT NULL, command TEXT NOT NULL, "
         "state TEXT NOT NULL, as_of BIGINT NOT NULL, started_at BIGINT NOT NULL, finished_at "
         "BIGINT, detail TEXT NOT NULL, receipt TEXT NOT NULL, error TEXT, PRIMARY KEY (id) )"
@@ -128,6 +133,11 @@ SQL: dict[str, str] = {
     ),
     "add_location": "INSERT INTO locations (name, location) VALUES (:name, :location)",
     "add_meta": "INSERT INTO meta (name, value) VALUES (:name, :value)",
+    "add_quarantined": (
+        "INSERT INTO quarantined (model, session_of, session_start, session_end, events, "
+        "session_user, user_at) VALUES (:model, :session_of, :session_start, :session_end, "
+        ":events, :session_user, :user_at)"
+    ),
     "add_run": (
         "INSERT INTO runs (id, number, command, state, as_of, started_at, finished_at, detail, "
         "receipt, error) VALUES (:id, :number, :command, :state, :as_of, :started_at, "
@@ -195,6 +205,7 @@ SQL: dict[str, str] = {
         "UPDATE steps SET state=:new_state, finished_at=:new_finished_at, error=:new_error WHERE "
         "steps.id = :of_step AND (steps.state = 'intent' OR steps.state = 'prepared')"
     ),
+    "drop_all_quarantined": "DELETE FROM quarantined WHERE quarantined.model = :model",
     "drop_arrivals": (
         "DELETE FROM arrivals WHERE arrivals.model = :table_name AND arrivals.version <= :upto"
     ),
@@ -215,6 +226,10 @@ SQL: dict[str, str] = {
     ),
     "drop_ingests": "DELETE FROM ingests WHERE ingests.model = :model",
     "drop_location": "DELETE FROM locations WHERE locations.name = :name",
+    "drop_quarantined": (
+        "DELETE FROM quarantined WHERE quarantined.model = :model AND quarantined.session_of = "
+        ":session_of AND quarantined.session_start = :session_start"
+    ),
     "drop_trace": "DELETE FROM traces WHERE traces.model = :model",
     "drop_trace_inputs": "DELETE FROM trace_inputs WHERE trace_inputs.model = :model",
     "drop_trace_pending": "DELETE FROM trace_pending WHERE trace_pending.model = :model",
@@ -283,6 +298,12 @@ SQL: dict[str, str] = {
     "prepare_step": (
         "UPDATE steps SET state='prepared', outcome=:new_outcome WHERE steps.id = :of_step AND "
         "(steps.state = 'intent' OR steps.state = 'prepared')"
+    ),
+    "quarantined": (
+        "SELECT quarantined.session_of, quarantined.session_start, quarantined.session_end, "
+        "quarantined.events, quarantined.session_user, quarantined.user_at FROM quarantined "
+        "WHERE quarantined.model = :model ORDER BY quarantined.session_start, "
+        "quarantined.session_of"
     ),
     "rows_of_table": (
         "SELECT coalesce(sum(cells.rows), 0) AS coalesce_1 FROM cells WHERE cells.table_name = "

@@ -233,6 +233,12 @@ def _tables() -> dict[str, ClauseElement]:
         "add_cell": insert(s.cells),
         "drop_cell": _delete(s.cells, "table_name", "cell_start", "cell_end"),
         "drop_cells": _delete(s.cells, "table_name"),
+        "quarantined": select(*_columns(s.quarantined, skip=("model",)))
+        .where(s.quarantined.c.model == bindparam("model"))
+        .order_by(s.quarantined.c.session_start, s.quarantined.c.session_of),
+        "add_quarantined": insert(s.quarantined),
+        "drop_quarantined": _delete(s.quarantined, "model", "session_of", "session_start"),
+        "drop_all_quarantined": _delete(s.quarantined, "model"),
         "locations": select(s.locations).order_by(s.locations.c.name),
         "add_location": insert(s.locations),
         "drop_location": _delete(s.locations, "name"),

@@ -24,7 +24,7 @@ from infold.ledger.database import Database, Query
 from infold.ledger.lease import NAME, Heartbeat, Holder, this_process
 from infold.ledger.prune import KEEP, prune
 from infold.ports import Clock
-from infold.record import Arrival, Outcome, Receipt, RunRecord, StepRecord
+from infold.record import Arrival, Held, Outcome, Receipt, RunRecord, StepRecord
 from infold.trace import Cause, CellChange, CellState, Pending, Trace, Version
 
 FEW = 200
@@ -404,6 +404,11 @@ class SqlLedger:
             for _, version, start, end, begin, until, count in rows
         )
 
+    def quarantined(self, model: str) -> Sequence[Held]:
+        """A model's sessions in quarantine, by start."""
+        with self._database.read() as query:
+            return tuple(Held(*row) for row in query.all("quarantined", model=model))
+
     def locations(self) -> Mapping[str, str]:
         """Where the metadata of tables was when a run last ended."""
         with self._database.read() as query:
@@ -423,6 +428,7 @@ class SqlLedger:
         with self._writing("forget") as query:
             drop_trace(query, model)
             query.run("drop_cells", table_name=model)
+            query.run("drop_all_quarantined", model=model)
             query.run("drop_ingests", model=model)
             query.run("drop_file_cells", model=model)
 

@@ -95,13 +95,15 @@ def _conflicting(total: Receipt) -> str:
 
 
 def _sessions(total: Receipt) -> str:
-    counts = (
+    counts: tuple[tuple[str, int], ...] = (
         ("new", total.sessions_new),
         ("extended", total.sessions_extended),
         ("merged", total.sessions_merged),
         ("split", total.sessions_split),
         ("removed", total.sessions_removed),
     )
+    if total.sessions_quarantined:
+        counts += (("put into quarantine", total.sessions_quarantined),)
     if not any(number for _, number in counts):
         return ""
     return ", ".join(f"{number:,} {name}" for name, number in counts)

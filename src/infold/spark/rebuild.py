@@ -21,13 +21,30 @@ from infold.spark.content import column, micros
 _NUMBER, _OF, _AT = "_infold_number", "_infold_of", "_infold_at"
 
 
-def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
-    """All sessions of ``events``: the columns that they always have and the query's outputs."""
+def quarantined(events: DataFrame, query: SessionsQuery) -> DataFrame:
+    """The sessions past the limit: ``of``, ``start``, ``end`` (microseconds) and ``events``."""
+    rows = _numbered(events, query, _order(events, query))
+    spans = rows.groupBy(_OF, _NUMBER).agg(
+        F.min(_AT).alias("start"), F.max(_AT).alias("end"), F.count(F.lit(1)).alias("events")
+    )
+    longer = F.col("end") - F.col("start") > F.lit(query.quarantine_after)
+    return spans.where(longer).select(
+        F.col(_OF).cast("string").alias("of"), "start", "end", "events"
+    )
+
+
+def _numbered(events: DataFrame, query: SessionsQuery, order: Column) -> DataFrame:
+    """The events of sessions, each with its session's number."""
     rows = events.where(query.where) if query.where else events
     rows = rows.withColumn(_OF, _of(query)).where(F.col(_OF).isNotNull())
     rows = rows.withColumn(_AT, micros(column(query.time_column)))
+    return _in_stretches(rows, query, order) if _stepwise(query) else _after_silences(rows, query)
+
+
+def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
+    """All sessions of ``events``: the columns that they always have and the query's outputs."""
     order = _order(events, query)
-    rows = _in_stretches(rows, query, order) if _stepwise(query) else _after_silences(rows, query)
+    rows = _numbered(events, query, order)
     if query.quarantine_after is not None:
         rows = _short_enough(rows, query)
     time = events.select(column(query.time_column)).schema.fields[0].dataType

@@ -23,7 +23,7 @@ from infold.model import Kind
 from infold.plan import Action, Step
 from infold.planning import kept_of
 from infold.ports import Lake, Ledger
-from infold.project import Node, Project
+from infold.project import Node, Project, SessionsQuery
 from infold.report import Verdict
 from infold.spark import rebuild
 from infold.spark.compare import Comparison, compare
@@ -94,6 +94,9 @@ class Verifier:
             notes.append("a sample of its cells" if sample else "without the cells still pending")
         result = compare(stored, rebuilt, time, node.model.granularity)
         wrong = self._against_ledger(node, result, cells)
+        misheld = self._misheld(work, node, step)
+        if misheld:
+            notes.append(f"{misheld} sessions are in quarantine wrongly, or should be and are not")
         repeated = _repeated(stored, node)
         if repeated:
             key = ", ".join(node.model.incremental.unique_key) if node.model.incremental else ""
@@ -108,7 +111,7 @@ class Verifier:
             rows=result.rows,
             cells=result.cells,
             content=result.content,
-            equal=not result.differing and not wrong,
+            equal=not result.differing and not wrong and not misheld,
             differing=result.differing or tuple((cell, 0, 0) for cell in wrong),
             sample=result.sample,
             note="; ".join(notes),
@@ -118,9 +121,31 @@ class Verifier:
         if node.model.kind is Kind.EVENTS:
             return events.definition(work, node)
         if node.model.kind is Kind.SESSIONS and node.query is not None:
-            frame = plain(work.frame(node.query.input, step.inputs[node.query.input][1]))
-            return rebuild.sessions(frame, node.query)
+            return rebuild.sessions(self._input(work, node.query, step), node.query)
         return recompute.definition(work, node, step, narrow=False)
+
+    def _misheld(self, work: Work, node: Node, step: Step) -> int:
+        """How many sessions a rebuild holds in quarantine and the ledger does not, or otherwise."""
+        query = node.query
+        if query is None or query.quarantine_after is None:
+            return 0
+        rows = rebuild.quarantined(self._input(work, query, step), query).collect()
+        expected = {(row["of"], row["start"], row["end"], row["events"]) for row in rows}
+        known = self.ledger.quarantined(node.name)
+        return len(expected ^ {(one.of, one.start, one.end, one.events) for one in known})
+
+    def _input(self, work: Work, query: SessionsQuery, step: Step) -> DataFrame:
+        """What a sessions query ranges over: a stored table, or a view over one."""
+        if query.input in step.inputs:
+            return plain(work.frame(query.input, step.inputs[query.input][1]))
+        node = work.project[query.input]
+        return work.sql(
+            node,
+            {
+                entry.name: plain(work.frame(entry.name, step.inputs[entry.name][1]))
+                for entry in node.inputs
+            },
+        )
 
     def _cells(self, node: Node, trace: Trace, sample: int | None) -> Ranges:
         """What to compare: all that holds, or some cells of it."""

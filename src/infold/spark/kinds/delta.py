@@ -23,6 +23,7 @@ from infold.project import SessionsQuery
 from infold.spark.content import column, within
 from infold.spark.kinds.aggregates import Measures
 from infold.spark.kinds.islands import islands, prepared, wanted, who
+from infold.spark.kinds.pieces import COUNT, NAMED, NAMED_AT
 from infold.spark.kinds.stored import VERSION
 from infold.trace import CellChange
 
@@ -32,7 +33,14 @@ GONE = "__gone"
 
 def bare(over: Measures) -> Measures:
     """Nothing of the aggregates: islands with their first and last times alone."""
-    return replace(over, arguments=(), parts=(), raw=False)
+    return replace(over, arguments=(), parts=(), picks=(), raw=False)
+
+
+def counted(over: Measures) -> Measures:
+    """Of the aggregates only those that say what is known of a session in quarantine."""
+    parts = tuple(part for part in over.parts if part.name in (COUNT, NAMED, NAMED_AT))
+    picks = tuple(pick for pick in over.picks if pick.value == NAMED)
+    return replace(over, parts=parts, picks=picks, raw=False)
 
 
 def merges(query: SessionsQuery, over: Measures) -> bool:
@@ -63,6 +71,8 @@ class Delta:
     ) -> None:
         self.query, self.since, self.view = query, since, view
         self.over = over if merges(query, over) else bare(over)
+        if query.quarantine_after is not None and not merges(query, over):
+            self.over = counted(over)
         self.before, self.now = before, now
         self.added_in = Ranges.of(change.cell for change in changes if change.added)
         self.gone_from = Ranges.of(change.cell for change in changes if change.removed)

@@ -17,17 +17,20 @@ when events are read again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
 from infold.interval import MAX, Interval, Ranges
+from infold.model import Keep
 from infold.plan import Step
 from infold.project import Node, SessionsQuery
 from infold.record import Outcome, Receipt
 from infold.spark.content import column, micros
+from infold.spark.kinds import quarantine
 from infold.spark.kinds.aggregates import Pick
 from infold.spark.kinds.delta import GONE, Delta, View, in_time, merges, type_of
 from infold.spark.kinds.islands import (
@@ -42,7 +45,7 @@ from infold.spark.kinds.islands import (
     spans,
     within_spans,
 )
-from infold.spark.kinds.pieces import CARRIED, sessions_of
+from infold.spark.kinds.pieces import CARRIED, NAMED, sessions_of
 from infold.spark.kinds.stored import FIRST, ID, LAST, of, restored, rows
 from infold.spark.kinds.totals import (
     KEY,
@@ -133,6 +136,7 @@ class _Fold:
         self.delta = Delta(query, self.over, self.view, before, self.now, changes, since)
         self.small = self.delta.rows <= SMALL
         self.merges = merges(query, self.over)
+        self.limited = query.quarantine_after is not None
         near = Ranges.of(change.cell for change in changes).widen(reach(query), reach(query))
         if query.inner and near.hull:  # where a session ends may change all that follow it
             near = Ranges((Interval(near.hull.start, MAX),))
@@ -144,7 +148,8 @@ class _Fold:
         """Find what changes, announce what will hold, commit."""
         components = self._components(self.delta.islands().localCheckpoint()).localCheckpoint()
         again = components.where(AGAIN)
-        changed = self._merged(components.where(~F.col(AGAIN))) if self.merges else None
+        whole = components.where(~F.col(AGAIN))
+        changed = self._merged(whole) if self.merges else self._held(whole)
         found = totals(changed, again, self.delta.nobody())
         if found.hulls:
             read = self._read_again(again, found.hulls).localCheckpoint()
@@ -165,13 +170,16 @@ class _Fold:
             key_of(stored, self.node.model.granularity).alias(OLD),
         )
         everything = delta.unionByName(old, allowMissingColumns=True)
+        if self.limited:
+            held = self.work.ledger.quarantined(self.step.model)
+            everything = quarantine.with_entries(everything, held)
         by_start = Window.partitionBy(USER).orderBy(START)
         reached = F.max(END).over(by_start.rowsBetween(Window.unboundedPreceding, -1))
         begins = F.when(reached.isNull() | apart(query, reached, F.col(START)), 1).otherwise(0)
         numbered = everything.withColumn("__b", begins).withColumn(
             "__i", F.sum("__b").over(by_start.rowsBetween(Window.unboundedPreceding, 0))
         )
-        if query.inner:
+        if query.inner or self.limited:
             numbered = self._from_change(numbered)
         grouped = numbered.groupBy(USER, "__i").agg(
             F.min(START).alias(START),
@@ -180,12 +188,43 @@ class _Fold:
             F.collect_list(OLD).alias(OLD),
             self._unclear().alias(AGAIN),
             *([F.min_by(CARRIED, START).alias(CARRIED)] if query.cuts.campaign else []),
+            *(self._entries() if self.limited else []),
             *(F.expr(str(part.merge)).alias(part.name) for part in self.delta.over.parts),
         )
         if query.max_length is not None:
             longer = F.col(END) - F.col(START) > query.max_length
             grouped = grouped.withColumn(AGAIN, F.col(AGAIN) | longer)
+        if self.limited:
+            one = ~F.col(GONE)
+            if query.cuts.campaign or query.cuts.start:
+                one = F.lit(False)
+            elif query.max_length is not None:
+                one = one & (F.col(END) - F.col(START) <= query.max_length)
+            grouped = quarantine.judged(
+                grouped,
+                query,
+                one=one,
+                again=F.col(AGAIN),
+                tied=F.col("__tied"),
+                changed=F.col("__changed"),
+            ).drop("__changed", "__tied", GONE)
         return grouped.drop("__i")
+
+    def _entries(self) -> list[Column]:
+        """What a component gathers of the entries in it, and of what may be one."""
+        tied = [_ambiguous(p, self._known) for p in self.delta.over.picks if p.value == NAMED]
+        return [
+            F.collect_list(quarantine.ENTRY).alias(quarantine.FREED),
+            F.min("__changed").alias("__changed"),
+            F.bool_or(GONE).alias(GONE),
+            (tied[0] if tied else F.lit(False)).alias("__tied"),
+        ]
+
+    @property
+    def _known(self) -> str:
+        """SQL: whether something that takes part was there before."""
+        entry = f" OR {quarantine.ENTRY} IS NOT NULL" if self.limited else ""
+        return f"({OLD} IS NOT NULL{entry})"
 
     def _from_change(self, numbered: DataFrame) -> DataFrame:
         """
@@ -195,13 +234,14 @@ class _Fold:
         its sessions that began before the first change.
         """
         component = Window.partitionBy(USER, "__i")
-        changed = F.min(F.when(F.col(OLD).isNull(), F.col(START))).over(component)
-        before = F.when(F.col(OLD).isNotNull() & (F.col(START) < F.col("__changed")), F.col(START))
-        return (
-            numbered.withColumn("__changed", changed)
-            .where(F.col("__changed").isNotNull())
-            .withColumn("__anchor", F.max(before).over(component))
-            .where(F.col(START) >= F.coalesce("__anchor", START))
+        known = F.expr(self._known)
+        changed = F.min(F.when(~known, F.col(START))).over(component)
+        found = numbered.withColumn("__changed", changed).where(F.col("__changed").isNotNull())
+        if not self.query.inner:
+            return found
+        before = F.when(known & (F.col(START) < F.col("__changed")), F.col(START))
+        return found.withColumn("__anchor", F.max(before).over(component)).where(
+            F.col(START) >= F.coalesce("__anchor", START)
         )
 
     def _unclear(self) -> Column:
@@ -210,7 +250,7 @@ class _Fold:
             return F.lit(True)
         found = F.bool_or(GONE)
         for pick in self.over.picks:
-            found = found | _ambiguous(pick)
+            found = found | _ambiguous(pick, self._known)
         return found
 
     def _touched(self, delta: DataFrame) -> DataFrame:
@@ -241,9 +281,33 @@ class _Fold:
 
     def _merged(self, components: DataFrame) -> DataFrame:
         """Components whose merged parts are their one session, as ``totals`` wants them."""
-        return self._keyed(components, (OLD, EVENTS)).select(
-            OLD, F.array(F.struct(KEY, ROW)).alias(NEW), (F.col(EVENTS) + F.size(OLD)).alias(EVENTS)
+        made = self._keyed(components, (OLD, EVENTS, START, *self._kept))
+        new = F.array(F.struct(KEY, ROW))
+        if self.limited:
+            stays = self._stays(made.schema[ROW].dataType)
+            new = F.when(F.size(quarantine.HELD) > 0, stays).otherwise(new)
+        looked = (F.col(EVENTS) + F.size(OLD)).alias(EVENTS)
+        return made.select(OLD, new.alias(NEW), looked, *self._kept)
+
+    def _held(self, components: DataFrame) -> DataFrame | None:
+        """Components that are in quarantine, where everything else is read again."""
+        if not self.limited:
+            return None
+        row = self.work.tables.read(self.step.model).schema
+        looked = (F.col(EVENTS) + F.size(OLD)).alias(EVENTS)
+        return components.select(OLD, self._stays(row).alias(NEW), looked, *self._kept)
+
+    def _stays(self, row: DataType) -> Column:
+        """What stays in the table of a session in quarantine is what was there, or nothing."""
+        return F.transform(
+            quarantine.stays(OLD),
+            lambda key: F.struct(key.alias(KEY), F.lit(None).cast(row).alias(ROW)),
         )
+
+    @property
+    def _kept(self) -> tuple[str, ...]:
+        """What changed components carry besides, where there is a quarantine."""
+        return (USER, quarantine.HELD, quarantine.FREED) if self.limited else ()
 
     def _read_again(self, components: DataFrame, hulls: Ranges) -> DataFrame:
         """Components whose sessions are made anew from all events between their ends."""
@@ -256,18 +320,30 @@ class _Fold:
         there = self.now.where(in_time(self.now, query.time_column, hulls))
         events = within_spans(prepared(self.view(there), query, self.over), self._sent(near))
         found = sessions_of(events, query, self.over, (USER, HULL))
+        row, more = F.struct(KEY, ROW), []
+        if self.limited:
+            found = quarantine.entered(found, query)
+            more = [F.flatten(F.collect_list(quarantine.HELD)).alias("__entries")]
+            if query.keep is Keep.NOTHING:
+                row = F.when(F.size(quarantine.HELD) == 0, row)
         new = (
-            self._keyed(found, (USER, HULL, EVENTS))
+            self._keyed(found, (USER, HULL, EVENTS, *self._kept[1:2]))
             .groupBy(F.col(USER).alias("__of"), HULL)
-            .agg(F.collect_list(F.struct(KEY, ROW)).alias(NEW), F.sum(EVENTS).alias("__read"))
+            .agg(F.collect_list(row).alias(NEW), F.sum(EVENTS).alias("__read"), *more)
         )
         # A component all of whose events are gone has no new rows: it must not get lost here.
         pairs = (F.col(USER) == F.col("__of")) & (F.col(START) == F.col(HULL))
         nothing = F.array().cast(new.schema[NEW].dataType)
-        return components.join(new, pairs, "left").select(
+        joined = components.join(new, pairs, "left")
+        if self.limited:  # where only the head was read again, the entry is the component's own
+            entries = F.coalesce("__entries", quarantine.nothing())
+            own = F.when(F.col(quarantine.HEAD).isNull(), entries).otherwise(F.col(quarantine.HELD))
+            joined = joined.withColumn(quarantine.HELD, own)
+        return joined.select(
             OLD,
             F.coalesce(NEW, nothing).alias(NEW),
             (F.col(EVENTS) + F.coalesce("__read", F.lit(0))).alias(EVENTS),
+            *self._kept,
         )
 
     def _keyed(self, found: DataFrame, keep: Sequence[str]) -> DataFrame:
@@ -285,13 +361,16 @@ class _Fold:
         work, step, granularity = self.work, self.step, self.node.model.granularity
         assert step.trace is not None, "a planned step says what will hold"
         changes = found.changes(work.cells(step.model), granularity)
+        held, freed = quarantine.taken(changed) if self.limited and changed else ((), ())
         outcome = Outcome(
             model=step.model,
             version=step.version,
             trace=step.trace,
             changes=changes,
             committed=bool(changes),
-            receipt=self._receipt(found, changes),
+            receipt=self._receipt(found, changes, {one.key for one in held} - {*freed}),
+            held=held,
+            freed=freed,
         )
         announce(outcome)
         if changed is None or not changes:
@@ -311,7 +390,9 @@ class _Fold:
             snapshot = work.tables.append(step.model, inserted(changed), work.stamp(step))
         return replace(outcome, snapshot=snapshot)
 
-    def _receipt(self, found: Totals, changes: Sequence[CellChange]) -> Receipt:
+    def _receipt(
+        self, found: Totals, changes: Sequence[CellChange], entered: Collection[object]
+    ) -> Receipt:
         counts, nobody = found.counts, found.counts["nobody"]
         return Receipt(
             read=counts["read"],
@@ -327,6 +408,7 @@ class _Fold:
             sessions_merged=counts["merged"],
             sessions_split=counts["split"],
             sessions_removed=counts["removed"],
+            sessions_quarantined=len(entered),
             commits=1 if changes else 0,
         )
 
@@ -341,14 +423,14 @@ def _reaching(cells: Sequence[CellState], ranges: Ranges) -> list[CellState]:
     return found
 
 
-def _ambiguous(pick: Pick) -> Column:
+def _ambiguous(pick: Pick, known: str) -> Column:
     """
     Whether a stored and a new event tie for first or last, with different values.
 
     The state knows the time of the event and not its key, so such a component is read again.
     """
     end, by = ("max", "max_by") if pick.last else ("min", "min_by")
-    old, new = f"FILTER (WHERE {OLD} IS NOT NULL)", f"FILTER (WHERE {OLD} IS NULL)"
+    old, new = f"FILTER (WHERE {known})", f"FILTER (WHERE NOT {known})"
     at, value = pick.at, pick.value
     return F.expr(
         f"coalesce({end}({at}) {old} = {end}({at}) {new}, false) AND NOT"

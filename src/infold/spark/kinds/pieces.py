@@ -25,7 +25,6 @@ from infold.spark.kinds.islands import (
     BEGINS,
     CAMPAIGN,
     NUMBER,
-    START,
     USER,
     grouped,
     numbered,
@@ -35,6 +34,10 @@ CARRIED = "__carried"
 """The campaign in force when a session began, before its first event; NULL for none."""
 UNTIL, ALL = "__until", "__all"
 """The last instant and the number of events of a session, those past the limit too."""
+WHOLE_USER, WHOLE_USER_AT = "__user", "__user_at"
+"""A session's user by all of its events, and when one names it."""
+COUNT, NAMED, NAMED_AT = "_events_n", "_user_v", "_user_at"
+"""The parts of a session's number of events, and of its user and when an event names it."""
 
 _STRETCH, _PIECE = "__stretch", "__piece"
 
@@ -59,8 +62,8 @@ def sessions_of(
     if query.cuts.campaign:
         more.append(F.min_by(CARRIED, TIME).alias(CARRIED))
     if query.quarantine_after is not None:
-        rows = _within(rows, query.quarantine_after, keys)
-        more += [F.max(UNTIL).alias(UNTIL), F.max(ALL).alias(ALL)]
+        rows, whole = _within(rows, query.quarantine_after, over, keys)
+        more += [F.max(name).alias(name) for name in whole]
     return grouped(rows, keys, over, *more).drop(NUMBER, _STRETCH, _PIECE)
 
 
@@ -116,24 +119,24 @@ _GREEDY = """aggregate(
 ).starts"""
 
 
-def _within(rows: DataFrame, limit: int, keys: Sequence[str]) -> DataFrame:
-    """Events up to the limit, with the last instant and number of all events of their session."""
+def _within(
+    rows: DataFrame, limit: int, over: Measures, keys: Sequence[str]
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """Events up to the limit, and the names of what they say of all events of their session."""
     session = Window.partitionBy(*keys)
-    counted = (
-        rows.withColumn("__from", F.min(TIME).over(session))
-        .withColumn(UNTIL, F.max(TIME).over(session))
-        .withColumn(ALL, F.count(F.lit(1)).over(session))
-    )
-    return counted.where(F.col(TIME) - F.col("__from") <= limit)
+    whole = {UNTIL: F.max(TIME).over(session), ALL: F.count(F.lit(1)).over(session)}
+    for pick in over.picks:
+        if pick.value == NAMED:
+            known = F.col(pick.argument).isNotNull()
+            order = F.when(known, F.struct(*over.order))
+            user = (F.max_by if pick.last else F.min_by)(pick.argument, order)
+            when = (F.max if pick.last else F.min)(F.when(known, F.col(TIME)))
+            whole |= {WHOLE_USER: user.over(session), WHOLE_USER_AT: when.over(session)}
+    counted = rows.withColumns({"__from": F.min(TIME).over(session), **whole})
+    return counted.where(F.col(TIME) - F.col("__from") <= limit), tuple(whole)
 
 
 def _running(begins: Column, by_time: WindowSpec) -> Column:
     """How many instants so far begin something: alike for all events of an instant."""
     frame = by_time.rangeBetween(Window.unboundedPreceding, Window.currentRow)
     return F.sum(F.when(begins, 1).otherwise(0)).over(frame)
-
-
-def span(found: DataFrame) -> Column:
-    """How long sessions are, what lies past the limit included, in microseconds."""
-    last = UNTIL if UNTIL in found.columns else "__e"
-    return F.col(last) - F.col(START)

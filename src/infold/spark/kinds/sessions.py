@@ -14,10 +14,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from infold.interval import Granularity
+from infold.model import Keep
 from infold.plan import Action, Step
 from infold.project import Node, SessionsQuery
-from infold.record import Outcome, Receipt
+from infold.record import Held, Outcome, Receipt
 from infold.spark.content import cell_of, cell_stats, content, micros
+from infold.spark.kinds import quarantine
 from infold.spark.kinds.aggregates import Measures
 from infold.spark.kinds.delta import merges, type_of
 from infold.spark.kinds.fold import fold, foldable, nobody_of, query_of, view_of
@@ -61,26 +63,51 @@ def build(events: DataFrame, query: SessionsQuery, version: int = 1, size: int =
     """
     over = compiled(events, query)
     found = _found(prepared(events, query, over), query, over, size)
+    return _rows(found, events, query, over, version)
+
+
+def _rows(
+    found: DataFrame, events: DataFrame, query: SessionsQuery, over: Measures, version: int
+) -> DataFrame:
+    if query.quarantine_after is not None and query.keep is Keep.NOTHING:
+        found = found.where(F.size(quarantine.HELD) == 0)
     return rows(found, query, over, type_of(events, query.time_column), version)
 
 
 def _found(ready: DataFrame, query: SessionsQuery, over: Measures, size: int) -> DataFrame:
     """The sessions of prepared events; most of a large table's are islands as they stand."""
     if size < LARGE or not merges(query, over):
-        return sessions_of(ready, query, over)
+        return _made(ready, query, over)
     found = quick_islands(ready, query, over)
-    if query.max_length is None:
+    if query.quarantine_after is not None:
+        found = quarantine.entered(quarantine.whole(found), query)
+    longest = _as_they_stand(query)
+    if longest is None:
         return found
     found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)  # looked at three times
-    longer = F.col(END) - F.col(START) > query.max_length
+    longer = F.col(END) - F.col(START) > longest
     cut = found.where(longer)
     number = cut.count()
     if number > CUT:
-        return sessions_of(ready, query, over)
+        return _made(ready, query, over)
     if number == 0:
         return found
     again = within_spans(ready, F.broadcast(spans(cut)))
-    return found.where(~longer).unionByName(sessions_of(again, query, over))
+    return found.where(~longer).unionByName(_made(again, query, over))
+
+
+def _made(events: DataFrame, query: SessionsQuery, over: Measures) -> DataFrame:
+    """Sessions made from their events, with their entries where there is a quarantine."""
+    found = sessions_of(events, query, over)
+    return found if query.quarantine_after is None else quarantine.entered(found, query)
+
+
+def _as_they_stand(query: SessionsQuery) -> int | None:
+    """Up to which length an island is a session of the table as it stands; None: any length."""
+    lengths = [query.max_length]
+    if query.keep is Keep.HEAD:
+        lengths.append(query.quarantine_after)
+    return min((length for length in lengths if length is not None), default=None)
 
 
 def _build(work: Work, node: Node, step: Step) -> Outcome:
@@ -90,9 +117,15 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     name = node.inputs[0].name
     events = view_of(work, node)(work.frame(name, step.inputs[name][1]))
     read = sum(state.rows for state in work.cells(name))
+    over = compiled(events, query)
+    found = _found(prepared(events, query, over), query, over, read)
+    held: tuple[Held, ...] = ()
+    if query.quarantine_after is not None:  # looked at twice: for the ledger, for the table
+        found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
+        held = quarantine.all_held(found)
     snapshot = work.tables.create(
         step.model,
-        build(events, query, step.version, read),
+        _rows(found, events, query, over, step.version),
         Layout(FIRST, Granularity.MONTH),
         work.stamp(step),
     )
@@ -110,6 +143,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
         cells_built=len(changes),
         cells_cut_off=sum(not change.real for change in changes),
         sessions_new=added,
+        sessions_quarantined=len(held),
         commits=1,
     )
     return Outcome(
@@ -120,6 +154,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
         whole=True,
         snapshot=snapshot,
         receipt=receipt,
+        held=held,
     )
 
 

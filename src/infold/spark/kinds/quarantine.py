@@ -1,0 +1,171 @@
+"""
+Sessions in quarantine: longer than the limit, and known by where they begin and end alone.
+
+They are in the ledger and not in the table, so a session that goes on for years costs what its
+new events cost: an *entry* takes part in a fold as a stored session does, and of its events none
+are read again but those that stay in the table (``keep: head``), when something changes in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.model import Keep
+from infold.project import SessionsQuery
+from infold.record import Held
+from infold.spark.content import micros
+from infold.spark.kinds.delta import GONE
+from infold.spark.kinds.islands import END, EVENTS, START, USER
+from infold.spark.kinds.pieces import (
+    ALL,
+    COUNT,
+    NAMED,
+    NAMED_AT,
+    UNTIL,
+    WHOLE_USER,
+    WHOLE_USER_AT,
+)
+
+ENTRY = "__entry"
+"""Of what takes part in a fold: where an entry begins; NULL for what is none."""
+
+HELD, FREED = "__held", "__freed"
+"""Of a component: its entries as they are now, and where those begin that it had."""
+
+HEAD = "__head"
+"""Of a component: the last instant that is read again, where that is not its own."""
+
+_ENTRY = T.StructType(
+    [
+        T.StructField("of", T.StringType()),
+        T.StructField("start", T.LongType()),
+        T.StructField("end", T.LongType()),
+        T.StructField("events", T.LongType()),
+        T.StructField("user", T.StringType()),
+        T.StructField("user_at", T.LongType()),
+    ]
+)
+
+
+def with_entries(everything: DataFrame, entries: Sequence[Held]) -> DataFrame:
+    """
+    Islands and stored sessions, with entries beside them.
+
+    What the table keeps of a session in quarantine has been counted in its entry already.
+    """
+    types = {field.name: field.dataType for field in everything.schema}
+    values = [(e.of, e.start, e.end, e.events, e.user, e.user_at) for e in entries]
+    names = (USER, START, END, COUNT, NAMED, NAMED_AT)
+    made = everything.sparkSession.createDataFrame(values, _ENTRY).toDF(*names)
+    rows = made.select(
+        *(F.col(name).cast(types[name]).alias(name) for name in names if name in types),
+        F.lit(0).cast("bigint").alias(EVENTS),
+        F.lit(False).alias(GONE),
+        F.col(START).alias(ENTRY),
+    )
+    found = everything.unionByName(rows, allowMissingColumns=True)
+    entered = F.max(ENTRY).over(Window.partitionBy(USER, START)).isNotNull()
+    head = F.col("__old").isNotNull() & entered
+    parts = [name for name in (COUNT, NAMED, NAMED_AT) if name in types]
+    return found.withColumns({name: F.when(~head, F.col(name)) for name in parts})
+
+
+def known() -> Column:
+    """Whether something that takes part in a fold was there before."""
+    return F.col("__old").isNotNull() | F.col(ENTRY).isNotNull()
+
+
+def judged(
+    components: DataFrame,
+    query: SessionsQuery,
+    *,
+    one: Column,
+    again: Column,
+    tied: Column,
+    changed: Column,
+) -> DataFrame:
+    """
+    Components with their entries, and in ``__again`` whether events have to be read again.
+
+    ``one`` says which are one session each whatever their events are; ``again`` whether they would
+    be read again were there no quarantine; ``tied`` whether their user cannot be told from parts;
+    ``changed`` is the first instant of something new. Of what goes on in quarantine nothing is
+    read again but the head, if that changed: the component then ends with its head.
+    """
+    limit = int(query.quarantine_after or 0)
+    until = F.col(START) + limit
+    held = one & (F.col(END) > until)
+    head = tied | (F.lit(query.keep is Keep.HEAD) & (changed <= until))
+    entries = F.array(entry(components, F.col(END), F.col(COUNT), NAMED, NAMED_AT))
+    alone = F.when(held & head & ~tied, until)
+    was = F.size(FREED) > 0
+    return components.withColumns(
+        {
+            HELD: F.when(held, entries).otherwise(nothing()),
+            HEAD: alone,
+            END: F.coalesce(alone, END),
+            "__again": F.when(held, head).otherwise(again | was),
+        }
+    )
+
+
+def entry(
+    rows: DataFrame, end: Column, events: Column, user: str = NAMED, at: str = NAMED_AT
+) -> Column:
+    """An entry of rows that have what they are of and where they start."""
+    named = user in rows.columns
+    values = {
+        "of": F.col(USER).cast("string"),
+        "start": F.col(START),
+        "end": end,
+        "events": events,
+        "user": F.col(user).cast("string") if named else F.lit(None).cast("string"),
+        "user_at": F.col(at) if named else F.lit(None).cast("bigint"),
+    }
+    return F.struct(*(value.alias(name) for name, value in values.items()))
+
+
+def nothing() -> Column:
+    """No entry."""
+    return F.array().cast(T.ArrayType(_ENTRY))
+
+
+def entered(found: DataFrame, query: SessionsQuery) -> DataFrame:
+    """Sessions made from their events, each with its entry if it is in quarantine."""
+    held = F.col(UNTIL) - F.col(START) > int(query.quarantine_after or 0)
+    one = F.array(entry(found, F.col(UNTIL), F.col(ALL), WHOLE_USER, WHOLE_USER_AT))
+    made = found.withColumn(HELD, F.when(held, one).otherwise(nothing()))
+    return made.drop(UNTIL, ALL, WHOLE_USER, WHOLE_USER_AT)
+
+
+def whole(found: DataFrame) -> DataFrame:
+    """Islands that are whole sessions, with what sessions made from their events say besides."""
+    said = {UNTIL: F.col(END), ALL: F.col(EVENTS)}
+    if NAMED in found.columns:
+        said |= {WHOLE_USER: F.col(NAMED), WHOLE_USER_AT: F.col(NAMED_AT)}
+    return found.withColumns(said)
+
+
+def stays(old: str) -> Column:
+    """The key of what stays in the table of a session in quarantine, among those there were."""
+    return F.filter(old, lambda key: micros(key["first"]) == F.col(START))
+
+
+def taken(changed: DataFrame) -> tuple[tuple[Held, ...], tuple[tuple[str, int], ...]]:
+    """The entries of changed components as they are now, and those they had."""
+    moved = changed.where((F.size(HELD) > 0) | (F.size(FREED) > 0))
+    held, freed = [], []
+    for row in moved.select(F.col(USER).cast("string").alias("of"), HELD, FREED).collect():
+        held += [Held(*entry) for entry in row[HELD]]
+        freed += [(row["of"], start) for start in row[FREED]]
+    return tuple(held), tuple(freed)
+
+
+def all_held(found: DataFrame) -> tuple[Held, ...]:
+    """The entries of all sessions of a first build."""
+    rows = found.where(F.size(HELD) > 0).select(F.explode(HELD).alias("e")).select("e.*")
+    return tuple(Held(*row) for row in rows.collect())
