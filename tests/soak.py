@@ -18,6 +18,7 @@ import time
 import unittest
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -89,12 +90,15 @@ def arrivals(folder: Path, number: int, steps: int, users: int, *, shrink: bool)
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
-    @given(st.sampled_from(sorted(SHAPES)), programs(users, rounds=(4, 12)))
-    def one(shape: str, program: Program) -> None:
+    @given(st.sampled_from(sorted(SHAPES)), programs(users, rounds=(4, 12)), st.randoms())
+    def one(shape: str, program: Program, random: Random) -> None:
         if steps <= TALLY.steps:
             raise unittest.SkipTest("enough")
         name = f"{shape}{next(numbers)}"
-        play = Play(SHAPES[shape], folder / name, name, folder / "warehouse", users)
+        tables = SHAPES[shape].tables
+        versions = {table: random.randrange(len(tables[table])) for table in tables}
+        drawn = replace(SHAPES[shape], versions=versions)
+        play = Play(drawn, folder / name, name, folder / "warehouse", users)
         play.play(program)
         print(f"{name}: {TALLY}", flush=True)
 

@@ -104,7 +104,7 @@ class Play:
         self.world.as_of = interval.instant("2024-03-11")
         self._begin()
         for name in self.shape.tables:
-            self._declare(name, 0)
+            self._declare(name, self.shape.versions.get(name, 0))
         if self.shape.lookup:
             self.lookup(Random(0))
 
@@ -359,11 +359,12 @@ class Play:
             self._fail(f"{spec.name}: set aside are {actual}, expected {+expected}")
 
     def _check_session_ids(self, name: str, rows: Sequence[Row]) -> None:
-        """An id belongs to one user and start, and to the same ones for good."""
+        """An id belongs to one user (or identifier) and start, and to the same ones for good."""
         query = self.project[name].query
-        user = query.user if query is not None else ""
+        of = (query.user, *([query.chosen.name] if query.chosen else [])) if query else ()
+        kind = str(self.spec(name).text)  # what a session is of decides about its id
         for row in rows:
-            key = (name, row[user], row["session_start"])
+            key = (name, kind, *(row[column] for column in of), row["session_start"])
             if self._session_ids.setdefault(key, row["session_id"]) != row["session_id"]:
                 self._fail(f"{name}: session_id of {key} was another before")
         ids = Counter(row["session_id"] for row in rows)

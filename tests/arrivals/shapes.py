@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
+from tests.arrivals.ends import WAYS, Way
 from tests.arrivals.shape import (
     Rows,
     Shape,
@@ -123,6 +124,31 @@ def _folded_sessions(gap: int) -> TableSpec:
             key=["event_id"],
             gap=gap,
             aggregates=_FOLDED,
+        ),
+        granularity=Granularity.DAY,
+        sessions=True,
+    )
+
+
+def _sessions(
+    name: str, read: str, way: Way, aggregates: Mapping[str, Aggregate], time: str = "event_ts"
+) -> TableSpec:
+    """Sessions that are made and end in some other way than by user and gap alone."""
+    return TableSpec(
+        name,
+        model_file(
+            f"materialization: sessions\nsessions: {way.said}",
+            f"SELECT\n  {_calls(aggregates)}\nFROM {read}",
+        ),
+        reads=(read,),
+        rows=lambda given: sessions(
+            given[read],
+            user=way.column,
+            time=time,
+            key=["event_id"],
+            gap=way.gap,
+            aggregates={**way.more, **aggregates},
+            ends=way.ends,
         ),
         granularity=Granularity.DAY,
         sessions=True,
@@ -271,7 +297,11 @@ FOLD = Shape(
     tables={
         "raw.pages": (_PAGES_LANDED,),
         "clicks": (_clicks(keep_health=False), _clicks(keep_health=True)),
-        "sessions": (_folded_sessions(GAP), _folded_sessions(2 * GAP)),
+        "sessions": (
+            _folded_sessions(GAP),
+            *(_sessions("sessions", "clicks", way, _FOLDED) for way in WAYS),
+            _folded_sessions(2 * GAP),
+        ),
         "daily": (_daily(_DAILY), _daily(_DAILY_OTHER)),
         "hourly": (_HOURLY_TABLE,),
         "paying": (_paying(0), _paying(20)),
@@ -370,7 +400,11 @@ REREAD = Shape(
     ),
     tables={
         "clicks": (_clicks(keep_health=True), _clicks(keep_health=False)),
-        "visits": (_reread_sessions({}), _reread_sessions({"first_n": agg.first("n")})),
+        "visits": (
+            _reread_sessions({}),
+            *(_sessions("visits", "clicks", way, _REREAD) for way in WAYS),
+            _reread_sessions({"first_n": agg.first("n")}),
+        ),
         "weekly": (
             _over(
                 "weekly",

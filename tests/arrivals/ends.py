@@ -1,0 +1,91 @@
+"""What sessions are of and where they end, as front matter says it and as the reference does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.reference import aggregates as agg
+from tests.reference.aggregates import Aggregate
+from tests.reference.tables import Ends
+from tests.reference.world import Row
+
+from infold.interval import DAY, HOUR, MINUTE
+
+GAP = 30 * MINUTE
+
+
+@dataclass(frozen=True)
+class Way:
+    """A ``sessions`` mapping, and the same for the reference."""
+
+    said: str
+    ends: Ends = Ends()
+    column: str = "user_id"
+    """The column that shows what sessions are of."""
+    gap: int | None = GAP
+    more: Mapping[str, Aggregate] = field(default_factory=dict)
+    """Columns that the table has besides."""
+
+
+def _web(row: Row) -> str | None:
+    """``user_id || url``."""
+    return None if row["url"] is None or row["user_id"] is None else row["user_id"] + row["url"]
+
+
+def _campaign(row: Row) -> Any:
+    return None if row["url"] in (None, "/") else row["url"]
+
+
+def _begins(row: Row) -> bool:
+    return bool(row["ok"])
+
+
+_USER = {"user_id": agg.first_known("user_id")}
+_LATEST = {"user_id": agg.last_known("user_id")}
+
+WAYS: tuple[Way, ...] = (
+    Way(
+        "{user: user_id, gap: 30 minutes, max_length: 40 minutes, cuts: {midnight: Asia/Kolkata}}",
+        Ends(zone="Asia/Kolkata", most=40 * MINUTE),
+    ),
+    Way(
+        "{identifier: user_id || url, user: user_id, quarantine_after: 3 days, keep: head}",
+        Ends(whose=_web, limit=3 * DAY, head=True),
+        "session_identifier",
+        None,
+        _USER,
+    ),
+    Way(
+        "{user: user_id, gap: 30 minutes, cuts: {midnight: America/New_York, start_events: ok, "
+        "campaign: {columns: url, direct: [/]}}}",
+        Ends(zone="America/New_York", campaign=_campaign, begins=_begins),
+    ),
+    Way(
+        "{user: user_id, gap: 2 hours, quarantine_after: 1 hour}",
+        Ends(limit=HOUR),
+        gap=2 * HOUR,
+    ),
+    Way(
+        "{identifier: [url, n], user: user_id, gap: 1 day, choose_user: last, max_length: 3 days}",
+        Ends(
+            whose=lambda row: row["url"] or (None if row["n"] is None else str(row["n"])),
+            most=3 * DAY,
+        ),
+        "session_identifier",
+        DAY,
+        _LATEST,
+    ),
+    Way(
+        "{identifier: user_id || url, user: user_id, without_identifier: {gap: 30 minutes}}",
+        Ends(
+            whose=lambda row: None if row["user_id"] is None else (_web(row), row["user_id"]),
+            shown=lambda of: of[0],  # type: ignore[index]
+            gap=lambda of: GAP if of[0] is None else None,  # type: ignore[index]
+        ),
+        "session_identifier",
+        None,
+        _USER,
+    ),
+)
