@@ -5,7 +5,8 @@ The first build of sessions, way by way: which algorithm is quick, with what it 
 
 Every way reads the same stored events and writes the same Iceberg table in one session with the
 settings of a large build. ``session_window`` is Spark's own; ``sorted`` sorts all events by user
-and time; ``build`` is what infold does.
+and time; ``build`` is what infold does, and ``identifier``, ``midnight`` and ``max_length`` are the
+same for sessions of an identifier (a user and a day), cut at midnight, and of at most an hour.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from bench.builds import SESSION_WINDOW
@@ -21,8 +23,9 @@ from bench.project import DATA
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from infold.interval import MINUTE, Granularity
+from infold.interval import HOUR, MINUTE, Granularity
 from infold.lake.iceberg import IcebergLake
+from infold.model import Cuts
 from infold.project import Aggregate, Output, SessionsQuery
 from infold.spark.content import cell_stats, micros
 from infold.spark.kinds import islands, sessions
@@ -66,15 +69,27 @@ def by_sorting(_: SparkSession, tables: IcebergTables) -> DataFrame:
     return rows(found, QUERY, over, events.schema["event_ts"].dataType, 1)
 
 
-def by_build(_: SparkSession, tables: IcebergTables) -> DataFrame:
-    """What infold does."""
-    return sessions.build(tables.read("events"), QUERY, size=10_000_000)
+def built(query: SessionsQuery) -> Way:
+    """What infold does for a query."""
+    return lambda _, tables: sessions.build(tables.read("events"), query, size=10_000_000)
 
 
-WAYS: dict[str, Callable[[SparkSession, IcebergTables], DataFrame]] = {
+Way = Callable[[SparkSession, IcebergTables], DataFrame]
+
+WAYS: dict[str, Way] = {
     "session_window": by_session_window,
     "sorted": by_sorting,
-    "build": by_build,
+    "build": built(QUERY),
+    "identifier": built(
+        replace(
+            QUERY,
+            user="session_identifier",
+            who="concat(user_id, '-', cast(event_ts AS date))",
+            gap=None,
+        )
+    ),
+    "midnight": built(replace(QUERY, cuts=Cuts("Europe/Berlin"))),
+    "max_length": built(replace(QUERY, max_length=HOUR)),
 }
 
 

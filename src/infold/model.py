@@ -171,6 +171,10 @@ USER_IDENTIFIER = "user_identifier"
 """The column of a user that is no plain column."""
 
 
+NUMBERS = ("session_number", "is_first_session")
+"""The columns of sessions that are numbered for each user, from 1."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sessions:
     """
@@ -192,6 +196,8 @@ class Sessions:
     max_length: int | None = None
     quarantine_after: int | None = None
     keep: Keep = Keep.NOTHING
+    numbered: bool = False
+    """Whether sessions are numbered for each user, in order of their starts."""
 
     @property
     def user_column(self) -> str | None:
@@ -206,7 +212,13 @@ class Sessions:
         """The columns that the table has besides those of the SELECT, in order."""
         who = (IDENTIFIER,) if self.identifier else ()
         user = (self.user_column,) if self.user_column else ()
-        return ("session_id", *who, *user, "session_start", "session_end")
+        numbers = NUMBERS if self.numbered else ()
+        return ("session_id", *who, *user, "session_start", "session_end", *numbers)
+
+    @property
+    def seen(self) -> tuple[str, ...]:
+        """Those of them that the SELECT's outputs may use."""
+        return tuple(name for name in self.given[1:] if name not in NUMBERS)
 
 
 class Override(StrEnum):

@@ -16,7 +16,7 @@ from functools import reduce
 from pathlib import Path
 
 from infold.interval import Ranges
-from infold.model import Cuts, Keep, Model, Override, Source, Target
+from infold.model import NUMBERS, Cuts, Keep, Model, Override, Source, Target
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -148,6 +148,7 @@ class SessionsQuery:
     max_length: int | None = None
     quarantine_after: int | None = None
     keep: Keep = Keep.NOTHING
+    numbered: bool = False
 
     @property
     def inner(self) -> bool:
@@ -158,7 +159,13 @@ class SessionsQuery:
     def given(self) -> tuple[str, ...]:
         """The columns of the table besides the outputs, in order."""
         chosen = (self.chosen.name,) if self.chosen else ()
-        return ("session_id", self.user, *chosen, "session_start", "session_end")
+        numbers = NUMBERS if self.numbered else ()
+        return ("session_id", self.user, *chosen, "session_start", "session_end", *numbers)
+
+    @property
+    def whose(self) -> str:
+        """The column of the table that says whose session it is."""
+        return self.chosen.name if self.chosen else self.user
 
 
 class Batches(StrEnum):

@@ -175,10 +175,8 @@ KEYS = [
     (S, ", gap: 30 minutes", "", [
         "missing-key models/sessions.sql:3 `{user: user_id}` (or identifier: what a session is of)",
     ]),
-    (S, "gap: 30 minutes", "session_number: true", [
-        "not-supported-yet models/sessions.sql:3 `session_number`",
-        ("missing-key models/sessions.sql:3 `{user: user_id, session_number: true}`"
-        " (or identifier: what a session is of)"),
+    (S, "user: user_id", "identifier: url, session_number: true", [
+        "missing-key models/sessions.sql:3 `{identifier: url, session_number: true, gap: 30 minutes}` (whose sessions are numbered)",
     ]),
     (S, "user: user_id, gap: 30 minutes", "identifier: []", ["wrong-type models/sessions.sql:3 `[]`"]),
     (S, "gap: 30", "choose_user: last, gap: 30", ["needless-key models/sessions.sql:3 `choose_user`"]),

@@ -128,6 +128,18 @@ def sessions(
     return found
 
 
+def in_turn(rows: Sequence[Row], user: str, ids: Callable[[Row], str]) -> list[Row]:
+    """Sessions with their number among those of their user, by start and then id."""
+    turns: dict[Any, int] = defaultdict(int)
+    found = []
+    for row in sorted(rows, key=lambda row: (row["session_start"], ids(row))):
+        turns[row[user]] += 1
+        number = None if row[user] is None else turns[row[user]]
+        first = None if number is None else number == 1
+        found.append(row | {"session_number": number, "is_first_session": first})
+    return found
+
+
 def held(
     rows: Iterable[Row],
     *,

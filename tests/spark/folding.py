@@ -17,7 +17,7 @@ from typing import Any, cast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tests.reference.compare import difference, stored
-from tests.reference.tables import Ends, held, sessions
+from tests.reference.tables import Ends, held, in_turn, sessions
 from tests.reference.world import Row
 
 from infold.interval import MINUTE, Granularity, Interval, Ranges, moment
@@ -292,7 +292,7 @@ class Shop:
 
     def expected(self) -> list[Row]:
         """The sessions of all events, by brute force."""
-        return sessions(
+        found = sessions(
             self.events,
             user=self.query.user,
             time="event_ts",
@@ -302,6 +302,9 @@ class Shop:
             where=self.test,
             ends=self.ends,
         )
+        if not self.query.numbered:
+            return found
+        return in_turn(found, self.query.whose, lambda row: self._id(self._whose(row), row))
 
     def expected_held(self) -> set[tuple[Any, ...]]:
         """The sessions in quarantine, by brute force."""
@@ -319,8 +322,7 @@ class Shop:
         """Table equals reference, ids are what they say, and the ledger's cells are the table's."""
         found = self.rows()
         for row in found:
-            text = f"{self._whose(row)}|{row['session_start']}"
-            assert row.pop("session_id") == hashlib.md5(text.encode()).hexdigest()
+            assert row.pop("session_id") == self._id(self._whose(row), row)
         assert difference(self.expected(), found) == ""
         table = self.tables.read("sessions")
         counted = cell_stats(
@@ -339,6 +341,11 @@ class Shop:
             assert (state.rows, state.content) == actual[start][:2]
             assert state.last is not None
             assert state.last >= actual[start][2]
+
+    @staticmethod
+    def _id(whose: str, row: Row) -> str:
+        text = f"{whose}|{row['session_start']}"
+        return hashlib.md5(text.encode()).hexdigest()
 
     def _whose(self, row: Row) -> str:
         """What a session is of, as its id says it."""

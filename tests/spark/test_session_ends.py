@@ -113,6 +113,26 @@ WAYS = {
         },
         Ends(whose=lambda row: row["url"], limit=90 * MINUTE),
     ),
+    "numbered": Way({"numbered": True}, Ends()),
+    "numbered, cut, quarantine": Way(
+        {
+            "numbered": True,
+            "quarantine_after": HOUR,
+            "cuts": Cuts("Europe/London"),
+        },
+        Ends(limit=HOUR, zone="Europe/London"),
+        READ_AGAIN,
+    ),
+    "numbered by identifier": Way(
+        {
+            "numbered": True,
+            "user": "session_identifier",
+            "who": "concat(user_id, url)",
+            "gap": None,
+            "chosen": Output("user_id", "_user"),
+        },
+        Ends(whose=lambda row: row["url"] and row["user_id"] + row["url"]),
+    ),
     "identifier": Way(
         {"user": "session_identifier", "who": "url", "gap": None},
         Ends(whose=lambda row: row["url"]),

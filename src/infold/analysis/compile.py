@@ -88,7 +88,7 @@ class _Compiler:
     def add(self, draft: Draft) -> None:
         """Check one model whose inputs have been checked, and make its node."""
         model, text = draft.model, draft.parsed.text
-        extra = model.sessions.given[1:] if model.sessions else ()
+        extra = model.sessions.seen if model.sessions else ()
         resolved = resolve(text, draft.parsed.tree, self.tables, extra)
         subject = Subject(draft, resolved.relation, self.sources, self.nodes, self.kept)
         subject.named = tuple(dict.fromkeys(r.name for r in resolved.references))

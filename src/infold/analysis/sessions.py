@@ -40,7 +40,9 @@ class _Taker:
     subject: Subject
     block: Block
     given: tuple[str, ...]
-    """The columns that every sessions model has, lower-case; outputs may use all but the first."""
+    """The columns that the model has besides those of the SELECT, lower-case."""
+    seen: tuple[str, ...]
+    """Those of them that outputs may use."""
     aggregates: dict[tuple[str, ...], Aggregate] = field(default_factory=dict)
     outputs: list[Output] = field(default_factory=list)
     errors: list[InfoldError] = field(default_factory=list)
@@ -60,7 +62,10 @@ def take_apart(subject: Subject, time_column: str, key: tuple[str, ...], input_n
     block, sessions = subject.relation, subject.model.sessions
     if not isinstance(block, Block) or sessions is None:
         return Taken(None, ())
-    taker = _Taker(subject, block, tuple(name.lower() for name in sessions.given))
+    given, seen = (
+        tuple(name.lower() for name in names) for names in (sessions.given, sessions.seen)
+    )
+    taker = _Taker(subject, block, given, seen)
     taker.errors.extend(
         refusals.not_one_row_per_session(at, what) for what, at in clauses(subject.text, block)
     )
@@ -90,6 +95,7 @@ def take_apart(subject: Subject, time_column: str, key: tuple[str, ...], input_n
         max_length=sessions.max_length,
         quarantine_after=sessions.quarantine_after,
         keep=sessions.keep,
+        numbered=sessions.numbered,
     )
     return Taken(query, ())
 
@@ -185,9 +191,9 @@ def _check_column(taker: _Taker, column: exp.Column, inside: list[tuple[int, int
     if id(column) in taker.block.aliases:
         names = visible_columns(taker.block.entries)
         taker.errors.append(findings.unknown_column(at, column.name, names, ()))
-    elif within and not known and name in taker.given[1:]:
+    elif within and not known and name in taker.seen:
         taker.errors.append(refusals.session_column_inside(at, column.name))
-    elif not within and name not in taker.given[1:]:
+    elif not within and name not in taker.seen:
         taker.errors.append(refusals.column_outside_aggregate(at, column.name))
 
 

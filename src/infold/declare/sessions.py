@@ -16,8 +16,9 @@ KEYS = (
     "max_length",
     "quarantine_after",
     "keep",
+    "session_number",
 )
-LATER = ("session_number", "time_zone")
+LATER = ("time_zone",)
 CUTS = ("midnight", "campaign", "start_events")
 CAMPAIGN = ("columns", "nulls", "direct")
 
@@ -42,6 +43,7 @@ def read_sessions(keys: Keys) -> Sessions | None:
         max_length=_positive(section, "max_length"),
         quarantine_after=_positive(section, "quarantine_after"),
         keep=Keep(section.choice("keep", tuple(Keep)) or Keep.NOTHING),
+        numbered=section.flag("session_number", default=False),
     )
     _check(section, found)
     return found if len(section.errors) == before else None
@@ -61,6 +63,8 @@ def _check(section: Keys, found: Sessions) -> None:
         _needless(section, ("choose_user",), "sessions without user")
         if found.fallback_gap is not None:
             section.missing("user", "whose sessions events without identifier belong to")
+        if found.numbered:
+            section.missing("user", "whose sessions are numbered")
     if "quarantine_after" not in section.entries:
         _needless(section, ("keep",), "sessions without quarantine_after")
     elif found.max_length and found.quarantine_after and found.max_length <= found.quarantine_after:

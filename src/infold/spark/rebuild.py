@@ -58,10 +58,21 @@ def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
     named = named.withColumn(query.user, _shown(query))
     if query.chosen:
         named = named.withColumn(query.chosen.name, F.expr(query.chosen.sql))
+    if query.numbered:
+        named = _in_turn(named, column(query.whose))
     return named.select(
         *map(column, query.given),
         *(F.expr(output.sql).alias(output.name) for output in query.outputs),
     )
+
+
+def _in_turn(rows: DataFrame, user: Column) -> DataFrame:
+    """Sessions with their number among their user's: how many start no later."""
+    first, number = "is_first_session", "session_number"
+    earlier = Window.partitionBy(user).orderBy("session_start", "session_id")
+    counted = F.count(F.lit(1)).over(earlier.rowsBetween(Window.unboundedPreceding, 0))
+    rows = rows.withColumn(number, F.when(user.isNotNull(), counted))
+    return rows.withColumn(first, F.col(number) == 1)
 
 
 def _of(query: SessionsQuery) -> Column:

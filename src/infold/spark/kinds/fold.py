@@ -45,6 +45,7 @@ from infold.spark.kinds.islands import (
     spans,
     within_spans,
 )
+from infold.spark.kinds.numbers import renumbered
 from infold.spark.kinds.pieces import CARRIED, NAMED, sessions_of
 from infold.spark.kinds.stored import FIRST, ID, LAST, of, restored, rows
 from infold.spark.kinds.totals import (
@@ -155,7 +156,10 @@ class _Fold:
             read = self._read_again(again, found.hulls).localCheckpoint()
             found += totals(read)
             changed = read if changed is None else changed.unionByName(read)
-        return self._commit(changed, found, announce)
+        held = quarantine.taken(changed) if self.limited and changed else ((), ())
+        if self.query.numbered and changed is not None:
+            changed, found = self._numbered(changed, found)
+        return self._commit(changed, found, held, announce)
 
     # -- components
 
@@ -353,15 +357,29 @@ class _Fold:
         key = key_of(own, self.node.model.granularity)
         return made.select(key.alias(KEY), F.struct(*map(column, own.columns)).alias(ROW), *keep)
 
+    def _numbered(self, changed: DataFrame, found: Totals) -> tuple[DataFrame, Totals]:
+        """The same changes with those of the sessions that get another number."""
+        table = self.work.tables.read(self.step.model)
+        granularity = self.node.model.granularity
+        self.scanned += sum(state.rows for state in self.work.cells(self.step.model))
+        moved = renumbered(
+            changed, table, self.query, granularity, self.step.version
+        ).localCheckpoint()
+        return moved, replace(totals(moved), counts=found.counts)
+
     # -- the commit
 
     def _commit(
-        self, changed: DataFrame | None, found: Totals, announce: Callable[[Outcome], None]
+        self,
+        changed: DataFrame | None,
+        found: Totals,
+        moved: quarantine.Moved,
+        announce: Callable[[Outcome], None],
     ) -> Outcome:
         work, step, granularity = self.work, self.step, self.node.model.granularity
         assert step.trace is not None, "a planned step says what will hold"
         changes = found.changes(work.cells(step.model), granularity)
-        held, freed = quarantine.taken(changed) if self.limited and changed else ((), ())
+        held, freed = moved
         outcome = Outcome(
             model=step.model,
             version=step.version,

@@ -155,7 +155,11 @@ def stays(old: str) -> Column:
     return F.filter(old, lambda key: micros(key["first"]) == F.col(START))
 
 
-def taken(changed: DataFrame) -> tuple[tuple[Held, ...], tuple[tuple[str, int], ...]]:
+Moved = tuple[tuple[Held, ...], tuple[tuple[str, int], ...]]
+"""Entries as they are now, and the keys of entries that were there."""
+
+
+def taken(changed: DataFrame) -> Moved:
     """The entries of changed components as they are now, and those they had."""
     moved = changed.where((F.size(HELD) > 0) | (F.size(FREED) > 0))
     held, freed = [], []

@@ -34,6 +34,7 @@ from infold.spark.kinds.islands import (
     within_spans,
 )
 from infold.spark.kinds.micro import quick_islands
+from infold.spark.kinds.numbers import numbered
 from infold.spark.kinds.pieces import sessions_of
 from infold.spark.kinds.stored import FIRST, LAST, rows
 from infold.spark.tables.port import Layout
@@ -71,7 +72,8 @@ def _rows(
 ) -> DataFrame:
     if query.quarantine_after is not None and query.keep is Keep.NOTHING:
         found = found.where(F.size(quarantine.HELD) == 0)
-    return rows(found, query, over, type_of(events, query.time_column), version)
+    made = rows(found, query, over, type_of(events, query.time_column), version)
+    return numbered(made, query) if query.numbered else made
 
 
 def _found(ready: DataFrame, query: SessionsQuery, over: Measures, size: int) -> DataFrame:

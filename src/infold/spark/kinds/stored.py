@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from infold.model import NUMBERS
 from infold.project import SessionsQuery
 from infold.spark.content import column, micros, quoted
 from infold.spark.kinds.aggregates import Measures
@@ -55,6 +56,11 @@ def rows(
         _state(query, over).alias(STATE),
         *keep,
     )
+    if query.numbered:  # which number a session has is found out last
+        number, first = NUMBERS
+        named = named.withColumns(
+            {number: F.lit(None).cast("bigint"), first: F.lit(None).cast("boolean")}
+        )
     if query.chosen:
         named = named.withColumn(query.chosen.name, F.expr(query.chosen.sql))
     return named.select(
