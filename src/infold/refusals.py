@@ -343,7 +343,20 @@ def subquery_over_cells(at: Spot, cell: Cell) -> InfoldError:
     return InfoldError(
         "subquery-over-cells",
         f"this subquery looks at all time, so {cell} cannot be rebuilt alone",
-        todo=f"Let it read a table without a time column, {_WHOLE}",
+        todo="Say in its WHERE how far its rows are from the row around it (b.ts BETWEEN a.ts - "
+        f"INTERVAL … AND a.ts, or equal days), {_WHOLE}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def values_over_cells(at: Spot, cell: Cell) -> InfoldError:
+    """IN over the values of an input with a time column."""
+    return InfoldError(
+        "subquery-over-cells",
+        f"IN looks at values of all time, so {cell} cannot be rebuilt alone",
+        todo="Write EXISTS or NOT EXISTS, and in its WHERE how far its rows are from the row "
+        f"around it (b.ts BETWEEN a.ts - INTERVAL … AND a.ts, or equal days), {_WHOLE}",
         exit_code=REFUSED,
         at=at,
     )

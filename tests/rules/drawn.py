@@ -66,7 +66,7 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
     if depth == 0:
         return f"{table} AS x"
     inner = draw(relations(depth - 1))
-    shape = draw(st.integers(0, 18))
+    shape = draw(st.sampled_from([*range(22), 12, 19, 21]))
     time = draw(st.sampled_from(TIMES))
     if shape <= 3:
         return f"{table} AS x"
@@ -102,16 +102,25 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
         whole = "1 AS id, d.who, d.ts, d.who AS code" if "ts" in items else "1 AS id, d.who"
         return f"(SELECT {whole} FROM {rows} AS d) AS x"
     if shape == 12:
-        test = draw(
-            st.sampled_from(
-                [
-                    "x.code IN (SELECT code FROM places)",
-                    "x.id = (SELECT max(id) FROM clicks)",
-                    "EXISTS (SELECT 1 FROM orders AS o WHERE o.who = x.who AND o.id > x.id)",
-                ]
-            )
-        )
-        return f"(SELECT x.id, x.who, x.ts, x.code FROM {inner} WHERE {test}) AS x"
+        test, items = draw(asked(depth)), "x.id, x.who, x.ts, x.code"
+        stands = draw(st.integers(0, 5))
+        if stands == 0:
+            flag = f"CASE WHEN {test} THEN 1 ELSE 0 END AS id"
+            return f"(SELECT {flag}, x.who, x.ts, x.code FROM {inner}) AS x"
+        if stands == 1:
+            other = draw(st.sampled_from([f"NOT ({test})", f"({test} OR x.id < 3)"]))
+            return f"(SELECT {items} FROM {inner} WHERE {other}) AS x"
+        return f"(SELECT {items} FROM {inner} WHERE {test}) AS x"
+    if shape in (19, 20):
+        value = draw(values(depth))
+        return f"(SELECT {value} AS id, x.who, x.ts, x.code FROM {inner}) AS x"
+    if shape == 21:
+        test = draw(asked(depth, at="x.day", who="x.most"))
+        day = draw(st.sampled_from(["cast(x.ts AS date)", "cast(x.ts AS date)", time]))
+        rest = "max(x.who) AS most, max(x.id) AS id, max(x.code) AS code"
+        days = f"SELECT {day} AS day, {rest} FROM {inner} GROUP BY 1"
+        items = "x.id, x.most AS who, cast(x.day AS timestamp) AS ts, x.code"
+        return f"(SELECT {items} FROM ({days}) AS x WHERE {test}) AS x"
     if shape == 14:
         by = draw(st.sampled_from(["", "", "PARTITION BY x.who "]))
         down = draw(st.sampled_from(["", "", " DESC"]))
@@ -156,6 +165,60 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
         return f"({items}) AS x"
     limited = "SELECT id, who, ts, code FROM clicks AS x ORDER BY ts, id LIMIT 4"
     return f"({limited}) AS x"
+
+
+SUBQUERIES = [
+    "SELECT 1 FROM {other} WHERE {link}",
+    "SELECT 1 FROM {other} WHERE {link} AND o.nr > x.id",
+    "SELECT 1 FROM {other} WHERE o.by = x.who AND {link} GROUP BY o.by HAVING count(*) > 1",
+    "SELECT DISTINCT o.by FROM {other} JOIN places AS p ON true WHERE p.code = x.code AND {link}",
+    "SELECT 1 FROM {other} WHERE {link} AND NOT EXISTS (SELECT 1 FROM orders WHERE ts = o.at)",
+]
+NAMED = [
+    "x.ts IN (SELECT o.at FROM {other})",
+    "cast(x.ts AS date) IN (SELECT cast(o.at AS date) FROM {other} WHERE o.nr > x.id)",
+    "x.ts - INTERVAL '1' DAY IN (SELECT cast(o.at AS date) FROM {other})",
+    "(x.who, cast(x.ts AS date)) IN (SELECT max(o.by), cast(o.at AS date) FROM {other} GROUP BY 2)",
+    "x.who IN (SELECT o.by FROM {other} WHERE {link})",
+    "x.who NOT IN (SELECT o.by FROM {other} WHERE {link} AND o.nr < 9)",
+    "x.ts NOT IN (SELECT o.at FROM {other})",
+    "x.code IN (SELECT code FROM places)",
+    "x.id = (SELECT max(id) FROM clicks)",
+]
+VALUES = [
+    "(SELECT count(*) FROM {other} WHERE {link})",
+    "(SELECT sum(o.nr) FROM {other} WHERE {link} AND o.by = x.who)",
+    "coalesce((SELECT max(o.nr) FROM {other} WHERE {link}), x.id)",
+    "(SELECT count(DISTINCT o.by) FROM {other} WHERE o.by <> x.who AND {link})",
+    "(SELECT max(o.nr) FROM {other})",
+]
+
+
+@st.composite
+def others(draw: st.DrawFn, depth: int) -> str:
+    """What a subquery reads: nr, by, at."""
+    if draw(st.booleans()):
+        table = draw(st.sampled_from(TABLES))
+        return f"(SELECT id AS nr, who AS by, ts AS at FROM {table}) AS o"
+    return f"(SELECT x.id AS nr, x.who AS by, x.ts AS at FROM {draw(relations(depth - 1))}) AS o"
+
+
+@st.composite
+def asked(draw: st.DrawFn, depth: int, at: str = "x.ts", who: str = "x.who") -> str:
+    """A predicate over x with a subquery; ``at`` and ``who`` are what x calls these columns."""
+    link, form = draw(st.sampled_from(LINKS)), draw(st.sampled_from(NAMED))
+    if draw(st.booleans()):
+        word = draw(st.sampled_from(["EXISTS", "EXISTS", "NOT EXISTS"]))
+        form = f"{word} ({draw(st.sampled_from(SUBQUERIES))})"
+    form = form.replace("{link}", link).replace("x.ts", at).replace("x.who", who)
+    return form.format(other=draw(others(depth)))
+
+
+@st.composite
+def values(draw: st.DrawFn, depth: int) -> str:
+    """A number for each x, from a scalar subquery."""
+    link, other = draw(st.sampled_from(LINKS)), draw(others(depth))
+    return f"cast({draw(st.sampled_from(VALUES)).format(other=other, link=link)} AS int)"
 
 
 @st.composite

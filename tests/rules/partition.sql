@@ -130,3 +130,12 @@ SELECT to_date(since) AS day FROM clicks JOIN raw.countries USING (code) WHERE s
 
 -- refused: partition-not-proven `event_ts + INTERVAL '1' DAY * length(url)`: an interval that differs from row to row
 SELECT event_ts + INTERVAL '1' DAY * length(url) AS day FROM clicks
+
+-- accepted: from one zone to another
+SELECT to_date(convert_timezone('Europe/Paris', 'UTC', event_ts)) AS day FROM clicks
+
+-- refused: partition-not-proven `to_date(convert_timezone(unit, 'UTC', event_ts))`: from a zone that differs from row to row
+SELECT to_date(convert_timezone(unit, 'UTC', event_ts)) AS day FROM clicks
+
+-- refused: partition-not-proven `to_date(convert_timezone(upper(unit), 'UTC', event_ts))`: or is computed
+SELECT to_date(convert_timezone(upper(unit), 'UTC', event_ts)) AS day FROM clicks

@@ -23,6 +23,8 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     for operation in cells.blocks():
         if not isinstance(operation, SetOperation) or not cells.of(operation).time:
             continue
+        if id(operation) in cells.chosen:
+            continue
         if not isinstance(operation.node, exp.Union) or operation.node.args.get("distinct"):
             at, word = _spot(operation)
             yield refusals.set_operation(at, cells.called, word)
