@@ -332,7 +332,8 @@ def set_operation(at: Spot, cell: Cell, word: str) -> InfoldError:
     return InfoldError(
         "set-operation-over-cells",
         f"{word} compares rows of all time, so {cell} cannot be rebuilt alone",
-        todo=f"Use UNION ALL, {_WHOLE}",
+        todo="Select the cell on both sides as well (cast(… AS date), date_trunc), or use "
+        f"UNION ALL, {_WHOLE}",
         exit_code=REFUSED,
         at=at,
     )

@@ -66,7 +66,7 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
     if depth == 0:
         return f"{table} AS x"
     inner = draw(relations(depth - 1))
-    shape = draw(st.sampled_from([*range(22), 12, 19, 21]))
+    shape = draw(st.sampled_from([*range(22), 12, 12, 19, 21]))
     time = draw(st.sampled_from(TIMES))
     if shape <= 3:
         return f"{table} AS x"
@@ -92,9 +92,13 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
         items = f"cast({number} AS int) AS id, x.who, x.ts, x.code"
         return f"(SELECT {items} FROM {inner}) AS x"
     if shape == 10:
-        word = draw(st.sampled_from(["UNION ALL", "UNION ALL", "UNION", "EXCEPT"]))
+        word = draw(st.sampled_from(["UNION ALL", "UNION ALL", "UNION", "EXCEPT", "INTERSECT"]))
         other = draw(relations(depth - 1))
-        left, right = (f"SELECT x.id, x.who, x.ts, x.code FROM {one}" for one in (inner, other))
+        items = draw(st.sampled_from(["x.id, x.who, x.ts, x.code"] * 3 + ["x.id, x.who, x.code"]))
+        left, right = (f"SELECT {items} FROM {one}" for one in (inner, other))
+        if "ts" not in items:
+            rows = f"({left} {word} {right}) AS d JOIN {draw(relations(0))} ON d.id = x.id"
+            return f"(SELECT d.id, d.who, x.ts, d.code FROM {rows}) AS x"
         return f"({left} {word} {right}) AS x"
     if shape == 11:
         items = draw(st.sampled_from(["x.who", f"x.who, {time} AS ts"]))

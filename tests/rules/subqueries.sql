@@ -16,10 +16,10 @@ SELECT to_date(event_ts) AS day, EXISTS (SELECT 1 FROM clicks AS b WHERE b.event
 SELECT to_date(event_ts) AS day, (SELECT count(*) FROM clicks AS b WHERE b.user_id = a.user_id AND b.event_ts >= a.event_ts - INTERVAL 1 HOUR AND b.event_ts < a.event_ts) AS n FROM clicks AS a
 
 -- accepted: of groups, by what they are grouped by
-SELECT to_date(event_ts) AS day, count(*) AS n, (SELECT sum(n) FROM daily AS d WHERE d.day = date_sub(to_date(event_ts), 7)) AS before FROM clicks GROUP BY to_date(event_ts)
+SELECT day, count(*) AS n, (SELECT sum(n) FROM daily AS d WHERE d.day = date_sub(c.day, 3)) AS before FROM (SELECT to_date(event_ts) AS day FROM clicks) AS c GROUP BY day
 
 -- accepted: in HAVING
-SELECT to_date(event_ts) AS day, count(*) AS n FROM clicks GROUP BY to_date(event_ts) HAVING EXISTS (SELECT 1 FROM daily AS d WHERE d.day = to_date(event_ts))
+SELECT day, count(*) AS n FROM (SELECT to_date(event_ts) AS day FROM clicks) AS c GROUP BY day HAVING EXISTS (SELECT 1 FROM daily AS d WHERE d.day = c.day)
 
 -- accepted: in a CTE
 WITH c AS (SELECT * FROM clicks AS a WHERE EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_start BETWEEN a.event_ts - INTERVAL 1 DAY AND a.event_ts)) SELECT to_date(event_ts) AS day, count(*) AS n FROM c GROUP BY 1
@@ -70,8 +70,8 @@ SELECT to_date(event_ts) AS day FROM clicks AS a WHERE EXISTS (SELECT 1 FROM dai
 -- refused: subquery-over-cells `to_date(event_ts) NOT IN (SELECT day FROM x)`: one NULL among all values decides
 WITH x AS (SELECT CASE WHEN n > 1 THEN day END AS day FROM daily) SELECT to_date(event_ts) AS day FROM clicks WHERE to_date(event_ts) NOT IN (SELECT day FROM x)
 
--- refused: subquery-over-cells `to_date(event_ts) IN (SELECT day FROM daily)`: and as a value
-SELECT to_date(event_ts) AS day, to_date(event_ts) IN (SELECT day FROM daily) AS built FROM clicks
+-- refused: subquery-over-cells `to_date(event_ts) IN (SELECT day FROM x)`: and as a value
+WITH x AS (SELECT CASE WHEN n > 1 THEN day END AS day FROM daily) SELECT to_date(event_ts) AS day, to_date(event_ts) IN (SELECT day FROM x) AS built FROM clicks
 
 -- refused: subquery-over-cells `to_date(event_ts) IN (SELECT max(day) FROM daily GROUP BY user_id)`: groups of all time
 SELECT to_date(event_ts) AS day FROM clicks WHERE to_date(event_ts) IN (SELECT max(day) FROM daily GROUP BY user_id)
@@ -79,10 +79,11 @@ SELECT to_date(event_ts) AS day FROM clicks WHERE to_date(event_ts) IN (SELECT m
 -- refused: subquery-over-cells `EXISTS (SELECT 1 FROM (SELECT max(day) AS day FROM daily GROUP BY user_id) AS d WHERE d.day = to_date(a.event_ts))`: they are made before any is chosen
 SELECT to_date(event_ts) AS day FROM clicks AS a WHERE EXISTS (SELECT 1 FROM (SELECT max(day) AS day FROM daily GROUP BY user_id) AS d WHERE d.day = to_date(a.event_ts))
 
--- refused: subquery-over-cells `EXISTS (SELECT 1 FROM daily AS d WHERE d.user_id = s.user_id)`: within one that is near
-SELECT to_date(event_ts) AS day FROM clicks AS a WHERE EXISTS (SELECT 1 FROM sessions AS s WHERE to_date(s.session_start) = to_date(a.event_ts) AND EXISTS (SELECT 1 FROM daily AS d WHERE d.user_id = s.user_id))
+-- refused: subquery-over-cells `EXISTS (SELECT 1 FROM daily AS d WHERE d.user_id = s.user_id AND d.n > 1)`: within one that is near
+SELECT to_date(event_ts) AS day FROM clicks AS a WHERE EXISTS (SELECT 1 FROM sessions AS s WHERE to_date(s.session_start) = to_date(a.event_ts) AND EXISTS (SELECT 1 FROM daily AS d WHERE d.user_id = s.user_id AND d.n > 1))
 
 -- refused: subquery-over-cells `EXISTS (SELECT 1 FROM daily AS d WHERE d.day = b.day)`: near to a row that may not be there
+-- alike: not derived, though nothing is near to a row that is not there
 SELECT to_date(event_ts) AS day FROM clicks AS a LEFT JOIN daily AS b ON b.day = to_date(a.event_ts) WHERE NOT EXISTS (SELECT 1 FROM daily AS d WHERE d.day = b.day)
 
 -- refused: limit-over-cells `LIMIT`: a limit before any is chosen
