@@ -204,6 +204,9 @@ def others(draw: st.DrawFn, depth: int) -> str:
     if draw(st.booleans()):
         table = draw(st.sampled_from(TABLES))
         return f"(SELECT id AS nr, who AS by, ts AS at FROM {table}) AS o"
+    if draw(st.integers(0, 3)) == 0:  # some times are NULL
+        rows = "clicks AS r LEFT JOIN orders AS l ON l.ts = r.ts AND l.id = r.id"
+        return f"(SELECT r.id AS nr, r.who AS by, l.ts AS at FROM {rows}) AS o"
     return f"(SELECT x.id AS nr, x.who AS by, x.ts AS at FROM {draw(relations(depth - 1))}) AS o"
 
 

@@ -147,3 +147,10 @@ SELECT to_date(convert_timezone(unit, 'UTC', event_ts)) AS day FROM clicks
 -- refused: partition-not-proven `to_date(convert_timezone(upper(unit), 'UTC', event_ts))`: or is computed
 -- elsewhere: SELECT cast(event_ts - INTERVAL 12 HOUR * if(upper(unit) = 'MONTH', 1, 0) AS date) AS day FROM clicks
 SELECT to_date(convert_timezone(upper(unit), 'UTC', event_ts)) AS day FROM clicks
+
+-- refused: partition-not-proven `event_ts`: by the hour, and tied to a whole day
+-- with: {timeseries: {event_time_column: event_ts, partition_column: event_ts, granularity: hour}}
+SELECT event_ts, url FROM (SELECT event_ts, url FROM clicks UNION ALL SELECT event_ts, url FROM paid) AS a WHERE EXISTS (SELECT 1 FROM daily AS d WHERE d.day = to_date(a.event_ts))
+
+-- refused: partition-not-proven `SELECT`: the name of another column on the other side
+SELECT to_date(event_ts) AS day, event_ts AS since FROM clicks UNION ALL BY NAME SELECT to_date(event_ts) AS since, since AS day FROM clicks JOIN raw.countries USING (code)

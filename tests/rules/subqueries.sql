@@ -16,7 +16,7 @@ SELECT to_date(event_ts) AS day, EXISTS (SELECT 1 FROM clicks AS b WHERE b.event
 SELECT to_date(event_ts) AS day, (SELECT count(*) FROM clicks AS b WHERE b.user_id = a.user_id AND b.event_ts >= a.event_ts - INTERVAL 1 HOUR AND b.event_ts < a.event_ts) AS n FROM clicks AS a
 
 -- accepted: of groups, by what they are grouped by
-SELECT day, count(*) AS n, (SELECT sum(n) FROM daily AS d WHERE d.day = date_sub(c.day, 3)) AS before FROM (SELECT to_date(event_ts) AS day FROM clicks) AS c GROUP BY day
+SELECT day, count(*) AS n, max((SELECT sum(n) FROM daily AS d WHERE d.day = date_sub(c.day, 3))) AS before FROM (SELECT to_date(event_ts) AS day FROM clicks) AS c GROUP BY day
 
 -- accepted: in HAVING
 SELECT day, count(*) AS n FROM (SELECT to_date(event_ts) AS day FROM clicks) AS c GROUP BY day HAVING EXISTS (SELECT 1 FROM daily AS d WHERE d.day = c.day)
@@ -25,7 +25,7 @@ SELECT day, count(*) AS n FROM (SELECT to_date(event_ts) AS day FROM clicks) AS 
 WITH c AS (SELECT * FROM clicks AS a WHERE EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_start BETWEEN a.event_ts - INTERVAL 1 DAY AND a.event_ts)) SELECT to_date(event_ts) AS day, count(*) AS n FROM c GROUP BY 1
 
 -- accepted: ON a join
-SELECT to_date(a.event_ts) AS day, b.url FROM clicks AS a LEFT JOIN clicks AS b ON b.event_ts = a.event_ts AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_start BETWEEN a.event_ts - INTERVAL 1 DAY AND a.event_ts)
+SELECT to_date(a.event_ts) AS day, b.url FROM clicks AS a JOIN clicks AS b ON b.event_ts = a.event_ts AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_start BETWEEN a.event_ts - INTERVAL 1 DAY AND a.event_ts)
 
 -- accepted: one within the other, each near to the one around it
 SELECT to_date(event_ts) AS day FROM clicks AS a WHERE EXISTS (SELECT 1 FROM sessions AS s WHERE to_date(s.session_start) = to_date(a.event_ts) AND NOT EXISTS (SELECT 1 FROM daily AS d WHERE d.day = to_date(s.session_start)))
