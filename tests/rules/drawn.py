@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hypothesis import strategies as st
+
+from infold.interval import Ranges, instant, moment
+from infold.project import Node, Reference
 
 PROJECT = """
 name: shop
@@ -267,3 +272,29 @@ def model(sql: str, granularity: str) -> str:
     """The file of a model of a drawn query."""
     series = f"{{event_time_column: part, partition_column: part, granularity: {granularity}}}"
     return f"---\nmaterialization: table\nincremental: {{}}\ntimeseries: {series}\n---\n{sql}"
+
+
+def replaced(node: Node, times: Callable[[Reference], Ranges | None], without: int = 0) -> str:
+    """
+    A model's query over no more of each reference than its rows of certain times.
+
+    None for all rows, as of tables without a time; one row, by its id, may be missing.
+    """
+    sql = node.model.sql
+    for reference in sorted(node.references, key=lambda entry: -entry.start):
+        rows, wanted = f"SELECT * FROM {reference.name}", times(reference)
+        if wanted is not None:
+            parts = [
+                f"(ts >= {literal(part.start)} AND ts < {literal(part.end)})" for part in wanted
+            ]
+            rows += f" WHERE id <> {without} AND ({' OR '.join(parts) or 'false'})"
+        sql = f"{sql[: reference.start]}({rows}){sql[reference.end :]}"
+    return sql
+
+
+_FIRST, _LAST = instant("1900-01-01"), instant("2100-01-01")
+
+
+def literal(at: int) -> str:
+    """An instant as both engines write it in UTC, ends of time cut off."""
+    return f"TIMESTAMP '{moment(min(max(at, _FIRST), _LAST)).replace(tzinfo=None)}'"
