@@ -212,7 +212,8 @@ def others(draw: st.DrawFn, depth: int) -> str:
     if draw(st.integers(0, 3)) == 0:  # some times are NULL
         rows = "clicks AS r LEFT JOIN orders AS l ON l.ts = r.ts AND l.id = r.id"
         return f"(SELECT r.id AS nr, r.who AS by, l.ts AS at FROM {rows}) AS o"
-    return f"(SELECT x.id AS nr, x.who AS by, x.ts AS at FROM {draw(relations(depth - 1))}) AS o"
+    inner = draw(relations(max(depth - 1, 0)))
+    return f"(SELECT x.id AS nr, x.who AS by, x.ts AS at FROM {inner}) AS o"
 
 
 @st.composite
@@ -236,6 +237,12 @@ def values(draw: st.DrawFn, depth: int) -> str:
 @st.composite
 def queries(draw: st.DrawFn) -> str:
     """A query with the columns part and n."""
+    if draw(st.integers(0, 7)) == 0:  # a subquery and nothing around it
+        if draw(st.booleans()):
+            return f"SELECT cast(x.ts AS date) AS part, {draw(values(0))} AS n FROM clicks AS x"
+        no = draw(st.sampled_from(["", "", "NOT "]))
+        where = f"{no}({draw(asked(0))})"
+        return f"SELECT cast(x.ts AS date) AS part, x.id AS n FROM clicks AS x WHERE {where}"
     source, time = draw(relations()), draw(st.sampled_from(TIMES))
     if draw(st.booleans()):
         shown = draw(st.sampled_from(["x.id", "x.id", "x.who", "x.code"]))
