@@ -332,7 +332,8 @@ def set_operation(at: Spot, cell: Cell, word: str) -> InfoldError:
     return InfoldError(
         "set-operation-over-cells",
         f"{word} compares rows of all time, so {cell} cannot be rebuilt alone",
-        todo=f"Use UNION ALL, {_WHOLE}",
+        todo="Select the cell on both sides as well (cast(… AS date), date_trunc), or use "
+        f"UNION ALL, {_WHOLE}",
         exit_code=REFUSED,
         at=at,
     )
@@ -343,7 +344,20 @@ def subquery_over_cells(at: Spot, cell: Cell) -> InfoldError:
     return InfoldError(
         "subquery-over-cells",
         f"this subquery looks at all time, so {cell} cannot be rebuilt alone",
-        todo=f"Let it read a table without a time column, {_WHOLE}",
+        todo="Say in its WHERE how far its rows are from the row around it (b.ts BETWEEN a.ts - "
+        f"INTERVAL … AND a.ts, or equal days), {_WHOLE}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def values_over_cells(at: Spot, cell: Cell) -> InfoldError:
+    """IN over the values of an input with a time column."""
+    return InfoldError(
+        "subquery-over-cells",
+        f"IN looks at values of all time, so {cell} cannot be rebuilt alone",
+        todo="Write EXISTS or NOT EXISTS, and in its WHERE how far its rows are from the row "
+        f"around it (b.ts BETWEEN a.ts - INTERVAL … AND a.ts, or equal days), {_WHOLE}",
         exit_code=REFUSED,
         at=at,
     )

@@ -8,4 +8,4 @@ SELECT to_date(event_ts) AS day, country FROM clicks JOIN (SELECT DISTINCT code,
 
 -- refused: distinct-over-cells `DISTINCT`: without it
 -- refused: join-over-cells `x`
-SELECT to_date(event_ts) AS day FROM clicks JOIN (SELECT DISTINCT user_id FROM clicks) AS x USING (user_id)
+SELECT to_date(event_ts) AS day FROM clicks JOIN (SELECT DISTINCT user_id FROM sessions) AS x USING (user_id)

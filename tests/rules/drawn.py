@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hypothesis import strategies as st
+
+from infold.interval import Ranges, instant, moment
+from infold.project import Node, Reference
 
 PROJECT = """
 name: shop
@@ -66,7 +71,7 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
     if depth == 0:
         return f"{table} AS x"
     inner = draw(relations(depth - 1))
-    shape = draw(st.integers(0, 18))
+    shape = draw(st.sampled_from([*range(22), 12, 12, 19, 21]))
     time = draw(st.sampled_from(TIMES))
     if shape <= 3:
         return f"{table} AS x"
@@ -92,9 +97,13 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
         items = f"cast({number} AS int) AS id, x.who, x.ts, x.code"
         return f"(SELECT {items} FROM {inner}) AS x"
     if shape == 10:
-        word = draw(st.sampled_from(["UNION ALL", "UNION ALL", "UNION", "EXCEPT"]))
+        word = draw(st.sampled_from(["UNION ALL", "UNION ALL", "UNION", "EXCEPT", "INTERSECT"]))
         other = draw(relations(depth - 1))
-        left, right = (f"SELECT x.id, x.who, x.ts, x.code FROM {one}" for one in (inner, other))
+        items = draw(st.sampled_from(["x.id, x.who, x.ts, x.code"] * 3 + ["x.id, x.who, x.code"]))
+        left, right = (f"SELECT {items} FROM {one}" for one in (inner, other))
+        if "ts" not in items:
+            rows = f"({left} {word} {right}) AS d JOIN {draw(relations(0))} ON d.id = x.id"
+            return f"(SELECT d.id, d.who, x.ts, d.code FROM {rows}) AS x"
         return f"({left} {word} {right}) AS x"
     if shape == 11:
         items = draw(st.sampled_from(["x.who", f"x.who, {time} AS ts"]))
@@ -102,16 +111,25 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
         whole = "1 AS id, d.who, d.ts, d.who AS code" if "ts" in items else "1 AS id, d.who"
         return f"(SELECT {whole} FROM {rows} AS d) AS x"
     if shape == 12:
-        test = draw(
-            st.sampled_from(
-                [
-                    "x.code IN (SELECT code FROM places)",
-                    "x.id = (SELECT max(id) FROM clicks)",
-                    "EXISTS (SELECT 1 FROM orders AS o WHERE o.who = x.who AND o.id > x.id)",
-                ]
-            )
-        )
-        return f"(SELECT x.id, x.who, x.ts, x.code FROM {inner} WHERE {test}) AS x"
+        test, items = draw(asked(depth)), "x.id, x.who, x.ts, x.code"
+        stands = draw(st.integers(0, 5))
+        if stands == 0:
+            flag = f"CASE WHEN {test} THEN 1 ELSE 0 END AS id"
+            return f"(SELECT {flag}, x.who, x.ts, x.code FROM {inner}) AS x"
+        if stands == 1:
+            other = draw(st.sampled_from([f"NOT ({test})", f"({test} OR x.id < 3)"]))
+            return f"(SELECT {items} FROM {inner} WHERE {other}) AS x"
+        return f"(SELECT {items} FROM {inner} WHERE {test}) AS x"
+    if shape in (19, 20):
+        value = draw(values(depth))
+        return f"(SELECT {value} AS id, x.who, x.ts, x.code FROM {inner}) AS x"
+    if shape == 21:
+        test = draw(asked(depth, at="x.day", who="x.most"))
+        day = draw(st.sampled_from(["cast(x.ts AS date)", "cast(x.ts AS date)", time]))
+        rest = "max(x.who) AS most, max(x.id) AS id, max(x.code) AS code"
+        days = f"SELECT {day} AS day, {rest} FROM {inner} GROUP BY 1"
+        items = "x.id, x.most AS who, cast(x.day AS timestamp) AS ts, x.code"
+        return f"(SELECT {items} FROM ({days}) AS x WHERE {test}) AS x"
     if shape == 14:
         by = draw(st.sampled_from(["", "", "PARTITION BY x.who "]))
         down = draw(st.sampled_from(["", "", " DESC"]))
@@ -158,9 +176,73 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
     return f"({limited}) AS x"
 
 
+SUBQUERIES = [
+    "SELECT 1 FROM {other} WHERE {link}",
+    "SELECT 1 FROM {other} WHERE {link} AND o.nr > x.id",
+    "SELECT 1 FROM {other} WHERE o.by = x.who AND {link} GROUP BY o.by HAVING count(*) > 1",
+    "SELECT DISTINCT o.by FROM {other} JOIN places AS p ON true WHERE p.code = x.code AND {link}",
+    "SELECT 1 FROM {other} WHERE {link} AND NOT EXISTS (SELECT 1 FROM orders WHERE ts = o.at)",
+]
+NAMED = [
+    "x.ts IN (SELECT o.at FROM {other})",
+    "cast(x.ts AS date) IN (SELECT cast(o.at AS date) FROM {other} WHERE o.nr > x.id)",
+    "x.ts - INTERVAL '1' DAY IN (SELECT cast(o.at AS date) FROM {other})",
+    "(x.who, cast(x.ts AS date)) IN (SELECT max(o.by), cast(o.at AS date) FROM {other} GROUP BY 2)",
+    "x.who IN (SELECT o.by FROM {other} WHERE {link})",
+    "x.who NOT IN (SELECT o.by FROM {other} WHERE {link} AND o.nr < 9)",
+    "x.ts NOT IN (SELECT o.at FROM {other})",
+    "x.code IN (SELECT code FROM places)",
+    "x.id = (SELECT max(id) FROM clicks)",
+]
+VALUES = [
+    "(SELECT count(*) FROM {other} WHERE {link})",
+    "(SELECT sum(o.nr) FROM {other} WHERE {link} AND o.by = x.who)",
+    "coalesce((SELECT max(o.nr) FROM {other} WHERE {link}), x.id)",
+    "(SELECT count(DISTINCT o.by) FROM {other} WHERE o.by <> x.who AND {link})",
+    "(SELECT max(o.nr) FROM {other})",
+]
+
+
+@st.composite
+def others(draw: st.DrawFn, depth: int) -> str:
+    """What a subquery reads: nr, by, at."""
+    if draw(st.booleans()):
+        table = draw(st.sampled_from(TABLES))
+        return f"(SELECT id AS nr, who AS by, ts AS at FROM {table}) AS o"
+    if draw(st.integers(0, 3)) == 0:  # some times are NULL
+        rows = "clicks AS r LEFT JOIN orders AS l ON l.ts = r.ts AND l.id = r.id"
+        return f"(SELECT r.id AS nr, r.who AS by, l.ts AS at FROM {rows}) AS o"
+    inner = draw(relations(max(depth - 1, 0)))
+    return f"(SELECT x.id AS nr, x.who AS by, x.ts AS at FROM {inner}) AS o"
+
+
+@st.composite
+def asked(draw: st.DrawFn, depth: int, at: str = "x.ts", who: str = "x.who") -> str:
+    """A predicate over x with a subquery; ``at`` and ``who`` are what x calls these columns."""
+    link, form = draw(st.sampled_from(LINKS)), draw(st.sampled_from(NAMED))
+    if draw(st.booleans()):
+        word = draw(st.sampled_from(["EXISTS", "EXISTS", "NOT EXISTS"]))
+        form = f"{word} ({draw(st.sampled_from(SUBQUERIES))})"
+    form = form.replace("{link}", link).replace("x.ts", at).replace("x.who", who)
+    return form.format(other=draw(others(depth)))
+
+
+@st.composite
+def values(draw: st.DrawFn, depth: int) -> str:
+    """A number for each x, from a scalar subquery."""
+    link, other = draw(st.sampled_from(LINKS)), draw(others(depth))
+    return f"cast({draw(st.sampled_from(VALUES)).format(other=other, link=link)} AS int)"
+
+
 @st.composite
 def queries(draw: st.DrawFn) -> str:
     """A query with the columns part and n."""
+    if draw(st.integers(0, 7)) == 0:  # a subquery and nothing around it
+        if draw(st.booleans()):
+            return f"SELECT cast(x.ts AS date) AS part, {draw(values(0))} AS n FROM clicks AS x"
+        no = draw(st.sampled_from(["", "", "NOT "]))
+        where = f"{no}({draw(asked(0))})"
+        return f"SELECT cast(x.ts AS date) AS part, x.id AS n FROM clicks AS x WHERE {where}"
     source, time = draw(relations()), draw(st.sampled_from(TIMES))
     if draw(st.booleans()):
         shown = draw(st.sampled_from(["x.id", "x.id", "x.who", "x.code"]))
@@ -197,3 +279,29 @@ def model(sql: str, granularity: str) -> str:
     """The file of a model of a drawn query."""
     series = f"{{event_time_column: part, partition_column: part, granularity: {granularity}}}"
     return f"---\nmaterialization: table\nincremental: {{}}\ntimeseries: {series}\n---\n{sql}"
+
+
+def replaced(node: Node, times: Callable[[Reference], Ranges | None], without: int = 0) -> str:
+    """
+    A model's query over no more of each reference than its rows of certain times.
+
+    None for all rows, as of tables without a time; one row, by its id, may be missing.
+    """
+    sql = node.model.sql
+    for reference in sorted(node.references, key=lambda entry: -entry.start):
+        rows, wanted = f"SELECT * FROM {reference.name}", times(reference)
+        if wanted is not None:
+            parts = [
+                f"(ts >= {literal(part.start)} AND ts < {literal(part.end)})" for part in wanted
+            ]
+            rows += f" WHERE id <> {without} AND ({' OR '.join(parts) or 'false'})"
+        sql = f"{sql[: reference.start]}({rows}){sql[reference.end :]}"
+    return sql
+
+
+_FIRST, _LAST = instant("1900-01-01"), instant("2100-01-01")
+
+
+def literal(at: int) -> str:
+    """An instant as both engines write it in UTC, ends of time cut off."""
+    return f"TIMESTAMP '{moment(min(max(at, _FIRST), _LAST)).replace(tzinfo=None)}'"

@@ -28,6 +28,7 @@ SELECT max(event_ts) AS day FROM clicks
 SELECT user_id, min(event_ts) AS day FROM clicks GROUP BY 1
 
 -- refused: group-over-cells `GROUP BY to_date(event_ts), user_id`: ROLLUP has groups of all time
+-- elsewhere: SELECT cast(event_ts AS date) AS day, user_id, count(*) AS n FROM clicks GROUP BY ROLLUP (1, 2)
 SELECT to_date(event_ts) AS day, user_id, count(*) AS n FROM clicks GROUP BY to_date(event_ts), user_id WITH ROLLUP
 
 -- refused: group-over-cells `GROUP BY GROUPING SETS ((to_date(event_ts)), ())`: so have GROUPING SETS

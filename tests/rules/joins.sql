@@ -99,4 +99,4 @@ SELECT a.day FROM daily AS a CROSS JOIN daily AS b LEFT JOIN daily AS c ON c.day
 
 -- refused: join-over-cells `daily AS b`: two times, fully
 -- with: {timeseries: {event_time_column: day, partition_column: day}}
-SELECT a.day FROM daily AS a FULL JOIN daily AS b ON a.day = b.day
+SELECT a.day FROM daily AS a FULL JOIN daily AS b ON a.day = b.day AND b.n > 1

@@ -19,8 +19,8 @@ SELECT to_date(event_ts) AS day, url FROM clicks ORDER BY event_ts OFFSET 10
 -- refused: limit-over-cells `LIMIT`: in a subquery
 SELECT to_date(event_ts) AS day FROM (SELECT event_ts FROM clicks LIMIT 10)
 
--- refused: limit-without-order `LIMIT`: of a lookup, any five
-SELECT to_date(event_ts) AS day, country FROM clicks JOIN (SELECT * FROM raw.countries LIMIT 5) USING (code)
+-- refused: limit-without-order `LIMIT`: of a lookup, any one
+SELECT to_date(event_ts) AS day, country FROM clicks JOIN (SELECT * FROM raw.countries LIMIT 1) USING (code)
 
 -- refused: limit-without-order `LIMIT`: in a whole table
 -- with: {incremental: {enabled: false}, timeseries: {event_time_column: event_ts}}

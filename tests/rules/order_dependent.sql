@@ -19,6 +19,7 @@ SELECT first(url) AS a, last(url) IGNORE NULLS AS b, collect_list(url) AS c FROM
 -- refused: order-dependent `first`
 -- refused: order-dependent `last_value`
 -- refused: order-dependent `collect_list`
+-- elsewhere: SELECT user_id, first(url) AS a, last(url) AS b, list(url) AS c FROM clicks GROUP BY user_id
 SELECT user_id, first(url) AS a, last_value(url) AS b, collect_list(url) AS c FROM clicks GROUP BY user_id
 
 -- refused: not-deterministic `any_value`: in sessions too

@@ -26,6 +26,7 @@ SELECT to_date(event_ts) AS day, date(event_ts) AS d FROM clicks
 SELECT cast(date_trunc('hour', to_timestamp(event_ts)) AS date) AS day FROM clicks
 
 -- accepted: the first of the month in monthly cells
+-- elsewhere: SELECT date_trunc('month', event_ts) AS day, count(*) AS n FROM clicks GROUP BY 1
 -- with: {timeseries: {event_time_column: event_ts, partition_column: day, granularity: month}}
 SELECT trunc(event_ts, 'MM') AS day, count(*) AS n FROM clicks GROUP BY 1
 
@@ -85,9 +86,11 @@ SELECT date_trunc('WEEK', event_ts) AS day FROM clicks
 SELECT date_add(event_ts, 1) AS day, url FROM clicks
 
 -- refused: partition-not-proven `date_trunc(unit, event_ts)`: a unit from a column
+-- elsewhere: SELECT date_trunc(unit, event_ts) AS day FROM clicks
 SELECT date_trunc(unit, event_ts) AS day FROM clicks
 
 -- accepted: another time zone, whose clocks change
+-- elsewhere: SELECT cast((event_ts AT TIME ZONE 'UTC') AT TIME ZONE 'Europe/Paris' AS date) AS day FROM clicks
 SELECT cast(from_utc_timestamp(event_ts, 'Europe/Paris') AS date) AS day FROM clicks
 
 -- refused: partition-not-proven `cast(session_end AS date)`: sessions have their cells by their start
@@ -98,14 +101,17 @@ SELECT cast(session_end AS date) AS day FROM sessions
 SELECT since AS day, url FROM clicks JOIN raw.countries USING (code)
 
 -- refused: partition-not-proven `since`: one side of the UNION has no time
+-- alike: rows of a lookup are read whole, but say nothing of the cells that there are to build
 SELECT event_ts AS day FROM clicks
 UNION ALL
 SELECT since FROM raw.countries
 
 -- refused: partition-not-proven `concat(event_ts, '')`: found where it is computed
+-- alike: these texts are read as the same times again, which others are not
 WITH x AS (SELECT concat(event_ts, '') AS day, url FROM clicks) SELECT day FROM (SELECT day, url FROM x) AS y
 
 -- refused: no-time-input `SELECT`: only lookups
+-- alike: rows of a lookup are read whole, but say nothing of the cells that there are to build
 -- with: {timeseries: {event_time_column: since, partition_column: day}}
 SELECT since AS day, country FROM raw.countries
 
@@ -130,3 +136,21 @@ SELECT to_date(since) AS day FROM clicks JOIN raw.countries USING (code) WHERE s
 
 -- refused: partition-not-proven `event_ts + INTERVAL '1' DAY * length(url)`: an interval that differs from row to row
 SELECT event_ts + INTERVAL '1' DAY * length(url) AS day FROM clicks
+
+-- accepted: from one zone to another
+SELECT to_date(convert_timezone('Europe/Paris', 'UTC', event_ts)) AS day FROM clicks
+
+-- refused: partition-not-proven `to_date(convert_timezone(unit, 'UTC', event_ts))`: from a zone that differs from row to row
+-- elsewhere: SELECT cast(event_ts - INTERVAL 12 HOUR * if(unit = 'MONTH', 1, 0) AS date) AS day FROM clicks
+SELECT to_date(convert_timezone(unit, 'UTC', event_ts)) AS day FROM clicks
+
+-- refused: partition-not-proven `to_date(convert_timezone(upper(unit), 'UTC', event_ts))`: or is computed
+-- elsewhere: SELECT cast(event_ts - INTERVAL 12 HOUR * if(upper(unit) = 'MONTH', 1, 0) AS date) AS day FROM clicks
+SELECT to_date(convert_timezone(upper(unit), 'UTC', event_ts)) AS day FROM clicks
+
+-- refused: partition-not-proven `event_ts`: by the hour, and tied to a whole day
+-- with: {timeseries: {event_time_column: event_ts, partition_column: event_ts, granularity: hour}}
+SELECT event_ts, url FROM (SELECT event_ts, url FROM clicks UNION ALL SELECT event_ts, url FROM paid) AS a WHERE EXISTS (SELECT 1 FROM daily AS d WHERE d.day = to_date(a.event_ts))
+
+-- refused: partition-not-proven `SELECT`: the name of another column on the other side
+SELECT to_date(event_ts) AS day, event_ts AS since FROM clicks UNION ALL BY NAME SELECT to_date(event_ts) AS since, since AS day FROM clicks JOIN raw.countries USING (code)

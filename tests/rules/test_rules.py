@@ -3,7 +3,9 @@ Each rule has a file of queries, accepted and refused, with what is refused and 
 
 A file starts with `-- front: {…}`, the front matter of its queries; a case may add to it by
 `-- with: {…}`. A case is `-- accepted: claim` or one `-- refused: slug `text`` for each finding,
-where the text is what stands above the caret.
+where the text is what stands above the caret. `-- alike: reason` says why a refused query gives
+the same rows cell by cell on the few rows of test_counter_examples.py, `-- elsewhere: query` how
+the engine there writes it, where that cannot be translated.
 """
 
 from __future__ import annotations
@@ -62,6 +64,8 @@ class Case:
     front: dict[str, object]
     refused: tuple[tuple[str, str], ...]
     sql: str
+    alike: str = ""
+    elsewhere: str = ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line} {self.claim}"
@@ -81,18 +85,23 @@ def cases() -> list[Case]:
 
 def _case(file: str, line: int, front: dict[str, object], block: str) -> Case:
     more: dict[str, object] = {}
-    refused, claim, sql = [], "", []
+    refused, claim, alike, elsewhere, sql = [], "", "", "", []
     for text in block.splitlines():
         if text.startswith("-- with:"):
             more = yaml.safe_load(text.removeprefix("-- with:"))
         elif text.startswith("-- accepted:"):
             claim = text.removeprefix("-- accepted:").strip()
+        elif text.startswith("-- alike:"):
+            alike = text.removeprefix("-- alike:").strip()
+        elif text.startswith("-- elsewhere:"):
+            elsewhere = text.removeprefix("-- elsewhere:").strip()
         elif match := re.match(r"-- refused: (\S+) `(.*)`(?:: (.*))?", text):
             refused.append((match[1], match[2]))
             claim = claim or match[3] or match[1]
         else:
             sql.append(text)
-    return Case(file, line, claim, {**front, **more}, tuple(refused), "\n".join(sql))
+    said = {**front, **more}
+    return Case(file, line, claim, said, tuple(refused), "\n".join(sql), alike, elsewhere)
 
 
 @cache
@@ -101,11 +110,15 @@ def base() -> dict[str, str]:
     return {"infold.yml": PROJECT} | {f"models/{name}.sql": text for name, text in MODELS.items()}
 
 
+def files(case: Case) -> dict[str, str]:
+    """A project with a case's query as one of its models."""
+    text = f"---\n{yaml.safe_dump(case.front)}---\n{case.sql}"
+    return {**base(), "models/subject.sql": text}
+
+
 def findings(case: Case) -> list[InfoldError]:
     """What is found in a case's query."""
-    front = yaml.safe_dump(case.front)
-    text = f"---\n{front}---\n{case.sql}"
-    _, found = read({**base(), "models/subject.sql": text})
+    _, found = read(files(case))
     return found
 
 

@@ -83,3 +83,6 @@ SELECT to_date(event_ts) AS day, CASE WHEN lag(url) OVER (PARTITION BY user_id O
 
 -- refused: window-over-cells `lag(event_ts, 1, event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: a default for no row
 SELECT to_date(event_ts) AS day, CASE WHEN event_ts - lag(event_ts, 1, event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) <= INTERVAL 30 MINUTES THEN 0 ELSE 1 END AS starts FROM clicks
+
+-- refused: window-over-cells `lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: a CASE that asks for false
+SELECT to_date(event_ts) AS day, CASE false WHEN event_ts - lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) <= INTERVAL 30 MINUTES THEN 1 ELSE 0 END AS starts FROM clicks

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.declare.shop import read
-from tests.rules.drawn import FILES, GRANULARITIES, PLACES, ROWS, model, queries
+from tests.rules.drawn import FILES, GRANULARITIES, PLACES, ROWS, model, queries, replaced
 
-from infold.interval import MAX, MIN, Granularity, Interval, Ranges, instant, micros, moment
-from infold.project import Node, Reference
+from infold.interval import MAX, MIN, Granularity, Interval, Ranges, instant, micros
+from infold.project import Node
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,32 +85,12 @@ def test_enough_is_admitted_and_enough_refused() -> None:
 
 def _evaluated(session: SparkSession, node: Node, cells: Ranges) -> Counter[tuple[Any, ...]]:
     """A query's rows, from what its references need for some cells."""
-    sql = node.model.sql
-    for reference in sorted(node.references, key=lambda entry: -entry.start):
-        rows = f"(SELECT * FROM {reference.name}{_needed(reference, cells)})"
-        sql = f"{sql[: reference.start]}{rows}{sql[reference.end :]}"
+    sql = replaced(node, lambda one: None if one.bound is None else one.bound.read(cells))
     found = session.sql(f"SELECT cast(part AS timestamp) AS part, n FROM ({sql})").toArrow()
     return Counter(
         (None if row["part"] is None else micros(row["part"]), row["n"])
         for row in found.to_pylist()
     )
-
-
-def _needed(reference: Reference, cells: Ranges) -> str:
-    if reference.bound is None:
-        return ""
-    parts = [
-        f"(ts >= {_literal(part.start)} AND ts < {_literal(part.end)})"
-        for part in reference.bound.read(cells)
-    ]
-    return f" WHERE {' OR '.join(parts)}"
-
-
-FIRST, LAST = instant("1900-01-01"), instant("2100-01-01")
-
-
-def _literal(at: int) -> str:
-    return f"TIMESTAMP '{moment(min(max(at, FIRST), LAST)).isoformat()}'"
 
 
 def _time(text: str | None) -> datetime | None:

@@ -12,7 +12,7 @@ Everything is in UTC, so a cast to a date is a floor to the day.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -29,6 +29,7 @@ from infold.analysis.frames import (
     reach,
 )
 from infold.analysis.links import FAR, links
+from infold.analysis.nested import by_predicate, by_value, parts
 from infold.analysis.relation import (
     Block,
     Columns,
@@ -42,7 +43,7 @@ from infold.analysis.relation import (
     blocks,
     own,
 )
-from infold.analysis.scope import Key, Scope, Shapes
+from infold.analysis.scope import Key, Scope, Shapes, Tie
 from infold.analysis.shape import Grain, Shape, Span
 from infold.analysis.subject import Subject, time_column
 from infold.analysis.text import Text
@@ -98,6 +99,11 @@ class Cells:
     seen: dict[int, Kept] = field(default_factory=dict)
     scopes: dict[int, Scope] = field(default_factory=dict)
     units: dict[int, bool] = field(default_factory=dict)
+    near: set[int] = field(default_factory=set)
+    """The subqueries in expressions whose rows are near to the row around them, by id."""
+    chosen: set[int] = field(default_factory=set)
+    """Of these the SELECTs and set operations whose own WHERE says so, by id: they may bring
+    together all of the rows that it chooses."""
 
     @property
     def called(self) -> Cell:
@@ -187,12 +193,51 @@ class Cells:
                 for name, shapes in kept.columns.items():
                     given[at, name] = {(at, *key): shape for key, shape in shapes.items()}
             units = self._units(block.text)
-            self.scopes[id(block)] = Scope(block, given, inputs, units)
+            self.scopes[id(block)] = self._tied(
+                block, lambda ties: Scope(block, given, inputs, units, ties)
+            )
         return self.scopes[id(block)]
 
+    def _tied(self, block: Block, scope: Callable[[tuple[Tie, ...]], Scope]) -> Scope:
+        """The scope with those subqueries that are near, by predicates or else by their values."""
+        todo = [(holder, inner) for holder, inner in block.nested if self.of(inner).time]
+        found: list[Tie] = []
+        for by_their_where in (True, False):
+            tried = {
+                id(inner): ties
+                for holder, inner in todo
+                if (ties := self._ties(holder, inner, by_their_where)) is not None
+            }
+            made = scope((*found, *(tie for ties in tried.values() for tie in ties)))
+            for at, ties in tried.items():
+                if all(made.tied(tie.inputs) for tie in ties):
+                    found.extend(ties)
+                    self.near.add(at)
+            if by_their_where:
+                near = [inner for _, inner in todo if id(inner) in self.near]
+                self.chosen.update(id(part) for inner in near for part in parts(inner))
+            todo = [(holder, inner) for holder, inner in todo if id(inner) not in self.near]
+        return scope(tuple(found))
+
+    def _ties(self, holder: exp.Expr, inner: Relation, by_their_where: bool) -> list[Tie] | None:
+        if by_their_where:
+            return by_predicate(inner, self.scope)
+        kept = self.of(inner)
+        tie = by_value(holder, inner, kept.inputs, kept.items or ())
+        return None if tie is None else [tie]
+
     def blocks(self) -> Iterator[Block | SetOperation]:
-        """What the rules look at: every SELECT and set operation, those of views among them."""
-        return blocks(self.subject.relation, views=True, nested=False)
+        """
+        What the rules look at: every SELECT and set operation.
+
+        Those of views are among them, and of subqueries in expressions those that are near; the
+        others have one finding for all.
+        """
+        return blocks(self.subject.relation, views=True, nested=self._looked_into)
+
+    def _looked_into(self, block: Block) -> list[Relation]:
+        self.scope(block)
+        return [inner for _, inner in block.nested if id(inner) in self.near]
 
     def bounds(self) -> list[Bounded]:
         """How far each naming of an input is read for one cell, as the partition column says."""
@@ -340,7 +385,7 @@ class Cells:
         by = {out.name.lower() for out in block.outputs or () if out.node.unalias() == order}
         spans = [
             _distance(around, entry, column, by)
-            for around in self.blocks()
+            for around in blocks(self.subject.relation, views=True)
             if isinstance(around, Block)
             for entry in around.entries
             if _is(entry.relation, block)
@@ -471,4 +516,5 @@ def cells_of(subject: Subject) -> Cells | None:
     found = subject.memo.get("cells")
     if not isinstance(found, Cells):
         found = subject.memo["cells"] = Cells(subject, granularity)
+        found.of(subject.relation)  # so that the rules find all that is known of subqueries
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from infold.analysis.lengths import length, number
-from infold.analysis.links import FAR, Link, links
+from infold.analysis.links import FAR, Link, asked_for_truth, links
 from infold.interval import DAY
 
 _FRAMELESS = (
@@ -105,7 +105,7 @@ def guarded(window: exp.Window, named: Mapping[str, exp.Expr]) -> Reach | None:
     beyond the interval makes no difference, as long as nothing is said of the opposite.
     """
     predicate = _comparison(window)
-    if predicate is None or not _asked_for_truth(predicate):
+    if predicate is None or not asked_for_truth(predicate):
         return None
     order = _ordered_by(window, named)
     if order is None or not _plain_shift(window, order.this):
@@ -171,13 +171,3 @@ def _comparison(window: exp.Window) -> exp.Expr | None:
     while isinstance(node, _ARITHMETIC):
         node = node.parent
     return node if isinstance(node, _COMPARISONS) else None
-
-
-def _asked_for_truth(node: exp.Expr) -> bool:
-    """Whether false and unknown come to the same where a predicate stands."""
-    inner, around = node, node.parent
-    while isinstance(around, (exp.And, exp.Or, exp.Paren)):
-        inner, around = around, around.parent
-    if isinstance(around, exp.If):
-        return inner.arg_key == "this"
-    return isinstance(around, (exp.Qualify, exp.Where))

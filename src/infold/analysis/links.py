@@ -50,6 +50,20 @@ def conjuncts(node: exp.Expr | None) -> Iterator[exp.Expr]:
         yield node
 
 
+def asked_for_truth(node: exp.Expr) -> bool:
+    """Whether false and unknown come to the same where a predicate stands."""
+    inner, around = node, node.parent
+    while isinstance(around, (exp.And, exp.Or, exp.Paren)):
+        inner, around = around, around.parent
+    if isinstance(around, exp.If):  # a CASE with a value compares with it, and may ask for false
+        case = around.parent
+        compared = isinstance(case, exp.Case) and case.args.get("this") is not None
+        return inner.arg_key == "this" and not compared
+    if isinstance(around, exp.Join):
+        return inner.arg_key == "on"
+    return isinstance(around, (exp.Having, exp.Qualify, exp.Where))
+
+
 def links(predicate: exp.Expr | None) -> Iterator[Link]:
     """The links that a predicate states; those between the same two values are not yet joined."""
     for node in conjuncts(predicate):

@@ -8,7 +8,7 @@ None where the columns cannot be known (a table declared without any).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -156,13 +156,21 @@ def _own(value: object) -> Iterator[exp.Expr]:
             todo.extend(reversed(value))
 
 
+def subqueries(block: Block) -> Iterable[Relation]:
+    """The subqueries in a block's expressions."""
+    return [relation for _, relation in block.nested]
+
+
 def blocks(
-    relation: Relation, *, views: bool = False, nested: bool = True
+    relation: Relation,
+    *,
+    views: bool = False,
+    nested: Callable[[Block], Iterable[Relation]] = subqueries,
 ) -> Iterator[Block | SetOperation]:
     """
     Every SELECT and set operation in a relation, the outermost first.
 
-    Those of ``views`` on request; those of subqueries in expressions unless not ``nested``.
+    Those of ``views`` on request; ``nested`` says which subqueries in expressions are looked into.
     """
     todo: list[Relation] = [relation]
     seen: set[int] = set()
@@ -174,8 +182,7 @@ def blocks(
         if isinstance(item, Block):
             yield item
             todo.extend(entry.relation for entry in reversed(item.entries))
-            if nested:
-                todo.extend(relation for _, relation in reversed(item.nested))
+            todo.extend(reversed([*nested(item)]))
             todo.extend(item.derived)
         elif isinstance(item, SetOperation):
             yield item

@@ -6,6 +6,9 @@ links that predicates state (:mod:`infold.analysis.links`) carry them over to th
 after ``b.ts BETWEEN a.ts - INTERVAL 1 DAY AND a.ts`` the times of b's rows are known from a's. What
 is said ON an outer join, or a SEMI or ANTI one, holds only where a row was found; so such an entry
 hands on what is known of its own inputs, and nothing else.
+
+A subquery in an expression is an entry too (:mod:`infold.analysis.nested`): EXISTS is a SEMI join,
+NOT EXISTS an ANTI join, a scalar subquery a LEFT join to one group.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from sqlglot import exp
 from infold.analysis.floors import Floor, floor_of
 from infold.analysis.lengths import negated, of_units, offsets
 from infold.analysis.links import FAR, Link, links, moved_by
-from infold.analysis.relation import Block, From, own
+from infold.analysis.relation import Block, From, Origin, own
 from infold.analysis.shape import Grain, Shape, Span
 from infold.interval import Granularity
 
@@ -32,19 +35,45 @@ Atom = tuple[int, str]
 """A value of one entry of FROM: the entry, and a column's name or an expression's text."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Near:
+    """``low <= outer - inner <= high``: how far a value here is from one of a subquery's rows."""
+
+    outer: exp.Expr
+    inner: Atom
+    shapes: Shapes
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tie:
+    """
+    A subquery as an entry of FROM: the inputs that it reads, and how far its rows are.
+
+    ``origins`` are the columns that its own text names, those of the rows around it among them.
+    """
+
+    at: int
+    inputs: frozenset[Key]
+    near: tuple[Near, ...]
+    origins: Mapping[int, Origin | None]
+
+
 @dataclass(slots=True, eq=False)
 class Scope:
     """
     The rows of a block before it groups them.
 
     ``given`` are the shapes of each entry's columns, by entry and lower-case name; ``inputs`` what
-    each entry reads. ``units``: whether all units of date_trunc in the text are literals.
+    each entry reads. ``units``: whether all units of date_trunc in the text are literals. ``ties``
+    are the subqueries in its expressions, as far as they are looked at.
     """
 
     block: Block
     given: Mapping[Atom, Shapes]
     inputs: Mapping[int, frozenset[Key]]
     units: bool
+    ties: tuple[Tie, ...] = ()
     known: dict[Atom, dict[Key, Shape]] = field(default_factory=dict)
     nullable: set[int] = field(default_factory=set)
     stated: dict[tuple[Atom, Atom], Span] = field(default_factory=dict)
@@ -55,12 +84,15 @@ class Scope:
             self._join(at, entry)
         for link in links(self.block.node.args.get("where")):
             self._state(link)
+        for tie in self.ties:
+            self._tie(tie)
         self._close()
 
     @property
     def every(self) -> frozenset[Key]:
         """All inputs with a time column that the block reads."""
-        return frozenset(key for keys in self.inputs.values() for key in keys)
+        tied = (tie.inputs for tie in self.ties)
+        return frozenset(key for keys in (*self.inputs.values(), *tied) for key in keys)
 
     def full(self, shapes: Shapes) -> bool:
         """Whether something is known against every input."""
@@ -72,6 +104,18 @@ class Scope:
         wanted = {key for entry in entries for key in self.inputs.get(id(entry), ())}
         ids = {id(entry) for entry in entries}
         return any(atom[0] in ids and wanted <= known.keys() for atom, known in self.known.items())
+
+    def tied(self, inputs: frozenset[Key]) -> bool:
+        """Whether a value that every row here has is known against a subquery's inputs as well."""
+        own = {
+            id(entry)
+            for entry in self.block.entries
+            if id(entry) not in self.nullable and not entry.hidden
+        }
+        here = frozenset(key for keys in self.inputs.values() for key in keys)
+        whole = self.connected(len(self.block.entries))
+        wanted = inputs | here if whole else inputs
+        return any(atom[0] in own and wanted <= known.keys() for atom, known in self.known.items())
 
     # -- expressions
 
@@ -85,7 +129,7 @@ class Scope:
             atom = self._column(node)
             return self.known.get(atom, {}) if atom is not None else {}
         found = self._computed(node)
-        atom = self._atom(node)
+        atom = self.atom(node)
         if atom is not None and atom in self.known:
             return {**self.known[atom], **found}
         return found
@@ -104,11 +148,13 @@ class Scope:
 
     def _column(self, node: exp.Column) -> Atom | None:
         origin = self.block.origins.get(id(node))
+        for tie in self.ties:
+            origin = origin or tie.origins.get(id(node))
         if origin is None or not any(one is origin.entry for one in self.block.entries):
             return None
         return id(origin.entry), origin.column
 
-    def _atom(self, node: exp.Expr) -> Atom | None:
+    def atom(self, node: exp.Expr) -> Atom | None:
         """The value that an expression is, where it draws on one entry alone."""
         while isinstance(node, exp.Paren):
             node = node.this
@@ -116,7 +162,7 @@ class Scope:
             return self._column(node)
         floor = floor_of(node, literal_units=self.units)
         if floor is not None and self._floored_already(floor):
-            return self._atom(floor.inner)
+            return self.atom(floor.inner)
         entries = set()
         for part in own(node):
             if isinstance(part, exp.Column):
@@ -162,7 +208,7 @@ class Scope:
                     self._put(left, right, (0, 0))
 
     def _state(self, link: Link, only: int | None = None) -> None:
-        left, right = self._atom(link.left), self._atom(link.right)
+        left, right = self.atom(link.left), self.atom(link.right)
         if left is None or right is None or left == right:
             return
         if only is not None and only not in (left[0], right[0]):
@@ -171,6 +217,18 @@ class Scope:
             if atom not in self.known:
                 self.known[atom] = dict(self.shapes(node))
         self._put(left, right, (link.low, link.high))
+
+    def _tie(self, tie: Tie) -> None:
+        """What a subquery says of its own rows; of the rows here it says nothing."""
+        self.nullable.add(tie.at)
+        for near in tie.near:
+            atom = self.atom(near.outer)
+            if atom is None:
+                continue
+            if atom not in self.known:
+                self.known[atom] = dict(self.shapes(near.outer))
+            self.known.setdefault(near.inner, dict(near.shapes))
+            self._put(atom, near.inner, near.span)
 
     def _put(self, left: Atom, right: Atom, span: Span) -> None:
         if (right, left) in self.stated:
@@ -255,7 +313,7 @@ class Scope:
         """The inputs that one value may tell another of, and that are news to it."""
         keys = [key for key in self.known[giver] if key not in self.known[taker]]
         if giver[0] in self.nullable and giver[0] != taker[0]:
-            keys = [key for key in keys if key in self.inputs.get(giver[0], ())]
+            keys = [key for key in keys if key[0] == giver[0]]
         return keys
 
 
@@ -301,9 +359,11 @@ def _in_zone(node: exp.Expr) -> tuple[exp.Expr, Callable[[Shape], Shape]] | None
             inner = node.this
     elif isinstance(node, exp.ConvertTimezone):
         source, target = node.args.get("source_tz"), node.args.get("target_tz")
-        back = offsets(source.name) if isinstance(source, exp.Literal) else (0, 0)
+        back = offsets(source.name) if isinstance(source, exp.Literal) else None
+        if source is None:
+            back = 0, 0  # the session's own zone
         there = offsets(target.name) if isinstance(target, exp.Literal) else None
-        if back is not None and there is not None and not isinstance(source, exp.Column):
+        if back is not None and there is not None:
             ahead = there[0] - back[1], there[1] - back[0]
             inner = node.args.get("timestamp")
     if ahead is None or inner is None:

@@ -151,6 +151,21 @@ def within(name: str, type_: str, ranges: Ranges, *, exact: bool = False) -> str
     return "true" if "true" in tests else "(" + " OR ".join(tests) + ")"
 
 
+def type_of(rows: DataFrame, name: str) -> T.DataType:
+    """A column's type; names are taken as SQL takes them, whatever their case."""
+    return rows.select(column(name)).schema.fields[0].dataType
+
+
+def time_type(rows: DataFrame, name: str) -> str:
+    """``date`` or ``timestamp``: what a time column of some rows is."""
+    return "date" if isinstance(type_of(rows, name), T.DateType) else "timestamp"
+
+
+def in_time(rows: DataFrame, name: str, ranges: Ranges, *, exact: bool = False) -> str:
+    """The SQL predicate that a time column of some rows is in ``ranges``; see :func:`within`."""
+    return within(name, time_type(rows, name), ranges, exact=exact)
+
+
 def _between(name: str, type_: str, part: Interval) -> str:
     literal = _date_literal if type_ == "date" else timestamp_literal
     tests = []

@@ -27,10 +27,10 @@ from infold.project import Node, Project, SessionsQuery
 from infold.report import Verdict
 from infold.spark import rebuild
 from infold.spark.compare import Comparison, compare
-from infold.spark.content import column, plain, within
+from infold.spark.content import column, in_time, plain
 from infold.spark.kinds import events, recompute
 from infold.spark.tables.iceberg import IcebergTables
-from infold.spark.work import Work, is_date
+from infold.spark.work import Work
 from infold.trace import Trace
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Verifier:
         time = _time(node)
         cells = self._cells(node, trace, sample)
         if cells != Ranges.ever() and time is not None:
-            test = within(time, "date" if is_date(stored, time) else "timestamp", cells, exact=True)
+            test = in_time(stored, time, cells, exact=True)
             stored, rebuilt = stored.where(test), rebuilt.where(test)
             notes.append("a sample of its cells" if sample else "without the cells still pending")
         result = compare(stored, rebuilt, time, node.model.granularity)

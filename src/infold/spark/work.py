@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DateType
 
 from infold.interval import Ranges
 from infold.model import Kind
 from infold.plan import Step
 from infold.ports import Ledger
 from infold.project import Bound, Input, Node, Project
-from infold.spark.content import plain, quoted, within
+from infold.spark.content import in_time, plain, quoted
 from infold.spark.tables.port import Stamp, Tables
 from infold.trace import CellState
 
@@ -117,7 +116,7 @@ def _during(frame: DataFrame, entry: Input, times: Ranges) -> DataFrame:
     name = entry.time_column
     if name is None:
         return frame
-    return frame.where(within(name, "date" if is_date(frame, name) else "timestamp", times))
+    return frame.where(in_time(frame, name, times))
 
 
 def _has_alias(sql: str, end: int) -> bool:
@@ -135,11 +134,6 @@ def _has_alias(sql: str, end: int) -> bool:
 
 
 _AFTER_TABLE = frozenset({"LATERAL", "TABLESAMPLE", "PIVOT", "UNPIVOT", "ANTI", "SEMI", "NATURAL"})
-
-
-def is_date(rows: DataFrame, name: str) -> bool:
-    """Whether a column of the rows is a date (else it is a timestamp)."""
-    return isinstance(rows.schema[name].dataType, DateType)
 
 
 def stored(kind: Kind) -> bool:

@@ -22,6 +22,8 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     for block in cells.blocks():
         if not isinstance(block, Block) or not block.node.args.get("distinct"):
             continue
+        if id(block) in cells.chosen:
+            continue
         kept = cells.of(block)
         if kept.time and not any(map(cells.bounded, kept.columns.values())):
             spans = [span for item in block.node.expressions if (span := hull(item)) is not None]

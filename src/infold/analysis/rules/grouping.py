@@ -23,6 +23,8 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     for block in cells.blocks():
         if not isinstance(block, Block) or not cells.of(block).time or not aggregates(block):
             continue
+        if id(block) in cells.chosen:
+            continue
         group = block.node.args.get("group")
         if group is None:
             at = _first_aggregate(block)

@@ -23,7 +23,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         left_time, left = False, ""
         for at, entry in enumerate(block.entries):
             right_time = cells.of(entry.relation).time
-            linked = left_time and right_time and cells.scope(block).connected(at)
+            linked = id(block) in cells.chosen or cells.scope(block).connected(at)
             finding = _finding(cells.called, block, entry, (left, left_time), right_time, linked)
             if finding is not None:
                 yield finding

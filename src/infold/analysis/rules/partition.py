@@ -11,7 +11,7 @@ from infold import refusals
 from infold.analysis.cells import Cells, cells_of
 from infold.analysis.floors import floor_of
 from infold.analysis.relation import Block, Other, Output, Relation, Renamed, SetOperation, Table
-from infold.analysis.rules import distinct, grouping, joins, windows
+from infold.analysis.rules import distinct, grouping, joins, set_operations, subqueries, windows
 from infold.analysis.scope import Shapes
 from infold.analysis.subject import Subject
 from infold.errors import InfoldError
@@ -32,7 +32,10 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         yield refusals.no_time_input(spot, cells.called)
     elif not _says(cells, kept.columns.get(column.lower(), {})):
         at = names.index(column.lower()) if names else 0
-        yield from _refused(cells, relation, at)
+        found = [*_refused(cells, relation, at)]
+        if not found and not _others(cells):
+            found = [_unknown(cells, "what is said of its parts does not hold of them together")]
+        yield from found
 
 
 def _says(cells: Cells, shapes: Shapes) -> bool:
@@ -61,11 +64,20 @@ def _refused(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldError]
         keeping = cells.keeping(relation)
         yield refusals.partition_unproven(spot, cells.called, cells.column, why, keeping)
     else:
-        text = cells.subject.text
-        spot = text.spot(0, len(text.tokens[0].text))
-        yield refusals.partition_unproven(
-            spot, cells.called, cells.column, "its columns are not known", []
-        )
+        yield _unknown(cells, "its columns are not known")
+
+
+def _unknown(cells: Cells, why: str) -> InfoldError:
+    """The finding where no expression is to blame."""
+    text = cells.subject.text
+    spot = text.spot(0, len(text.tokens[0].text))
+    return refusals.partition_unproven(spot, cells.called, cells.column, why, [])
+
+
+def _others(cells: Cells) -> bool:
+    """Whether another rule has its finding on what brings rows together."""
+    rules = (joins, windows, grouping, distinct, set_operations, subqueries)
+    return any(True for rule in rules for _ in rule.check(cells.subject))
 
 
 def _blamed_elsewhere(cells: Cells, block: Block, out: Output) -> bool:
@@ -78,8 +90,7 @@ def _blamed_elsewhere(cells: Cells, block: Block, out: Output) -> bool:
     while isinstance(node, (exp.Min, exp.Max)):
         node = node.this
     shapes = cells.row_shapes(block, replace(out, node=node))
-    rules = (joins, windows, grouping, distinct)
-    return _says(cells, shapes) and any(True for rule in rules for _ in rule.check(cells.subject))
+    return _says(cells, shapes) and _others(cells)
 
 
 def _computed_in(cells: Cells, block: Block, out: Output) -> tuple[Relation, int] | None:
@@ -92,7 +103,11 @@ def _computed_in(cells: Cells, block: Block, out: Output) -> tuple[Relation, int
     relation = origin.entry.relation
     names = [name.lower() for name in relation.columns or ()]
     inside = not isinstance(relation, (Table, Other)) and cells.of(relation).time
-    return (relation, names.index(origin.column)) if inside and origin.column in names else None
+    if not inside or origin.column not in names:
+        return None
+    if _says(cells, cells.of(relation).columns.get(origin.column, {})):
+        return None  # there it is good; what this SELECT adds to it is not
+    return relation, names.index(origin.column)
 
 
 def _why(cells: Cells, block: Block, out: Output) -> str:

@@ -1,4 +1,9 @@
-"""UNION ALL puts rows beside each other; every other set operation compares them across cells."""
+"""
+UNION ALL puts rows beside each other; every other set operation compares them.
+
+Equal rows are of one stretch around one cell when one of their columns, on both sides, follows the
+time; else they may be of any two cells.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +21,16 @@ from infold.errors import InfoldError, Spot
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:
-    """Every set operation but UNION ALL that reads an input with a time column."""
+    """Every set operation but UNION ALL that compares rows of any two times."""
     cells = cells_of(subject)
     if cells is None:
         return
     for operation in cells.blocks():
         if not isinstance(operation, SetOperation) or not cells.of(operation).time:
+            continue
+        if id(operation) in cells.chosen:
+            continue
+        if any(map(cells.bounded, filter(None, cells.of(operation).items or ()))):
             continue
         if not isinstance(operation.node, exp.Union) or operation.node.args.get("distinct"):
             at, word = _spot(operation)

@@ -1,23 +1,33 @@
-"""A subquery in an expression sees all cells of what it reads, so it reads lookups only."""
+"""A subquery in an expression says how far its rows are from the row around it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sqlglot import exp
+
 from infold import refusals
 from infold.analysis.cells import cells_of
 from infold.analysis.relation import Block
 from infold.analysis.subject import Subject
+from infold.analysis.text import SPAN
 from infold.errors import InfoldError
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:
-    """Every scalar subquery, EXISTS and IN over an input with a time column."""
+    """Every scalar subquery, EXISTS and IN that looks at rows of any time."""
     cells = cells_of(subject)
     if cells is None:
         return
     for block in cells.blocks():
-        if isinstance(block, Block):
-            for holder, relation in block.nested:
-                if cells.of(relation).time:
-                    yield refusals.subquery_over_cells(block.text.spot_of(holder), cells.called)
+        if not isinstance(block, Block):
+            continue
+        cells.scope(block)
+        for holder, relation in block.nested:
+            if cells.of(relation).time and id(relation) not in cells.near:
+                negated = isinstance(holder.parent, exp.Not) and SPAN not in holder.meta
+                at = block.text.spot_of(holder.parent if negated and holder.parent else holder)
+                if isinstance(holder, exp.In):
+                    yield refusals.values_over_cells(at, cells.called)
+                else:
+                    yield refusals.subquery_over_cells(at, cells.called)

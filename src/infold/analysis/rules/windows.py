@@ -24,6 +24,8 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     for block in cells.blocks():
         if not isinstance(block, Block) or not cells.of(block).time:
             continue
+        if id(block) in cells.chosen:
+            continue
         for window in windows(block):
             aligned = cells.window_key(block, window) is not None
             if not aligned and cells.window_reach(block, window) is None:

@@ -16,11 +16,10 @@ from operator import and_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from infold.interval import Ranges
 from infold.project import SessionsQuery
-from infold.spark.content import column, within
+from infold.spark.content import column, in_time
 from infold.spark.kinds.aggregates import Measures
 from infold.spark.kinds.islands import islands, prepared, wanted, who
 from infold.spark.kinds.pieces import COUNT, NAMED, NAMED_AT
@@ -130,17 +129,6 @@ class Delta:
 
     def _in(self, frame: DataFrame, ranges: Ranges) -> DataFrame:
         return frame.where(in_time(frame, self.query.time_column, ranges))
-
-
-def in_time(frame: DataFrame, name: str, ranges: Ranges) -> str:
-    """The SQL predicate that a time or date column is in ``ranges``; prunes files."""
-    date = isinstance(type_of(frame, name), T.DateType)
-    return within(name, "date" if date else "timestamp", ranges)
-
-
-def type_of(frame: DataFrame, name: str) -> T.DataType:
-    """A column's type; names are taken as SQL takes them, whatever their case."""
-    return frame.select(column(name)).schema.fields[0].dataType
 
 
 def _minus(rows: DataFrame, others: DataFrame) -> DataFrame:

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from infold.interval import DAY, Granularity
 from infold.project import Node
 from infold.spark.arrivals import FILE, HASH, Count, State
-from infold.spark.content import cell_start, column, micros
+from infold.spark.content import cell_start, column, micros, time_type
 from infold.spark.copies import best
 from infold.spark.kinds.ingest import identity, model_columns
 from infold.spark.tables.port import Layout
@@ -54,8 +53,7 @@ def spread(node: Node, rows: DataFrame, counted: Iterable[Count]) -> Spread:
     partition = Granularity.MONTH if total / months >= _ROWS_OF_A_MONTH else Granularity.YEAR
     layout = Layout()
     if total >= ROWS_FOR_PARTITIONS:
-        date = isinstance(rows.select(column(name)).schema.fields[0].dataType, T.DateType)
-        layout = Layout(name, partition, "date" if date else "timestamp")
+        layout = Layout(name, partition, time_type(rows, name))
     if months >= 2 * tasks:
         return Spread(layout, tasks, cell_start(column(name), Granularity.MONTH))
     at = micros(column(name))

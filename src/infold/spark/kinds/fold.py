@@ -29,10 +29,10 @@ from infold.model import Keep
 from infold.plan import Step
 from infold.project import Node, SessionsQuery
 from infold.record import Outcome, Receipt
-from infold.spark.content import column, micros
+from infold.spark.content import column, in_time, micros, type_of
 from infold.spark.kinds import quarantine
 from infold.spark.kinds.aggregates import Pick
-from infold.spark.kinds.delta import GONE, Delta, View, in_time, merges, type_of
+from infold.spark.kinds.delta import GONE, Delta, View, merges
 from infold.spark.kinds.islands import (
     END,
     EVENTS,

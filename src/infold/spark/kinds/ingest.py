@@ -9,7 +9,6 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from infold.files import FileCell, FileKnown
 from infold.interval import Granularity, Interval, Ranges
@@ -19,7 +18,7 @@ from infold.project import Node
 from infold.record import Outcome, Receipt
 from infold.spark import set_aside, sources
 from infold.spark.arrivals import FILE, HASH, OWN, Bounds, arrivals, filters
-from infold.spark.content import cell_of, column, content, micros, plain, row_hash, within
+from infold.spark.content import cell_of, column, content, in_time, micros, plain, row_hash
 from infold.spark.tally import Tally
 from infold.spark.work import Work
 
@@ -91,8 +90,7 @@ class Ingest:
         """The predicate that a row is in some cells; a superset when there are many."""
         if self.time is None:
             return "true"
-        date = isinstance(rows.select(column(self.time)).schema.fields[0].dataType, T.DateType)
-        return within(self.time, "date" if date else "timestamp", cells)
+        return in_time(rows, self.time, cells)
 
     def aside(self, arriving: DataFrame | None, tally: Tally, before: Iterable[FileKnown]) -> int:
         """Bring the table of rows set aside up to date; the number of commits."""

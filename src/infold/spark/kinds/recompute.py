@@ -21,9 +21,9 @@ from infold.model import Kind, Strategy
 from infold.plan import Action, Step
 from infold.project import Node
 from infold.record import Outcome, Receipt
-from infold.spark.content import cell_of, cell_stats, column, content, plain, within
+from infold.spark.content import cell_of, cell_stats, column, content, in_time, plain, time_type
 from infold.spark.tables.port import Layout
-from infold.spark.work import Work, is_date
+from infold.spark.work import Work
 from infold.trace import CellChange, CellState
 
 _ROWS_FOR_OWN_PARTITION = 200_000
@@ -70,7 +70,7 @@ def _clamped(node: Node, cells: Ranges, rows: DataFrame) -> DataFrame:
         return rows
     name = node.model.timeseries.partition_column
     kept = rows.where(column(name).isNotNull())
-    return kept.where(within(name, _type(rows, name), cells, exact=True))
+    return kept.where(in_time(rows, name, cells, exact=True))
 
 
 def _counted(work: Work, node: Node, step: Step) -> tuple[DataFrame, Observation | None]:
@@ -133,7 +133,7 @@ def _recompute(
     prepared(outcome)
     name = _partition_column(node)
     ranges = Ranges.of(change.cell for change in real)
-    kept = rows.where(within(name, _type(rows, name), ranges, exact=True))
+    kept = rows.where(in_time(rows, name, ranges, exact=True))
     if appended:
         return replace(outcome, snapshot=work.tables.append(step.model, kept, work.stamp(step)))
     snapshot = work.tables.replace(
@@ -284,8 +284,4 @@ def _partition_column(node: Node) -> str:
 
 
 def _type_of(rows: DataFrame, node: Node) -> str:
-    return _type(rows, _partition_column(node)) if node.model.timeseries else "timestamp"
-
-
-def _type(rows: DataFrame, name: str) -> str:
-    return "date" if is_date(rows, name) else "timestamp"
+    return time_type(rows, _partition_column(node)) if node.model.timeseries else "timestamp"

@@ -18,10 +18,10 @@ from infold.model import Keep
 from infold.plan import Action, Step
 from infold.project import Node, SessionsQuery
 from infold.record import Held, Outcome, Receipt
-from infold.spark.content import cell_of, cell_stats, content, micros
+from infold.spark.content import cell_of, cell_stats, content, micros, type_of
 from infold.spark.kinds import quarantine
 from infold.spark.kinds.aggregates import Measures
-from infold.spark.kinds.delta import merges, type_of
+from infold.spark.kinds.delta import merges
 from infold.spark.kinds.fold import fold, foldable, nobody_of, query_of, view_of
 from infold.spark.kinds.islands import (
     END,
