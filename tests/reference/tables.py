@@ -31,7 +31,8 @@ class Deduplicated:
 
     ``groups`` maps an event's identity (key and event time, or the key alone) to its best copies,
     which differ in content and not in preference or time; which of them is kept is a function of
-    content that the program may choose. ``without_key`` rows are set aside, ``copies`` were dropped as copies of another.
+    content that the program may choose. ``without_key`` rows are set aside, ``copies`` were dropped
+    as copies of another.
     """
 
     groups: dict[Identity, list[Row]] = field(default_factory=dict)
