@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.spark.test_events import MODEL, Shop, shop_with, size
 
+from infold import api
 from infold.record import Receipt
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ LATEST = EVERYWHERE.replace("deduplicate", "prefer: [v desc]\ndeduplicate")
 def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Shop:
     """A project with one row for each id."""
     return shop_with(tmp_path, warehouse, EVERYWHERE)
+
+
+def explained(shop: Shop) -> list[tuple[str, str]]:
+    """What ``infold explain clicks`` says of copies."""
+    return list(api.explain(api.open_project(shop.root), "clicks").notes)
 
 
 @pytest.mark.spark
@@ -136,9 +142,16 @@ class TestOneRowForEachKey:
         shop.model("clicks", EVERYWHERE)
         shop.run()
         assert shop.rows() == [("1", "2024-03-01", 7)]
+        assert explained(shop) == [
+            ("copies", "one row for each id, whatever its at"),
+            ("", "a run that takes in rows looks through the keys of all 1 stored rows"),
+        ]
         shop.model("clicks", MODEL)
         shop.run()
         assert len(shop.rows()) == 2
+        assert explained(shop) == [
+            ("copies", "one row for each id and at, sought in the cells of new rows")
+        ]
 
 
 @pytest.mark.spark
