@@ -28,7 +28,7 @@ from infold.spark.content import column, row_hash
 
 FILE, VERSION, HASH = "_source_file", "_version", "_hash"
 ORIGIN, GONE, FATE = "_origin", "_gone", "_fate"
-REST, DIFFERS, ELSEWHERE = "_rest", "_differs", "_elsewhere"
+DIFFERS, ELSEWHERE, _REST = "_differs", "_elsewhere", "_rest"
 
 STORED, NEW, BACK = 0, 1, 2
 """Where a copy is from: the table, a file being taken in, a file taken in before."""
@@ -79,18 +79,25 @@ class Identity:
         """The best copy first; the row hash is to follow."""
         return [*preference(self.prefer), *([column(self.time).asc()] if self.time else [])]
 
-    def rest(self, rows: DataFrame, names: Sequence[str]) -> Column:
-        """A hash of what copies should agree in: of the columns ``names``, all but the time."""
-        if self.time is None:
-            return F.col(HASH)
-        kept = [rows.schema[name] for name in names if name.lower() != self.time.lower()]
-        return row_hash(T.StructType(kept))
+    def prepared(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
+        """
+        The rows with a hash of what their copies should agree in: ``names``, all but the time.
 
-    def elsewhere(self, best: WindowSpec) -> Column:
-        """Whether a copy is at another time than the first of its window."""
+        Where copies have one time it is the row hash, and nothing is added.
+        """
         if self.time is None:
-            return F.lit(False)
-        return column(self.time) != F.first(column(self.time)).over(best)
+            return rows
+        kept = [rows.schema[name] for name in names if name.lower() != self.time.lower()]
+        return rows.withColumn(_REST, row_hash(T.StructType(kept)))
+
+    def compared(self, best: WindowSpec) -> tuple[Column, Column]:
+        """``_differs`` and ``_elsewhere``, against the first row of a window."""
+        rest = F.col(HASH if self.time is None else _REST)
+        differs = rest != F.first(rest).over(best)
+        if self.time is None:
+            return differs.alias(DIFFERS), F.lit(False).alias(ELSEWHERE)
+        time = column(self.time)
+        return differs.alias(DIFFERS), (time != F.first(time).over(best)).alias(ELSEWHERE)
 
 
 def place(node: Node) -> tuple[str, ...]:
@@ -105,9 +112,9 @@ def best(rows: DataFrame, identity: Identity, at: Column | None = None) -> DataF
     """
     The rows with ``_copy`` (1 for the one to keep), ``_differs`` and ``_elsewhere``.
 
-    The last two compare with the kept one: in what copies should agree in (``_rest``), and in
-    the event time. ``at`` is a coarse function of the identity by which the rows are partitioned
-    already: then the window needs no shuffle of its own.
+    The last two compare with the kept one: in what copies should agree in, and in the event time.
+    ``rows`` are ``identity.prepared``. ``at`` is a coarse function of the identity by which the
+    rows are partitioned already: then the window needs no shuffle of its own.
     """
     coarse = () if at is None else (at,)
     window = Window.partitionBy(*coarse, *map(column, identity.keys)).orderBy(
@@ -116,8 +123,7 @@ def best(rows: DataFrame, identity: Identity, at: Column | None = None) -> DataF
     return rows.select(
         "*",
         F.row_number().over(window).alias("_copy"),
-        (F.col(REST) != F.first(REST).over(window)).alias(DIFFERS),
-        identity.elsewhere(window).alias(ELSEWHERE),
+        *identity.compared(window),
     )
 
 
@@ -137,8 +143,9 @@ def fates(copies: DataFrame, identity: Identity, version: int) -> DataFrame:
     """
     All copies of the identities concerned, each with its ``_fate`` and the ``_version`` to store.
 
-    ``copies`` carry ``_origin``, ``_gone`` (a stored row whose file is gone), ``_hash``, ``_rest``,
-    ``_source_file`` and, when stored, ``_version``; at most one copy of an identity is stored.
+    ``copies`` carry ``_origin``, ``_gone`` (a stored row whose file is gone), ``_hash``,
+    ``_source_file`` and, when stored, ``_version``, and are ``identity.prepared``; at most one copy
+    of an identity is stored.
     ``_differs`` and ``_elsewhere`` are as in :func:`best`.
     """
     alike = Window.partitionBy(*map(column, identity.keys))
@@ -148,8 +155,7 @@ def fates(copies: DataFrame, identity: Identity, version: int) -> DataFrame:
         "*",
         F.row_number().over(order).alias("_place"),
         F.first(HASH).over(order).alias("_best"),
-        (F.col(REST) != F.first(REST).over(order)).alias(DIFFERS),
-        identity.elsewhere(order).alias(ELSEWHERE),
+        *identity.compared(order),
         F.first(GONE).over(order).alias("_none"),  # even the first is gone: nothing is kept
         F.max(F.when(stored & F.col(GONE), F.col(HASH))).over(alike).alias("_left"),
         F.max(F.when(stored & F.col(GONE), F.col(VERSION))).over(alike).alias("_since"),

@@ -26,7 +26,7 @@ from infold.record import Outcome
 from infold.spark import copies, sources
 from infold.spark.arrivals import FILE, STATE, Bounds, Count, State, arrivals, counts
 from infold.spark.content import cell_stats, column
-from infold.spark.copies import REST, VERSION
+from infold.spark.copies import VERSION
 from infold.spark.kinds.events_fold import Change, come_and_go, compete
 from infold.spark.kinds.events_layout import loaded, spread
 from infold.spark.kinds.ingest import ROWS, Ingest, model_columns, summed
@@ -58,8 +58,8 @@ def definition(work: Work, node: Node) -> DataFrame:
     admitted = found.where(F.col(STATE) == int(State.ADMITTED))
     if node.model.unique_key:
         identity = copies.Identity.of(node)
-        rest = identity.rest(admitted, model_columns(admitted))
-        ranked = copies.best(admitted.withColumn(REST, rest), identity)
+        admitted = identity.prepared(admitted, model_columns(admitted))
+        ranked = copies.best(admitted, identity)
         admitted = ranked.where(F.col("_copy") == 1)
     return admitted.select(*map(column, model_columns(found)))
 

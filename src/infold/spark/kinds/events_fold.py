@@ -27,7 +27,6 @@ from infold.spark.copies import (
     GONE,
     NEW,
     ORIGIN,
-    REST,
     STORED,
     VERSION,
     Fate,
@@ -168,12 +167,8 @@ def _copies(rows: DataFrame, identity: Identity, origin: int, *, gone: bool = Fa
     """Rows as copies that compete; only stored ones have a version already."""
     own = model_columns(rows)
     kept = [*own, FILE, HASH, *([VERSION] if origin == STORED else [])]
-    return rows.select(
-        *map(column, kept),
-        identity.rest(rows, own).alias(REST),
-        F.lit(origin).alias(ORIGIN),
-        F.lit(gone).alias(GONE),
-    )
+    found = rows.select(*map(column, kept), F.lit(origin).alias(ORIGIN), F.lit(gone).alias(GONE))
+    return identity.prepared(found, own)
 
 
 def _rivals(

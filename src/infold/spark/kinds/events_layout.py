@@ -20,7 +20,7 @@ from infold.interval import DAY, Granularity
 from infold.project import Node
 from infold.spark.arrivals import FILE, Count, State
 from infold.spark.content import cell_start, column, micros
-from infold.spark.copies import DIFFERS, ELSEWHERE, REST, Identity, best, place
+from infold.spark.copies import DIFFERS, ELSEWHERE, Identity, best, place
 from infold.spark.kinds.ingest import model_columns
 from infold.spark.tables.port import Layout
 
@@ -79,7 +79,7 @@ def loaded(node: Node, rows: DataFrame, how: Spread) -> tuple[DataFrame, Observa
         return near.select(*map(column, names)).sortWithinPartitions(*map(column, by)), None
     identity = Identity.of(node)
     at: Column | None = None
-    rows = rows.withColumn(REST, identity.rest(rows, own))
+    rows = identity.prepared(rows, own)
     if how.stretch is None or identity.time is not None:
         near = rows.repartition(how.tasks, *map(column, identity.keys))
     else:
