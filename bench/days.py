@@ -72,6 +72,44 @@ def into_longer(size: Size) -> list[Line]:
     ]
 
 
+def everywhere(size: Size) -> list[Line]:
+    """One more day into 2 M events: copies sought at any time, against at their own time alone."""
+    shape = replace(year(size), events=size.rows(2_000_000), users=size.rows(60_000))
+    roots = []
+    for name in ("n-same-time", "n-everywhere"):
+        root, deliveries = with_history(name, shape)
+        if name == "n-everywhere":
+            events = root / "models" / "events.sql"
+            said = "deduplicate: everywhere\ntimeseries:"
+            events.write_text(events.read_text().replace("timeseries:", said))
+        roots.append((root, deliveries, Clock(), Clock()))
+    for root, deliveries, first, _ in roots:
+        first.add(runs.run(root, ["events"]).seconds)
+        deliveries.deliver(size.rows(DAY_EVENTS // 5))
+        runs.run(root, ["events"])
+    scanned = 0
+
+    def one_day(at: int) -> None:
+        nonlocal scanned
+        root, deliveries, _, clock = roots[at]
+        deliveries.deliver(size.rows(DAY_EVENTS // 5))
+        cost = runs.run(root, ["events"])
+        clock.add(cost.seconds)
+        scanned = cost.result.receipt.keys_scanned or scanned
+
+    alternately(max(3, size.repeats), lambda: one_day(0), lambda: one_day(1))
+    (_, _, built, day), (_, _, built_everywhere, day_everywhere) = roots
+    return [
+        Line(
+            "one more day into 2 M events, `deduplicate: everywhere` against `same_time`",
+            ratio(day_everywhere, day),
+            None,
+            detail=f"ingest alone: {day_everywhere} against {day}; {scanned:,} keys scanned; "
+            f"first builds {built_everywhere} (the second in its JVM) against {built}",
+        )
+    ]
+
+
 def one_event(size: Size) -> list[Line]:
     """A run whose only news is one event a year old, against one event of today."""
     root, deliveries = with_history("d", year(size))

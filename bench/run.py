@@ -39,6 +39,7 @@ CASES: dict[str, Case] = {
     "j": cells.many_models,
     "k": cells.rolling_week,
     "l": cells.sixty_days,
+    "n": days.everywhere,
 }
 
 HERE = Path(__file__).parent

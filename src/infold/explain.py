@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from infold import cron
 from infold.interval import Interval, show, show_duration
-from infold.model import Kind, Strategy, table_name
+from infold.model import Deduplicate, Kind, Strategy, table_name
 from infold.observe import Observer
 from infold.planning import plan
 from infold.project import Batches, Bound, Input, Node, SessionsQuery
@@ -50,7 +50,7 @@ def explain(looking: Observer, name: str, cell: Interval | None = None) -> Expla
         state=state,
         arrivals=_arrivals(looking, name, cell) if cell else (),
         built_by=_built_by(looking, name, cell),
-        notes=_notes(node, looking.as_of),
+        notes=(*_copies(node, sum(entry.rows for entry in cells)), *_notes(node, looking.as_of)),
     )
 
 
@@ -69,6 +69,17 @@ def _input(looking: Observer, node: Node, entry: Input) -> ExplainedInput:
 
 def _by_time(node: Node, entry: Input) -> bool:
     return node.model.kind is Kind.TIME_RANGE and entry.time_column is not None
+
+
+def _copies(node: Node, rows: int) -> tuple[tuple[str, str], ...]:
+    """What makes rows copies of one event, and what looking for them costs."""
+    if not node.model.unique_key or node.model.timeseries is None:
+        return ()
+    key, time = ", ".join(node.model.unique_key), node.model.timeseries.event_time_column
+    if node.model.deduplicate is Deduplicate.EVERYWHERE:
+        cost = f"a run that takes in rows looks through the keys of all {rows:,} stored rows"
+        return (("copies", f"one row for each {key}, whatever its {time}"), ("", cost))
+    return (("copies", f"one row for each {key} and {time}, sought in the cells of new rows"),)
 
 
 def _notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:

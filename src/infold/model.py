@@ -221,6 +221,15 @@ class Sessions:
         return tuple(name for name in self.given[1:] if name not in NUMBERS)
 
 
+class Deduplicate(StrEnum):
+    """Among which rows an events model looks for copies of an event."""
+
+    SAME_TIME = "same_time"
+    """Rows of one key and one event time are copies; the same key at another time is another."""
+    EVERYWHERE = "everywhere"
+    """Rows of one key are copies, whatever their times: one row for each key."""
+
+
 class Override(StrEnum):
     """A construct that a person vouches for: every cell by itself is what they mean."""
 
@@ -291,6 +300,7 @@ class Model:
     unique_key: tuple[str, ...] = ()
     prefer: tuple[str, ...] = ()
     """Which copy of an event wins, before the row hash decides: ``column`` or ``column desc``."""
+    deduplicate: Deduplicate = Deduplicate.SAME_TIME
     tags: tuple[str, ...] = ()
     description: str = ""
     sql_line: int = 1

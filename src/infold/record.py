@@ -23,7 +23,10 @@ class Receipt:
     ``read`` are rows evaluated to build the result (new rows, rows of touched sessions, rows of
     stale cells); ``scanned`` rows of whatever had to be looked through to find them. ``arrived``
     are parsed rows of new files before anything is left out. ``clamped`` rows came out of a query
-    and belong to other cells than were built. Times are seconds.
+    and belong to other cells than were built. ``deduplicated`` are the copies of events that were
+    left out; ``conflicting`` of them differ from the kept one in more than the event time, and
+    ``elsewhere`` of them are at another time. ``keys_scanned`` of the scanned rows are those whose
+    keys were looked through for such. Times are seconds.
     """
 
     arrived: int = 0
@@ -35,6 +38,8 @@ class Receipt:
     waiting: int = 0
     deduplicated: int = 0
     conflicting: int = 0
+    elsewhere: int = 0
+    keys_scanned: int = 0
     cells_built: int = 0
     cells_cut_off: int = 0
     clamped: int = 0

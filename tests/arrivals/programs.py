@@ -204,11 +204,19 @@ class Drawer:
         return [row]
 
     def moved(self, person: Person, random: Random, as_of: int) -> list[Record]:
-        """The key of an event at another time: another event."""
+        """The key of an event at another time: another event, or a copy from another day."""
         if not person.sent:
             return self.on_time(person, random, as_of)
         old = random.choice(person.sent)
-        return [self._row(person, random, old["event_ts"] + 5 * MINUTE, key=old["event_id"])]
+        by = random.choice((5 * MINUTE, GAP, DAY, random.randint(1, 400) * DAY))
+        row = self._row(
+            person, random, old["event_ts"] + random.choice((-1, 1)) * by, key=old["event_id"]
+        )
+        if random.random() < 0.4:  # nothing else is another, or nothing that is preferred
+            row |= {name: old[name] for name in old if name != "event_ts"}
+        elif random.random() < 0.5:
+            row["revision"] = old["revision"]
+        return [row]
 
     def nothing_known(self, person: Person, random: Random, as_of: int) -> list[Record]:
         """A row without time, key or user; the last is an event of nobody's session."""
@@ -266,7 +274,7 @@ _KINDS = {
     "bridge": 16,
     "duplicate": 10,
     "conflict": 10,
-    "moved": 2,
+    "moved": 8,
     "nothing_known": 5,
     "future": 6,
     "unparsable": 3,

@@ -3,7 +3,8 @@ Three projects that between them use every materialization, format and kind of a
 
 ``fold`` keeps sessions by mergeable aggregates, ``reread`` by aggregates that have to be evaluated
 over a session's events again, ``landed`` reads its source directly and lets row hashes choose
-among copies.
+among copies. In each, one version of the events looks for copies at their own time, another one
+everywhere.
 """
 
 from __future__ import annotations
@@ -85,11 +86,7 @@ _FOLDED: Mapping[str, Aggregate] = {
 }
 
 
-def _clicks_of(rows: Rows) -> Deduplicated:
-    return events(rows, key=["event_id"], time="event_ts", prefer=["revision desc"])
-
-
-def _clicks(*, keep_health: bool) -> TableSpec:
+def _clicks(*, keep_health: bool, everywhere: bool = False) -> TableSpec:
     where = "" if keep_health else "\nWHERE url IS NULL OR url <> '/health'"
     return TableSpec(
         "clicks",
@@ -97,12 +94,19 @@ def _clicks(*, keep_health: bool) -> TableSpec:
             "materialization: events\n"
             "unique_key: [event_id]\n"
             "prefer: [revision desc]\n"
+            f"{'deduplicate: everywhere' if everywhere else ''}\n"
             "timeseries: {event_time_column: event_ts, granularity: day}",
             f"SELECT {', '.join(CLICK)}\nFROM raw.clicks{where}",
         ),
         reads=(),
         source="raw.clicks",
-        best=_clicks_of,
+        best=lambda rows: events(
+            rows,
+            key=["event_id"],
+            time="event_ts",
+            prefer=["revision desc"],
+            everywhere=everywhere,
+        ),
         key=("event_id",),
         keeps=lambda row: keep_health or row["url"] is None or row["url"] != "/health",
         granularity=Granularity.DAY,
@@ -296,7 +300,7 @@ FOLD = Shape(
     ),
     tables={
         "raw.pages": (_PAGES_LANDED,),
-        "clicks": (_clicks(keep_health=False), _clicks(keep_health=True)),
+        "clicks": (_clicks(keep_health=False), _clicks(keep_health=True, everywhere=True)),
         "sessions": (
             _folded_sessions(GAP),
             *(_sessions("sessions", "clicks", way, _FOLDED) for way in WAYS),
@@ -399,7 +403,7 @@ REREAD = Shape(
         ),
     ),
     tables={
-        "clicks": (_clicks(keep_health=True), _clicks(keep_health=False)),
+        "clicks": (_clicks(keep_health=True, everywhere=True), _clicks(keep_health=False)),
         "visits": (
             _reread_sessions({}),
             *(_sessions("visits", "clicks", way, _REREAD) for way in WAYS),
@@ -440,31 +444,34 @@ _SHORT: Mapping[str, Aggregate] = {
 }
 
 
-def _orders_of(rows: Rows) -> Deduplicated:
+def _orders_of(rows: Rows, *, everywhere: bool) -> Deduplicated:
     columns = ("event_id", "revision", "user_id", "at", "url", "amount", "weight", "received_ts")
     return events(
         rows,
         key=["event_id", "revision"],
         time="at",
+        everywhere=everywhere,
         query=lambda row: only(row | {"at": row["event_ts"]}, *columns),
     )
 
 
-_ORDERS = TableSpec(
-    "orders",
-    model_file(
-        "materialization: events\n"
-        "unique_key: [event_id, revision]\n"
-        "timeseries: {event_time_column: at, granularity: week}",
-        "SELECT event_id, revision, user_id, event_ts AS at, url, amount, weight, received_ts\n"
-        "FROM raw.clicks",
-    ),
-    reads=(),
-    source="raw.clicks",
-    best=_orders_of,
-    key=("event_id", "revision"),
-    granularity=Granularity.WEEK,
-)
+def _orders(*, everywhere: bool) -> TableSpec:
+    return TableSpec(
+        "orders",
+        model_file(
+            "materialization: events\n"
+            "unique_key: [event_id, revision]\n"
+            f"deduplicate: {'everywhere' if everywhere else 'same_time'}\n"
+            "timeseries: {event_time_column: at, granularity: week}",
+            "SELECT event_id, revision, user_id, event_ts AS at, url, amount, weight, received_ts\n"
+            "FROM raw.clicks",
+        ),
+        reads=(),
+        source="raw.clicks",
+        best=lambda rows: _orders_of(rows, everywhere=everywhere),
+        key=("event_id", "revision"),
+        granularity=Granularity.WEEK,
+    )
 
 
 def _stays(aggregates: Mapping[str, Aggregate]) -> TableSpec:
@@ -573,7 +580,7 @@ LANDED = Shape(
                 granularity=Granularity.DAY,
             ),
         ),
-        "orders": (_ORDERS,),
+        "orders": (_orders(everywhere=False), _orders(everywhere=True)),
         "stays": (_stays(_SHORT), _stays({**_SHORT, "urls": agg.count_distinct("url")})),
         "people": (_PEOPLE_TABLE,),
         "records": (_RECORDS,),

@@ -138,6 +138,13 @@ class TestRun:
 
         screen("receipt_no_arrivals", receipt_screen(result))
 
+    def test_copies_at_other_times(self, screen: Screen) -> None:
+        """How many there were, and the rows whose keys were looked through for them."""
+        found = replace(sample.RECEIPTS[0], scanned=2_010_317, keys_scanned=2_000_000, elsewhere=31)
+        result = replace(sample.result(), steps=((sample.INGEST, found),), receipt=found, notes=())
+
+        screen("receipt_everywhere", receipt_screen(result))
+
     def test_step_lines(self, screen: Screen) -> None:
         """One line a step, its facts in their places."""
         lines = [

@@ -18,7 +18,7 @@ import sys
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
@@ -42,6 +42,10 @@ TABLES = ("clicks", "sessions", "daily")
 SHAPE = Shape(
     "crash", sources=(FOLD.source("raw.clicks"),), tables={n: FOLD.tables[n] for n in TABLES}
 )
+EVERYWHERE = replace(
+    SHAPE, name="everywhere", tables={**SHAPE.tables, "clicks": FOLD.tables["clicks"][1:]}
+)
+"""The same with one row for each key: an event that moves leaves one cell and enters another."""
 
 
 class Untied(Drawer):
@@ -54,6 +58,19 @@ class Untied(Drawer):
         for row in found:
             assert isinstance(row, dict)
             row["revision"] = random.choice((-1, 1)) * (10 + person.ids)
+        return found
+
+    def moved(self, person: Person, random: Random, as_of: int) -> list[Record]:
+        """Another copy at another time: like :meth:`conflict`, or alike in all but the time."""
+        found = super().moved(person, random, as_of)
+        for row in found:
+            assert isinstance(row, dict)
+            old = next(each for each in person.sent if each["event_id"] == row["event_id"])
+            person.ids += 1
+            if random.random() < 0.5:
+                row |= {name: old[name] for name in old if name != "event_ts"}
+            else:
+                row["revision"] = random.choice((-1, 1)) * (10 + person.ids)
         return found
 
 
@@ -112,9 +129,9 @@ class Scenario(Play):
         assert not again.steps, f"still stale after {result.run}: {again.steps}"
 
 
-def new_scenario(folder: Path, name: str, users: int = 12) -> Scenario:
+def new_scenario(folder: Path, name: str, users: int = 12, shape: Shape = SHAPE) -> Scenario:
     """A project with its first files delivered and nothing run."""
-    found = Scenario(SHAPE, folder / name, name, folder / "warehouse", users)
+    found = Scenario(shape, folder / name, name, folder / "warehouse", users)
     found.deliver(1)
     found.deliver(2)
     return found

@@ -13,7 +13,7 @@ from zlib import crc32
 
 import pytest
 from tests.arrivals.shape import Rows
-from tests.crash.scenario import TABLES, Scenario, living, new_scenario, whole_steps
+from tests.crash.scenario import EVERYWHERE, TABLES, Scenario, living, new_scenario, whole_steps
 
 pytestmark = pytest.mark.spark
 
@@ -85,9 +85,9 @@ def test_an_arrival_that_dies_anywhere(folder: Path) -> None:
 
     Each delivery has its share of all points, so that a run gets on between its deaths. After each
     death every table is as before or as after, and in the end all are right, with nothing applied
-    twice.
+    twice. Copies are looked for everywhere, so events move between cells as well.
     """
-    scenario = new_scenario(folder, "arrival")
+    scenario = new_scenario(folder, "arrival", shape=EVERYWHERE)
     scenario.settle()
     met: set[tuple[str, str]] = set()
     for number in range(SHARES):

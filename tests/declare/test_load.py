@@ -241,6 +241,17 @@ class TestViews:
             project({**SHOP, "models/paid.sql": paid, "models/sessions.sql": text})
 
 
+class TestDeduplicate:
+    """Among which rows copies are looked for."""
+
+    @pytest.mark.parametrize("said", ["", "deduplicate: same_time\n", "deduplicate: everywhere\n"])
+    def test_each_way(self, said: str) -> None:
+        """At the same time by default; everywhere where asked for."""
+        text = SHOP["models/clicks.sql"].replace("unique_key", f"{said}unique_key")
+        model = project({**SHOP, "models/clicks.sql": text})["clicks"].model
+        assert model.deduplicate.value == (said.strip().partition(": ")[2] or "same_time")
+
+
 class TestMerging:
     """Front matter, then `models`, then `defaults` of infold.yml, key by key."""
 

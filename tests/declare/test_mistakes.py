@@ -150,6 +150,15 @@ KEYS = [
     (C, "unique_key: [event_id]", "unique_key: event_id\nprefer: [size desc]", [
         "unknown-column models/clicks.sql:4 `size desc` (event_id, user_id, event_ts, url, amount)",
     ]),
+    (C, "unique_key: [event_id]", "unique_key: event_id\ndeduplicate: everwhere", [
+        "bad-value models/clicks.sql:4 `everwhere` (everywhere)",
+    ]),
+    (C, "unique_key: [event_id]", "unique_key: [event_id, EVENT_TS]\ndeduplicate: everywhere", [
+        "needless-key models/clicks.sql:4 `everywhere`",
+    ]),
+    (D, "incremental: {}", "incremental: {}\ndeduplicate: everywhere", [
+        "needless-key models/daily.sql:5 `deduplicate`",
+    ]),
     (C, "granularity: day", "granularity: dya", ["bad-value models/clicks.sql:4 `dya` (day, year)"]),
     (C, "granularity: day", "granularity: minute", [
         "not-supported-yet models/clicks.sql:4 `minute` (hour, day, week, month, quarter, year)",
@@ -263,7 +272,7 @@ KEYS = [
         "bad-value models/daily.sql:4 `merge` (delete_insert, insert_overwrite, append)",
     ]),
     (D, "incremental: {}", "incremental: yes", ["wrong-type models/daily.sql:4 `yes`"]),
-    (D, "incremental: {}", "batch_size: 3", ["unknown-key models/daily.sql:4 `batch_size` (materialization, unique_key, prefer, timeseries, incremental, sessions, tags, description)"]),
+    (D, "incremental: {}", "batch_size: 3", ["unknown-key models/daily.sql:4 `batch_size` (materialization, unique_key, prefer, deduplicate, timeseries, incremental, sessions, tags, description)"]),
     (D, "partition_column: day", "partition_column: date", [
         "unknown-column models/daily.sql:3 `date` (day)",
     ]),

@@ -29,9 +29,10 @@ class Deduplicated:
     """
     The rows of an events table, as far as content decides them.
 
-    ``groups`` maps an event's identity (key and event time) to its best copies, which differ in
-    content and not in preference; which of them is kept is a function of content that the program
-    may choose. ``without_key`` rows are set aside, ``copies`` were dropped as copies of another.
+    ``groups`` maps an event's identity (key and event time, or the key alone) to its best copies,
+    which differ in content and not in preference or time; which of them is kept is a function of
+    content that the program may choose. ``without_key`` rows are set aside, ``copies`` were dropped
+    as copies of another.
     """
 
     groups: dict[Identity, list[Row]] = field(default_factory=dict)
@@ -58,11 +59,13 @@ def events(
     key: Sequence[str],
     time: str,
     prefer: Sequence[str] = (),
+    everywhere: bool = False,
     query: Callable[[Row], Row | None] = dict,
 ) -> Deduplicated:
     """
     One row for each key and event time: the model's query over every row, then the best copies.
 
+    ``everywhere`` makes it one row for each key: of the most preferred copies the earliest.
     ``query`` gives a row's output, or None where its WHERE says no. ``prefer`` lists columns, the
     smallest value first, or ``column desc`` for the largest. Preferred columns hold no NULLs.
     """
@@ -75,10 +78,11 @@ def events(
         if any(output[column] is None for column in key):
             found.without_key += 1
             continue
-        copies[(*(output[column] for column in key), output[time])].append(output)
+        whose = tuple(output[column] for column in key)
+        copies[whose if everywhere else (*whose, output[time])].append(output)
     for identity, group in copies.items():
         best = group
-        for entry in prefer:
+        for entry in (*prefer, time):
             column, _, direction = entry.partition(" ")
             pick = max if direction == "desc" else min
             value = pick(row[column] for row in best)

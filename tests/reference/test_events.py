@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import permutations
 from random import Random
 
 import pytest
@@ -90,6 +91,27 @@ class TestDeduplicated:
         assert found.rows([b]) == [b]
         assert found.rows([worse])[0] in (a, b)
         assert found.copies == 2
+
+    def test_everywhere_identity_is_the_key(self) -> None:
+        """One row for each key; preference first, then the earliest time, in any order."""
+        early, late = row("a", 1, revision=1), row("a", 9, revision=1, url="/late")
+        best, other = row("a", 5, revision=2), row("b", 9)
+        for rows in permutations([early, late, other]):
+            found = events(rows, key=["event_id"], time="event_ts", everywhere=True)
+            assert sorted(found.rows(), key=lambda each: each["event_id"]) == [early, other]
+            assert found.copies == 1
+        for rows in permutations([early, late, best]):
+            found = events(
+                rows, key=["event_id"], time="event_ts", prefer=["revision desc"], everywhere=True
+            )
+            assert found.rows() == [best]
+
+    def test_everywhere_leaves_open_what_time_does_not_decide(self) -> None:
+        """Copies of the earliest time are alike; a later one is never a choice."""
+        a, b, late = row("a", 1, url="/a"), row("a", 1, url="/b"), row("a", 2, url="/a")
+        found = events([late, b, a], key=["event_id"], time="event_ts", everywhere=True)
+        assert found.groups == {("a",): [a, b]}
+        assert found.rows([late])[0] in (a, b)
 
     def test_a_row_without_key_is_set_aside(self) -> None:
         """A NULL key identifies nothing."""

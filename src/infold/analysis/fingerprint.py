@@ -17,7 +17,7 @@ from hashlib import sha256
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.text import Text
-from infold.model import Kind, Model, Sessions, Source
+from infold.model import Deduplicate, Kind, Model, Sessions, Source
 from infold.project import Reference
 
 _LITERALS = frozenset(
@@ -77,6 +77,8 @@ def fingerprint(
         said["sessions"] = _sessions(model.sessions)
     if model.kind is Kind.EVENTS:
         said["key"] = [[c.lower() for c in model.unique_key], [c.lower() for c in model.prefer]]
+        if model.deduplicate is not Deduplicate.SAME_TIME:
+            said["deduplicate"] = model.deduplicate.value
     if source is not None:
         said["source"] = _source(source)
     return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

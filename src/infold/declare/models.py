@@ -14,6 +14,7 @@ from infold.errors import InfoldError, Spot
 from infold.interval import Granularity
 from infold.model import (
     DeclaredBound,
+    Deduplicate,
     Incremental,
     Materialization,
     Model,
@@ -27,6 +28,7 @@ KEYS = (
     "materialization",
     "unique_key",
     "prefer",
+    "deduplicate",
     "timeseries",
     "incremental",
     "sessions",
@@ -68,7 +70,7 @@ _ALWAYS = ("materialization", "tags", "description")
 _MEANT_FOR = {
     Materialization.VIEW: _ALWAYS,
     Materialization.TABLE: (*_ALWAYS, "timeseries", "incremental"),
-    Materialization.EVENTS: (*_ALWAYS, "timeseries", "unique_key", "prefer"),
+    Materialization.EVENTS: (*_ALWAYS, "timeseries", "unique_key", "prefer", "deduplicate"),
     Materialization.SESSIONS: (*_ALWAYS, "timeseries", "sessions"),
 }
 
@@ -148,6 +150,9 @@ def read_model(
         sessions=read_sessions(keys) if kind is Materialization.SESSIONS else None,
         unique_key=keys.texts("unique_key"),
         prefer=_prefer(keys),
+        deduplicate=Deduplicate(
+            keys.choice("deduplicate", tuple(Deduplicate)) or Deduplicate.SAME_TIME
+        ),
         tags=keys.texts("tags"),
         description=keys.text("description") or "",
         place=Place(file),
@@ -290,6 +295,13 @@ def _check_needs(keys: Keys, model: Model) -> None:
         )
     if events and "timeseries" not in keys.entries:
         keys.missing("timeseries", "events are kept by their time: event_time_column")
+    time = model.timeseries.event_time_column if model.timeseries else ""
+    if model.deduplicate is Deduplicate.EVERYWHERE and time.lower() in map(
+        str.lower, model.unique_key
+    ):
+        # Copies at other times have other keys then.
+        where = f"a unique_key with the event time, {time!r}, in it"
+        keys.errors.append(findings.needless_key(keys.at("deduplicate"), "deduplicate", where))
     if model.incremental and "timeseries" not in keys.entries:
         keys.missing("timeseries", "an incremental table is built cell by cell of time")
 

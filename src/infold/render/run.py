@@ -37,10 +37,11 @@ def receipt_screen(result: RunResult) -> str:
         ("rows arrived", f"{total.arrived:,}", _files(total)),
         ("rows read", f"{total.read:,}", _per(total.read, total.arrived)),
         ("rows scanned", f"{total.scanned:,}", _per(total.scanned, total.arrived)),
+        *_keys_scanned(total),
         ("rows written", f"{total.written:,}", f"{total.removed:,} removed"),
         ("set aside", f"{total.set_aside:,}", _by_reason(total)),
         ("waiting", f"{total.waiting:,}", "dated in the future" if total.waiting else ""),
-        ("deduplicated", f"{total.deduplicated:,}", _conflicting(total)),
+        ("deduplicated", f"{total.deduplicated:,}", _copies(total)),
         ("cells built", f"{total.cells_built:,}", f"{total.cells_cut_off:,} cut off early"),
     ]
     if total.clamped:
@@ -90,8 +91,20 @@ def _by_reason(total: Receipt) -> str:
     return ", ".join(f"{reason} {rows:,}" for reason, rows in total.set_aside_by)
 
 
-def _conflicting(total: Receipt) -> str:
-    return f"{total.conflicting:,} of them conflicting" if total.deduplicated else ""
+def _copies(total: Receipt) -> str:
+    if not total.deduplicated:
+        return ""
+    parts = [f"{total.conflicting:,} of them conflicting"]
+    if total.elsewhere:
+        parts.append(f"{total.elsewhere:,} at another time than the one kept")
+    return ", ".join(parts)
+
+
+def _keys_scanned(total: Receipt) -> list[tuple[str, str, str]]:
+    """What looking for copies at any time cost; a line for projects that do so."""
+    if not total.keys_scanned:
+        return []
+    return [("keys scanned", f"{total.keys_scanned:,}", "of these, for copies at other times")]
 
 
 def _sessions(total: Receipt) -> str:

@@ -47,8 +47,10 @@ class Tally:
     aside: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     reasons: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     arrived: int = 0
-    same: int = 0
-    other: int = 0
+    copies: int = 0
+    conflicting: int = 0
+    elsewhere: int = 0
+    keys_scanned: int = 0
     written: int = 0
     removed: int = 0
 

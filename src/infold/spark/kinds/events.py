@@ -29,7 +29,7 @@ from infold.spark.content import cell_stats, column
 from infold.spark.copies import VERSION
 from infold.spark.kinds.events_fold import Change, come_and_go, compete
 from infold.spark.kinds.events_layout import loaded, spread
-from infold.spark.kinds.ingest import ROWS, Ingest, identity, model_columns, summed
+from infold.spark.kinds.ingest import ROWS, Ingest, model_columns, summed
 from infold.spark.tally import Tally
 from infold.spark.work import Work
 
@@ -57,7 +57,9 @@ def definition(work: Work, node: Node) -> DataFrame:
     found = arrivals(work, node, source, rows, {file.id: Bounds(file.horizon) for file in known})
     admitted = found.where(F.col(STATE) == int(State.ADMITTED))
     if node.model.unique_key:
-        ranked = copies.best(admitted, identity(node), node.model.prefer)
+        identity = copies.Identity.of(node)
+        admitted = identity.prepared(admitted, model_columns(admitted))
+        ranked = copies.best(admitted, identity)
         admitted = ranked.where(F.col("_copy") == 1)
     return admitted.select(*map(column, model_columns(found)))
 
@@ -87,7 +89,9 @@ def _build(ingest: Ingest) -> Outcome:
         tally.removed += state.rows
     _stored(ingest, snapshot, tally)
     if left_out is not None and any(tally.dropped.values()):
-        tally.same, tally.other = left_out.get["same"], left_out.get["other"]
+        seen = left_out.get
+        tally.copies, tally.conflicting = seen["copies"], seen["conflicting"]
+        tally.elsewhere = seen["elsewhere"]
     gone = {file.id for file in before} - set(ingest.new)
     read = tally.arrived
     outcome = ingest.outcome(tally, gone, whole=True, commits=commits + 1, read=read, scanned=read)

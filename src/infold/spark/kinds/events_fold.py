@@ -19,12 +19,24 @@ from infold.interval import Interval, Ranges
 from infold.spark import copies, sources
 from infold.spark.arrivals import FILE, HASH, STATE, Bounds, Count, State
 from infold.spark.content import cell_start, cell_stats, column
-from infold.spark.copies import BACK, FATE, GONE, NEW, ORIGIN, STORED, VERSION, Fate
+from infold.spark.copies import (
+    BACK,
+    DIFFERS,
+    ELSEWHERE,
+    FATE,
+    GONE,
+    NEW,
+    ORIGIN,
+    STORED,
+    VERSION,
+    Fate,
+    Identity,
+    place,
+)
 from infold.spark.kinds.ingest import (
     ROWS,
     Ingest,
     hashed,
-    identity,
     model_columns,
     summed,
     sums,
@@ -85,31 +97,31 @@ def come_and_go(
 
 def compete(ingest: Ingest, arriving: DataFrame | None, tally: Tally) -> Change:
     """Rows with a key: new, stored and returning copies of one event compete."""
+    identity = Identity.of(ingest.node)
     parts: list[DataFrame] = []
     scanned = 0
     gone = [file for file in ingest.news.gone if file.rows > file.dropped]
     ids = [file.id for file in gone]
     if arriving is not None and tally.rows:
         new = arriving.where(F.col(STATE) == int(State.ADMITTED))
-        parts.append(_copies(new, NEW))
-        rivals, looked = _rivals(ingest, new, tally, ids)
+        parts.append(_copies(new, identity, NEW))
+        rivals, looked = _rivals(ingest, identity, new, tally, ids)
         scanned += looked
         if rivals is not None:
-            parts.append(_copies(rivals, STORED))
+            parts.append(_copies(rivals, identity, STORED))
     if gone:
         lost, cells, looked = _lost(ingest, ids)
-        parts.append(_copies(lost, STORED, gone=True))
-        back, again = _returning(ingest, lost, cells)
+        parts.append(_copies(lost, identity, STORED, gone=True))
+        back, again = _returning(ingest, identity, lost, cells)
         scanned += looked + again
         if back is not None:
-            parts.append(_copies(back, BACK))
+            parts.append(_copies(back, identity, BACK))
     if not parts:
         return Change(scanned=scanned)
     every = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
     if VERSION not in every.columns:
         every = every.withColumn(VERSION, F.lit(None).cast("bigint"))
-    by = identity(ingest.node)
-    judged = copies.fates(every, by, ingest.node.model.prefer, ingest.step.version)
+    judged = copies.fates(every, identity, ingest.step.version)
     judged = judged.localCheckpoint(eager=False)
     leaving, read = _count(ingest, judged, tally)
     insert = delete = None
@@ -117,13 +129,14 @@ def compete(ingest: Ingest, arriving: DataFrame | None, tally: Tally) -> Change:
         insert = judged.where(F.col(FATE).isin([fate.value for fate in copies.INSERTED]))
     if leaving:
         delete = judged.where(F.col(FATE).isin([fate.value for fate in copies.DELETED]))
-    return Change(insert, delete, by, leaving, read, scanned)
+    return Change(insert, delete, place(ingest.node), leaving, read, scanned)
 
 
 def _count(ingest: Ingest, judged: DataFrame, tally: Tally) -> tuple[Ranges, int]:
     """Count what becomes of all copies; the cells that rows leave, and how many were stored."""
     stats = judged.groupBy(
-        cell_start(ingest.time_or_null(), ingest.granularity).alias("cell"), FILE, FATE, ORIGIN
+        cell_start(ingest.time_or_null(), ingest.granularity).alias("cell"),
+        *(FILE, FATE, ORIGIN, DIFFERS, ELSEWHERE),
     ).agg(*sums(), F.max(ingest.micros()).alias("last"))
     leaving: list[Interval] = []
     read = 0
@@ -142,49 +155,73 @@ def _count(ingest: Ingest, judged: DataFrame, tally: Tally) -> tuple[Ranges, int
         if fate in copies.DELETED:
             tally.removed += rows
             leaving.append(cell)
-        if fate in (Fate.SAME, Fate.OTHER, Fate.BEATEN):
+        if fate in (Fate.LEFT_OUT, Fate.BEATEN):
             tally.dropped[spot] += rows
-            tally.same += rows if fate is Fate.SAME else 0
-            tally.other += 0 if fate is Fate.SAME else rows
+            tally.copies += rows
+            tally.conflicting += rows if row[DIFFERS] else 0
+            tally.elsewhere += rows if row[ELSEWHERE] else 0
     return Ranges.of(leaving), read
 
 
-def _copies(rows: DataFrame, origin: int, *, gone: bool = False) -> DataFrame:
+def _copies(rows: DataFrame, identity: Identity, origin: int, *, gone: bool = False) -> DataFrame:
     """Rows as copies that compete; only stored ones have a version already."""
-    kept = [*model_columns(rows), FILE, HASH, *([VERSION] if origin == STORED else [])]
-    return rows.select(*map(column, kept), F.lit(origin).alias(ORIGIN), F.lit(gone).alias(GONE))
+    own = model_columns(rows)
+    kept = [*own, FILE, HASH, *([VERSION] if origin == STORED else [])]
+    found = rows.select(*map(column, kept), F.lit(origin).alias(ORIGIN), F.lit(gone).alias(GONE))
+    return identity.prepared(found, own)
 
 
 def _rivals(
-    ingest: Ingest, new: DataFrame, tally: Tally, gone: Sequence[int]
+    ingest: Ingest, identity: Identity, new: DataFrame, tally: Tally, gone: Sequence[int]
 ) -> tuple[DataFrame | None, int]:
     """
     Stored copies of the new events, and how many rows were looked through for them.
 
-    Where the touched cells are large, times are compared first: that reads one narrow column, and
-    mostly leaves nothing, or a few ranges of time to read keys and all the rest from.
+    Copies of one time are in the touched cells, those of any time may be in all. Where that is
+    much, narrow columns are compared first: times in the one case, keys in the other. Mostly that
+    leaves nothing, or a few ranges of time to read all the rest from.
     """
-    touched = Ranges.of(cell for _, cell in tally.rows)
+    everywhere = identity.time is not None
+    touched = None if everywhere else Ranges.of(cell for _, cell in tally.rows)
     known = ingest.work.cells(ingest.step.model, touched)
     looked = sum(state.rows for state in known)
     if not looked:
         return None, 0
-    cells = Ranges.of(state.cell for state in known)
+    tally.keys_scanned += looked if everywhere else 0
     few = sum(tally.rows.values()) <= BROADCAST
-    by = identity(ingest.node)
-    keys = new.select(*map(column, by))
+    keys = new.select(*map(column, identity.keys))
+    keys = F.broadcast(keys) if few else keys
+    cells = Ranges.of(state.cell for state in known)
     if ingest.time is not None and looked > TWO_PHASES:
-        times = keys.select(column(ingest.time)).distinct()
-        stored = ingest.stored(cells).select(column(ingest.time))
-        equal = copies.among(stored, F.broadcast(times) if few else times, [ingest.time])
-        at = equal.select(ingest.micros().alias("at")).distinct().collect()
-        if not at:
+        cells = _by_key(ingest, identity, keys) if everywhere else _by_time(ingest, new, cells, few)
+        if not cells:
             return None, looked
-        cells = Ranges.of(Interval(row["at"], row["at"] + 1) for row in at)
     rows = ingest.stored(cells)
     if gone:
         rows = rows.where(~F.col(FILE).isin(list(gone)))
-    return hashed(copies.among(rows, F.broadcast(keys) if few else keys, by)), looked
+    return hashed(copies.among(rows, keys, identity.keys)), looked
+
+
+def _by_time(ingest: Ingest, new: DataFrame, cells: Ranges, few: bool) -> Ranges:
+    """The instants, inside some cells, at which there are both new and stored rows."""
+    assert ingest.time is not None
+    times = new.select(column(ingest.time)).distinct()
+    stored = ingest.stored(cells).select(column(ingest.time))
+    equal = copies.among(stored, F.broadcast(times) if few else times, [ingest.time])
+    at = equal.select(ingest.micros().alias("at")).distinct().collect()
+    return Ranges.of(Interval(row["at"], row["at"] + 1) for row in at)
+
+
+def _by_key(ingest: Ingest, identity: Identity, keys: DataFrame) -> Ranges:
+    """The stretches, one for each cell, in which there are stored rows with one of the keys."""
+    assert ingest.time is not None
+    stored = ingest.work.tables.read(ingest.step.model)
+    stored = stored.select(column(ingest.time), *map(column, identity.keys))
+    found = copies.among(stored, keys, identity.keys)
+    cell = cell_start(ingest.time_or_null(), ingest.granularity)
+    at = ingest.micros()
+    ends = found.groupBy(cell).agg(F.min(at).alias("first"), F.max(at).alias("last")).collect()
+    return Ranges.of(Interval(row["first"], row["last"] + 1) for row in ends)
 
 
 def _lost(ingest: Ingest, gone: Sequence[int]) -> tuple[DataFrame, Ranges, int]:
@@ -196,14 +233,23 @@ def _lost(ingest: Ingest, gone: Sequence[int]) -> tuple[DataFrame, Ranges, int]:
     return hashed(rows).localCheckpoint(eager=False), cells, looked
 
 
-def _returning(ingest: Ingest, lost: DataFrame, cells: Ranges) -> tuple[DataFrame | None, int]:
-    """Copies of events that leave, in files that once lost with them, read again."""
+def _returning(
+    ingest: Ingest, identity: Identity, lost: DataFrame, cells: Ranges
+) -> tuple[DataFrame | None, int]:
+    """
+    Copies of events that leave, in files that once lost with them, read again.
+
+    A copy at another time may have lost in any cell, so then every file with a copy that lost
+    is read.
+    """
     ledger, model = ingest.work.ledger, ingest.step.model
     out = {file.id for file in ingest.news.gone}
     wanted = {
         spot.file_id
         for spot in ledger.file_cells(model)
-        if spot.dropped > 0 and spot.file_id not in out and cells.overlaps(spot.cell)
+        if spot.dropped > 0
+        and spot.file_id not in out
+        and (identity.time is not None or cells.overlaps(spot.cell))
     }
     known: list[FileKnown] = [file for file in ledger.files(model) if file.id in wanted]
     if not known:
@@ -213,5 +259,5 @@ def _returning(ingest: Ingest, lost: DataFrame, cells: Ranges) -> tuple[DataFram
     found, _ = ingest.read(files, bounds)
     ingest.unchanged(known)
     found = found.where(F.col(STATE) == int(State.ADMITTED))
-    back = copies.among(found, lost, identity(ingest.node))
+    back = copies.among(found, lost, identity.keys)
     return back, sum(file.rows for file in known)

@@ -17,10 +17,10 @@ from pyspark.sql import functions as F
 
 from infold.interval import DAY, Granularity
 from infold.project import Node
-from infold.spark.arrivals import FILE, HASH, Count, State
+from infold.spark.arrivals import FILE, Count, State
 from infold.spark.content import cell_start, column, micros, time_type
-from infold.spark.copies import best
-from infold.spark.kinds.ingest import identity, model_columns
+from infold.spark.copies import DIFFERS, ELSEWHERE, Identity, best, place
+from infold.spark.kinds.ingest import model_columns
 from infold.spark.tables.port import Layout
 
 ROWS_FOR_PARTITIONS = 500_000
@@ -64,27 +64,37 @@ def loaded(node: Node, rows: DataFrame, how: Spread) -> tuple[DataFrame, Observa
     """
     The rows to store, in the order to write them: one copy of each event.
 
-    The observation counts the copies left out: ``same`` as the kept one, and ``other``.
+    The observation counts the ``copies`` left out, those of them that are ``conflicting``, and
+    those that are ``elsewhere``: at another time than the one kept.
     """
-    names = [*model_columns(rows), FILE]
-    by = identity(node)
+    own = model_columns(rows)
+    names = [*own, FILE]
+    by = place(node)
     if not node.model.unique_key:
         if how.stretch is None:
             return rows.select(*map(column, names)), None
         near = rows.repartition(how.tasks, how.stretch)
         return near.select(*map(column, names)).sortWithinPartitions(*map(column, by)), None
+    identity = Identity.of(node)
     at: Column | None = None
-    if how.stretch is None:
-        near = rows.repartition(how.tasks, *map(column, by))
+    rows = identity.prepared(rows, own)
+    if how.stretch is None or identity.time is not None:
+        near = rows.repartition(how.tasks, *map(column, identity.keys))
     else:
         near = rows.withColumn(_STRETCH_COLUMN, how.stretch)
         at = F.col(_STRETCH_COLUMN)
         near = near.repartition(how.tasks, at)
     observed = Observation(f"infold copies of {node.name}")
     again = F.col("_copy") > 1
-    ranked = best(near, by, node.model.prefer, at).observe(
+    ranked = best(near, identity, at).observe(
         observed,
-        F.count_if(again & (F.col(HASH) == F.col("_best"))).alias("same"),
-        F.count_if(again & (F.col(HASH) != F.col("_best"))).alias("other"),
+        F.count_if(again).alias("copies"),
+        F.count_if(again & F.col(DIFFERS)).alias("conflicting"),
+        F.count_if(again & F.col(ELSEWHERE)).alias("elsewhere"),
     )
-    return ranked.where(F.col("_copy") == 1).select(*map(column, names)), observed
+    kept = ranked.where(F.col("_copy") == 1).select(*map(column, names))
+    if identity.time is not None and how.stretch is not None:
+        # Copies met by key; files are written by time.
+        near = kept.repartition(how.tasks, how.stretch)
+        kept = near.sortWithinPartitions(*map(column, by))
+    return kept, observed

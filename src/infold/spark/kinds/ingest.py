@@ -134,8 +134,10 @@ class Ingest:
             removed=tally.removed,
             set_aside=sum(tally.aside.values()),
             waiting=sum(tally.waiting.values()),
-            deduplicated=tally.same,
-            conflicting=tally.other,
+            deduplicated=tally.copies,
+            conflicting=tally.conflicting,
+            elsewhere=tally.elsewhere,
+            keys_scanned=tally.keys_scanned,
             cells_built=len(changes),
             cells_cut_off=len(changes) - len(real),
             files_new=len(self.new),
@@ -164,14 +166,6 @@ class Ingest:
     def cell(self, start: int) -> Interval:
         """The cell that starts at an instant."""
         return cell_of(start, self.granularity)
-
-
-def identity(node: Node) -> tuple[str, ...]:
-    """What tells events apart: event time, then key, in the order in which rows are sorted."""
-    time = (node.model.timeseries.event_time_column,) if node.model.timeseries else ()
-    # The event time may be part of the key as well.
-    keys = [key for key in node.model.unique_key if key.lower() not in map(str.lower, time)]
-    return (*time, *keys)
 
 
 def model_columns(rows: DataFrame) -> list[str]:
