@@ -149,13 +149,13 @@ def run(
     max_rows: int | None = None,
     wait: float = 0.0,
     command: str = "run",
-    jobs: int = 1,
+    jobs: int | None = None,
     progress: Progress | None = None,
 ) -> RunResult:
     """Bring the project's tables up to date; see :meth:`infold.execute.Runner.run`."""
     if window is not None:
         asked = replace(asked or Asked(), window=window)
-    asked = _asked(project, asked, select, exclude)
+    asked = replace(_asked(project, asked, select, exclude), jobs=jobs)
     looking = observer(project, as_of, peek=max_rows is not None, asked=asked)
     runner = Runner(
         project=project,
@@ -166,7 +166,7 @@ def run(
         progress=progress or Quiet(),
         fence=lambda: fence(project.root, project.target.name),
     )
-    result = runner.run(Request(asked, max_rows, wait, command, jobs))
+    result = runner.run(Request(asked, max_rows, wait, command))
     if result.steps:
         from infold.spark import archive
 

@@ -267,7 +267,12 @@ class Shop:
         )
         announced: list[Outcome] = []
         before = dict(self.ledger.states["sessions"])
-        outcome = kind.carry_out(self._work(), step, announced.append)
+
+        def announce(early: Outcome) -> Outcome:
+            announced.append(early)
+            return early
+
+        outcome = kind.carry_out(self._work(), step, announce)
         if action is Action.FOLD:
             assert [replace(outcome, snapshot=None)] == announced
             assert outcome.committed == (outcome.snapshot is not None) == bool(outcome.changes)

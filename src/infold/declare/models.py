@@ -48,6 +48,7 @@ INCREMENTAL = (
     "safety_overrides",
     "bounds",
     "batch_size",
+    "batch_concurrency",
     "start",
     "cron",
     "cron_tz",
@@ -55,7 +56,6 @@ INCREMENTAL = (
     "strategy",
 )
 LATER_INCREMENTAL = (
-    "batch_concurrency",
     "forward_only",
     "on_additive_change",
     "on_destructive_change",
@@ -227,6 +227,7 @@ def _incremental(keys: Keys) -> Incremental | None:
         overrides=_overrides(section),
         bounds=_declared_bounds(section),
         batch_size=section.count("batch_size"),
+        batch_concurrency=section.count("batch_concurrency"),
         start=section.instant("start"),
         cron=cron,
         cron_tz=_zone(section),

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from infold import errors
 from infold.model import Kind
 from infold.plan import Step
-from infold.ports import Lake, Ledger
+from infold.ports import Lake, Ledger, Prepared
 from infold.project import Project
 from infold.record import Outcome
 from infold.spark import set_aside
@@ -20,7 +20,7 @@ from infold.spark.maintenance import Maintenance
 from infold.spark.tables.iceberg import IcebergTables
 from infold.spark.work import Work
 
-_KINDS: dict[Kind, Callable[[Work, Step, Callable[[Outcome], None]], Outcome]] = {
+_KINDS: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
     Kind.EVENTS: events.carry_out,
     Kind.SESSIONS: sessions.carry_out,
     Kind.WHOLE: recompute.carry_out,
@@ -50,7 +50,7 @@ class SparkEngine:
         """What a kind is handed for one step."""
         return Work(self.spark, self.tables, self.ledger, self.project, self.run, step_id)
 
-    def carry_out(self, step: Step, step_id: str, prepared: Callable[[Outcome], None]) -> Outcome:
+    def carry_out(self, step: Step, step_id: str, prepared: Prepared) -> Outcome:
         """One step, by its model's kind; what Spark refuses becomes ``errors.step_failed``."""
         node = self.project[step.model]
         try:

@@ -15,7 +15,7 @@ when events are read again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, Window
@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 
 from infold.interval import Interval, Ranges
 from infold.plan import Step
+from infold.ports import Prepared
 from infold.project import Node, SessionsQuery
 from infold.record import Outcome, Receipt
 from infold.spark.content import column, micros
@@ -78,7 +79,7 @@ def foldable(work: Work, node: Node, step: Step) -> bool:
     return work.frame(name, since).schema == now.schema and (numbered or _comparable(now))
 
 
-def fold(work: Work, node: Node, step: Step, announce: Callable[[Outcome], None]) -> Outcome:
+def fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
     """Carry the input's changes since the step's trace into the table."""
     return _Fold(work, node, step).carry_out(announce)
 
@@ -125,7 +126,7 @@ class _Fold:
         self.scanned = self.delta.looked_through
         self.scanned += sum(state.rows for state in self.candidates)
 
-    def carry_out(self, announce: Callable[[Outcome], None]) -> Outcome:
+    def carry_out(self, announce: Prepared) -> Outcome:
         """Find what changes, announce what will hold, commit."""
         components = self._components(self.delta.islands().localCheckpoint()).localCheckpoint()
         again = components.where(AGAIN)
@@ -240,9 +241,7 @@ class _Fold:
 
     # -- the commit
 
-    def _commit(
-        self, changed: DataFrame | None, found: Totals, announce: Callable[[Outcome], None]
-    ) -> Outcome:
+    def _commit(self, changed: DataFrame | None, found: Totals, announce: Prepared) -> Outcome:
         work, step, granularity = self.work, self.step, self.node.model.granularity
         assert step.trace is not None, "a planned step says what will hold"
         changes = found.changes(work.cells(step.model), granularity)

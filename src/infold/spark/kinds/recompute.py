@@ -9,7 +9,7 @@ are left out of it (early cutoff), and when all did, nothing is committed at all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, Observation
@@ -19,6 +19,7 @@ from infold import errors
 from infold.interval import Granularity, Interval, Ranges
 from infold.model import Kind, Strategy
 from infold.plan import Action, Step
+from infold.ports import Prepared
 from infold.project import Node
 from infold.record import Outcome, Receipt
 from infold.spark.content import cell_of, cell_stats, column, content, plain, within
@@ -34,7 +35,7 @@ NO_CELL = "no cell"
 """Why a row is in no cell: its partition column is NULL."""
 
 
-def carry_out(work: Work, step: Step, prepared: Callable[[Outcome], None]) -> Outcome:
+def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
     """Compute the step's cells and replace them; ``prepared`` unless everything is replaced."""
     node = work.project[step.model]
     if step.action is Action.BUILD or not work.tables.exists(step.model):
@@ -114,7 +115,7 @@ def _recompute(
     step: Step,
     rows: DataFrame,
     seen: Observation | None,
-    prepared: Callable[[Outcome], None],
+    prepared: Prepared,
 ) -> Outcome:
     before = {state.cell: state for state in work.cells(step.model, step.cells)}
     after = _states(rows, node)
@@ -122,23 +123,19 @@ def _recompute(
     real = [change for change in changes if change.real]
     outcome = _outcome(work, step, changes, seen, snapshot=None, whole=False)
     if not real:
-        outcome = replace(outcome, changes=(), committed=False)
-        prepared(outcome)
-        return outcome
+        return prepared(replace(outcome, changes=(), committed=False))
     appended = _strategy(node) is Strategy.APPEND
     held = [change.cell for change in real if change.rows_before]
     if appended and held:
         raise errors.append_would_repeat(step.model, len(held), str(held[0]))
-    outcome = replace(outcome, changes=tuple(real))
-    prepared(outcome)
+    outcome = prepared(replace(outcome, changes=tuple(real)))
+    stamp = work.stamp(replace(step, version=outcome.version))
     name = _partition_column(node)
     ranges = Ranges.of(change.cell for change in real)
     kept = rows.where(within(name, _type(rows, name), ranges, exact=True))
     if appended:
-        return replace(outcome, snapshot=work.tables.append(step.model, kept, work.stamp(step)))
-    snapshot = work.tables.replace(
-        step.model, column=name, ranges=ranges, rows=kept, stamp=work.stamp(step)
-    )
+        return replace(outcome, snapshot=work.tables.append(step.model, kept, stamp))
+    snapshot = work.tables.replace(step.model, column=name, ranges=ranges, rows=kept, stamp=stamp)
     return replace(outcome, snapshot=snapshot)
 
 

@@ -7,13 +7,14 @@ events are folded in is in ``fold``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from infold.interval import Granularity
 from infold.plan import Action, Step
+from infold.ports import Prepared
 from infold.project import Node, SessionsQuery
 from infold.record import Outcome, Receipt
 from infold.spark.content import cell_of, cell_stats, column, content, micros
@@ -30,7 +31,7 @@ LARGE = 300_000
 """From so many events on, looking at them beforehand pays."""
 
 
-def carry_out(work: Work, step: Step, announce: Callable[[Outcome], None]) -> Outcome:
+def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
     """Build the table, or fold in what changed in its input since the step's trace."""
     node = work.project[step.model]
     if step.action is Action.FOLD and foldable(work, node, step):
