@@ -157,7 +157,7 @@ class Runner:
             receipt = self._carry_out(run, seq, step, engine, turn)
             self.progress.done(step, receipt)
             return [(step, receipt)]
-        engines = [engine.beside(at) for at in range(len(numbered))]
+        engines = [engine, *(engine.beside(at) for at in range(len(numbered) - 1))]
         for seq, (step, _) in numbered:
             self.progress.step(seq, total, step)
         with ThreadPoolExecutor(len(numbered)) as pool:

@@ -37,8 +37,8 @@ class SparkEngine:
     ledger: Ledger
     lake: Lake
     run: str
-    another: Callable[[], SparkSession] | None = None
-    """A new session in the same Spark: what a commit sets there is seen by no other step."""
+    another: Callable[[int], SparkSession] | None = None
+    """Other sessions in the same Spark, by number: what a commit sets there no other step sees."""
     siblings: list[SparkEngine] = field(default_factory=list)
 
     @property
@@ -61,7 +61,9 @@ class SparkEngine:
     def beside(self, number: int) -> SparkEngine:
         """An engine with a session of its own; made once, for each of so many threads."""
         while self.another is not None and len(self.siblings) <= number:
-            self.siblings.append(replace(self, spark=self.another(), another=None, siblings=[]))
+            self.siblings.append(
+                replace(self, spark=self.another(len(self.siblings)), another=None, siblings=[])
+            )
         return self.siblings[number] if self.siblings else self
 
     def maintain(self, models: Sequence[str]) -> None:
