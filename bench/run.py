@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import builds, cells, days, processes, replay
+from bench import builds, cells, days, processes, replay, versus
 from bench.measure import Line, Size, as_dict, machine, table
 from bench.project import DATA
 
@@ -39,6 +39,7 @@ CASES: dict[str, Case] = {
     "j": cells.many_models,
     "k": cells.rolling_week,
     "l": cells.sixty_days,
+    "m": versus.one_day_into_sixty,
     "n": days.everywhere,
 }
 
@@ -52,7 +53,13 @@ case, taking turns, and the quicker of the repeats is compared with the quicker:
 ratios less so. Rows are generated (`bench/generate.py`): 10 M events in 2 M sessions of 300 k users
 over a year; in `web` 5 % of events are late, log-uniform from a minute to 90 days; in `spread` 5 %
 are late by up to a year, uniformly, so that every old day is touched. 0.5 % arrive twice. A day
-has 168 k events. What a lookback gets wrong is measured by `python bench/lookback.py`, what
+has 168 k events. Case m compares with SQLMesh, a pinned version of which `bench/versus.py` installs
+into an environment of its own: the same SQL, jars, Spark settings, cores, heap and number of models
+in hand, each side in a warm process of its own, and the same rows at the end, which is checked.
+What is timed is not the same work. infold reads the project, finds by itself what is new, compares
+each cell's content with what was there, records traces and looks after its files; SQLMesh keeps its
+project loaded, is told by the clock which day to build, and would not see a late row. There medians
+are compared. What a lookback gets wrong is measured by `python bench/lookback.py`, what
 starting Spark costs by `python bench/startup.py`.
 """
 

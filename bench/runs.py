@@ -35,11 +35,11 @@ class Cost:
         return sum(receipt.seconds for step, receipt in self.result.steps if step.model == model)
 
 
-def run(root: Path, select: Sequence[str] = ()) -> Cost:
+def run(root: Path, select: Sequence[str] = (), *, jobs: int | None = None) -> Cost:
     """Run a project once, reading it anew as the command line does."""
     before = _jobs()
     started = time.perf_counter()
-    result = api.run(api.open_project(root), select=select)
+    result = api.run(api.open_project(root), select=select, jobs=jobs)
     seconds = time.perf_counter() - started
     return Cost(result, seconds, _jobs() - before)
 

@@ -149,13 +149,13 @@ def run(
     max_rows: int | None = None,
     wait: float = 0.0,
     command: str = "run",
-    jobs: int = 1,
+    jobs: int | None = None,
     progress: Progress | None = None,
 ) -> RunResult:
     """Bring the project's tables up to date; see :meth:`infold.execute.Runner.run`."""
     if window is not None:
         asked = replace(asked or Asked(), window=window)
-    asked = _asked(project, asked, select, exclude)
+    asked = replace(_asked(project, asked, select, exclude), jobs=jobs)
     looking = observer(project, as_of, peek=max_rows is not None, asked=asked)
     runner = Runner(
         project=project,
@@ -166,7 +166,7 @@ def run(
         progress=progress or Quiet(),
         fence=lambda: fence(project.root, project.target.name),
     )
-    result = runner.run(Request(asked, max_rows, wait, command, jobs))
+    result = runner.run(Request(asked, max_rows, wait, command))
     if result.steps:
         from infold.spark import archive
 
@@ -236,14 +236,19 @@ def history(project: Project, limit: int = 10, model: str | None = None) -> Sequ
 
 # -- Spark, one session for each project of this process -------------------------------------------
 
-_sessions: dict[str, Any] = {}
+_sessions: dict[tuple[str, int], Any] = {}
 
 
 def session(project: Project, *, size: Size = "small") -> Any:
     """The process's Spark session for a project's tables; started on first use."""
+    return _session(project, size, 0)
+
+
+def _session(project: Project, size: Size, number: int) -> Any:
+    """One of the sessions for a project's tables; further ones are for steps side by side."""
     from infold.spark.session import tune
 
-    key = str(project.warehouse)
+    key = (str(project.warehouse), number)
     if key not in _sessions:
         _sessions[key] = _new_session(project, size)
     tune(_sessions[key], size)
@@ -275,7 +280,7 @@ def _engine(project: Project, looking: Observer, run_id: str, first: Plan) -> En
         looking.ledger,
         looking.lake,
         run_id,
-        lambda: _new_session(project, size),
+        lambda number: _session(project, size, number + 1),
     )
 
 

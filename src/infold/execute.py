@@ -27,6 +27,7 @@ from infold.ports import Engine, Lake, Ledger
 from infold.project import Project
 from infold.record import Outcome, Receipt, StepRecord
 from infold.report import RunResult
+from infold.turns import Turn, Turns, batches
 
 
 class Progress(Protocol):
@@ -50,8 +51,6 @@ class Request:
     max_rows: int | None = None
     wait: float = 0.0
     command: str = "run"
-    jobs: int = 1
-    """How many models that do not wait for each other are built side by side."""
 
 
 @dataclass
@@ -100,42 +99,74 @@ class Runner:
             if not plans and request.max_rows is not None and now.rows > request.max_rows:
                 raise errors.over_budget(now.rows, request.max_rows)
             plans.append(now)
-            ready = _side_by_side(self.project, now, request.jobs)
+            ready = self._side_by_side(now, asked)
             if not ready:
                 break
-            for step in ready:
+            for step, _ in ready:
                 if sum(_same(other, step) for other, _ in done) > _MOST_STEPS:
                     raise errors.step_failed(step.model, "it is still stale after being built", "")
             if engine is None:
                 engine = self.engine(run, now)
-            done += self._wave(run, len(done), len(done) + len(now.steps), ready, engine)
+            total = len(done) + max(len(now.steps), len(ready))
+            done += self._wave(run, len(done), total, ready, engine)
         if engine is not None:
             engine.maintain(tuple(step.model for step, _ in done))
             self._remember_locations()
-        total = sum((receipt for _, receipt in done), Receipt())
-        return RunResult(run, "done", tuple(plans), tuple(done), total)
+        receipt = sum((receipt for _, receipt in done), Receipt())
+        return RunResult(run, "done", tuple(plans), tuple(done), receipt)
+
+    def _side_by_side(self, now: Plan, asked: Asked) -> list[tuple[Step, Turn]]:
+        """
+        The steps that can be carried out now, at most as many as asked for, with their turns.
+
+        Of models that take in files one, as what they set aside goes to one table. What is left
+        after all models that are ready goes to batches beside theirs.
+        """
+        models: list[Step] = []
+        for step in now.steps:
+            ingests = self._ingests(step) and any(map(self._ingests, models))
+            if not step.expected and not ingests and len(models) < (asked.jobs or 1):
+                models.append(step)
+        # A table that somebody dropped is made by the first batch.
+        several = [one for one in models if one.beside and self.lake.head(table_name(one.model))]
+        room = None if asked.jobs is None else asked.jobs - len(models)
+        found = [(step, Turn(step.cells)) for step in models if step not in several]
+        for step in several:
+            turns = Turns.of(step)
+            own = batches(step)[: None if room is None else room + 1]
+            room = None if room is None else room + 1 - len(own)
+            found += [(batch, Turn(batch.cells, turns)) for batch in own]
+        return found
+
+    def _ingests(self, step: Step) -> bool:
+        return self.project[step.model].model.kind is Kind.EVENTS
 
     def _wave(
-        self, run: str, before: int, total: int, ready: Sequence[Step], engine: Engine
+        self,
+        run: str,
+        before: int,
+        total: int,
+        ready: Sequence[tuple[Step, Turn]],
+        engine: Engine,
     ) -> list[tuple[Step, Receipt]]:
-        """Steps of different models, side by side; all end before the first failure is raised."""
+        """Steps side by side; all end before the first failure is raised."""
         numbered = list(enumerate(ready, before + 1))
         if len(numbered) == 1:
-            [(seq, step)] = numbered
+            [(seq, (step, turn))] = numbered
             self.progress.step(seq, total, step)
-            receipt = self._carry_out(run, seq, step, engine)
+            receipt = self._carry_out(run, seq, step, engine, turn)
             self.progress.done(step, receipt)
             return [(step, receipt)]
-        engines = [engine.beside(at) for at in range(len(numbered))]
-        for seq, step in numbered:
+        engines = [engine, *(engine.beside(at) for at in range(len(numbered) - 1))]
+        for seq, (step, _) in numbered:
             self.progress.step(seq, total, step)
         with ThreadPoolExecutor(len(numbered)) as pool:
             begun = [
-                pool.submit(self._carry_out, run, seq, step, own)
-                for (seq, step), own in zip(numbered, engines, strict=True)
+                pool.submit(self._carry_out, run, seq, step, own, turn)
+                for (seq, (step, turn)), own in zip(numbered, engines, strict=True)
             ]
         finished = []
-        for (seq, step), made in zip(numbered, begun, strict=True):
+        for (seq, (step, _)), made in zip(numbered, begun, strict=True):
             if made.exception() is None:
                 self.progress.step(seq, total, step)
                 self.progress.done(step, made.result())
@@ -144,20 +175,27 @@ class Runner:
             made.result()  # raises the first failure
         return finished
 
-    def _carry_out(self, run: str, seq: int, step: Step, engine: Engine) -> Receipt:
+    def _carry_out(self, run: str, seq: int, step: Step, engine: Engine, turn: Turn) -> Receipt:
         step_id = f"{run}-{seq}"
         self.ledger.begin_step(run, step_id, seq, step.model, step.action.value, _step_detail(step))
         started = time.monotonic()
-        try:
-            outcome = engine.carry_out(
-                step, step_id, lambda early: self.ledger.prepare_step(step_id, early)
-            )
-        except Exception as error:
-            if not self._committed(step.model, step_id):
-                self.ledger.close_step(step_id, "failed", str(error))
-            raise
-        receipt = replace(outcome.receipt, seconds=time.monotonic() - started)
-        self.ledger.finish_step(step_id, replace(outcome, receipt=receipt))
+
+        def prepared(early: Outcome) -> Outcome:
+            holds = turn.take(early)
+            self.ledger.prepare_step(step_id, holds)
+            return holds
+
+        with turn.held():
+            try:
+                outcome = engine.carry_out(step, step_id, prepared)
+            except Exception as error:
+                if not self._committed(step.model, step_id):
+                    self.ledger.close_step(step_id, "failed", str(error))
+                    turn.give(None)
+                raise
+            receipt = replace(outcome.receipt, seconds=time.monotonic() - started)
+            self.ledger.finish_step(step_id, replace(outcome, receipt=receipt))
+            turn.give(outcome)
         return receipt
 
     def _committed(self, model: str, step_id: str) -> int | None:
@@ -229,19 +267,6 @@ _REFUSED = 3
 def new_id() -> str:
     """An id for a run: its start to the second, for people, and a random part."""
     return time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + uuid.uuid4().hex[:6]
-
-
-def _side_by_side(project: Project, now: Plan, jobs: int) -> list[Step]:
-    """The steps that can be carried out now, at most ``jobs``; of those that take in files one."""
-    found: list[Step] = []
-    for step in now.steps:
-        ingests = project[step.model].model.kind is Kind.EVENTS
-        # What they set aside goes to one table.
-        if ingests and any(project[one.model].model.kind is Kind.EVENTS for one in found):
-            continue
-        if not step.expected and len(found) < jobs:
-            found.append(step)
-    return found
 
 
 def _still(asked: Asked, done: Sequence[tuple[Step, Receipt]]) -> Asked:

@@ -90,6 +90,9 @@ def _notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:
     notes = [("batches", f"{node.batches.value}: {_BATCHES[node.batches]}")]
     if said.batch_size:
         notes.append(("", f"at most {said.batch_size:,} cells in one commit"))
+    if said.batch_concurrency:
+        at_once = f"at most {said.batch_concurrency:,} computed at the same time"
+        notes.append(("", f"{at_once}, committed one after the other"))
     notes.append(("strategy", f"{said.strategy}, by {_PRIMITIVE[said.strategy]}"))
     if said.cron is not None:
         due = show(cron.following(said.cron, said.cron_tz, as_of))

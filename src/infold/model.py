@@ -266,15 +266,17 @@ class Incremental:
     """
     How a table is built cell by cell.
 
-    ``batch_size`` counts cells. ``start`` is the instant from which cells are kept. ``cron`` says
-    when a run builds the model (in ``cron_tz``), and that only cells that have ended by then are
-    built unless ``allow_partials``.
+    ``batch_size`` counts cells; ``batch_concurrency`` is how many batches may be built at the same
+    time (None: as many as the run lets). ``start`` is the instant from which cells are kept.
+    ``cron`` says when a run builds the model (in ``cron_tz``), and that only cells that have ended
+    by then are built unless ``allow_partials``.
     """
 
     unique_key: tuple[str, ...] = ()
     overrides: tuple[Override, ...] = ()
     bounds: tuple[DeclaredBound, ...] = ()
     batch_size: int | None = None
+    batch_concurrency: int | None = None
     start: int | None = None
     cron: str | None = None
     cron_tz: str = "UTC"

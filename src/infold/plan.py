@@ -82,7 +82,8 @@ class Asked:
     ``window`` bounds the cells of models that are recomputed cell by cell; ``selected`` None means
     all models. ``batch_size`` (in cells) goes before the models' own; ``ignore_cron`` takes every
     model for due, and cells that are not over for over. ``restated`` are models to build again,
-    with the cells (all, where none can be told).
+    with the cells (all, where none can be told). ``jobs`` is how many steps may be carried out at
+    the same time; None: one model's, as many batches of it as it says itself.
     """
 
     window: Interval | None = None
@@ -90,6 +91,7 @@ class Asked:
     batch_size: int | None = None
     ignore_cron: bool = False
     restated: Mapping[str, Ranges] = field(default_factory=dict)
+    jobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,8 @@ class Step:
     expected: bool = False
     batches: int = 1
     """Into how many steps the stale cells are cut; this is the first of them."""
+    beside: tuple[Ranges, ...] = ()
+    """The cells of the batches after it that may be built at the same time."""
 
     @property
     def stale(self) -> Ranges:

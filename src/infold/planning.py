@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from infold import cron
 from infold.interval import MAX, MIN, Interval, Ranges, show
@@ -29,7 +30,7 @@ from infold.plan import (
     Step,
 )
 from infold.project import Batches, Input, Node, Project
-from infold.trace import Cause, CellChange, Pending, Trace
+from infold.trace import Cause, CellChange, Pending, Trace, joined
 
 _EVERYTHING = Asked()
 
@@ -151,13 +152,15 @@ class _Draft:
         if not build:
             return None
         cells = Ranges.of(part for reason in build for part in reason.cells)
-        batch, batches = self._batch(node, model, cells)
+        # What makes the table, or makes it another one, does so before other batches come.
+        together = 1 if first else self._together(node)
+        (batch, *beside), batches = self._batches(node, model, cells, together)
         pending.extend(
             Pending(reason.cause, reason.cells - batch) for reason in build if reason.cells - batch
         )
         action = Action.BUILD if not pending and cells == kept else Action.RECOMPUTE
-        step = self._step(node, action, build, _joined(pending))
-        return replace(step, cells=batch, batches=batches)
+        step = self._step(node, action, build, joined(pending))
+        return replace(step, cells=batch, batches=batches, beside=tuple(beside))
 
     def _restated(self, node: Node) -> list[Reason]:
         """What someone asked to have built again."""
@@ -183,19 +186,27 @@ class _Draft:
         if early:
             self.left.append(Left(node.name, "not over by the last tick of its cron", early))
 
-    def _batch(self, node: Node, model: ModelSeen, cells: Ranges) -> tuple[Ranges, int]:
-        """The first batch of ``cells``, and how many there are."""
+    def _together(self, node: Node) -> int:
+        """How many batches of a model are built at the same time."""
+        said = node.model.incremental
+        limits = (said.batch_concurrency if said else None, self.asked.jobs)
+        return min((limit for limit in limits if limit is not None), default=1)
+
+    def _batches(
+        self, node: Node, model: ModelSeen, cells: Ranges, first: int
+    ) -> tuple[list[Ranges], int]:
+        """The ``first`` batches of ``cells``, in order, and how many there are."""
         said = node.model.incremental
         size = self.asked.batch_size or (said.batch_size if said else None)
         if node.batches is Batches.PER_PARTITION_ONLY:
             size = 1
         if size is None or node.downgraded:
-            return cells, 1
+            return [cells], 1
         filled = [cell for cell in _with_rows(node, model) if cells.overlaps(cell)]
-        if len(filled) <= size:
-            return cells, 1
-        upto = Ranges((Interval(MIN, filled[size - 1].end),))
-        return cells & upto, -(-len(filled) // size)
+        ends = [MIN, *(filled[at - 1].end for at in range(size, len(filled), size)), MAX]
+        between = pairwise(ends[: first + 1])
+        parts = [cells & Ranges((Interval(start, end),)) for start, end in between]
+        return parts, len(ends) - 1
 
     def _stale(self, node: Node, model: ModelSeen, reach: int) -> list[Reason]:
         """Why cells of a built model no longer hold; changes reach ``reach`` beyond their cells."""
@@ -297,14 +308,6 @@ def _not_due(node: Node, model: ModelSeen, as_of: int) -> int | None:
     if model.trace is not None and model.trace.pending and model.as_of == as_of:
         return None  # the same run goes on with its batches
     return cron.following(said.cron, said.cron_tz, as_of)
-
-
-def _joined(pending: Iterable[Pending]) -> tuple[Pending, ...]:
-    """One entry for each cause."""
-    found: dict[Cause, Ranges] = {}
-    for entry in pending:
-        found[entry.cause] = Ranges.of((*found.get(entry.cause, Ranges()), *entry.ranges))
-    return tuple(Pending(cause, ranges) for cause, ranges in found.items())
 
 
 _RULES = {

@@ -156,12 +156,20 @@ class Lake(Protocol):
 # -- the engine ----------------------------------------------------------------------------------
 
 
+Prepared = Callable[[Outcome], Outcome]
+"""Told what will hold, just before the commit; gives it back as it will hold after all others."""
+
+
 class Engine(Protocol):
     """What carries out one step on the stored tables."""
 
-    def carry_out(self, step: Step, step_id: str, prepared: Callable[[Outcome], None]) -> Outcome:
+    def carry_out(self, step: Step, step_id: str, prepared: Prepared) -> Outcome:
         """
         Compute the step, call ``prepared`` with what will hold, commit once, return the outcome.
+
+        ``prepared`` waits for other batches of the model that were computed at the same time to
+        be committed. What it gives back is what will hold then: only after it may the table be
+        read for what is in it now, or be written.
 
         A step that replaces a whole table may commit before it can say what holds; it does not
         call ``prepared`` then, and after a crash it is simply done again.

@@ -18,7 +18,7 @@ Rules of this file: values and pure functions only; nothing reads a clock, a tab
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from infold.interval import Interval, Ranges
@@ -125,6 +125,14 @@ class Pending:
     ranges: Ranges
 
 
+def joined(pending: Iterable[Pending]) -> tuple[Pending, ...]:
+    """One entry for each cause."""
+    found: dict[Cause, Ranges] = {}
+    for entry in pending:
+        found[entry.cause] = Ranges.of((*found.get(entry.cause, Ranges()), *entry.ranges))
+    return tuple(Pending(cause, ranges) for cause, ranges in found.items())
+
+
 @dataclass(frozen=True, slots=True)
 class Trace:
     """
@@ -143,6 +151,11 @@ class Trace:
     def unbuilt(self) -> Ranges:
         """All pending ranges as one set."""
         return Ranges.of(part for entry in self.pending for part in entry.ranges)
+
+    def without(self, built: Ranges) -> Trace:
+        """The trace once these cells are built too."""
+        left = (Pending(entry.cause, entry.ranges - built) for entry in self.pending)
+        return replace(self, pending=tuple(entry for entry in left if entry.ranges))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ import hashlib
 import shutil
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
@@ -30,7 +30,7 @@ from infold.ledger.store import SqlLedger
 from infold.model import Kind, Source, table_name
 from infold.observe import Observer
 from infold.plan import Action, Asked, FileNews, Step
-from infold.ports import Head, Lake
+from infold.ports import Head, Lake, Prepared
 from infold.project import Node, Project
 from infold.record import Outcome, Receipt
 from infold.report import RunResult
@@ -94,32 +94,28 @@ class DryEngine:
     def maintain(self, models: Sequence[str]) -> None:
         """Memory needs no care."""
 
-    def carry_out(self, step: Step, step_id: str, prepared: Callable[[Outcome], None]) -> Outcome:
+    def carry_out(self, step: Step, step_id: str, prepared: Prepared) -> Outcome:
         """The step's rows, compared cell by cell with those before, and one commit."""
         node = self.project[step.model]
         table = table_name(step.model)
         memory = self.play.memory
         stored = memory.tables.get(table)
-        # As the ledger knows it: a commit that a dead run never told of is none.
-        head = self.ledger.heads().get(step.model)
-        known = head.snapshot if head else None
-        before = stored.snapshots[known] if stored and known is not None else []
-        files = None
+        before = self._known(step.model)
+        files, column = None, _time_column(node)
         if node.model.kind is Kind.EVENTS:
             after, files = self._ingested(node, step)
         else:
             after = self._evaluated(step, step.model)
-            column = _time_column(node)
-            if node.model.kind is Kind.TIME_RANGE and column is not None:
-                after = _clamped(column, step, before, after)
         build = step.action is Action.BUILD or stored is None
         # What held before is what the ledger says: a dead run may have replaced the table since.
         held = {state.cell: (state.rows, state.content) for state in self.ledger.cells(step.model)}
+        if node.model.kind is Kind.TIME_RANGE and column is not None:
+            after = _clamped(column, step, [], after)
+            if not build:
+                held = {cell: kept for cell, kept in held.items() if step.cells.overlaps(cell)}
         changes = self._changes(node, held, before, after, whole=build)
         trace = step.trace
         assert trace is not None
-        counted = sum(cell.rows for cell in self.ledger.cells(step.model))
-        assert counted == len(before), "the ledger lost count"
         outcome = Outcome(
             step.model,
             step.version,
@@ -131,19 +127,22 @@ class DryEngine:
             receipt=Receipt(read=len(after)),
         )
         if not build:
-            prepared(outcome)
+            outcome = prepared(outcome)
+        # What other batches committed meanwhile is carried along; the ledger knows of all of it.
+        now = self._known(step.model)
+        counted = sum(cell.rows for cell in self.ledger.cells(step.model))
+        assert counted == len(now), "the ledger lost count"
+        if node.model.kind is Kind.TIME_RANGE and column is not None and not build:
+            after = _clamped(column, step, now, after)
         snapshot = memory.commit(table, step_id, after) if outcome.committed else None
-        return Outcome(
-            step.model,
-            step.version,
-            trace,
-            changes,
-            whole=build,
-            snapshot=snapshot,
-            committed=outcome.committed,
-            files=files,
-            receipt=outcome.receipt,
-        )
+        return replace(outcome, snapshot=snapshot)
+
+    def _known(self, model: str) -> Rows:
+        """A table as the ledger knows it: a commit that a dead run never told of is none."""
+        head = self.ledger.heads().get(model)
+        if head is None or head.snapshot is None:
+            return []
+        return self.play.memory.tables[table_name(model)].snapshots[head.snapshot]
 
     def _evaluated(self, step: Step, name: str) -> Rows:
         """A table's rows by its present definition, over the versions that the step reads."""
@@ -294,6 +293,7 @@ class DryPlay(Play):
     memory: Memory = field(default_factory=Memory)
     prints: dict[str, str] = field(default_factory=dict)
     progress: Progress | None = None
+    jobs: int | None = None
     _texts: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -347,7 +347,7 @@ class DryPlay(Play):
         )
         try:
             chosen = selected(project, terms) if terms else None
-            return runner.run(Request(Asked(window=window, selected=chosen)))
+            return runner.run(Request(Asked(window=window, selected=chosen, jobs=self.jobs)))
         finally:
             ledger.close()
 

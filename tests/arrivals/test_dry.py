@@ -40,6 +40,34 @@ def test_what_is_planned_is_enough(shape: str, program: Program) -> None:
 
 @settings(max_examples=EXAMPLES)
 @given(
+    program=programs(users=6, rounds=(2, 6)),
+    jobs=st.integers(2, 5),
+    deaths=st.lists(st.integers(1, 80), max_size=4),
+)
+def test_batches_side_by_side_change_no_row(program: Program, jobs: int, deaths: list[int]) -> None:
+    """However many batches are computed at once, in whatever order they end, or die."""
+    folder = Path(tempfile.mkdtemp(prefix="infold-dry-"))
+    rest = iter(deaths)
+
+    class Dying(DryPlay):
+        """Dies once before each run, as long as deaths were drawn."""
+
+        def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+            at = next(rest, None)
+            if at is not None:
+                with living(at):
+                    super()._go(window, terms)
+                self._complete = False
+            return super()._go(window, terms)
+
+    try:
+        Dying(SHAPES["landed"], folder, "landed", folder, program.users, jobs=jobs).play(program)
+    finally:
+        shutil.rmtree(folder)
+
+
+@settings(max_examples=EXAMPLES)
+@given(
     program=programs(users=4, rounds=(2, 4)),
     deaths=st.lists(st.lists(st.integers(1, 60), max_size=3), max_size=6),
 )

@@ -111,7 +111,7 @@ class TestRun:
             "as_of": instant("2024-03-11"),
             "max_rows": 1000,
             "wait": 2.5,
-            "jobs": 1,
+            "jobs": None,
         }
 
     def test_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:

@@ -262,6 +262,9 @@ KEYS = [
         "needless-key models/daily.sql:4 `allow_partials`",
     ]),
     (D, "incremental: {}", "incremental: {batch_size: 0}", ["wrong-type models/daily.sql:4 `0`"]),
+    (D, "incremental: {}", "incremental: {batch_concurrency: none}", [
+        "wrong-type models/daily.sql:4 `none`",
+    ]),
     (D, "incremental: {}", "incremental: {safety_overrides: {allow_everything: true}}", [
         "unknown-key models/daily.sql:4 `allow_everything` (allow_having, allow_distinct, allow_nondeterministic)",
     ]),

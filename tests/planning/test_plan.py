@@ -320,6 +320,32 @@ class TestBatches:
             assert step.trace is not None
             assert step.stale == step.cells | step.trace.unbuilt
 
+    @pytest.mark.parametrize(
+        ("own", "jobs", "beside"),
+        [(None, None, 0), (2, None, 1), (9, None, 3), (None, 3, 2), (2, 3, 1), (3, 1, 0)],
+    )
+    def test_how_many_are_built_at_the_same_time(
+        self, own: int | None, jobs: int | None, beside: int
+    ) -> None:
+        """As the model says and the run lets; each holds other cells, in order."""
+        target = said(DAILY, batch_size=1, batch_concurrency=own)
+        [step] = self.made(target, Asked(jobs=jobs)).steps
+
+        assert step.batches == 4
+        assert [str(part) for part in step.beside] == [
+            str(Ranges((day(at),))) for at in (3, 4, 6)[:beside]
+        ]
+
+    def test_what_makes_the_table_is_built_alone(self) -> None:
+        """The first batch of a table, or of another definition, has none beside it."""
+        target = said(DAILY, batch_size=1, batch_concurrency=4)
+        seen = changed(target, "sessions", self.LATE)
+        for trace in (None, replace(seen.trace, fingerprint="other") if seen.trace else None):
+            [step] = plan(project(target), Observed(0, {"daily": replace(seen, trace=trace)})).steps
+
+            assert step.batches == 7
+            assert not step.beside
+
     def test_an_override_means_one_cell_at_a_time(self) -> None:
         """What the query means depends on what it is given."""
         made = self.made(replace(DAILY, vouched=(Override.LIMIT,)), Asked())

@@ -111,6 +111,10 @@ class MemoryTables:
         """The rows of a snapshot, the newest by default."""
         return self.snapshots[-1 if snapshot is None else snapshot]
 
+    def layout(self, table: str) -> Layout:
+        """One partition."""
+        return Layout()
+
     def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
         """All content anew."""
         return self._commit("create", rows)
@@ -276,7 +280,12 @@ class Shop:
         )
         announced: list[Outcome] = []
         before = dict(self.ledger.states["sessions"])
-        outcome = kind.carry_out(self._work(), step, announced.append)
+
+        def announce(early: Outcome) -> Outcome:
+            announced.append(early)
+            return early
+
+        outcome = kind.carry_out(self._work(), step, announce)
         if action is Action.FOLD:
             assert [replace(outcome, snapshot=None)] == announced
             assert outcome.committed == (outcome.snapshot is not None) == bool(outcome.changes)

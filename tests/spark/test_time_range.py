@@ -177,6 +177,45 @@ def test_a_run_that_fails_keeps_its_finished_batches(
     assert len(shop.rows("daily")) == 6
 
 
+def test_batches_at_the_same_time_change_no_row(shop: Shop) -> None:
+    """Ten days by ones, four at once, each a commit; late rows for all of them likewise."""
+    together = "{batch_size: 1, batch_concurrency: 4}"
+    shop.models(daily=model(DAILY, together), rolling=model(ROLLING, together))
+    shop.land(*days("2024-03-01", 10))
+    first = shop.run()
+    assert [row[2] for row in shop.rows("rolling")] == [1, 2, 3, 4, 5, 6, 7, 7, 7, 7]
+
+    shop.land(*days("2024-03-01", 10, "13:00"))
+    again = shop.run()
+
+    assert [row[2] for row in shop.rows("rolling")] == [2, 4, 6, 8, 10, 12, 14, 14, 14, 14]
+    for result in (first, again):
+        assert commits(result, "daily") == commits(result, "rolling") == 10
+    # The first batch makes the table; then four, four and the last one, each after one look.
+    seen = [made.steps[0] for made in first.plans if made and made.steps[0].model == "daily"]
+    assert [(step.batches, len(step.beside)) for step in seen] == [(10, 0), (9, 3), (5, 3), (1, 0)]
+
+
+def test_a_batch_that_fails_leaves_the_others_built(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever order they end in; the next run builds what is left, and only that."""
+    shop.models(daily=model(DAILY, "{batch_size: 1, batch_concurrency: 3}"))
+    shop.land(*days("2024-03-01", 4))
+    shop.run()
+    shop.land(*days("2024-03-01", 4, "13:00"))
+    _fail_at(monkeypatch, 2)  # of three
+    with pytest.raises((InfoldError, ArithmeticError)):
+        shop.run()
+    monkeypatch.undo()
+    assert sorted(row[1] for row in shop.rows("daily")) == [1, 1, 2, 2]
+
+    result = shop.run()
+
+    assert cells(result, "daily") == 2
+    assert [row[1] for row in shop.rows("daily")] == [2, 2, 2, 2]
+
+
 def _fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     from infold.spark.kinds import recompute
 

@@ -20,9 +20,8 @@ from infold.cli import common
     "--jobs",
     "-j",
     type=click.IntRange(min=1),
-    default=1,
     metavar="N",
-    help="Build up to N models that do not wait for each other side by side; 1 by default.",
+    help="Build up to N models, and batches of them, side by side; by default one model.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Say why each step is done.")
 @common.as_json
@@ -39,7 +38,7 @@ def command(
     as_of: str | None,
     max_rows: int | None,
     wait: float,
-    jobs: int,
+    jobs: int | None,
     verbose: bool,
     as_json: bool,
 ) -> int:

@@ -49,6 +49,7 @@ INCREMENTAL = (
     "safety_overrides",
     "bounds",
     "batch_size",
+    "batch_concurrency",
     "start",
     "cron",
     "cron_tz",
@@ -56,7 +57,6 @@ INCREMENTAL = (
     "strategy",
 )
 LATER_INCREMENTAL = (
-    "batch_concurrency",
     "forward_only",
     "on_additive_change",
     "on_destructive_change",
@@ -222,6 +222,7 @@ def _incremental(keys: Keys) -> Incremental | None:
         overrides=_overrides(section),
         bounds=_declared_bounds(section),
         batch_size=section.count("batch_size"),
+        batch_concurrency=section.count("batch_concurrency"),
         start=section.instant("start"),
         cron=cron,
         cron_tz=section.zone("cron_tz") or "UTC",

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from infold import errors
 from infold.model import Kind
 from infold.plan import Step
-from infold.ports import Lake, Ledger
+from infold.ports import Lake, Ledger, Prepared
 from infold.project import Project
 from infold.record import Outcome
 from infold.spark import set_aside
@@ -20,7 +20,7 @@ from infold.spark.maintenance import Maintenance
 from infold.spark.tables.iceberg import IcebergTables
 from infold.spark.work import Work
 
-_KINDS: dict[Kind, Callable[[Work, Step, Callable[[Outcome], None]], Outcome]] = {
+_KINDS: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
     Kind.EVENTS: events.carry_out,
     Kind.SESSIONS: sessions.carry_out,
     Kind.WHOLE: recompute.carry_out,
@@ -37,8 +37,8 @@ class SparkEngine:
     ledger: Ledger
     lake: Lake
     run: str
-    another: Callable[[], SparkSession] | None = None
-    """A new session in the same Spark: what a commit sets there is seen by no other step."""
+    another: Callable[[int], SparkSession] | None = None
+    """Other sessions in the same Spark, by number: what a commit sets there no other step sees."""
     siblings: list[SparkEngine] = field(default_factory=list)
 
     @property
@@ -50,7 +50,7 @@ class SparkEngine:
         """What a kind is handed for one step."""
         return Work(self.spark, self.tables, self.ledger, self.project, self.run, step_id)
 
-    def carry_out(self, step: Step, step_id: str, prepared: Callable[[Outcome], None]) -> Outcome:
+    def carry_out(self, step: Step, step_id: str, prepared: Prepared) -> Outcome:
         """One step, by its model's kind; what Spark refuses becomes ``errors.step_failed``."""
         node = self.project[step.model]
         try:
@@ -61,7 +61,9 @@ class SparkEngine:
     def beside(self, number: int) -> SparkEngine:
         """An engine with a session of its own; made once, for each of so many threads."""
         while self.another is not None and len(self.siblings) <= number:
-            self.siblings.append(replace(self, spark=self.another(), another=None, siblings=[]))
+            self.siblings.append(
+                replace(self, spark=self.another(len(self.siblings)), another=None, siblings=[])
+            )
         return self.siblings[number] if self.siblings else self
 
     def maintain(self, models: Sequence[str]) -> None:

@@ -13,7 +13,6 @@ one to load. Everything else keeps its few rows in memory, looks at them twice, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, Observation
@@ -21,6 +20,7 @@ from pyspark.sql import functions as F
 
 from infold.interval import Interval
 from infold.plan import Action, Step
+from infold.ports import Prepared
 from infold.project import Node
 from infold.record import Outcome
 from infold.spark import copies, sources
@@ -40,7 +40,7 @@ ROWS_OF_A_FILE = 500_000
 """Rows of an append for each task that writes."""
 
 
-def carry_out(work: Work, step: Step, prepared: Callable[[Outcome], None]) -> Outcome:
+def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
     """Take files in and out; ``prepared`` unless everything is replaced."""
     ingest = Ingest.of(work, step)
     if step.action is Action.BUILD or not work.tables.exists(step.model):
@@ -113,7 +113,7 @@ def _stored(ingest: Ingest, snapshot: int, tally: Tally) -> None:
             tally.dropped[spot] += rows - kept.get(spot, 0)
 
 
-def _fold(ingest: Ingest, prepared: Callable[[Outcome], None]) -> Outcome:
+def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
     """Take in what is new and due, take out what is gone; one commit, or none."""
     news = ingest.news
     due = {file.id: file for file in news.due if file.id not in ingest.new}

@@ -17,7 +17,7 @@ when events are read again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, Window
@@ -27,6 +27,7 @@ from pyspark.sql.types import DataType
 from infold.interval import MAX, Interval, Ranges
 from infold.model import Keep
 from infold.plan import Step
+from infold.ports import Prepared
 from infold.project import Node, SessionsQuery
 from infold.record import Outcome, Receipt
 from infold.spark.content import column, in_time, micros, type_of
@@ -91,7 +92,7 @@ def foldable(work: Work, node: Node, step: Step) -> bool:
     return work.frame(name, since).schema == now.schema and (numbered or _comparable(now))
 
 
-def fold(work: Work, node: Node, step: Step, announce: Callable[[Outcome], None]) -> Outcome:
+def fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
     """Carry the input's changes since the step's trace into the table."""
     return _Fold(work, node, step).carry_out(announce)
 
@@ -145,7 +146,7 @@ class _Fold:
         self.scanned = self.delta.looked_through
         self.scanned += sum(state.rows for state in self.candidates)
 
-    def carry_out(self, announce: Callable[[Outcome], None]) -> Outcome:
+    def carry_out(self, announce: Prepared) -> Outcome:
         """Find what changes, announce what will hold, commit."""
         components = self._components(self.delta.islands().localCheckpoint()).localCheckpoint()
         again = components.where(AGAIN)
@@ -374,7 +375,7 @@ class _Fold:
         changed: DataFrame | None,
         found: Totals,
         moved: quarantine.Moved,
-        announce: Callable[[Outcome], None],
+        announce: Prepared,
     ) -> Outcome:
         work, step, granularity = self.work, self.step, self.node.model.granularity
         assert step.trace is not None, "a planned step says what will hold"

@@ -9,16 +9,17 @@ are left out of it (early cutoff), and when all did, nothing is committed at all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from infold import errors
 from infold.interval import Granularity, Interval, Ranges
 from infold.model import Kind, Strategy
 from infold.plan import Action, Step
+from infold.ports import Prepared
 from infold.project import Node
 from infold.record import Outcome, Receipt
 from infold.spark.content import cell_of, cell_stats, column, content, in_time, plain, time_type
@@ -28,22 +29,24 @@ from infold.trace import CellChange, CellState
 
 _ROWS_FOR_OWN_PARTITION = 200_000
 _ROWS_FOR_PARTITIONS = 500_000
+_ROWS_TO_CARRY = 20_000
+"""Rows of other cells that a replacement rewrites rather than leave one file more."""
 
 
 NO_CELL = "no cell"
 """Why a row is in no cell: its partition column is NULL."""
 
 
-def carry_out(work: Work, step: Step, prepared: Callable[[Outcome], None]) -> Outcome:
+def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
     """Compute the step's cells and replace them; ``prepared`` unless everything is replaced."""
     node = work.project[step.model]
     if step.action is Action.BUILD or not work.tables.exists(step.model):
         return _build(work, node, step, *_counted(work, node, step))
-    rows, seen = _counted(work, node, step)
+    rows = _evaluated(work, node, step, narrow=True)
     if _other_columns(work, step, rows):
         # What is left of the table is by another definition, and stays to be built.
-        return _build(work, node, step, rows, seen)
-    return _recompute(work, node, step, rows.localCheckpoint(), seen, prepared)
+        return _build(work, node, step, *_counted(work, node, step))
+    return _recompute(work, node, step, rows, prepared)
 
 
 def definition(work: Work, node: Node, step: Step, *, narrow: bool = True) -> DataFrame:
@@ -103,9 +106,11 @@ def _build(
     snapshot = work.tables.create(
         step.model, rows, _layout(work, node, _type_of(rows, node)), work.stamp(step)
     )
-    after = _states(work.tables.read(step.model, snapshot), node)
+    after, *_ = _states(work.tables.read(step.model, snapshot), node)
     changes = _changes(before, after, set(before) | set(after))
-    return _outcome(work, step, changes, seen, snapshot=snapshot, whole=True)
+    came, nowhere = _yielded(seen)
+    beyond = max(0, came - nowhere - sum(change.rows_after for change in changes))
+    return _outcome(work, step, changes, (beyond, nowhere), snapshot=snapshot, whole=True)
 
 
 def _recompute(
@@ -113,33 +118,39 @@ def _recompute(
     node: Node,
     step: Step,
     rows: DataFrame,
-    seen: Observation | None,
-    prepared: Callable[[Outcome], None],
+    prepared: Prepared,
 ) -> Outcome:
+    # All that the query yields is kept where it is first computed, which is for its cells' states:
+    # rows of other cells are few, as inputs are read no further than the query needs.
+    rows = rows.localCheckpoint(eager=False)
+    name = _partition_column(node)
+    asked = F.expr(in_time(rows, name, step.cells, exact=True))
+    after, beyond, nowhere = _states(rows, node, asked)
     before = {state.cell: state for state in work.cells(step.model, step.cells)}
-    after = _states(rows, node)
     changes = _changes(before, after, set(before) | set(after))
     real = [change for change in changes if change.real]
-    outcome = _outcome(work, step, changes, seen, snapshot=None, whole=False)
+    outcome = _outcome(work, step, changes, (beyond, nowhere), snapshot=None, whole=False)
     if not real:
-        outcome = replace(outcome, changes=(), committed=False)
-        prepared(outcome)
-        return outcome
+        return prepared(replace(outcome, changes=(), committed=False))
     appended = _strategy(node) is Strategy.APPEND
     held = [change.cell for change in real if change.rows_before]
     if appended and held:
         raise errors.append_would_repeat(step.model, len(held), str(held[0]))
-    outcome = replace(outcome, changes=tuple(real))
-    prepared(outcome)
-    name = _partition_column(node)
-    ranges = Ranges.of(change.cell for change in real)
+    outcome = prepared(replace(outcome, changes=tuple(real)))
+    stamp = work.stamp(replace(step, version=outcome.version))
+    ranges = Ranges.of(change.cell for change in real) & step.cells
     kept = rows.where(in_time(rows, name, ranges, exact=True))
-    if appended:
-        return replace(outcome, snapshot=work.tables.append(step.model, kept, work.stamp(step)))
-    snapshot = work.tables.replace(
-        step.model, column=name, ranges=ranges, rows=kept, stamp=work.stamp(step)
-    )
+    if appended or (not held and _carried(work, step, ranges) > _ROWS_TO_CARRY):
+        return replace(outcome, snapshot=work.tables.append(step.model, kept, stamp))
+    snapshot = work.tables.replace(step.model, column=name, ranges=ranges, rows=kept, stamp=stamp)
     return replace(outcome, snapshot=snapshot)
+
+
+def _carried(work: Work, step: Step, ranges: Ranges) -> int:
+    """Rows of other cells that lie in the partitions of ``ranges``: a replacement rewrites them."""
+    partition = work.tables.layout(step.model).partition
+    touched = Ranges.ever() if partition is None else partition.cover(ranges)
+    return sum(state.rows for state in work.cells(step.model, touched - ranges))
 
 
 def _strategy(node: Node) -> Strategy:
@@ -147,16 +158,26 @@ def _strategy(node: Node) -> Strategy:
     return said.strategy if said is not None else Strategy.DELETE_INSERT
 
 
-def _states(rows: DataFrame, node: Node) -> dict[Interval, CellState]:
+def _states(
+    rows: DataFrame, node: Node, asked: Column | None = None
+) -> tuple[dict[Interval, CellState], int, int]:
+    """The cells of the rows ``asked`` for; how many others there are, and how many in no cell."""
     granularity = node.model.granularity
     time = F.lit(None).cast("timestamp")
     if granularity is not None:
         time = column(_partition_column(node))
-    found = {}
-    for row in cell_stats(rows, time, granularity).collect():
+    found, beyond, nowhere = {}, 0, 0
+    by = () if asked is None else (asked.alias("_asked"),)
+    for row in cell_stats(rows, time, granularity, by=by).collect():
+        if row["cell"] is None:
+            nowhere += row["rows"]
+            continue
+        if asked is not None and not row["_asked"]:
+            beyond += row["rows"]
+            continue
         cell = cell_of(row["cell"], granularity)
         found[cell] = CellState(cell, row["rows"], content(row["hi"], row["lo"]), row["last"])
-    return found
+    return found, beyond, nowhere
 
 
 def _changes(
@@ -187,15 +208,14 @@ def _outcome(
     work: Work,
     step: Step,
     changes: tuple[CellChange, ...],
-    seen: Observation | None,
+    left_out: tuple[int, int],
     *,
     snapshot: int | None,
     whole: bool,
 ) -> Outcome:
     real = [change for change in changes if change.real]
     read = _rows_read(work, step)
-    came, nowhere = _yielded(seen)
-    kept = sum(change.rows_after for change in changes)
+    beyond, nowhere = left_out
     receipt = Receipt(
         read=read,
         scanned=read,
@@ -204,7 +224,7 @@ def _outcome(
         cells_built=len(changes),
         cells_cut_off=len(changes) - len(real),
         commits=1 if whole or real else 0,
-        clamped=max(0, came - nowhere - kept),
+        clamped=beyond,
         set_aside=nowhere,
         set_aside_by=((NO_CELL, nowhere),) if nowhere else (),
     )

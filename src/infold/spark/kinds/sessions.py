@@ -7,7 +7,7 @@ the table is in ``stored``, and how changed events are folded in is in ``fold``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from infold.interval import Granularity
 from infold.model import Keep
 from infold.plan import Action, Step
+from infold.ports import Prepared
 from infold.project import Node, SessionsQuery
 from infold.record import Held, Outcome, Receipt
 from infold.spark.content import cell_of, cell_stats, content, micros, type_of
@@ -48,7 +49,7 @@ CUT = 200_000
 """The most islands whose events are read again to cut them; with more, all events are."""
 
 
-def carry_out(work: Work, step: Step, announce: Callable[[Outcome], None]) -> Outcome:
+def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
     """Build the table, or fold in what changed in its input since the step's trace."""
     node = work.project[step.model]
     if step.action is Action.FOLD and foldable(work, node, step):

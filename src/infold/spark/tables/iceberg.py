@@ -143,10 +143,7 @@ class IcebergTables:
 
     def layout(self, table: str) -> Layout:
         """How the table was laid out when it was made."""
-        properties = {
-            row["key"]: row["value"]
-            for row in self.spark.sql(f"SHOW TBLPROPERTIES {self.identifier(table)}").collect()
-        }
+        properties = self.lake.properties(table_name(table))
         partition = properties.get("infold.partition")
         return Layout(
             properties.get("infold.column"),

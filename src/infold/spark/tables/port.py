@@ -52,6 +52,9 @@ class Tables(Protocol):
     def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
         """Replace schema, layout and content by ``rows``, or make the table."""
 
+    def layout(self, table: str) -> Layout:
+        """How the table was laid out when it was made."""
+
     def append(self, table: str, rows: DataFrame, stamp: Stamp) -> int:
         """Add rows; columns are matched by name."""
 

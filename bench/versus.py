@@ -1,0 +1,266 @@
+"""One more day into sixty: three models built cell by cell, against SQLMesh with the same SQL."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from datetime import date, timedelta
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from bench import runs
+from bench.builds import forget
+from bench.generate import DAY, FIRST_DAY, file_name, sessions, write
+from bench.measure import Clock, Line, Size, alternately, ratio
+from bench.project import DATA
+
+from infold import api
+
+SQLMESH = "0.236.4"
+DAYS = 60
+CORES = 2
+TASKS = 4
+"""How many models may be in hand at the same time: SQLMesh's default for Spark."""
+
+MODELS = {
+    "daily_pages": """SELECT cast(event_ts AS date) AS day, url, count(*) AS events,
+  sum(amount) AS revenue
+FROM raw.clicks
+WHERE event_ts BETWEEN @start_ts AND @end_ts
+GROUP BY cast(event_ts AS date), url""",
+    "daily_users": """SELECT cast(event_ts AS date) AS day, count(*) AS events,
+  count(DISTINCT user_id) AS users, max(amount) AS largest
+FROM raw.clicks
+WHERE event_ts BETWEEN @start_ts AND @end_ts
+GROUP BY cast(event_ts AS date)""",
+    "hourly": """SELECT cast(event_ts AS date) AS day, hour(event_ts) AS hour, count(*) AS events,
+  count(DISTINCT user_id) AS users, sum(amount) AS revenue
+FROM raw.clicks
+WHERE event_ts BETWEEN @start_ts AND @end_ts
+GROUP BY cast(event_ts AS date), hour(event_ts)""",
+}
+"""The very same text for both; the filters that SQLMesh needs are accepted by infold."""
+
+OURS = """\
+---
+materialization: table
+timeseries: {{event_time_column: day, partition_column: day, granularity: day}}
+incremental: {{}}
+---
+{sql}
+"""
+THEIRS = """\
+MODEL (
+  name shop.{name},
+  kind INCREMENTAL_BY_TIME_RANGE (time_column day),
+  start '{start}',
+  cron '@daily',
+  table_format iceberg
+);
+{sql}
+"""
+PROJECT = """\
+name: shop
+sources:
+  raw.clicks:
+    path: landing/*.parquet
+    format: parquet
+    event_time_column: event_ts
+    columns:
+      event_id: string
+      user_id: string
+      event_ts: timestamp
+      url: string
+      amount: decimal(18,2)
+targets:
+  dev: {{spark: {{spark.master: "local[{cores}]"}}}}
+"""
+COLUMNS = """\
+- name: raw.clicks
+  columns:
+    event_id: string
+    user_id: string
+    event_ts: timestamp
+    url: string
+    amount: decimal(18,2)
+"""
+
+
+def one_day_into_sixty(size: Size) -> list[Line]:
+    """A day of events into sixty, three models in a warm session, against SQLMesh's same SQL."""
+    repeats = size.repeats
+    files = _files(size, DAYS + repeats + 1)
+    ours, theirs = _ours(), _Theirs(_their_project())
+    with theirs:
+        return _measured(files, ours, theirs, repeats)
+
+
+def _measured(files: list[Path], ours: Path, theirs: _Theirs, repeats: int) -> list[Line]:
+    theirs.ask("build", files=[str(file) for file in files[:DAYS]], until=_until(DAYS))
+    _deliver(ours, files[:DAYS])
+    project = api.open_project(ours)
+    runs.large_session(project)
+    runs.run(ours)
+    rest = iter(range(DAYS, len(files)))
+    models, whole = (Clock(), Clock()), (Clock(), Clock())
+    costs: list[tuple[runs.Cost, Any]] = []
+
+    def day() -> None:
+        at = next(rest)
+        # Who goes first changes from day to day: what one leaves in the caches helps the other.
+        for side in ("ours", "theirs") if at % 2 else ("theirs", "ours"):
+            if side == "ours":
+                _deliver(ours, [files[at]])
+                landed = runs.run(ours, ["raw.clicks"])
+                cost = runs.run(ours, jobs=TASKS)
+                models[0].add(cost.seconds)
+                whole[0].add(landed.seconds + cost.seconds)
+            else:
+                told = theirs.ask("day", file=str(files[at]), until=_until(at + 1))
+                models[1].add(told["run"])
+                whole[1].add(told["append"] + told["run"])
+        costs.append((cost, told))
+        print(f"  {cost.by_step}: {cost.seconds:.2f} s, {cost.jobs} jobs; {told}", flush=True)
+
+    day()
+    for clock in (*models, *whole):
+        clock.seconds.clear()  # the first of its kind in either JVM
+    alternately(repeats, day)
+    _compare(ours, theirs)
+    cost, told = costs[-1]
+    receipt = cost.result.receipt
+    about = f"{cost.by_step}; {cost.jobs} jobs, {receipt.commits} commits, against {told['jobs']}"
+    return [
+        Line(
+            f"one day into {DAYS}, events in their table, three models, against SQLMesh {SQLMESH}",
+            models[0].median / models[1].median,
+            0.8,
+            detail=f"{models[0]} against {models[1]}, ratio of the least {ratio(*models):.2f}; "
+            f"the last day: {about} jobs; both tables the same rows",
+        ),
+        Line(
+            "the same from the day's file: taken in, against one append and SQLMesh",
+            whole[0].median / whole[1].median,
+            None,
+            detail=f"{whole[0]} against {whole[1]}",
+        ),
+    ]
+
+
+def _until(days: int) -> str:
+    """The midnight after so many days."""
+    return str(date(1970, 1, 1) + timedelta(days=FIRST_DAY + days))
+
+
+def _files(size: Size, days: int) -> list[Path]:
+    """A file of events for each day, none of them late: both sides get the same rows."""
+    folder = DATA / f"m-files-{size.scale:g}"
+    rng = np.random.default_rng(1)
+    number, found = 0, []
+    for day in range(days):
+        path = folder / file_name(day)
+        rows = sessions(rng, size.rows(5_000_000) // DAYS, 300_000, FIRST_DAY + day, number)
+        number += len(rows)
+        if not path.exists():
+            write(path, rows.take(rows.at < (FIRST_DAY + day + 1) * DAY))
+        found.append(path)
+    return found
+
+
+def _deliver(root: Path, files: list[Path]) -> None:
+    for file in files:
+        (root / "landing" / file.name).hardlink_to(file)
+
+
+def _ours() -> Path:
+    root = DATA / "m-infold"
+    forget(root)
+    shutil.rmtree(root, ignore_errors=True)
+    (root / "models").mkdir(parents=True)
+    (root / "landing").mkdir()
+    (root / "infold.yml").write_text(PROJECT.format(cores=CORES))
+    for name, sql in MODELS.items():
+        (root / "models" / f"{name}.sql").write_text(OURS.format(sql=sql))
+    return root
+
+
+def _their_project() -> Path:
+    root = DATA / "m-sqlmesh"
+    shutil.rmtree(root, ignore_errors=True)
+    (root / "models").mkdir(parents=True)
+    (root / "external_models.yaml").write_text(COLUMNS)
+    for name, sql in MODELS.items():
+        text = THEIRS.format(name=name, sql=sql, start=_until(0))
+        (root / "models" / f"{name}.sql").write_text(text)
+    return root
+
+
+def _compare(ours: Path, theirs: _Theirs) -> None:
+    """Both sides hold the same rows; else the times say nothing."""
+    tables = api.lake(api.open_project(ours))
+    for name in MODELS:
+        rows = tables.rows(name)
+        mine = {tuple(map(str, row.values())) for row in rows.to_pylist()}
+        columns = ", ".join(rows.column_names)
+        told = {
+            tuple(row) for row in theirs.ask("rows", query=f"SELECT {columns} FROM shop.{name}")
+        }
+        if mine != told or not mine:
+            raise SystemExit(f"{name}: {len(mine - told)} rows here only, {len(told - mine)} there")
+
+
+class _Theirs:
+    """SQLMesh in a process of its own environment, made when it is missing."""
+
+    def __init__(self, root: Path) -> None:
+        python = _environment()
+        source = Path(__file__).parent.parent / "src"
+        self._process = subprocess.Popen(
+            [python, Path(__file__).parent / "sqlmesh_side.py", root, str(CORES), str(TASKS)],
+            env={**os.environ, "PYTHONPATH": str(source)},
+            cwd=root,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=(root / "sqlmesh.log").open("w"),
+            text=True,
+        )
+        self._log = root / "sqlmesh.log"
+
+    def ask(self, do: str, **arguments: object) -> Any:
+        """One command, and its answer."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"do": do, **arguments}) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise SystemExit(f"SQLMesh ended; its last words:\n{self._log.read_text()[-3000:]}")
+        return json.loads(answer)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(60)
+
+
+def _environment() -> Path:
+    """The Python of an environment with SQLMesh and this environment's PySpark."""
+    folder = DATA / f"sqlmesh-{SQLMESH}"
+    python = folder / "bin" / "python"
+    if not (folder / "installed").exists():
+        print(f"Installing SQLMesh {SQLMESH} into {folder}.", file=sys.stderr, flush=True)
+        venv.create(folder, clear=True, with_pip=True)
+        wanted = [f"sqlmesh=={SQLMESH}", f"pyspark=={version('pyspark')}"]
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, *wanted], check=True)
+        (folder / "installed").touch()
+    return python

@@ -1,0 +1,95 @@
+"""
+Batches of one model side by side: computed at the same time, committed one after the other.
+
+A commit of a batch replaces whole partitions and carries the rows of other cells along, so two at
+once would lose rows, and the trace of each must leave pending what the others have yet to commit.
+Hence a batch takes a turn between what was computed and what is written: it learns then which
+version it will be and what is left, and gives the turn on once the ledger knows of its commit. The
+order in which batches end does not matter; one that failed leaves its cells pending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+from infold.interval import Ranges
+from infold.plan import Step
+from infold.record import Outcome
+from infold.trace import Pending, Trace, joined
+
+
+def batches(step: Step) -> tuple[Step, ...]:
+    """The step and the batches that may be built beside it, each as a step of its own."""
+    later = (replace(step, cells=cells, beside=()) for cells in step.beside)
+    return (replace(step, beside=()), *later)
+
+
+@dataclass
+class Turns:
+    """The turns of one model's batches; ``trace`` is what will hold before any of them is built."""
+
+    trace: Trace
+    version: int
+    _one: Lock = field(default_factory=Lock)
+    _torn: BaseException | None = None
+    """Why the ledger does not know of a commit: then nobody may build on what it knows."""
+
+    @classmethod
+    def of(cls, step: Step) -> Turns:
+        """The turns of a step and of those beside it, which read the same versions."""
+        assert step.trace is not None, "a planned step says what will hold"
+        own = (Pending(reason.cause, reason.cells & step.cells) for reason in step.reasons)
+        pending = tuple(joined((*step.trace.pending, *own)))
+        return cls(replace(step.trace, pending=pending), step.version)
+
+    def wait(self) -> None:
+        """Until no other batch is being committed."""
+        self._one.acquire()
+        if self._torn is not None:
+            self._one.release()
+            raise self._torn
+
+    def give(self, built: Outcome | None, torn: BaseException | None = None) -> None:
+        """Pass the turn on: ``built`` holds now; nothing was written; or nobody knows: ``torn``."""
+        if built is not None:
+            self.trace = built.trace
+            self.version += built.committed
+        self._torn = torn
+        self._one.release()
+
+
+@dataclass
+class Turn:
+    """One batch's turn; without ``turns`` the step is alone, and what it says holds as it is."""
+
+    cells: Ranges
+    turns: Turns | None = None
+    taken: bool = False
+
+    def take(self, outcome: Outcome) -> Outcome:
+        """Wait for it; what will hold, as it will after those that were committed before."""
+        if self.turns is None:
+            return outcome
+        self.turns.wait()
+        self.taken = True
+        trace = self.turns.trace.without(self.cells)
+        return replace(outcome, trace=trace, version=self.turns.version)
+
+    def give(self, built: Outcome | None) -> None:
+        """End it, if it was taken: ``built`` is in the ledger, or nothing was written."""
+        if self.taken and self.turns is not None:
+            self.taken = False
+            self.turns.give(built)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """A turn that is still taken at the end was cut short between table and ledger."""
+        try:
+            yield
+        except BaseException as error:
+            if self.taken and self.turns is not None:
+                self.turns.give(None, torn=error)
+            raise
