@@ -20,14 +20,15 @@ from infold.explain import explain as explained
 from infold.fence import descriptors, fence
 from infold.files import FileSeen
 from infold.interval import Granularity, Interval, Ranges
-from infold.model import Format, Kind, Source
+from infold.model import Format, Source
 from infold.observe import Observer
 from infold.plan import Asked, Observed, Plan
 from infold.planning import plan
 from infold.project import Project
 from infold.record import RunRecord
-from infold.report import Certificate, Explanation, ModelStatus, RunResult, State
+from infold.report import Certificate, Explanation, ModelStatus, RunResult, Standing, State
 from infold.select import selected
+from infold.states import standings
 from infold.trace import CellState
 
 if TYPE_CHECKING:
@@ -213,7 +214,10 @@ def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...
     seen = looking.observe()
     todo = plan(project, seen)
     stale = {step.model: step.stale for step in todo.steps}
-    return tuple(_status(project, looking, seen, stale, node.name) for node in project)
+    known = {entry.model: entry for entry in standings(project, seen, todo)}
+    return tuple(
+        _status(project, looking, seen, stale, known.get(node.name), node.name) for node in project
+    )
 
 
 def coverage(project: Project) -> Mapping[str, Ranges]:
@@ -316,32 +320,26 @@ def _status(
     looking: Observer,
     seen: Observed,
     stale: Mapping[str, Ranges],
+    standing: Standing | None,
     name: str,
 ) -> ModelStatus:
     node = project[name]
-    if node.model.kind is Kind.VIEW:
+    if standing is None:
         return ModelStatus(name, node.model.kind, State.VIEW)
     model = seen.models[name]
     cells = looking.ledger.cells(name)
     head = looking.ledger.heads().get(name)
     files = looking.ledger.files(name)
-    built = any(entry.trace for entry in seen.models.values())
     said = node.model.incremental
     said_cron = said.cron if said is not None else None
     due = None
     if said is not None and said_cron is not None:
         due = cron.following(said_cron, said.cron_tz, seen.as_of)
-    if model.trace is None:
-        state = State.NEW_MODEL if built else State.FIRST_RUN
-    elif model.trace.fingerprint != node.fingerprint or (model.trace.pending and not said_cron):
-        state = State.OUT_OF_SYNC  # what waits for a cron was not left out
-    else:
-        state = State.STANDARD_RUN
     last = [cell.last for cell in cells if cell.last is not None]
     return ModelStatus(
         model=name,
         kind=node.model.kind,
-        state=state,
+        state=standing.state,
         rows=sum(cell.rows for cell in cells),
         covered=Ranges.of(cell.cell for cell in cells),
         stale=stale.get(name, Ranges()),
@@ -352,4 +350,5 @@ def _status(
         set_aside=sum(file.set_aside for file in files),
         waiting=sum(file.waiting for file in files),
         next_due=due,
+        standing=standing,
     )

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from infold import errors
+from infold.interval import Ranges
 from infold.model import Kind, table_name
 from infold.observe import Observer
 from infold.plan import Asked, Plan, Step
@@ -26,7 +27,9 @@ from infold.planning import plan
 from infold.ports import Engine, Lake, Ledger
 from infold.project import Project
 from infold.record import Outcome, Receipt, StepRecord
-from infold.report import RunResult
+from infold.report import RunResult, Standing
+from infold.states import after, standings
+from infold.trace import UNKNOWN
 
 
 class Progress(Protocol):
@@ -90,6 +93,7 @@ class Runner:
 
     def _rounds(self, run: str, request: Request) -> RunResult:
         plans: list[Plan] = []
+        before: tuple[Standing, ...] = ()
         done: list[tuple[Step, Receipt]] = []
         engine: Engine | None = None
         while True:
@@ -99,6 +103,8 @@ class Runner:
             now = plan(self.project, seen, asked)
             if not plans and request.max_rows is not None and now.rows > request.max_rows:
                 raise errors.over_budget(now.rows, request.max_rows)
+            if not plans:
+                before = standings(self.project, seen, now)
             plans.append(now)
             ready = _side_by_side(self.project, now, request.jobs)
             if not ready:
@@ -113,7 +119,16 @@ class Runner:
             engine.maintain(tuple(step.model for step, _ in done))
             self._remember_locations()
         total = sum((receipt for _, receipt in done), Receipt())
-        return RunResult(run, "done", tuple(plans), tuple(done), total)
+        stood = tuple(self._stood(entry, done) for entry in before if _meant(request, entry))
+        return RunResult(run, "done", tuple(plans), tuple(done), total, standings=stood)
+
+    def _stood(self, entry: Standing, done: Sequence[tuple[Step, Receipt]]) -> Standing:
+        """How a model stood, with the event time that the run's steps did process."""
+        own = [(step, receipt) for step, receipt in done if step.model == entry.model]
+        since = min((step.version for step, _ in own), default=0) - 1
+        changes = self.ledger.changes(entry.model, since) if own else ()
+        touched = Ranges.of(change.cell for change in changes)
+        return after(self.project[entry.model], entry, own, touched)
 
     def _wave(
         self, run: str, before: int, total: int, ready: Sequence[Step], engine: Engine
@@ -188,7 +203,7 @@ class Runner:
         trace = self.ledger.traces().get(record.model)
         heads = self.ledger.heads()
         if trace is not None and record.model in heads:
-            unknown = replace(trace, fingerprint="unknown")
+            unknown = replace(trace, fingerprint=UNKNOWN)
             version = heads[record.model].number
             self.ledger.finish_step(
                 record.id, Outcome(record.model, version, unknown, committed=False)
@@ -222,6 +237,10 @@ class Runner:
             raise
 
 
+def _meant(request: Request, entry: Standing) -> bool:
+    return request.asked.selected is None or entry.model in request.asked.selected
+
+
 _MOST_STEPS = 3
 _REFUSED = 3
 
@@ -245,10 +264,15 @@ def _side_by_side(project: Project, now: Plan, jobs: int) -> list[Step]:
 
 
 def _still(asked: Asked, done: Sequence[tuple[Step, Receipt]]) -> Asked:
-    """What is still asked for: what was restated, or has begun to be, is in its trace now."""
+    """
+    What is still asked for: what was restated, or has begun to be, is in its trace now.
+
+    A backfill that has begun ends where its first step said, however many batches that takes.
+    """
     begun = {step.model for step, _ in done}
     left = {name: cells for name, cells in asked.restated.items() if name not in begun}
-    return replace(asked, restated=left)
+    upto = {step.model: step.upto for step, _ in reversed(done) if step.upto is not None}
+    return replace(asked, restated=left, backfilled=upto)
 
 
 def _same(step: Step, other: Step) -> bool:

@@ -89,6 +89,8 @@ class Asked:
     selected: frozenset[str] | None = None
     batch_size: int | None = None
     ignore_cron: bool = False
+    backfilled: Mapping[str, int] = field(default_factory=dict)
+    """Models with a limit that this run has begun to backfill -> the event time it ends at."""
     restated: Mapping[str, Ranges] = field(default_factory=dict)
 
 
@@ -147,6 +149,8 @@ class Step:
     expected: bool = False
     batches: int = 1
     """Into how many steps the stale cells are cut; this is the first of them."""
+    upto: int | None = None
+    """The event time at which this run's backfill of the model ends; None without a limit."""
 
     @property
     def stale(self) -> Ranges:

@@ -305,6 +305,26 @@ class TestMerging:
         )
 
 
+class TestBackfillLimit:
+    """How much of a backlog a run takes on, of tables that are built cell by cell."""
+
+    def test_the_models_own_goes_before_the_projects(self) -> None:
+        """Other tables know none; a limit decides about no row, so the definition is the same."""
+        plain = project(SHOP)
+        files = {**SHOP, "infold.yml": "backfill_limit: 30 days\n" + INFOLD}
+        limited = project(files)
+        files["models/daily.sql"] = DAILY.replace("{}", "{backfill_limit: 1 week}")
+        own = project(files)
+
+        assert {node.name: node.backfill_limit for node in limited} == {
+            "clicks": None,
+            "sessions": None,
+            "daily": 30 * DAY,
+        }
+        assert own["daily"].backfill_limit == 7 * DAY
+        assert own["daily"].fingerprint == plain["daily"].fingerprint
+
+
 class TestTargets:
     """Where tables and ledger live."""
 

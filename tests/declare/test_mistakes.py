@@ -255,6 +255,12 @@ KEYS = [
         "needless-key models/daily.sql:4 `allow_partials`",
     ]),
     (D, "incremental: {}", "incremental: {batch_size: 0}", ["wrong-type models/daily.sql:4 `0`"]),
+    (D, "incremental: {}", "incremental: {backfill_limit: 0 days}", [
+        "bad-duration models/daily.sql:4 `0 days` (30 minutes, 1 hour 30 minutes, 2 days)",
+    ]),
+    (YML, "start: 2024-01-01", "backfill_limit: soon", [
+        "bad-duration infold.yml:2 `soon` (30 minutes, 1 hour 30 minutes, 2 days)",
+    ]),
     (D, "incremental: {}", "incremental: {safety_overrides: {allow_everything: true}}", [
         "unknown-key models/daily.sql:4 `allow_everything` (allow_having, allow_distinct, allow_nondeterministic)",
     ]),

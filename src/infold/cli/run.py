@@ -81,5 +81,5 @@ def command(
     elif result.steps:
         click.echo(f"\n{receipt_screen(result)}")
     else:
-        click.echo(nothing_screen(project, None, result.plans[-1]))
+        click.echo(nothing_screen(project, None, result.plans[-1], result.standings, result.notes))
     return 1 if result.state == "failed" else 0

@@ -21,7 +21,16 @@ from infold.errors import InfoldError, Spot
 from infold.model import Kind, Source, Target, table_name
 from infold.project import Node, Project
 
-KEYS = ("name", "start", "sources", "targets", "default_target", "models", "defaults")
+KEYS = (
+    "name",
+    "start",
+    "backfill_limit",
+    "sources",
+    "targets",
+    "default_target",
+    "models",
+    "defaults",
+)
 LATER = ("audits", "environments", "tests", "variables", "vars")
 
 
@@ -37,11 +46,18 @@ class _Reading:
     """Storage names in lower case -> where they are declared."""
 
 
-def _from_start(node: Node, start: int | None) -> Node:
-    """A model built cell by cell holds no cell before its start: it is defined by it."""
+def _bounded(node: Node, start: int | None, limit: int | None) -> Node:
+    """
+    A model built cell by cell with its start and its backfill_limit, its own or the project's.
+
+    It holds no cell before its start, so it is defined by it; the limit decides about no row.
+    """
     said = node.model.incremental
-    start = said.start if said is not None and said.start is not None else start
-    if start is None or node.model.kind is not Kind.TIME_RANGE:
+    if said is None or node.model.kind is not Kind.TIME_RANGE:
+        return node
+    node = replace(node, backfill_limit=said.backfill_limit or limit)
+    start = start if said.start is None else said.start
+    if start is None:
         return node
     told = sha256(f"{node.fingerprint} from {start}".encode()).hexdigest()
     return replace(node, fingerprint=told, start=start)
@@ -59,7 +75,7 @@ def read_project(
     keys = _project_keys(reading)
     if keys is None:
         return None, "", reading.errors
-    name, start = keys.text("name"), keys.instant("start")
+    name, start, limit = keys.text("name"), keys.instant("start"), keys.span("backfill_limit")
     if "name" not in keys.entries:
         keys.missing("name")
     elif name and not NAME.match(name):
@@ -75,7 +91,7 @@ def read_project(
         root=folder.root,
         start=start,
         sources=reading.sources,
-        nodes=tuple(_from_start(node, start) for node in compiled.nodes),
+        nodes=tuple(_bounded(node, start, limit) for node in compiled.nodes),
         target=reading.targets[default],
         targets=reading.targets,
     )
