@@ -26,7 +26,15 @@ from infold.plan import Asked, Observed, Plan
 from infold.planning import plan
 from infold.project import Project
 from infold.record import RunRecord
-from infold.report import Certificate, Explanation, ModelStatus, RunResult, Standing, State
+from infold.report import (
+    Certificate,
+    Explanation,
+    Forgotten,
+    ModelStatus,
+    RunResult,
+    Standing,
+    State,
+)
 from infold.select import selected
 from infold.states import standings
 from infold.trace import CellState
@@ -34,6 +42,7 @@ from infold.trace import CellState
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from infold.forget import Dropper
     from infold.lake.iceberg import IcebergLake
     from infold.ledger import SqlLedger
     from infold.ports import Engine
@@ -151,6 +160,7 @@ def run(
     wait: float = 0.0,
     command: str = "run",
     jobs: int = 1,
+    allow_refresh: bool = False,
     progress: Progress | None = None,
 ) -> RunResult:
     """Bring the project's tables up to date; see :meth:`infold.execute.Runner.run`."""
@@ -167,12 +177,41 @@ def run(
         progress=progress or Quiet(),
         fence=lambda: fence(project.root, project.target.name),
     )
-    result = runner.run(Request(asked, max_rows, wait, command, jobs))
+    result = runner.run(Request(asked, max_rows, wait, command, jobs, allow_refresh))
     if result.steps:
         from infold.spark import archive
 
         archive.make_later()
     return result
+
+
+def forgettable(project: Project, terms: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The models that terms mean and of which something is known, and the terms without any."""
+    return _dropper(project).meant(terms)
+
+
+def forget(
+    project: Project, terms: Sequence[str], *, allow_refresh: bool = False, wait: float = 0.0
+) -> Forgotten:
+    """Forget models and drop their tables; see :class:`infold.forget.Dropper`."""
+    return _dropper(project).forget(terms, allowed=allow_refresh, wait=wait)
+
+
+def teardown(project: Project, *, allow_refresh: bool = False, wait: float = 0.0) -> Forgotten:
+    """Drop all tables of the target, and its ledger."""
+    return _dropper(project).teardown(allowed=allow_refresh, wait=wait)
+
+
+def _dropper(project: Project) -> Dropper:
+    from infold.forget import Dropper
+
+    return Dropper(
+        project,
+        ledger(project),
+        lake(project),
+        now(),
+        lambda: fence(project.root, project.target.name),
+    )
 
 
 def verify(

@@ -475,6 +475,28 @@ def append_would_repeat(model: str, cells: int, first: str) -> InfoldError:
     )
 
 
+def protected(target: str, what: str, found: Sequence[tuple[str, str]]) -> InfoldError:
+    """Something that would drop or rebuild tables of a protected target."""
+    return InfoldError(
+        "protected",
+        f"{target} is protected, and this would {what} {len(found):,} of its tables",
+        tuple(found),
+        "Nothing was written. --allow-refresh allows it, for this once; "
+        "--exclude brings the others up to date without.",
+        exit_code=3,
+    )
+
+
+def unconfirmed(what: str) -> InfoldError:
+    """Something that drops tables, neither confirmed nor asked about."""
+    return InfoldError(
+        "unconfirmed",
+        f"this would {what}, and nobody is there to ask",
+        todo="Nothing was written. --yes says that it is meant.",
+        exit_code=3,
+    )
+
+
 def over_budget(rows: int, max_rows: int) -> InfoldError:
     """A run that would read more rows than ``--max-rows`` allows."""
     return InfoldError(

@@ -26,10 +26,11 @@ from infold.plan import Asked, Plan, Step
 from infold.planning import plan
 from infold.ports import Engine, Lake, Ledger
 from infold.project import Project
-from infold.record import Outcome, Receipt, StepRecord
+from infold.protect import refuse_rebuilds
+from infold.record import Receipt
+from infold.recover import committed, recover
 from infold.report import RunResult, Standing
 from infold.states import after, standings
-from infold.trace import UNKNOWN
 
 
 class Progress(Protocol):
@@ -55,6 +56,8 @@ class Request:
     command: str = "run"
     jobs: int = 1
     """How many models that do not wait for each other are built side by side."""
+    allow_refresh: bool = False
+    """Whether tables of a protected target may be built anew."""
 
 
 @dataclass
@@ -83,7 +86,7 @@ class Runner:
         try:
             with self.fence():
                 self.ledger.begin_run(run, request.command, self.observer.as_of, _detail(request))
-                notes = (*self._recover(), *self._forget_departed())
+                notes = (*recover(self.ledger, self.lake), *self._forget_departed())
                 with self._closing(run):
                     result = self._rounds(run, request)
                 self.ledger.finish_run(run, "done", result.receipt)
@@ -105,6 +108,7 @@ class Runner:
                 raise errors.over_budget(now.rows, request.max_rows)
             if not plans:
                 before = standings(self.project, seen, now)
+            refuse_rebuilds(self.project, now, asked, self._stands, allowed=request.allow_refresh)
             plans.append(now)
             ready = _side_by_side(self.project, now, request.jobs)
             if not ready:
@@ -168,53 +172,31 @@ class Runner:
                 step, step_id, lambda early: self.ledger.prepare_step(step_id, early)
             )
         except Exception as error:
-            if not self._committed(step.model, step_id):
+            if not committed(self.lake, step.model, step_id):
                 self.ledger.close_step(step_id, "failed", str(error))
             raise
         receipt = replace(outcome.receipt, seconds=time.monotonic() - started)
         self.ledger.finish_step(step_id, replace(outcome, receipt=receipt))
         return receipt
 
-    def _committed(self, model: str, step_id: str) -> int | None:
-        """The snapshot that a step made, if it did: then it is not failed but unfinished."""
-        head = self.lake.head(table_name(model))
-        return head.steps.get(step_id) if head else None
-
-    def _recover(self) -> Iterator[str]:
-        """Finish or forget what a dead run left unfinished; says what it did."""
-        for record in self.ledger.unfinished():
-            snapshot = self._committed(record.model, record.id)
-            if snapshot is not None and record.outcome is not None:
-                outcome: Outcome = replace(record.outcome, snapshot=snapshot)
-                self.ledger.finish_step(record.id, outcome)
-                yield f"{record.model}: a step that a dead run had committed was finished"
-            elif record.outcome is not None and not record.outcome.committed:
-                self.ledger.finish_step(record.id, record.outcome)
-                yield f"{record.model}: a step that a dead run had ended was finished"
-            else:
-                if snapshot is not None:
-                    # All content was replaced, by what nobody wrote down: whatever the trace
-                    # says, it no longer holds. The cells stay, so that readers see the change.
-                    self._distrust(record)
-                self.ledger.close_step(record.id, "forgotten")
-                yield f"{record.model}: a step that a dead run had begun is done again"
-
-    def _distrust(self, record: StepRecord) -> None:
-        trace = self.ledger.traces().get(record.model)
-        heads = self.ledger.heads()
-        if trace is not None and record.model in heads:
-            unknown = replace(trace, fingerprint=UNKNOWN)
-            version = heads[record.model].number
-            self.ledger.finish_step(
-                record.id, Outcome(record.model, version, unknown, committed=False)
-            )
-
     def _forget_departed(self) -> Iterator[str]:
         """Models that left the project are no longer waited for by what they read."""
         for name in self.ledger.traces():
-            if name not in self.project:
+            if name not in self.project and self.project.target.protected:
+                yield f"{name} is no longer in the project; what is known of it stays: protected"
+            elif name not in self.project:
                 self.ledger.forget(name)
                 yield f"{name} is no longer in the project; its table stays as it is"
+
+    def _stands(self, model: str) -> bool:
+        """Whether a table that the ledger has no trace of was once built for good."""
+        head = self.lake.head(table_name(model))
+        if head is None:
+            return False
+        last = next(iter([*head.steps][::-1]), "")
+        known = self.ledger.runs(1, run=last.rpartition("-")[0])
+        # One that a run of ours had begun, and died over, was never built for good.
+        return all(step.state == "done" for run in known for step in run.steps if step.id == last)
 
     def _remember_locations(self) -> None:
         known = {table_name(name): "" for name in self.ledger.heads()}

@@ -58,6 +58,8 @@ class InputNews:
     head: int
     changes: tuple[CellChange, ...] = ()
     cells: tuple[CellState, ...] = ()
+    anew: bool = False
+    """Whether it was dropped since: what is gone cannot be compared with what is there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,9 @@ class _Draft:
     def add(self, node: Node) -> None:
         """The step that a model needs, or the reason why it is left alone."""
         for entry in _tables(node):
-            if entry.name not in self.steps and self._head(node, entry.name) == 0:
+            known = self.seen.models.get(entry.name)
+            dropped = known is not None and known.trace is None
+            if entry.name not in self.steps and (dropped or self._head(node, entry.name) == 0):
                 self.left.append(Left(node.name, f"its input {entry.name} was never built"))
                 return
         step = _RULES[node.model.kind](self, node, self.seen.models[node.name])
@@ -111,7 +113,7 @@ class _Draft:
         gap = (node.query.gap or 0) if node.query else 0
         reasons = self._stale(node, model, gap)
         changed = sum(change.added + change.removed for change in news.changes)
-        if changed * 2 > rows > 0:
+        if reasons and (news.anew or changed * 2 > rows > 0):
             return self._step(node, Action.BUILD, reasons)
         return self._step(node, Action.FOLD, reasons) if reasons else None
 

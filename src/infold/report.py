@@ -75,6 +75,14 @@ class Certificate:
         return all(verdict.equal for verdict in self.models)
 
 
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """The models that were forgotten, their tables dropped; and names of which there is nothing."""
+
+    models: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+
+
 class State(StrEnum):
     """How a model stands, in the field's words."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 from tests.planning.test_plan import (
@@ -65,7 +66,7 @@ def files(*names: str) -> FileNews:
     return FileNews("raw.clicks", new=tuple(FileSeen(name, 1, 0, "f") for name in names))
 
 
-def stand(*nodes: Node, asked: Asked | None = None, **seen: ModelSeen) -> dict[str, Standing]:
+def stand(*nodes: Node, asked: Any = None, **seen: Any) -> dict[str, Standing]:
     """How each model stands."""
     observed = Observed(NOW, seen)
     made = project(*nodes)

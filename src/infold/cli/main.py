@@ -25,6 +25,8 @@ COMMANDS = {
     "status": "Show how every model stands.",
     "history": "Show past runs and their steps.",
     "explain": "Explain a model, or one cell of it.",
+    "forget": "Forget models and drop their tables; the next run builds them anew.",
+    "teardown": "Drop all tables of a target, and its ledger.",
     "check": "Read the project and report all mistakes in it.",
     "verify": "Compare the tables with their definitions, evaluated from scratch.",
 }

@@ -15,6 +15,7 @@ from infold.cli import common
     metavar="N",
     help="Refuse before starting when about more rows than this would be read.",
 )
+@common.allow_refresh
 @common.wait
 @click.option(
     "--jobs",
@@ -38,6 +39,7 @@ def command(
     allow_downgrade: bool,
     as_of: str | None,
     max_rows: int | None,
+    allow_refresh: bool,
     wait: float,
     jobs: int,
     verbose: bool,
@@ -74,6 +76,7 @@ def command(
             max_rows=max_rows,
             wait=wait,
             jobs=jobs,
+            allow_refresh=allow_refresh,
             progress=told,
         )
     if as_json:

@@ -28,9 +28,13 @@ KEYS = (
     "sources",
     "targets",
     "default_target",
+    "dev_target",
     "models",
     "defaults",
 )
+DEV = "dev"
+"""The target for development, where ``dev_target`` names no other."""
+
 LATER = ("audits", "environments", "tests", "variables", "vars")
 
 
@@ -146,12 +150,36 @@ def _read_targets(reading: _Reading, keys: Keys) -> str:
             reading.targets[name] = read_target(name, target_keys)
     if not reading.targets:
         reading.targets["dev"] = Target("dev")
+    _protect(reading, keys)
     default = keys.text("default_target")
     if default is not None and default not in reading.targets:
         at = keys.at("default_target")
         error = findings.bad_value(at, "default_target", default, reading.targets)
         reading.errors.append(error)
     return default if default in reading.targets else next(iter(reading.targets))
+
+
+def _protect(reading: _Reading, keys: Keys) -> None:
+    """
+    The target for development is free. Where it is named, all others are protected unless they say.
+
+    A target cannot be both: who marks it protected has to name another one for development.
+    """
+    named = keys.text("dev_target")
+    if named is not None and named not in reading.targets:
+        at = keys.at("dev_target")
+        reading.errors.append(findings.bad_value(at, "dev_target", named, reading.targets))
+        return
+    said = keys.section("targets", "targets")
+    for name, target in reading.targets.items():
+        value = said.entries.get(name) if said is not None else None
+        marked = value is not None and "protected" in value.entries
+        if name == (named or DEV):
+            if target.protected and value is not None:
+                at = value.entries["protected"].at
+                reading.errors.append(findings.protected_dev(at, name))
+        elif named is not None and not marked:
+            reading.targets[name] = replace(target, protected=True)
 
 
 def _read_models(reading: _Reading, keys: Keys) -> None:

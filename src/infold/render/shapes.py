@@ -20,6 +20,7 @@ from infold.report import (
     Certificate,
     ExplainedInput,
     Explanation,
+    Forgotten,
     ModelStatus,
     RunResult,
     Standing,
@@ -108,6 +109,11 @@ def standing(value: Standing) -> Shape:
         "message": message(value),
         **_limits(value),
     }
+
+
+def forgotten(value: Forgotten) -> Shape:
+    """What was dropped, and what there was nothing of."""
+    return {"models": list(value.models), "missing": list(value.missing)}
 
 
 def _limits(value: Standing | None) -> Shape:
