@@ -145,7 +145,14 @@ def make_plan(
     exclude: Sequence[str] = (),
 ) -> Plan:
     """The steps that a run would carry out."""
-    return plan(project, observed, _asked(project, asked, select, exclude))
+    from infold.protect import stands, warnings
+
+    asked = _asked(project, asked, select, exclude)
+    made = plan(project, observed, asked)
+    if project.target.protected:
+        said = warnings(project, made, asked, stands(ledger(project), lake(project)))
+        made = replace(made, notes=(*made.notes, *said))
+    return made
 
 
 def run(
@@ -185,9 +192,18 @@ def run(
     return result
 
 
-def forgettable(project: Project, terms: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The models that terms mean and of which something is known, and the terms without any."""
-    return _dropper(project).meant(terms)
+def forgettable(
+    project: Project, terms: Sequence[str] | None, *, allow_refresh: bool = False
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """
+    What terms (None: a teardown) mean of what there is, and the terms of which there is nothing.
+
+    Raises ``errors.protected``, so that nobody is asked about what would be refused.
+    """
+    dropper = _dropper(project)
+    found, missing = (dropper.known(), ()) if terms is None else dropper.meant(terms)
+    dropper.refuse("forget" if terms else "tear down", found, allowed=allow_refresh)
+    return found, missing
 
 
 def forget(
@@ -257,6 +273,17 @@ def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...
     return tuple(
         _status(project, looking, seen, stale, known.get(node.name), node.name) for node in project
     )
+
+
+def manifest(
+    project: Project, table: str, select: Sequence[str] = (), where: str | None = None
+) -> pa.Table:
+    """The rows of a manifest table, of the models that ``select`` names, without a JVM."""
+    from infold.manifest import filtered, rows
+
+    names = selected(project, select)
+    found = rows(project, ledger(project), lake(project), table, names)
+    return found if where is None else filtered(found, where)
 
 
 def coverage(project: Project) -> Mapping[str, Ranges]:

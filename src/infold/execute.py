@@ -26,7 +26,7 @@ from infold.plan import Asked, Plan, Step
 from infold.planning import plan
 from infold.ports import Engine, Lake, Ledger
 from infold.project import Project
-from infold.protect import refuse_rebuilds
+from infold.protect import refuse_rebuilds, stands
 from infold.record import Receipt
 from infold.recover import committed, recover
 from infold.report import RunResult, Standing
@@ -108,7 +108,13 @@ class Runner:
                 raise errors.over_budget(now.rows, request.max_rows)
             if not plans:
                 before = standings(self.project, seen, now)
-            refuse_rebuilds(self.project, now, asked, self._stands, allowed=request.allow_refresh)
+            refuse_rebuilds(
+                self.project,
+                now,
+                asked,
+                stands(self.ledger, self.lake),
+                allowed=request.allow_refresh,
+            )
             plans.append(now)
             ready = _side_by_side(self.project, now, request.jobs)
             if not ready:
@@ -187,16 +193,6 @@ class Runner:
             elif name not in self.project:
                 self.ledger.forget(name)
                 yield f"{name} is no longer in the project; its table stays as it is"
-
-    def _stands(self, model: str) -> bool:
-        """Whether a table that the ledger has no trace of was once built for good."""
-        head = self.lake.head(table_name(model))
-        if head is None:
-            return False
-        last = next(iter([*head.steps][::-1]), "")
-        known = self.ledger.runs(1, run=last.rpartition("-")[0])
-        # One that a run of ours had begun, and died over, was never built for good.
-        return all(step.state == "done" for run in known for step in run.steps if step.id == last)
 
     def _remember_locations(self) -> None:
         known = {table_name(name): "" for name in self.ledger.heads()}

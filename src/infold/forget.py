@@ -39,11 +39,10 @@ class Dropper:
 
     def known(self) -> tuple[str, ...]:
         """Everything that there is something of: in the ledger, or a table of the project's."""
-        names = dict.fromkeys((*self.ledger.traces(), *self.ledger.heads()))
-        for node in self.project:
-            if node.model.kind is not Kind.VIEW and self._stands(node.name):
-                names[node.name] = None
-        return tuple(name for name in names if name in self.ledger.traces() or self._stands(name))
+        traces = self.ledger.traces()
+        stored = [node.name for node in self.project if node.model.kind is not Kind.VIEW]
+        names = dict.fromkeys((*stored, *traces, *self.ledger.heads()))
+        return tuple(name for name in names if name in traces or self._stands(name))
 
     def meant(self, terms: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The models that terms mean and of which there is something; and terms without any."""
@@ -68,7 +67,7 @@ class Dropper:
         self, terms: Sequence[str], *, allowed: bool = False, wait: float = 0.0
     ) -> Forgotten:
         """Forget models and drop their tables; the next run builds them anew."""
-        self._refuse("forget", self.meant(terms)[0], allowed=allowed)
+        self.refuse("forget", self.meant(terms)[0], allowed=allowed)
         with self._held(FORGET, wait) as run:
             names, missing = self.meant(terms)
             for number, name in enumerate(names, 1):
@@ -77,16 +76,16 @@ class Dropper:
 
     def teardown(self, *, allowed: bool = False, wait: float = 0.0) -> Forgotten:
         """Drop all tables of the target, and then its ledger."""
-        self._refuse("tear down", self.known(), allowed=allowed)
+        self.refuse("tear down", self.known(), allowed=allowed)
         with self._held("teardown", wait, last=True) as run:
             names = self.known()
             for number, name in enumerate(names, 1):
                 self._forget(run, number, name)
             self.lake.drop(SET_ASIDE)
-            self.ledger.destroy()
         return Forgotten(names)
 
-    def _refuse(self, what: str, names: Sequence[str], *, allowed: bool) -> None:
+    def refuse(self, what: str, names: Sequence[str], *, allowed: bool) -> None:
+        """Raise ``errors.protected`` where these must not be dropped."""
         if self.project.target.protected and not allowed and names:
             found = tuple((name, "its table would be dropped") for name in names)
             raise errors.protected(self.project.target.name, what, found)
@@ -103,7 +102,7 @@ class Dropper:
 
     @contextmanager
     def _held(self, command: str, wait: float, *, last: bool = False) -> Iterator[str]:
-        """A run of the ledger's, from lease to end; of the ``last`` one nothing is kept."""
+        """A run of the ledger's, from lease to end; with the ``last`` one the ledger goes."""
         run = new_id()
         self.ledger.acquire(run, wait=wait)
         try:
@@ -118,7 +117,9 @@ class Dropper:
                         run, "failed", Receipt(), f"{type(error).__name__}: {error}"
                     )
                     raise
-                if not last:
+                if last:
+                    self.ledger.destroy()
+                else:
                     self.ledger.finish_run(run, "done", Receipt())
         finally:
             self.ledger.release()

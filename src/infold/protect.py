@@ -11,12 +11,39 @@ from collections.abc import Callable, Iterator
 
 from infold import errors
 from infold.interval import Ranges
+from infold.model import table_name
 from infold.plan import Asked, Plan, Step
+from infold.ports import Lake, Ledger
 from infold.project import Project
 from infold.trace import UNKNOWN
 
 Stands = Callable[[str], bool]
 """Whether a model's table stands that its ledger tells nothing of."""
+
+
+def stands(ledger: Ledger, lake: Lake) -> Stands:
+    """Looks at the catalog, and at what the ledger knows of the step that wrote a table last."""
+
+    def look(model: str) -> bool:
+        head = lake.head(table_name(model))
+        if head is None:
+            return False
+        last = next(iter([*head.steps][::-1]), "")
+        known = ledger.runs(1, run=last.rpartition("-")[0])
+        # One that a run of ours had begun, and died over, was never built for good.
+        return all(step.state == "done" for run in known for step in run.steps if step.id == last)
+
+    return look
+
+
+def warnings(project: Project, plan: Plan, asked: Asked, stands: Stands) -> tuple[str, ...]:
+    """What whoever looks at a plan for a protected target should know of it."""
+    if not project.target.protected:
+        return ()
+    return tuple(
+        f"{name}: {why}; {project.target.name} is protected, so a run needs --allow-refresh"
+        for name, why in rebuilds(plan, asked, stands)
+    )
 
 
 def refuse_rebuilds(

@@ -17,7 +17,7 @@ from infold.record import Outcome, StepRecord
 from infold.trace import UNKNOWN
 
 FORGET = "forget"
-"""The action of a step that forgets a model; it is begun again by whoever asks again."""
+"""The action of a step that forgets a model; once the ledger has forgotten it, its table goes."""
 
 
 def recover(ledger: Ledger, lake: Lake) -> Iterator[str]:
@@ -32,8 +32,13 @@ def recover(ledger: Ledger, lake: Lake) -> Iterator[str]:
             ledger.finish_step(record.id, record.outcome)
             yield f"{record.model}: a step that a dead run had ended was finished"
         elif record.action == FORGET:
-            ledger.close_step(record.id, "forgotten")
-            yield f"{record.model}: forgetting it was begun by a run that died"
+            if record.model in ledger.traces():
+                ledger.close_step(record.id, "forgotten")
+                yield f"{record.model}: a run died before it forgot it"
+            else:
+                lake.drop(table_name(record.model))
+                ledger.close_step(record.id, "done")
+                yield f"{record.model}: forgetting it, which a dead run had begun, was finished"
         else:
             if snapshot is not None:
                 # All content was replaced, by what nobody wrote down: whatever the trace

@@ -70,7 +70,7 @@ def _behind(project: Project, node: Node, model: ModelSeen, seen: Observed) -> I
         return  # behind by intention until its next tick
     if trace.unbuilt & kept_of(node):
         yield "an earlier run left a part of it unbuilt"
-    reach = node.query.gap if node.query is not None else 0
+    reach = (node.query.gap or 0) if node.query is not None else 0
     for news in model.inputs:
         times = Ranges.of(change.cell for change in news.changes)
         if times and reached(node, news.name, times, reach) & kept_of(node):

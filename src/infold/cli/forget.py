@@ -28,7 +28,7 @@ def command(
     from infold.render.words import names
 
     project = common.opened()
-    found, missing = api.forgettable(project, models)
+    found, missing = api.forgettable(project, models, allow_refresh=allow_refresh)
     if found:
         common.confirmed(
             f"forget {names(found)} and drop what is stored", yes=yes, asks=not as_json

@@ -22,6 +22,7 @@ COMMANDS = {
     "restate": "Build models again, although nothing that they read changed.",
     "backbuild": "Build models over a window again, with all that they read for it.",
     "show": "Print or export the rows of a table.",
+    "manifest": "Write the manifest tables as Parquet files, for other engines.",
     "status": "Show how every model stands.",
     "history": "Show past runs and their steps.",
     "explain": "Explain a model, or one cell of it.",

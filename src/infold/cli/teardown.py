@@ -24,6 +24,7 @@ def command(yes: bool, allow_refresh: bool, wait: float, as_json: bool) -> None:
 
     project = common.opened()
     target = project.target.name
+    api.forgettable(project, None, allow_refresh=allow_refresh)
     common.confirmed(f"drop all tables and the ledger of {target}", yes=yes, asks=not as_json)
     done = api.teardown(project, allow_refresh=allow_refresh, wait=wait)
     if as_json:
