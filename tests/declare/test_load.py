@@ -350,6 +350,17 @@ class TestTargets:
         write(folder, {"infold.yml": "default_target: prod\n" + self.TWO})
         assert load(folder).target.name == "prod"
 
+    def test_the_target_for_development_is_free(self, tmp_path: Path) -> None:
+        """Where it is named, all others are protected unless they say that they are not."""
+        more = "  prod: {warehouse: a}\n  stage: {warehouse: b, protected: false}\n"
+        folder = write(tmp_path, {**SHOP, "infold.yml": INFOLD + more})
+        plain = load(folder).targets
+        write(folder, {"infold.yml": "dev_target: dev\n" + INFOLD + more})
+        named = load(folder).targets
+
+        assert [name for name, target in plain.items() if target.protected] == []
+        assert [name for name, target in named.items() if target.protected] == ["prod"]
+
     def test_an_unknown_one_is_named(self, shop: Path) -> None:
         """With those that there are."""
         with pytest.raises(InfoldError) as caught:
