@@ -7,10 +7,11 @@ wrong, need no repair and cost a run nothing. pyarrow is imported where rows are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from hashlib import md5
 from typing import TYPE_CHECKING
 
-from infold.interval import Ranges
+from infold.interval import Ranges, show_duration
 from infold.model import IDENTIFIER, Kind, table_name
 from infold.planning import kept_of, reached
 from infold.ports import Lake, Ledger
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 INCREMENTAL = "incremental_manifest"
 LIFECYCLE = "sessions_lifecycle_manifest"
+QUARANTINED = "quarantined_sessions"
 SCHEMA = "infold"
 """What stands before their names, where somebody writes it: ``infold.incremental_manifest``."""
 
@@ -145,13 +147,56 @@ def _sessions(node: Node, lake: Lake, schema: pa.Schema) -> pa.Table:
     )
 
 
+def _quarantined(project: Project, ledger: Ledger, lake: Lake, names: Collection[str]) -> pa.Table:
+    import pyarrow as pa
+
+    del lake
+    schema = pa.schema(
+        [
+            ("session_identifier", pa.string()),
+            ("user_identifier", pa.string()),
+            ("reason", pa.string()),
+            ("start_tstamp", _time()),
+            ("end_tstamp", _time()),
+            ("events", pa.int64()),
+        ]
+    )
+    found = [
+        row
+        for node in project
+        if node.model.kind is Kind.SESSIONS and node.name in names
+        for row in _held(node, ledger)
+    ]
+    columns = [[row[at] for row in found] for at in range(len(schema))]
+    return pa.table(columns, schema=schema)
+
+
+def _held(node: Node, ledger: Ledger) -> Iterator[tuple[str, str | None, str, int, int, int]]:
+    """The sessions of one model in quarantine, by start."""
+    said = node.model.sessions
+    assert said is not None, "a sessions model says what a session is"
+    why = f"longer than {show_duration(said.quarantine_after)}" if said.quarantine_after else ""
+    for entry in ledger.quarantined(node.name):
+        # The same id as the table's: see ``session_id`` in ``spark.kinds.stored``.
+        own = md5(f"{entry.of}|{entry.start}".encode(), usedforsecurity=False).hexdigest()
+        by, of = bool(said.identifier), entry.of
+        if by and said.fallback_gap is not None:  # then what it is of says which of both it is
+            by, of = of.startswith("i"), of[1:]
+        user = entry.user if by else of
+        yield of if by else own, user, why, entry.start, entry.end, entry.events
+
+
 def _time() -> pa.DataType:
     import pyarrow as pa
 
     return pa.timestamp("us", tz="UTC")
 
 
-TABLES: Mapping[str, Rows] = {INCREMENTAL: _incremental, LIFECYCLE: _lifecycle}
+TABLES: Mapping[str, Rows] = {
+    INCREMENTAL: _incremental,
+    LIFECYCLE: _lifecycle,
+    QUARANTINED: _quarantined,
+}
 """Each table by its name; another one is another line here, and a section of the reference."""
 
 
@@ -160,16 +205,17 @@ def filtered(found: pa.Table, where: str) -> pa.Table:
     from pyiceberg.expressions.visitors import bind
     from pyiceberg.io.pyarrow import expression_to_pyarrow
     from pyiceberg.schema import Schema
-    from pyiceberg.types import NestedField, StringType, TimestamptzType
+    from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
     from infold import errors
     from infold.lake.where import predicate
 
+    kinds = {"string": StringType, "int64": LongType}
     fields = [
         NestedField(
             number,
             field.name,
-            StringType() if field.type == "string" else TimestamptzType(),
+            kinds.get(str(field.type), TimestamptzType)(),
             required=False,
         )
         for number, field in enumerate(found.schema, 1)

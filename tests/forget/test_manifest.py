@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import md5
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from infold.interval import Ranges, moment
 from infold.lake.iceberg import IcebergLake
 from infold.manifest import named
 from infold.project import Project
-from infold.record import Outcome
+from infold.record import Held, Outcome
 from infold.trace import Cause, CellChange, Pending, Trace
 
 FIRST, SECOND = (moment(day(i).start + (i + 1) * 1_000) for i in (0, 1))
@@ -162,6 +163,25 @@ class TestCommands:
             },
         ]
 
+    def test_quarantined_sessions(self, shop: Project) -> None:
+        """With user, reason, span and events; the id is the one that the table would have."""
+        start, end = day(0).start, day(1).start
+        held = (Held("ann", start, end, 12),)
+        trace = Trace("sessions", "f", {"clicks": 1})
+        step(shop, Outcome("sessions", 2, trace, committed=False, held=held))
+        (row,) = api.manifest(shop, "quarantined_sessions").to_pylist()
+
+        assert row == {
+            "session_identifier": md5(f"ann|{start}".encode()).hexdigest(),
+            "user_identifier": "ann",
+            "reason": "",
+            "start_tstamp": moment(start),
+            "end_tstamp": moment(end),
+            "events": 12,
+        }
+        many = ("show", "quarantined_sessions", "--where", "events > 12", "--csv", "-")
+        assert infold(shop, *many).count("\n") == 1
+
     def test_select_is_for_manifest_tables(self, shop: Project) -> None:
         """Other tables are of one model."""
         done = CliRunner().invoke(cli, ["-C", str(shop.root), "show", "daily", "--select", "daily"])
@@ -177,9 +197,11 @@ class TestCommands:
         assert text == (
             f"{out / 'incremental_manifest'}: 3 rows\n"
             f"{out / 'sessions_lifecycle_manifest'}: 2 rows\n"
+            f"{out / 'quarantined_sessions'}: 0 rows\n"
         )
         assert sorted(str(path.relative_to(out)) for path in out.rglob("*.parquet")) == [
             "incremental_manifest/rows.parquet",
+            "quarantined_sessions/rows.parquet",
             "sessions_lifecycle_manifest/rows.parquet",
         ]
         found = parquet.read_table(out / "incremental_manifest" / "rows.parquet")
@@ -200,6 +222,6 @@ class TestCommands:
 
 
 def test_a_model_may_have_such_a_name_in_another_schema() -> None:
-    """Only the two names, and these in the schema infold, mean manifests."""
+    """Only their names, and these in the schema infold, mean manifests."""
     assert named("incremental_manifest") == named("infold.incremental_manifest")
     assert named("shop.incremental_manifest") is None
