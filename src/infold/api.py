@@ -20,19 +20,29 @@ from infold.explain import explain as explained
 from infold.fence import descriptors, fence
 from infold.files import FileSeen
 from infold.interval import Granularity, Interval, Ranges
-from infold.model import Format, Kind, Source
+from infold.model import Format, Source
 from infold.observe import Observer
 from infold.plan import Asked, Observed, Plan
 from infold.planning import plan
 from infold.project import Project
 from infold.record import RunRecord
-from infold.report import Certificate, Explanation, ModelStatus, RunResult, State
+from infold.report import (
+    Certificate,
+    Explanation,
+    Forgotten,
+    ModelStatus,
+    RunResult,
+    Standing,
+    State,
+)
 from infold.select import selected
+from infold.states import standings
 from infold.trace import CellState
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from infold.forget import Dropper
     from infold.lake.iceberg import IcebergLake
     from infold.ledger import SqlLedger
     from infold.ports import Engine
@@ -135,7 +145,14 @@ def make_plan(
     exclude: Sequence[str] = (),
 ) -> Plan:
     """The steps that a run would carry out."""
-    return plan(project, observed, _asked(project, asked, select, exclude))
+    from infold.protect import stands, warnings
+
+    asked = _asked(project, asked, select, exclude)
+    made = plan(project, observed, asked)
+    if project.target.protected:
+        said = warnings(project, made, asked, stands(ledger(project), lake(project)))
+        made = replace(made, notes=(*made.notes, *said))
+    return made
 
 
 def run(
@@ -150,6 +167,7 @@ def run(
     wait: float = 0.0,
     command: str = "run",
     jobs: int | None = None,
+    allow_refresh: bool = False,
     progress: Progress | None = None,
 ) -> RunResult:
     """Bring the project's tables up to date; see :meth:`infold.execute.Runner.run`."""
@@ -166,12 +184,50 @@ def run(
         progress=progress or Quiet(),
         fence=lambda: fence(project.root, project.target.name),
     )
-    result = runner.run(Request(asked, max_rows, wait, command))
+    result = runner.run(Request(asked, max_rows, wait, command, allow_refresh))
     if result.steps:
         from infold.spark import archive
 
         archive.make_later()
     return result
+
+
+def forgettable(
+    project: Project, terms: Sequence[str] | None, *, allow_refresh: bool = False
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """
+    What terms (None: a teardown) mean of what there is, and the terms of which there is nothing.
+
+    Raises ``errors.protected``, so that nobody is asked about what would be refused.
+    """
+    dropper = _dropper(project)
+    found, missing = (dropper.known(), ()) if terms is None else dropper.meant(terms)
+    dropper.refuse("forget" if terms else "tear down", found, allowed=allow_refresh)
+    return found, missing
+
+
+def forget(
+    project: Project, terms: Sequence[str], *, allow_refresh: bool = False, wait: float = 0.0
+) -> Forgotten:
+    """Forget models and drop their tables; see :class:`infold.forget.Dropper`."""
+    return _dropper(project).forget(terms, allowed=allow_refresh, wait=wait)
+
+
+def teardown(project: Project, *, allow_refresh: bool = False, wait: float = 0.0) -> Forgotten:
+    """Drop all tables of the target, and its ledger."""
+    return _dropper(project).teardown(allowed=allow_refresh, wait=wait)
+
+
+def _dropper(project: Project) -> Dropper:
+    from infold.forget import Dropper
+
+    return Dropper(
+        project,
+        ledger(project),
+        lake(project),
+        now(),
+        lambda: fence(project.root, project.target.name),
+    )
 
 
 def verify(
@@ -213,7 +269,21 @@ def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...
     seen = looking.observe()
     todo = plan(project, seen)
     stale = {step.model: step.stale for step in todo.steps}
-    return tuple(_status(project, looking, seen, stale, node.name) for node in project)
+    known = {entry.model: entry for entry in standings(project, seen, todo)}
+    return tuple(
+        _status(project, looking, seen, stale, known.get(node.name), node.name) for node in project
+    )
+
+
+def manifest(
+    project: Project, table: str, select: Sequence[str] = (), where: str | None = None
+) -> pa.Table:
+    """The rows of a manifest table, of the models that ``select`` names, without a JVM."""
+    from infold.manifest import filtered, rows
+
+    names = selected(project, select)
+    found = rows(project, ledger(project), lake(project), table, names)
+    return found if where is None else filtered(found, where)
 
 
 def coverage(project: Project) -> Mapping[str, Ranges]:
@@ -321,32 +391,26 @@ def _status(
     looking: Observer,
     seen: Observed,
     stale: Mapping[str, Ranges],
+    standing: Standing | None,
     name: str,
 ) -> ModelStatus:
     node = project[name]
-    if node.model.kind is Kind.VIEW:
+    if standing is None:
         return ModelStatus(name, node.model.kind, State.VIEW)
     model = seen.models[name]
     cells = looking.ledger.cells(name)
     head = looking.ledger.heads().get(name)
     files = looking.ledger.files(name)
-    built = any(entry.trace for entry in seen.models.values())
     said = node.model.incremental
     said_cron = said.cron if said is not None else None
     due = None
     if said is not None and said_cron is not None:
         due = cron.following(said_cron, said.cron_tz, seen.as_of)
-    if model.trace is None:
-        state = State.NEW_MODEL if built else State.FIRST_RUN
-    elif model.trace.fingerprint != node.fingerprint or (model.trace.pending and not said_cron):
-        state = State.OUT_OF_SYNC  # what waits for a cron was not left out
-    else:
-        state = State.STANDARD_RUN
     last = [cell.last for cell in cells if cell.last is not None]
     return ModelStatus(
         model=name,
         kind=node.model.kind,
-        state=state,
+        state=standing.state,
         rows=sum(cell.rows for cell in cells),
         covered=Ranges.of(cell.cell for cell in cells),
         stale=stale.get(name, Ranges()),
@@ -357,4 +421,5 @@ def _status(
         set_aside=sum(file.set_aside for file in files),
         waiting=sum(file.waiting for file in files),
         next_due=due,
+        standing=standing,
     )

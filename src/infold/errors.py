@@ -201,7 +201,8 @@ def unknown_table(name: str, known: Sequence[str]) -> InfoldError:
         "unknown-table",
         f"there is no table {name}",
         (("nearest", _nearest(name, known)),),
-        "Models, sources that models read directly, and `set_aside` can be shown.",
+        "Models, sources that models read directly, `set_aside`, and the manifest tables can be "
+        "shown.",
     )
 
 
@@ -471,6 +472,28 @@ def append_would_repeat(model: str, cells: int, first: str) -> InfoldError:
         f"{model} has the strategy append, and {cells:,} of the cells to build hold rows already",
         (("the first", first),),
         "Use delete_insert, which replaces what is in the cells, in one commit.",
+        exit_code=3,
+    )
+
+
+def protected(target: str, what: str, found: Sequence[tuple[str, str]]) -> InfoldError:
+    """Something that would drop or rebuild tables of a protected target."""
+    return InfoldError(
+        "protected",
+        f"{target} is protected, and this would {what} {len(found):,} of its tables",
+        tuple(found),
+        "Nothing was written. --allow-refresh allows it, for this once; "
+        "--exclude brings the others up to date without.",
+        exit_code=3,
+    )
+
+
+def unconfirmed(what: str) -> InfoldError:
+    """Something that drops tables, neither confirmed nor asked about."""
+    return InfoldError(
+        "unconfirmed",
+        f"this would {what}, and nobody is there to ask",
+        todo="Nothing was written. --yes says that it is meant.",
         exit_code=3,
     )
 

@@ -19,14 +19,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from infold import errors
+from infold.interval import Ranges
 from infold.model import Kind, table_name
 from infold.observe import Observer
 from infold.plan import Asked, Plan, Step
 from infold.planning import plan
 from infold.ports import Engine, Lake, Ledger
 from infold.project import Project
-from infold.record import Outcome, Receipt, StepRecord
-from infold.report import RunResult
+from infold.protect import refuse_rebuilds, stands
+from infold.record import Outcome, Receipt
+from infold.recover import committed, recover
+from infold.report import RunResult, Standing
+from infold.states import after, standings
 from infold.turns import Turn, Turns, batches
 
 
@@ -51,6 +55,8 @@ class Request:
     max_rows: int | None = None
     wait: float = 0.0
     command: str = "run"
+    allow_refresh: bool = False
+    """Whether tables of a protected target may be built anew."""
 
 
 @dataclass
@@ -79,7 +85,7 @@ class Runner:
         try:
             with self.fence():
                 self.ledger.begin_run(run, request.command, self.observer.as_of, _detail(request))
-                notes = (*self._recover(), *self._forget_departed())
+                notes = (*recover(self.ledger, self.lake), *self._forget_departed())
                 with self._closing(run):
                     result = self._rounds(run, request)
                 self.ledger.finish_run(run, "done", result.receipt)
@@ -89,6 +95,7 @@ class Runner:
 
     def _rounds(self, run: str, request: Request) -> RunResult:
         plans: list[Plan] = []
+        before: tuple[Standing, ...] = ()
         done: list[tuple[Step, Receipt]] = []
         engine: Engine | None = None
         while True:
@@ -98,6 +105,15 @@ class Runner:
             now = plan(self.project, seen, asked)
             if not plans and request.max_rows is not None and now.rows > request.max_rows:
                 raise errors.over_budget(now.rows, request.max_rows)
+            if not plans:
+                before = standings(self.project, seen, now)
+            refuse_rebuilds(
+                self.project,
+                now,
+                asked,
+                stands(self.ledger, self.lake),
+                allowed=request.allow_refresh,
+            )
             plans.append(now)
             ready = self._side_by_side(now, asked)
             if not ready:
@@ -113,7 +129,8 @@ class Runner:
             engine.maintain(tuple(step.model for step, _ in done))
             self._remember_locations()
         receipt = sum((receipt for _, receipt in done), Receipt())
-        return RunResult(run, "done", tuple(plans), tuple(done), receipt)
+        stood = tuple(self._stood(entry, done) for entry in before if _meant(request, entry))
+        return RunResult(run, "done", tuple(plans), tuple(done), receipt, standings=stood)
 
     def _side_by_side(self, now: Plan, asked: Asked) -> list[tuple[Step, Turn]]:
         """
@@ -140,6 +157,14 @@ class Runner:
 
     def _ingests(self, step: Step) -> bool:
         return self.project[step.model].model.kind is Kind.EVENTS
+
+    def _stood(self, entry: Standing, done: Sequence[tuple[Step, Receipt]]) -> Standing:
+        """How a model stood, with the event time that the run's steps did process."""
+        own = [(step, receipt) for step, receipt in done if step.model == entry.model]
+        since = min((step.version for step, _ in own), default=0) - 1
+        changes = self.ledger.changes(entry.model, since) if own else ()
+        touched = Ranges.of(change.cell for change in changes)
+        return after(self.project[entry.model], entry, own, touched)
 
     def _wave(
         self,
@@ -189,7 +214,7 @@ class Runner:
             try:
                 outcome = engine.carry_out(step, step_id, prepared)
             except Exception as error:
-                if not self._committed(step.model, step_id):
+                if not committed(self.lake, step.model, step_id):
                     self.ledger.close_step(step_id, "failed", str(error))
                     turn.give(None)
                 raise
@@ -198,44 +223,12 @@ class Runner:
             turn.give(outcome)
         return receipt
 
-    def _committed(self, model: str, step_id: str) -> int | None:
-        """The snapshot that a step made, if it did: then it is not failed but unfinished."""
-        head = self.lake.head(table_name(model))
-        return head.steps.get(step_id) if head else None
-
-    def _recover(self) -> Iterator[str]:
-        """Finish or forget what a dead run left unfinished; says what it did."""
-        for record in self.ledger.unfinished():
-            snapshot = self._committed(record.model, record.id)
-            if snapshot is not None and record.outcome is not None:
-                outcome: Outcome = replace(record.outcome, snapshot=snapshot)
-                self.ledger.finish_step(record.id, outcome)
-                yield f"{record.model}: a step that a dead run had committed was finished"
-            elif record.outcome is not None and not record.outcome.committed:
-                self.ledger.finish_step(record.id, record.outcome)
-                yield f"{record.model}: a step that a dead run had ended was finished"
-            else:
-                if snapshot is not None:
-                    # All content was replaced, by what nobody wrote down: whatever the trace
-                    # says, it no longer holds. The cells stay, so that readers see the change.
-                    self._distrust(record)
-                self.ledger.close_step(record.id, "forgotten")
-                yield f"{record.model}: a step that a dead run had begun is done again"
-
-    def _distrust(self, record: StepRecord) -> None:
-        trace = self.ledger.traces().get(record.model)
-        heads = self.ledger.heads()
-        if trace is not None and record.model in heads:
-            unknown = replace(trace, fingerprint="unknown")
-            version = heads[record.model].number
-            self.ledger.finish_step(
-                record.id, Outcome(record.model, version, unknown, committed=False)
-            )
-
     def _forget_departed(self) -> Iterator[str]:
         """Models that left the project are no longer waited for by what they read."""
         for name in self.ledger.traces():
-            if name not in self.project:
+            if name not in self.project and self.project.target.protected:
+                yield f"{name} is no longer in the project; what is known of it stays: protected"
+            elif name not in self.project:
                 self.ledger.forget(name)
                 yield f"{name} is no longer in the project; its table stays as it is"
 
@@ -260,6 +253,10 @@ class Runner:
             raise
 
 
+def _meant(request: Request, entry: Standing) -> bool:
+    return request.asked.selected is None or entry.model in request.asked.selected
+
+
 _MOST_STEPS = 3
 _REFUSED = 3
 
@@ -270,10 +267,15 @@ def new_id() -> str:
 
 
 def _still(asked: Asked, done: Sequence[tuple[Step, Receipt]]) -> Asked:
-    """What is still asked for: what was restated, or has begun to be, is in its trace now."""
+    """
+    What is still asked for: what was restated, or has begun to be, is in its trace now.
+
+    A backfill that has begun ends where its first step said, however many batches that takes.
+    """
     begun = {step.model for step, _ in done}
     left = {name: cells for name, cells in asked.restated.items() if name not in begun}
-    return replace(asked, restated=left)
+    upto = {step.model: step.upto for step, _ in reversed(done) if step.upto is not None}
+    return replace(asked, restated=left, backfilled=upto)
 
 
 def _same(step: Step, other: Step) -> bool:

@@ -273,6 +273,16 @@ def dependency_cycle(at: Spot, names: Iterable[str]) -> InfoldError:
     )
 
 
+def protected_dev(at: Spot, target: str) -> InfoldError:
+    """A target for development that is marked protected."""
+    return InfoldError(
+        "protected-dev",
+        f"{target} is the target for development, which is free, and is marked protected",
+        todo="Remove `protected`, or name another target as `dev_target`.",
+        at=at,
+    )
+
+
 def needless_lookback(at: Spot) -> InfoldError:
     """``lookback`` in a model: late rows are found, so there is nothing to look back for."""
     return InfoldError(

@@ -282,6 +282,8 @@ class Incremental:
     cron_tz: str = "UTC"
     allow_partials: bool = False
     strategy: Strategy = Strategy.DELETE_INSERT
+    backfill_limit: int | None = None
+    """How much event time of a first build or rebuild one run takes on; microseconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,12 @@ class Observer:
         changes = net(self.ledger.changes(name, since)) if head > since and not fresh else ()
         pending = bool(trace and trace.pending)
         cells = tuple(self.ledger.cells(name)) if changes or fresh or pending or restated else ()
-        return InputNews(name, since, head, changes, cells)
+        # A table that was dropped meanwhile has no snapshot left that its reader has read.
+        anew = bool(changes) and any(
+            version.whole and version.snapshot is None
+            for version in self.ledger.versions(name, since)
+        )
+        return InputNews(name, since, head, changes, cells, anew)
 
     def _files(self, node: Node, *, fresh: bool) -> FileNews:
         source = self.project.sources[node.source or node.name]

@@ -58,6 +58,8 @@ class InputNews:
     head: int
     changes: tuple[CellChange, ...] = ()
     cells: tuple[CellState, ...] = ()
+    anew: bool = False
+    """Whether it was dropped since: what is gone cannot be compared with what is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ class Asked:
     selected: frozenset[str] | None = None
     batch_size: int | None = None
     ignore_cron: bool = False
+    backfilled: Mapping[str, int] = field(default_factory=dict)
+    """Models with a limit that this run has begun to backfill -> the event time it ends at."""
     restated: Mapping[str, Ranges] = field(default_factory=dict)
     jobs: int | None = None
 
@@ -151,6 +155,8 @@ class Step:
     """Into how many steps the stale cells are cut; this is the first of them."""
     beside: tuple[Ranges, ...] = ()
     """The cells of the batches after it that may be built at the same time."""
+    upto: int | None = None
+    """The event time at which this run's backfill of the model ends; None without a limit."""
 
     @property
     def stale(self) -> Ranges:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from infold import cron
-from infold.interval import MAX, MIN, Interval, Ranges, show
+from infold.interval import MAX, MIN, Interval, Ranges, show, show_duration
 from infold.model import Kind
 from infold.plan import (
     Action,
@@ -33,6 +33,9 @@ from infold.project import Batches, Input, Node, Project
 from infold.trace import Cause, CellChange, Pending, Trace, joined
 
 _EVERYTHING = Asked()
+
+BACKFILL = (Cause.MISSING, Cause.DEFINITION)
+"""The causes that a backfill_limit holds back; what arrives is never held back."""
 
 
 def plan(project: Project, seen: Observed, asked: Asked = _EVERYTHING) -> Plan:
@@ -80,7 +83,9 @@ class _Draft:
     def add(self, node: Node) -> None:
         """The step that a model needs, or the reason why it is left alone."""
         for entry in _tables(node):
-            if entry.name not in self.steps and self._head(node, entry.name) == 0:
+            known = self.seen.models.get(entry.name)
+            dropped = known is not None and known.trace is None
+            if entry.name not in self.steps and (dropped or self._head(node, entry.name) == 0):
                 self.left.append(Left(node.name, f"its input {entry.name} was never built"))
                 return
         step = _RULES[node.model.kind](self, node, self.seen.models[node.name])
@@ -109,7 +114,7 @@ class _Draft:
         gap = (node.query.gap or 0) if node.query else 0
         reasons = self._stale(node, model, gap)
         changed = sum(change.added + change.removed for change in news.changes)
-        if changed * 2 > rows > 0:
+        if reasons and (news.anew or changed * 2 > rows > 0):
             return self._step(node, Action.BUILD, reasons)
         return self._step(node, Action.FOLD, reasons) if reasons else None
 
@@ -140,15 +145,17 @@ class _Draft:
         matters = Ranges.ever()
         if first is None and over != Ranges.ever():
             # Each tick ends a cell that was waited for; one without rows is right as it is.
-            matters = Ranges.of((*_with_rows(node, model), *(s.cell for s in model.cells)))
+            matters = Ranges.of((*with_rows(node, model), *(s.cell for s in model.cells)))
+        now = self.wanted & over & matters
+        taken, upto = self._taken_on(node, model, reasons, kept & now)
         for reason in reasons:
             within = reason.cells & kept
-            inside = within & self.wanted & over & matters
+            inside = within & now & taken
             if within - inside:
                 pending.append(Pending(reason.cause, within - inside))
             if inside or not reason.cells:
                 build.append(replace(reason, cells=inside, rows=_rows(node, model, inside)))
-        self._leave(node, model, pending, over)
+        self._leave(node, model, pending, over, taken)
         if not build:
             return None
         cells = Ranges.of(part for reason in build for part in reason.cells)
@@ -160,7 +167,33 @@ class _Draft:
         )
         action = Action.BUILD if not pending and cells == kept else Action.RECOMPUTE
         step = self._step(node, action, build, joined(pending))
-        return replace(step, cells=batch, batches=batches, beside=tuple(beside))
+        beside_ = tuple(beside)
+        return replace(step, cells=batch, batches=batches, beside=beside_, upto=upto)
+
+    def _taken_on(
+        self, node: Node, model: ModelSeen, reasons: Sequence[Reason], due: Ranges
+    ) -> tuple[Ranges, int | None]:
+        """
+        The cells that a run takes on under a backfill_limit, and where its backfill ends.
+
+        The limit counts from the first cell of the backlog that holds rows: stretches without any
+        are covered on the way and use nothing of it. What changed since the model was built is
+        taken on at once, however long the backlog is.
+        """
+        limit, granularity, window = node.backfill_limit, node.model.granularity, self.asked.window
+        chosen = window is not None and window.start > MIN and window.end < MAX
+        if limit is None or granularity is None or chosen:
+            return Ranges.ever(), None
+        backlog = Ranges.of(part for r in reasons if r.cause in BACKFILL for part in r.cells & due)
+        filled = [cell for cell in with_rows(node, model) if backlog.overlaps(cell)]
+        upto = self.asked.backfilled.get(node.name)
+        if upto is None and filled:
+            first = filled[0].start
+            upto = max(granularity.cover(Ranges((Interval(first, first + limit),)))).end
+        if upto is None or all(cell.end <= upto for cell in filled):
+            return Ranges.ever(), upto
+        fresh = Ranges.of(part for r in reasons if r.cause not in BACKFILL for part in r.cells)
+        return Ranges((Interval(MIN, upto),)) | fresh, upto
 
     def _restated(self, node: Node) -> list[Reason]:
         """What someone asked to have built again."""
@@ -173,16 +206,25 @@ class _Draft:
         return [Reason(Cause.RESTATED, "asked for", granularity.cover(ranges))]
 
     def _leave(
-        self, node: Node, model: ModelSeen, pending: Sequence[Pending], over: Ranges
+        self,
+        node: Node,
+        model: ModelSeen,
+        pending: Sequence[Pending],
+        over: Ranges,
+        taken: Ranges,
     ) -> None:
-        """Say what is stale and not built: by the window, or because it is not over yet."""
+        """Say what is stale and not built: by window or limit, or because it is not over yet."""
         stale = Ranges.of(part for entry in pending for part in entry.ranges)
         outside = (stale & over) - self.wanted
         if outside:
             self.left.append(Left(node.name, "outside the window", outside))
+        beyond = ((stale & over & self.wanted) - taken) & Ranges.of(with_rows(node, model))
+        if beyond and node.backfill_limit is not None:
+            limit = show_duration(node.backfill_limit)
+            self.left.append(Left(node.name, f"beyond its backfill_limit of {limit}", beyond))
         early = (stale - over) & self.wanted
         if early:
-            early &= Ranges.of(_with_rows(node, model))
+            early &= Ranges.of(with_rows(node, model))
         if early:
             self.left.append(Left(node.name, "not over by the last tick of its cron", early))
 
@@ -202,7 +244,7 @@ class _Draft:
             size = 1
         if size is None or node.downgraded:
             return [cells], 1
-        filled = [cell for cell in _with_rows(node, model) if cells.overlaps(cell)]
+        filled = [cell for cell in with_rows(node, model) if cells.overlaps(cell)]
         ends = [MIN, *(filled[at - 1].end for at in range(size, len(filled), size)), MAX]
         between = pairwise(ends[: first + 1])
         parts = [cells & Ranges((Interval(start, end),)) for start, end in between]
@@ -216,25 +258,17 @@ class _Draft:
         ]
         for news in model.inputs:
             for cause, changes in _by_cause(node, news).items():
-                cells = self._cells(node, news.name, _touched(changes), reach)
+                cells = reached(node, news.name, _touched(changes), reach)
                 rows = sum(change.added + change.removed for change in changes)
                 detail = f"{rows:,} rows in {_count(len(changes), 'cell')} of {news.name}"
                 reasons.append(Reason(cause, detail, cells, rows))
         for entry in _tables(node):
             step = self.steps.get(entry.name)
             if step is not None:
-                cells = self._cells(node, entry.name, step.stale, reach) if step.stale else Ranges()
+                cells = reached(node, entry.name, step.stale, reach) if step.stale else Ranges()
                 cause = Cause.LOOKUP if _lookup(node, entry.name) else step.reasons[0].cause
                 reasons.append(Reason(cause, f"because {entry.name} is built", cells, step.rows))
         return reasons
-
-    def _cells(self, node: Node, name: str, touched: Ranges, reach: int) -> Ranges:
-        granularity = node.model.granularity
-        if granularity is None or _lookup(node, name):
-            return Ranges.ever()
-        if node.model.kind is Kind.TIME_RANGE:
-            return granularity.cover(node.input(name).reached(touched))
-        return granularity.cover(touched.widen(reach, reach))
 
     def _head(self, node: Node, name: str) -> int:
         for news in self.seen.models[node.name].inputs:
@@ -266,6 +300,16 @@ class _Draft:
         )
 
 
+def reached(node: Node, name: str, touched: Ranges, reach: int = 0) -> Ranges:
+    """The cells of a model in which something at these times of an input can show."""
+    granularity = node.model.granularity
+    if granularity is None or _lookup(node, name):
+        return Ranges.ever()
+    if node.model.kind is Kind.TIME_RANGE:
+        return granularity.cover(node.input(name).reached(touched))
+    return granularity.cover(touched.widen(reach, reach))
+
+
 def kept_of(node: Node) -> Ranges:
     """The cells that a model may hold: from its start on where cells are recomputed."""
     if node.start is None or node.model.kind is not Kind.TIME_RANGE:
@@ -284,7 +328,7 @@ def over_of(node: Node, as_of: int, ignore_cron: bool = False) -> Ranges:
     return Ranges((Interval(MIN, granularity.floor(tick)),))
 
 
-def _with_rows(node: Node, model: ModelSeen) -> list[Interval]:
+def with_rows(node: Node, model: ModelSeen) -> list[Interval]:
     """The cells that rows of the inputs may show in, in order."""
     granularity = node.model.granularity
     if granularity is None:

@@ -95,8 +95,16 @@ class Ledger(Protocol):
     def remember_locations(self, locations: Mapping[str, str]) -> None:
         """Keep where metadata is now, for names as :meth:`locations` gives them."""
 
-    def forget(self, model: str) -> None:
-        """Drop a model's trace, cells and files (its table is to be built anew)."""
+    def forget(self, model: str, *, step: str | None = None) -> None:
+        """
+        Drop a model's trace, cells and files: its table is to be built anew.
+
+        With ``step``, because that step drops the table: a version is written at which it holds
+        nothing, so that its readers see what goes and what comes back; its files stay known.
+        """
+
+    def destroy(self) -> None:
+        """Remove the ledger itself; nothing may be written to it afterwards but ``release``."""
 
 
 # -- storage, read without a JVM -----------------------------------------------------------------
@@ -129,6 +137,9 @@ class History:
 
 class Lake(Protocol):
     """The stored tables, read in-process from catalog and files, without a JVM."""
+
+    def drop(self, table: str) -> bool:
+        """Take a table out of the catalog and delete its files; whether there was one."""
 
     def moved(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """Tables whose metadata location is not the known one -> where it is now."""

@@ -200,6 +200,8 @@ class Node:
     landed: bool = False
     start: int | None = None
     """The instant from which a model built cell by cell holds cells: its own, or the project's."""
+    backfill_limit: int | None = None
+    """How much event time of its backfill one run takes on: the model's, or the project's."""
     vouched: tuple[Override, ...] = ()
     """Overrides without which the model would be refused."""
     declared: bool = False

@@ -37,6 +37,8 @@ class RunResult:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     error: str = ""
+    standings: tuple[Standing, ...] = ()
+    """The models that were asked for, as they stood before, with the limits that were processed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,14 @@ class Certificate:
         return all(verdict.equal for verdict in self.models)
 
 
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """The models that were forgotten, their tables dropped; and names of which there is nothing."""
+
+    models: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+
+
 class State(StrEnum):
     """How a model stands, in the field's words."""
 
@@ -81,11 +91,34 @@ class State(StrEnum):
     NEW_MODEL = "new model"
     """Others were built, this one never."""
     OUT_OF_SYNC = "out of sync"
-    """It was built by another definition, or an earlier run left ranges of it unbuilt."""
+    """
+    It is behind what is there already: built by another definition, partly left unbuilt, or what
+    it reads was built (or taken in by others) further than it has read.
+    """
     STANDARD_RUN = "standard run"
-    """It was built by its present definition; a run brings in what is new."""
+    """It is where its inputs are; a run brings in what is new."""
     VIEW = "view"
     """Nothing is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """
+    The state of one model before a run, and what the run means for it.
+
+    ``lower`` and ``upper`` bound the event time that is processed, half-open; None where that is
+    not known. ``work`` is whether there is anything to do, ``empty`` whether what there is holds
+    no rows of ``reads``. ``why`` says what is behind, where something is.
+    """
+
+    model: str
+    state: State
+    why: str = ""
+    lower: int | None = None
+    upper: int | None = None
+    work: bool = False
+    empty: bool = False
+    reads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +145,8 @@ class ModelStatus:
     waiting: int = 0
     next_due: int | None = None
     """The first tick of its cron after the clock; None without a cron."""
+    standing: Standing | None = None
+    """Its state in the seed's words, and the limits of the next run; None for a view."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,9 @@ from enum import StrEnum
 
 from infold.interval import Interval, Ranges
 
+UNKNOWN = "unknown"
+"""The fingerprint of a table that a dead run replaced by nobody knows what: it is built again."""
+
 
 def wrap(content: int) -> int:
     """A sum of row hashes brought back into a signed 64-bit number."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from infold.report import (
     Explanation,
     ModelStatus,
     RunResult,
+    Standing,
     State,
     Verdict,
 )
@@ -252,6 +254,30 @@ RECEIPTS = (
 )
 
 
+STANDINGS = {
+    "countries": Standing("countries", State.STANDARD_RUN),
+    "clicks": Standing(
+        "clicks",
+        State.STANDARD_RUN,
+        lower=day(6).start,
+        upper=day(10).end,
+        work=True,
+        reads=("raw.clicks",),
+    ),
+    "sessions": Standing("sessions", State.NEW_MODEL, work=True, reads=("clicks",)),
+    "daily": Standing(
+        "daily",
+        State.OUT_OF_SYNC,
+        why="an earlier run left a part of it unbuilt",
+        lower=day(4).start,
+        upper=day(5).end,
+        work=True,
+        empty=True,
+        reads=("sessions", "countries"),
+    ),
+}
+
+
 def result() -> RunResult:
     """What a run of :func:`plan` did."""
     steps = tuple(zip((INGEST, FOLD, RECOMPUTE), RECEIPTS, strict=True))
@@ -263,6 +289,12 @@ def result() -> RunResult:
         receipt=sum(RECEIPTS, Receipt()),
         notes=("sessions: a step that a dead run had begun is done again",),
         seconds=11.37,
+        standings=(
+            replace(STANDINGS["countries"], work=False),
+            STANDINGS["clicks"],
+            replace(STANDINGS["sessions"], lower=day(5).start, upper=day(11).end),
+            STANDINGS["daily"],
+        ),
     )
 
 
@@ -307,6 +339,7 @@ def status() -> tuple[ModelStatus, ...]:
             covered=Ranges((EVER,)),
             version=1,
             last_built_at=built,
+            standing=STANDINGS["countries"],
         ),
         ModelStatus(
             "clicks",
@@ -320,12 +353,14 @@ def status() -> tuple[ModelStatus, ...]:
             last_event=instant("2024-03-09T23:59:58"),
             set_aside=12,
             waiting=3,
+            standing=STANDINGS["clicks"],
         ),
         ModelStatus(
             "sessions",
             Kind.SESSIONS,
             State.NEW_MODEL,
             stale=Ranges((EVER,)),
+            standing=STANDINGS["sessions"],
         ),
         ModelStatus(
             "daily",
@@ -337,6 +372,7 @@ def status() -> tuple[ModelStatus, ...]:
             pending=(Pending(Cause.MISSING, days("4-5")),),
             version=3,
             last_built_at=built,
+            standing=STANDINGS["daily"],
         ),
         ModelStatus("latest", Kind.VIEW, State.VIEW),
     )

@@ -112,6 +112,7 @@ class TestRun:
             "max_rows": 1000,
             "wait": 2.5,
             "jobs": None,
+            "allow_refresh": False,
         }
 
     def test_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:

@@ -18,7 +18,7 @@ from infold.declare import sessions as declared_sessions
 from infold.interval import Ranges
 from infold.model import Format, Materialization, Override
 from infold.render import shapes
-from infold.report import State
+from infold.report import Forgotten, State
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
@@ -135,6 +135,7 @@ SHAPES = {
     "status": shapes.status("shop", sample.status(), {"clicks": Ranges()}),
     "history": shapes.history(sample.history()),
     "explain": shapes.explanation(sample.explanation(sample.day(6))),
+    "forget": shapes.forgotten(Forgotten(("daily",), ("dialy",))),
     "verify": shapes.certificate(sample.certificate(equal=False)),
 }
 FREE = {

@@ -316,6 +316,26 @@ class TestMerging:
         )
 
 
+class TestBackfillLimit:
+    """How much of a backlog a run takes on, of tables that are built cell by cell."""
+
+    def test_the_models_own_goes_before_the_projects(self) -> None:
+        """Other tables know none; a limit decides about no row, so the definition is the same."""
+        plain = project(SHOP)
+        files = {**SHOP, "infold.yml": "backfill_limit: 30 days\n" + INFOLD}
+        limited = project(files)
+        files["models/daily.sql"] = DAILY.replace("{}", "{backfill_limit: 1 week}")
+        own = project(files)
+
+        assert {node.name: node.backfill_limit for node in limited} == {
+            "clicks": None,
+            "sessions": None,
+            "daily": 30 * DAY,
+        }
+        assert own["daily"].backfill_limit == 7 * DAY
+        assert own["daily"].fingerprint == plain["daily"].fingerprint
+
+
 class TestTargets:
     """Where tables and ledger live."""
 
@@ -340,6 +360,17 @@ class TestTargets:
         assert prod.spark == (("spark.sql.shuffle.partitions", "8"),)
         write(folder, {"infold.yml": "default_target: prod\n" + self.TWO})
         assert load(folder).target.name == "prod"
+
+    def test_the_target_for_development_is_free(self, tmp_path: Path) -> None:
+        """Where it is named, all others are protected unless they say that they are not."""
+        more = "  prod: {warehouse: a}\n  stage: {warehouse: b, protected: false}\n"
+        folder = write(tmp_path, {**SHOP, "infold.yml": INFOLD + more})
+        plain = load(folder).targets
+        write(folder, {"infold.yml": "dev_target: dev\n" + INFOLD + more})
+        named = load(folder).targets
+
+        assert [name for name, target in plain.items() if target.protected] == []
+        assert [name for name, target in named.items() if target.protected] == ["prod"]
 
     def test_an_unknown_one_is_named(self, shop: Path) -> None:
         """With those that there are."""

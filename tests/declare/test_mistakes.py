@@ -265,6 +265,16 @@ KEYS = [
     (D, "incremental: {}", "incremental: {batch_concurrency: none}", [
         "wrong-type models/daily.sql:4 `none`",
     ]),
+    (D, "incremental: {}", "incremental: {backfill_limit: 0 days}", [
+        "bad-duration models/daily.sql:4 `0 days` (30 minutes, 1 hour 30 minutes, 2 days)",
+    ]),
+    (YML, "start: 2024-01-01", "dev_target: prod", ["bad-value infold.yml:2 `prod` (dev)"]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {protected: true}", [
+        "protected-dev infold.yml:20 `true`",
+    ]),
+    (YML, "start: 2024-01-01", "backfill_limit: soon", [
+        "bad-duration infold.yml:2 `soon` (30 minutes, 1 hour 30 minutes, 2 days)",
+    ]),
     (D, "incremental: {}", "incremental: {safety_overrides: {allow_everything: true}}", [
         "unknown-key models/daily.sql:4 `allow_everything` (allow_having, allow_distinct, allow_nondeterministic)",
     ]),

@@ -320,6 +320,44 @@ class TestTraces:
         assert ledger.heads()["events"].number == 1
         assert len(ledger.runs()[0].steps) == 1
 
+    def test_a_dropped_table_holds_nothing_from_then_on(self, ledger: Ledger) -> None:
+        """A version says so, readers see the cells go, and the files stay known."""
+        taken = FilesOutcome("raw", (known(1),), (), (FileCell(1, ONE, 3),))
+        ledger.register_files("raw", [seen("a")])
+        do(ledger, outcome(1, change(ONE, 3), files=taken))
+        ledger.remember_locations({"events": "somewhere", "other": "elsewhere"})
+        ledger.begin_step("r1", "dropping", 9, "events", "forget", {})
+
+        ledger.forget("events", step="dropping")
+
+        head = ledger.heads()["events"]
+        (gone,) = ledger.changes("events", 1)
+        assert (head.number, head.snapshot, head.whole, head.rows) == (2, None, True, 0)
+        assert (gone.cell, gone.removed, gone.rows_after) == (ONE, 3, 0)
+        assert ledger.traces() == {}
+        assert list(ledger.cells("events")) == []
+        assert [file.path for file in ledger.files("events")] == ["a"]
+        assert ledger.locations() == {"other": "elsewhere"}
+
+    def test_what_was_never_built_can_be_dropped(self, ledger: Ledger) -> None:
+        """There is no version to write then."""
+        ledger.begin_step("r1", "dropping", 9, "events", "forget", {})
+
+        ledger.forget("events", step="dropping")
+
+        assert ledger.heads() == {}
+
+    def test_destroyed_it_is_as_if_it_had_never_been(self, ledger: Ledger) -> None:
+        """Whoever comes next begins anew."""
+        do(ledger, outcome(1, change(ONE, 3)))
+
+        ledger.destroy()
+
+        assert list(ledger.runs()) == []
+        ledger.acquire("r2")
+        ledger.begin_run("r2", "run", 0, {})
+        assert [run.id for run in ledger.runs()] == ["r2"]
+
 
 def seen(path: str, fingerprint: str = "1") -> FileSeen:
     """A file in a listing."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from infold.ledger import store
 from infold.ledger.store import SqlLedger
 
 STEP = """
@@ -44,7 +45,10 @@ WRITES = [
 def run(path: Path, **environment: str) -> int:
     """The return code of a process that does one step."""
     command = [sys.executable, "-c", STEP, str(path)]
-    return subprocess.run(command, env=environment, check=False).returncode
+    source = str(Path(store.__file__).parents[2])  # of this checkout, wherever infold is installed
+    return subprocess.run(
+        command, env={"PYTHONPATH": source, **environment}, check=False
+    ).returncode
 
 
 def test_every_write_is_a_point_before_and_after(tmp_path: Path) -> None:

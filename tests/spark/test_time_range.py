@@ -603,3 +603,36 @@ def test_a_child_with_an_earlier_cron_is_repaired(shop: Shop) -> None:
     shop.run(as_of="2024-03-04T05:30")
 
     assert [row[2] for row in shop.rows("rolling")] == [2, 3]
+
+
+class TestBackfillLimit:
+    """A backlog is taken on in stretches, run by run; what arrives does not wait for it."""
+
+    def test_stretch_by_stretch_while_new_rows_come_in(self, shop: Shop) -> None:
+        """A gap longer than the limit costs no run; in the end every table equals its rebuild."""
+        shop.models(daily=model(DAILY, "{backfill_limit: 2 days}", "day"))
+        shop.land("2024-03-01 10:00", "2024-03-02 10:00", day="2024-03-01")
+        shop.land("2024-03-03 10:00", "2024-05-20 10:00", day="2024-03-03")
+
+        first = shop.run()
+        kept = [row[0] for row in shop.rows("daily")]
+        shop.land("2024-05-28 10:00")
+        second = shop.run()
+
+        standing = {entry.model: entry for entry in first.standings}["daily"]
+        assert (standing.state, standing.upper) == ("first run", instant("2024-03-03"))
+        assert kept == [dt.date(2024, 3, 1), dt.date(2024, 3, 2)]
+        assert {entry.model: str(entry.state) for entry in second.standings} == {
+            "raw.clicks": "standard run",
+            "daily": "out of sync",
+        }
+        assert [row[0] for row in shop.rows("daily")] == [
+            dt.date(2024, 3, 1),
+            dt.date(2024, 3, 2),
+            dt.date(2024, 3, 3),
+            dt.date(2024, 5, 28),
+        ]
+        third = shop.run()
+        assert len(shop.rows("daily")) == 5
+        assert not shop.run().steps
+        assert len(third.steps) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -64,6 +65,25 @@ wait = click.option(
 )
 
 
+yes = click.option("--yes", "-y", is_flag=True, help="Do not ask; it is meant.")
+allow_refresh = click.option(
+    "--allow-refresh",
+    is_flag=True,
+    help="Let tables of a protected target be dropped or built anew, for this once.",
+)
+
+
+def confirmed(what: str, *, yes: bool, asks: bool) -> None:
+    """Ask whether it is meant; refused where nobody is there to ask, stopped where it is not."""
+    from infold import errors
+
+    if yes:
+        return
+    if not asks or not sys.stdin.isatty():
+        raise errors.unconfirmed(what)
+    click.confirm(f"This will {what}. Go on?", abort=True)
+
+
 def scope(function: F) -> F:
     """The options that say what is brought up to date."""
     options = (
@@ -97,6 +117,7 @@ def again(function: F) -> F:
         batch_size,
         per_partition,
         click.option("--dry-run", is_flag=True, help="Show what would be built, and stop."),
+        allow_refresh,
         as_of,
         wait,
         as_json,
@@ -113,6 +134,7 @@ def build_again(
     batch_size: int | None,
     per_partition: bool,
     dry_run: bool,
+    allow_refresh: bool,
     as_of: str | None,
     wait: float,
     as_json: bool,
@@ -140,7 +162,13 @@ def build_again(
         return 0
     with progress(quiet=as_json, verbose=False) as told:
         result = api.run(
-            project, asked=asked, as_of=clock, wait=wait, command=command, progress=told
+            project,
+            asked=asked,
+            as_of=clock,
+            wait=wait,
+            command=command,
+            allow_refresh=allow_refresh,
+            progress=told,
         )
     if as_json:
         printed(shapes.run(result))

@@ -22,9 +22,12 @@ COMMANDS = {
     "restate": "Build models again, although nothing that they read changed.",
     "backbuild": "Build models over a window again, with all that they read for it.",
     "show": "Print or export the rows of a table.",
+    "manifest": "Write the manifest tables as Parquet files, for other engines.",
     "status": "Show how every model stands.",
     "history": "Show past runs and their steps.",
     "explain": "Explain a model, or one cell of it.",
+    "forget": "Forget models and drop their tables; the next run builds them anew.",
+    "teardown": "Drop all tables of a target, and its ledger.",
     "check": "Read the project and report all mistakes in it.",
     "verify": "Compare the tables with their definitions, evaluated from scratch.",
 }

@@ -15,6 +15,7 @@ from infold.cli import common
     metavar="N",
     help="Refuse before starting when about more rows than this would be read.",
 )
+@common.allow_refresh
 @common.wait
 @click.option(
     "--jobs",
@@ -37,6 +38,7 @@ def command(
     allow_downgrade: bool,
     as_of: str | None,
     max_rows: int | None,
+    allow_refresh: bool,
     wait: float,
     jobs: int | None,
     verbose: bool,
@@ -73,6 +75,7 @@ def command(
             max_rows=max_rows,
             wait=wait,
             jobs=jobs,
+            allow_refresh=allow_refresh,
             progress=told,
         )
     if as_json:
@@ -80,5 +83,5 @@ def command(
     elif result.steps:
         click.echo(f"\n{receipt_screen(result)}")
     else:
-        click.echo(nothing_screen(project, None, result.plans[-1]))
+        click.echo(nothing_screen(project, None, result.plans[-1], result.standings, result.notes))
     return 1 if result.state == "failed" else 0

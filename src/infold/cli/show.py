@@ -24,6 +24,13 @@ SET_ASIDE = "infold__set_aside"
 @click.option(
     "--where", metavar="TEXT", help="Only rows for which this holds: day >= '2024-03-09'."
 )
+@click.option(
+    "--select",
+    "-s",
+    multiple=True,
+    metavar="TERM",
+    help="Of a manifest table, only the rows of these models: a name, a glob, tag:NAME.",
+)
 @click.option("--columns", metavar="NAMES", help="Only these columns, in this order: day,sessions.")
 @click.option(
     "--limit",
@@ -40,6 +47,7 @@ SET_ASIDE = "infold__set_aside"
 def command(
     table: str,
     where: str | None,
+    select: tuple[str, ...],
     columns: str | None,
     limit: int,
     csv: str | None,
@@ -47,16 +55,25 @@ def command(
     parquet: str | None,
 ) -> None:
     """
-    Print or export the rows of TABLE: a model, a landed source, or `set_aside`.
+    Print or export the rows of TABLE: a model, a landed source, `set_aside`, or a manifest table.
 
     Rows are read in-process, without a JVM; only a view needs Spark.
     """
+    from infold import api
     from infold.cli import export
+    from infold.manifest import named
     from infold.render.table import table_screen
 
     project = common.opened()
     wanted = [name.strip() for name in columns.split(",")] if columns else None
-    found = _rows(project, table, wanted, where, limit + 1 if limit else None)
+    if named(table) is not None:
+        found = _picked(api.manifest(project, str(named(table)), select, where), wanted)
+    elif select:
+        raise click.UsageError(
+            "--select is for manifest tables, which have rows of several models."
+        )
+    else:
+        found = _rows(project, table, wanted, where, limit + 1 if limit else None)
     shown = found.slice(0, limit) if limit else found
     written = False
     for target, write in ((csv, export.csv), (json_, export.json), (parquet, export.parquet)):
@@ -67,7 +84,9 @@ def command(
                 click.echo(f"{shown.num_rows:,} rows of {table} written to {target}.", err=True)
     if written:
         return
-    left = _left(project, table, where, shown.num_rows) if found.num_rows > shown.num_rows else 0
+    left: int | None = found.num_rows - shown.num_rows
+    if left and named(table) is None:  # of stored tables no more rows were read than are shown
+        left = _left(project, table, where, shown.num_rows)
     rows = [list(row.values()) for row in shown.to_pylist()]
     note = f"where {where}" if where else ""
     click.echo(table_screen(table, shown.column_names, rows, more=left, note=note))
@@ -77,12 +96,13 @@ def _rows(
     project: Project, table: str, columns: list[str] | None, where: str | None, limit: int | None
 ) -> pa.Table:
     from infold import api, errors
+    from infold.manifest import TABLES
     from infold.model import Kind, table_name
 
     if table in {"set_aside", SET_ASIDE}:
         stored = SET_ASIDE
     elif table not in project:
-        known = [*(node.name for node in project), "set_aside"]
+        known = [*(node.name for node in project), "set_aside", *TABLES]
         raise errors.unknown_table(table, known)
     elif project[table].model.kind is Kind.VIEW:
         return _view(project, table, columns, where, limit)
@@ -108,12 +128,20 @@ def _view(
         raise errors.bad_filter(where, f"{view} is a view, and of views all rows are shown")
     print(f"{view} is a view: starting Spark to evaluate it.", file=sys.stderr)  # noqa: T201
     found = api.evaluate(project, view)
-    if columns is not None:
-        unknown = [name for name in columns if name not in found.column_names]
-        if unknown:
-            raise errors.unknown_columns(unknown, found.column_names)
-        found = found.select(columns)
+    found = _picked(found, columns)
     return found if limit is None else found.slice(0, limit)
+
+
+def _picked(found: pa.Table, columns: list[str] | None) -> pa.Table:
+    """These columns of some rows, in this order."""
+    from infold import errors
+
+    if columns is None:
+        return found
+    unknown = [name for name in columns if name not in found.column_names]
+    if unknown:
+        raise errors.unknown_columns(unknown, found.column_names)
+    return found.select(columns)
 
 
 def _left(project: Project, table: str, where: str | None, shown: int) -> int | None:

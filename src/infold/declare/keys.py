@@ -101,6 +101,15 @@ class Keys:
             self.errors.append(findings.bad_duration(value.at, self.named(key), value.text))
             return default
 
+    def span(self, key: str) -> int | None:
+        """A length of time that is longer than nothing, in microseconds."""
+        found = self.length(key)
+        if found == 0:
+            text = self.entries[key].text
+            self.errors.append(findings.bad_duration(self.at(key), self.named(key), text))
+            return None
+        return found
+
     def instant(self, key: str) -> int | None:
         """A date or a time."""
         value = self._take(key, ("text", "a date"), "a date")

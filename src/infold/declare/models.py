@@ -55,6 +55,7 @@ INCREMENTAL = (
     "cron_tz",
     "allow_partials",
     "strategy",
+    "backfill_limit",
 )
 LATER_INCREMENTAL = (
     "forward_only",
@@ -228,6 +229,7 @@ def _incremental(keys: Keys) -> Incremental | None:
         cron_tz=section.zone("cron_tz") or "UTC",
         allow_partials=section.flag("allow_partials", default=False),
         strategy=Strategy(section.choice("strategy", tuple(Strategy)) or Strategy.DELETE_INSERT),
+        backfill_limit=section.span("backfill_limit"),
     )
     return found if section.flag("enabled", default=True) else None
 

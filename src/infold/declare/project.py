@@ -21,7 +21,20 @@ from infold.errors import InfoldError, Spot
 from infold.model import Kind, Source, Target, table_name
 from infold.project import Node, Project
 
-KEYS = ("name", "start", "sources", "targets", "default_target", "models", "defaults")
+KEYS = (
+    "name",
+    "start",
+    "backfill_limit",
+    "sources",
+    "targets",
+    "default_target",
+    "dev_target",
+    "models",
+    "defaults",
+)
+DEV = "dev"
+"""The target for development, where ``dev_target`` names no other."""
+
 LATER = ("audits", "environments", "tests", "variables", "vars")
 
 
@@ -37,11 +50,18 @@ class _Reading:
     """Storage names in lower case -> where they are declared."""
 
 
-def _from_start(node: Node, start: int | None) -> Node:
-    """A model built cell by cell holds no cell before its start: it is defined by it."""
+def _bounded(node: Node, start: int | None, limit: int | None) -> Node:
+    """
+    A model built cell by cell with its start and its backfill_limit, its own or the project's.
+
+    It holds no cell before its start, so it is defined by it; the limit decides about no row.
+    """
     said = node.model.incremental
-    start = said.start if said is not None and said.start is not None else start
-    if start is None or node.model.kind is not Kind.TIME_RANGE:
+    if said is None or node.model.kind is not Kind.TIME_RANGE:
+        return node
+    node = replace(node, backfill_limit=said.backfill_limit or limit)
+    start = start if said.start is None else said.start
+    if start is None:
         return node
     told = sha256(f"{node.fingerprint} from {start}".encode()).hexdigest()
     return replace(node, fingerprint=told, start=start)
@@ -59,7 +79,7 @@ def read_project(
     keys = _project_keys(reading)
     if keys is None:
         return None, "", reading.errors
-    name, start = keys.text("name"), keys.instant("start")
+    name, start, limit = keys.text("name"), keys.instant("start"), keys.span("backfill_limit")
     if "name" not in keys.entries:
         keys.missing("name")
     elif name and not NAME.match(name):
@@ -75,7 +95,7 @@ def read_project(
         root=folder.root,
         start=start,
         sources=reading.sources,
-        nodes=tuple(_from_start(node, start) for node in compiled.nodes),
+        nodes=tuple(_bounded(node, start, limit) for node in compiled.nodes),
         target=reading.targets[default],
         targets=reading.targets,
     )
@@ -130,12 +150,36 @@ def _read_targets(reading: _Reading, keys: Keys) -> str:
             reading.targets[name] = read_target(name, target_keys)
     if not reading.targets:
         reading.targets["dev"] = Target("dev")
+    _protect(reading, keys)
     default = keys.text("default_target")
     if default is not None and default not in reading.targets:
         at = keys.at("default_target")
         error = findings.bad_value(at, "default_target", default, reading.targets)
         reading.errors.append(error)
     return default if default in reading.targets else next(iter(reading.targets))
+
+
+def _protect(reading: _Reading, keys: Keys) -> None:
+    """
+    The target for development is free. Where it is named, all others are protected unless they say.
+
+    A target cannot be both: who marks it protected has to name another one for development.
+    """
+    named = keys.text("dev_target")
+    if named is not None and named not in reading.targets:
+        at = keys.at("dev_target")
+        reading.errors.append(findings.bad_value(at, "dev_target", named, reading.targets))
+        return
+    said = keys.section("targets", "targets")
+    for name, target in reading.targets.items():
+        value = said.entries.get(name) if said is not None else None
+        marked = value is not None and "protected" in value.entries
+        if name == (named or DEV):
+            if target.protected and value is not None:
+                at = value.entries["protected"].at
+                reading.errors.append(findings.protected_dev(at, name))
+        elif named is not None and not marked:
+            reading.targets[name] = replace(target, protected=True)
 
 
 def _read_models(reading: _Reading, keys: Keys) -> None:

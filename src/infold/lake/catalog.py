@@ -2,7 +2,7 @@
 The Iceberg catalog on SQLite, read directly: where each table's metadata is.
 
 One query of one row answers whether a table has moved; no Iceberg library is needed for that. The
-file belongs to the engine (Iceberg's JDBC catalog): it is opened for reading only.
+file belongs to the engine (Iceberg's JDBC catalog): it is opened for reading, and to drop a table.
 """
 
 from __future__ import annotations
@@ -37,6 +37,26 @@ def locations(catalog_db: Path) -> dict[tuple[str, str], str]:
     except sqlite3.DatabaseError as error:
         raise errors.catalog_unreadable(str(catalog_db), str(error)) from error
     return {(namespace, name): location for namespace, name, location in rows}
+
+
+def drop(catalog_db: Path, namespace: str, name: str) -> None:
+    """
+    Take a table out of the catalog, as the engine's own catalog does it: by deleting its row.
+
+    One statement, so it is out or it is not; a commit of the engine's at the same time finds no row
+    to change, and fails.
+    """
+    if not catalog_db.exists():
+        return
+    try:
+        with closing(sqlite3.connect(catalog_db, timeout=BUSY_SECONDS)) as connection, connection:
+            connection.execute(
+                "DELETE FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?",
+                (namespace, name),
+            )
+    except sqlite3.DatabaseError as error:
+        if "no such table" not in str(error):
+            raise errors.catalog_unreadable(str(catalog_db), str(error)) from error
 
 
 def local_path(location: str) -> Path:

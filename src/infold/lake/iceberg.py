@@ -7,11 +7,12 @@ neither a catalog nor the catalog's name, and reads one snapshot even while a ru
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infold import errors
+from infold import crash, errors
 from infold.lake import catalog
 from infold.ports import Head, History
 
@@ -44,6 +45,27 @@ class IcebergLake:
         found = catalog.locations(self.catalog_db)
         now = {table: found.get(self._key(table)) for table in known}
         return {table: location for table, location in now.items() if location != known[table]}
+
+    def drop(self, table: str) -> bool:
+        """
+        Take a table out of the catalog and delete its files; whether there was one.
+
+        The row goes first: who dies after it leaves files that no table names, and they go when the
+        same is asked for again. Only a folder inside the warehouse is deleted.
+        """
+        namespace, name = self._key(table)
+        location = self._location(table)
+        folder = None if self.warehouse is None else self.warehouse / namespace / name
+        if location is not None:
+            folder = catalog.local_path(location).parent.parent
+            crash.point(f"drop {name}: before")
+            catalog.drop(self.catalog_db, namespace, name)
+            crash.point(f"drop {name}: after")
+        there = folder is not None and folder.is_dir()
+        if folder is not None and there and self.warehouse in folder.parents:
+            shutil.rmtree(folder)
+            crash.point(f"delete {name}: after")
+        return location is not None
 
     def head(self, table: str) -> Head | None:
         """The table's newest metadata, or None when there is no such table."""

@@ -65,6 +65,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection: sqlite3.Connection | None = None
+        self._inode = 0
         self._lock = RLock()
 
     @contextmanager
@@ -105,6 +106,26 @@ class Database:
             if point:
                 crash.point(f"ledger {point}: after commit")
 
+    def remove(self) -> None:
+        """
+        Delete the file, its log before it; then all of the log is in it, so that a crash in between
+        leaves a whole ledger. A log that outlived its file could get into the next one.
+        """
+        with self._lock, self._plain_errors():
+            connection = self._open(create=True)
+            until = time.monotonic() + BUSY_SECONDS
+            while (
+                connection and connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            ):
+                if time.monotonic() > until:
+                    raise errors.ledger_unusable(str(self.path), "somebody is reading it")
+                time.sleep(0.01)
+            self.close()
+            crash.point("ledger remove: before")
+            for suffix in ("-wal", "-shm", ""):
+                Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+            crash.point("ledger remove: after")
+
     def close(self) -> None:
         """Close the file; it opens again when needed."""
         with self._lock:
@@ -124,8 +145,9 @@ class Database:
             raise errors.not_a_ledger(str(self.path), str(error)) from error
 
     def _open(self, *, create: bool) -> sqlite3.Connection | None:
-        if self._connection is not None:
+        if self._connection is not None and (not create or self._still_there()):
             return self._connection
+        self.close()
         if not self.path.exists():
             if not create:
                 return None
@@ -145,8 +167,15 @@ class Database:
         if not ready:
             connection.close()
             return None
-        self._connection = connection
+        self._connection, self._inode = connection, self.path.stat().st_ino
         return connection
+
+    def _still_there(self) -> bool:
+        """Whether the file is still the one that was opened: a teardown removes it."""
+        try:
+            return self.path.stat().st_ino == self._inode
+        except FileNotFoundError:
+            return False
 
     def _check(self, connection: sqlite3.Connection) -> bool:
         """Whether the ledger's tables are there; an error when the file is something else."""

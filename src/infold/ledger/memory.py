@@ -17,6 +17,7 @@ from infold.interval import Interval, Ranges
 from infold.ledger.apply import vanished
 from infold.ledger.codec import slim
 from infold.ledger.store import SystemClock
+from infold.model import table_name
 from infold.ports import Clock
 from infold.record import Arrival, Held, Outcome, Receipt, RunRecord, StepRecord
 from infold.trace import CellChange, CellState, Trace, Version
@@ -238,13 +239,25 @@ class MemoryLedger:
         self._write()
         self._locations.update(locations)
 
-    def forget(self, model: str) -> None:
+    def forget(self, model: str, *, step: str | None = None) -> None:
         """Drop a model's trace, cells and files."""
-        self._write()
-        self._traces.pop(model, None)
+        now = self._write()
         known = self._models.get(model)
+        if step is not None and known is not None and known.versions:
+            number = known.versions[-1].number + 1
+            gone = Outcome(model, number, Trace(model, ""), whole=True)
+            _commit(known, gone, self._steps[step], Interval(now, now + 1), now)
+        self._traces.pop(model, None)
+        self._locations.pop(table_name(model), None)
         if known is not None:
-            known.cells, known.files, known.file_cells, known.quarantined = {}, {}, {}, {}
+            known.cells, known.quarantined = {}, {}
+            if step is None:
+                known.files, known.file_cells = {}, {}
+
+    def destroy(self) -> None:
+        """Forget everything."""
+        self._write()
+        self.__init__(clock=self._clock)  # type: ignore[misc]
 
     def _model(self, name: str) -> _Model:
         return self._models.get(name) or _Model()

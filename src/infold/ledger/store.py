@@ -23,6 +23,7 @@ from infold.ledger.apply import apply, drop_trace
 from infold.ledger.database import Database, Query
 from infold.ledger.lease import NAME, Heartbeat, Holder, this_process
 from infold.ledger.prune import KEEP, prune
+from infold.model import table_name
 from infold.ports import Clock
 from infold.record import Arrival, Held, Outcome, Receipt, RunRecord, StepRecord
 from infold.trace import Cause, CellChange, CellState, Pending, Trace, Version
@@ -423,14 +424,31 @@ class SqlLedger:
                 [{"name": name, "location": location} for name, location in locations.items()],
             )
 
-    def forget(self, model: str) -> None:
+    def forget(self, model: str, *, step: str | None = None) -> None:
         """Drop a model's trace, cells and files; versions and history stay."""
         with self._writing("forget") as query:
+            head = next((row for row in query.all("heads") if row[0] == model), None)
+            if step is not None and head is not None:
+                now = self._clock.now()
+                gone = Outcome(model, head[1] + 1, Trace(model, ""), whole=True)
+                apply(query, gone, step=step, run=self._run, started=now, now=now)
             drop_trace(query, model)
             query.run("drop_cells", table_name=model)
             query.run("drop_all_quarantined", model=model)
-            query.run("drop_ingests", model=model)
-            query.run("drop_file_cells", model=model)
+            query.run("drop_location", name=table_name(model))
+            if step is None:
+                query.run("drop_ingests", model=model)
+                query.run("drop_file_cells", model=model)
+
+    def destroy(self) -> None:
+        """Delete the ledger's file; who waits for the lease in it finds that it is gone."""
+        if not self._token:
+            raise errors.lease_lost(self._run)
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+            self._heartbeat = None
+        self._token, self._run = 0, ""
+        self._database.remove()
 
 
 def _clock(at: int) -> str:

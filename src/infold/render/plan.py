@@ -7,14 +7,16 @@ In a strip, rows of tables that take in files show what is there (``#`` built, `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from infold.interval import Granularity, Ranges
 from infold.model import Kind
 from infold.plan import Action, FileNews, Left, ModelSeen, Observed, Plan, Step
 from infold.project import Node, Project
 from infold.render import words
+from infold.render.states import states_text
 from infold.render.strip import Row, axis_of, strip
+from infold.report import Standing
 from infold.trace import Cause
 
 LEGEND = "# built   . missing   + rows arrived   B to build   - left alone"
@@ -52,17 +54,28 @@ def _head(project: Project, plan: Plan, command: str) -> str:
     return f"infold {command} · {where} · as of {words.clock(plan.as_of)}"
 
 
-def nothing_screen(project: Project, observed: Observed | None, plan: Plan) -> str:
-    """What is said when nothing has to be built: what was looked at, what waits, what is stale."""
+def nothing_screen(
+    project: Project,
+    observed: Observed | None,
+    plan: Plan,
+    standings: Sequence[Standing] = (),
+    notes: Sequence[str] = (),
+) -> str:
+    """
+    What is said when nothing has to be built: what was looked at, what waits, what is stale.
+
+    After a run, also how the models stood (``standings``) and what the run has to say (``notes``).
+    """
     current = [left for left in plan.left if left.why == UP_TO_DATE]
     what = (
         f"{words.count(len(current), 'model')} up to date" if current else "no model was asked for"
     )
     parts = [
         f"Nothing to do: {what}, as of {words.clock(plan.as_of)}.",
+        states_text(standings),
         _looked(project, observed),
         _left(project, plan.left),
-        "\n".join(plan.notes),
+        "\n".join((*plan.notes, *notes)),
     ]
     return "\n\n".join(part for part in parts if part)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from infold.plan import Step
 from infold.record import Receipt
 from infold.render import words
+from infold.render.states import states_text
 from infold.report import RunResult
 
 
@@ -56,6 +57,8 @@ def receipt_screen(result: RunResult) -> str:
     rows.append(("", words.seconds(result.seconds), "in all, the start of Spark included"))
     head = f"Receipt of run {result.run}: {result.state}"
     parts = ["\n".join([head, *words.columns(rows, right=(1,))])]
+    if result.standings:
+        parts.insert(0, states_text(result.standings))
     if result.notes:
         parts.append("\n".join(result.notes))
     return "\n\n".join(parts)

@@ -14,8 +14,17 @@ from infold.interval import Interval, Ranges, iso_duration
 from infold.plan import FileNews, Plan, Step
 from infold.record import Arrival, Receipt, RunRecord, StepRecord
 from infold.render.run import amplification
+from infold.render.states import message
 from infold.render.words import iso
-from infold.report import Certificate, ExplainedInput, Explanation, ModelStatus, RunResult
+from infold.report import (
+    Certificate,
+    ExplainedInput,
+    Explanation,
+    Forgotten,
+    ModelStatus,
+    RunResult,
+    Standing,
+)
 from infold.trace import Pending
 
 Shape = dict[str, Any]
@@ -86,8 +95,32 @@ def run(value: RunResult) -> Shape:
         ],
         "receipt": receipt(value.receipt),
         "left": plan(value.plans[-1])["left"] if value.plans else [],
+        "states": [standing(entry) for entry in value.standings],
         "notes": list(value.notes),
         "error": value.error or None,
+    }
+
+
+def standing(value: Standing) -> Shape:
+    """One model's state before a run, and the event time that the run processes."""
+    return {
+        "model": value.model,
+        "state": value.state.value,
+        "message": message(value),
+        **_limits(value),
+    }
+
+
+def forgotten(value: Forgotten) -> Shape:
+    """What was dropped, and what there was nothing of."""
+    return {"models": list(value.models), "missing": list(value.missing)}
+
+
+def _limits(value: Standing | None) -> Shape:
+    return {
+        "lower_limit": _maybe(value.lower if value else None),
+        "upper_limit": _maybe(value.upper if value else None),
+        "no_data": bool(value and value.empty),
     }
 
 
@@ -111,6 +144,8 @@ def status(project: str, models: Sequence[ModelStatus], gaps: Mapping[str, Range
                 "model": entry.model,
                 "kind": entry.kind.value,
                 "state": entry.state.value,
+                "message": message(entry.standing) if entry.standing else "",
+                **_limits(entry.standing),
                 "rows": entry.rows,
                 "covered": ranges(entry.covered),
                 "gaps": ranges(gaps.get(entry.model, Ranges())),

@@ -8,13 +8,14 @@ from infold.interval import Granularity, Ranges, show
 from infold.project import Project
 from infold.record import Receipt, RunRecord, StepRecord
 from infold.render import words
+from infold.render.states import states_lines
 from infold.report import ModelStatus, State
 
 _MEANS = {
     State.FIRST_RUN: "nothing was ever built",
     State.NEW_MODEL: "others were built, this one never",
-    State.OUT_OF_SYNC: "built by another definition, or partly left unbuilt",
-    State.STANDARD_RUN: "built; a run brings in what is new",
+    State.OUT_OF_SYNC: "behind what is there already",
+    State.STANDARD_RUN: "where its inputs are; a run brings in what is new",
 }
 
 
@@ -48,6 +49,9 @@ def status_screen(
         )
     head = f"infold status · {project.name} · {project.target.name}"
     parts = [head, "\n".join(words.columns(rows, right=(2, 5)))]
+    said = states_lines(entry.standing for entry in models if entry.standing is not None)
+    if said:
+        parts.append("\n".join(said))
     details = [line for entry in models for line in _details(project, entry, gaps)]
     if details:
         parts.append("\n".join(details))

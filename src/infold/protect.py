@@ -1,0 +1,75 @@
+"""
+What a run would build from nothing although it stands already, and which targets mind.
+
+On a protected target nothing drops or rebuilds a table, or what is known of it, unless that run
+was allowed to. Keeping a table up to date is no rebuild, even where that writes all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from infold import errors
+from infold.interval import Ranges
+from infold.model import table_name
+from infold.plan import Asked, Plan, Step
+from infold.ports import Lake, Ledger
+from infold.project import Project
+from infold.trace import UNKNOWN
+
+Stands = Callable[[str], bool]
+"""Whether a model's table stands that its ledger tells nothing of."""
+
+
+def stands(ledger: Ledger, lake: Lake) -> Stands:
+    """Looks at the catalog, and at what the ledger knows of the step that wrote a table last."""
+
+    def look(model: str) -> bool:
+        head = lake.head(table_name(model))
+        if head is None:
+            return False
+        last = next(iter([*head.steps][::-1]), "")
+        known = ledger.runs(1, run=last.rpartition("-")[0])
+        # One that a run of ours had begun, and died over, was never built for good.
+        return all(step.state == "done" for run in known for step in run.steps if step.id == last)
+
+    return look
+
+
+def warnings(project: Project, plan: Plan, asked: Asked, stands: Stands) -> tuple[str, ...]:
+    """What whoever looks at a plan for a protected target should know of it."""
+    if not project.target.protected:
+        return ()
+    return tuple(
+        f"{name}: {why}; {project.target.name} is protected, so a run needs --allow-refresh"
+        for name, why in rebuilds(plan, asked, stands)
+    )
+
+
+def refuse_rebuilds(
+    project: Project, plan: Plan, asked: Asked, stands: Stands, *, allowed: bool
+) -> None:
+    """Raise ``errors.protected`` when a plan rebuilds a table of a protected target."""
+    if not project.target.protected or allowed:
+        return
+    found = tuple(rebuilds(plan, asked, stands))
+    if found:
+        raise errors.protected(project.target.name, "rebuild", found)
+
+
+def rebuilds(plan: Plan, asked: Asked, stands: Stands) -> Iterator[tuple[str, str]]:
+    """The models that a plan builds anew although they were built, each with the reason."""
+    for step in plan.steps:
+        why = _why(step, asked, stands)
+        if why:
+            yield step.model, why
+
+
+def _why(step: Step, asked: Asked, stands: Stands) -> str:
+    if asked.restated.get(step.model) == Ranges.ever() and step.before is not None:
+        return "all of it is to be built again"
+    if step.before is None:
+        return "its table stands, and nothing is known of it" if stands(step.model) else ""
+    old, new = step.before.fingerprint, step.trace.fingerprint if step.trace else ""
+    # What a dead run left half known has to be built again before anything can be.
+    return "its definition changed" if old not in (new, UNKNOWN) else ""

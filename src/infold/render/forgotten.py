@@ -1,0 +1,31 @@
+"""What was forgotten, and what there was nothing of; the words are the seed's."""
+
+from __future__ import annotations
+
+from infold.render import words
+from infold.report import Forgotten
+
+
+def forgotten_screen(done: Forgotten) -> str:
+    """What ``infold forget`` did."""
+    parts = []
+    if done.models:
+        parts.append(f"Deleted {_models(done.models)} from the manifest, and what was stored.")
+        parts.append("The next run builds what is still in the project anew.")
+    if done.missing:
+        verb = "does" if len(done.missing) == 1 else "do"
+        parts.append(f"{words.names(done.missing)} {verb} not exist in the manifest.")
+    return "\n".join(parts)
+
+
+def torn_down_screen(target: str, done: Forgotten) -> str:
+    """What ``infold teardown`` did."""
+    what = f": {words.names(done.models)}" if done.models else ""
+    return (
+        f"Dropped {words.count(len(done.models), 'table')} and the ledger of {target}{what}.\n"
+        "The next run is a first run."
+    )
+
+
+def _models(models: tuple[str, ...]) -> str:
+    return f"{'model' if len(models) == 1 else 'models'} {words.names(models)}"

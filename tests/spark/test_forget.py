@@ -1,0 +1,75 @@
+"""What was forgotten is built anew by the next run, and what reads it goes on from there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.spark.test_time_range import DAILY, ROLLING, Shop, model
+
+from infold import api
+from infold.interval import Interval, instant
+
+pytestmark = pytest.mark.spark
+
+SESSIONS = """---
+materialization: sessions
+sessions: {user: who, gap: 30 minutes}
+---
+SELECT count(*) AS clicks, sum(amount) AS amount FROM raw.clicks
+"""
+
+
+def test_forgotten_models_come_back_and_teardown_leaves_nothing(tmp_path: Path) -> None:
+    """Readers are built again only where something differs; every table equals its rebuild."""
+    shop = Shop(tmp_path / "shop")
+    shop.models(daily=model(DAILY), rolling=model(ROLLING), sessions=SESSIONS)
+    shop.land("2024-03-01 10:00", "2024-03-01 10:20", "2024-03-02 10:00", day="2024-03-01")
+    late = shop.land("2024-03-04 10:00", day="2024-03-01")
+    shop.run()
+    before = shop.rows("rolling")
+
+    api.forget(shop.project(), ["daily"])
+    again = shop.run()
+    assert [step.model for step, _ in again.steps] == ["daily"]  # rolling: nothing differs
+    assert shop.rows("rolling") == before
+
+    api.forget(shop.project(), ["raw.clicks"])
+    (shop.root / "landing" / late).unlink()
+    shop.land("2024-03-01 10:40", day="2024-03-01")
+    shop.run()
+    assert len(shop.rows("sessions")) == 2
+    manifest = api.manifest(shop.project(), "sessions_lifecycle_manifest").to_pylist()
+    assert sorted(row["end_tstamp"].isoformat() for row in manifest) == [
+        "2024-03-01T10:40:00+00:00",
+        "2024-03-02T10:00:00+00:00",
+    ]
+    (success,) = {
+        row["last_success"].isoformat()
+        for row in api.manifest(shop.project(), "incremental_manifest").to_pylist()
+    }
+    assert success == "2024-03-02T10:00:00+00:00"
+
+    api.teardown(shop.project())
+    assert not any((shop.root / "warehouse").rglob("*.parquet"))
+    first = shop.run()
+    assert {str(entry.state) for entry in first.standings} == {"first run"}
+    assert len(shop.rows("sessions")) == 2
+
+
+def test_an_explicit_window_without_data_is_covered(tmp_path: Path) -> None:
+    """It says so, and is not asked for again."""
+    shop = Shop(tmp_path / "shop")
+    shop.models(daily=model(DAILY))
+    shop.land("2024-03-01 10:00", "2024-03-09 10:00", day="2024-03-01")
+    window = Interval(instant("2024-03-04"), instant("2024-03-06"))
+    first = shop.run(window=window)
+    (daily,) = (entry for entry in first.standings if entry.model == "daily")
+
+    assert daily.empty
+    assert (daily.lower, daily.upper) == (window.start, window.end)
+    (status,) = (entry for entry in api.status(shop.project()) if entry.model == "daily")
+    assert str(status.state) == "out of sync"
+    assert not any(part.ranges.overlaps(window) for part in status.pending)
+    shop.run()
+    assert len(shop.rows("daily")) == 2
