@@ -10,6 +10,9 @@ BIN := $(VENV)/bin
 SEED ?= 1
 STEPS ?= 2000
 
+# Compiled once: tests start the command again and again, and each start would compile all of it.
+export PYTHONDONTWRITEBYTECODE :=
+
 # The first Python that is new enough; PYTHON=… names another one.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -37,7 +40,7 @@ test: need-java test-fast test-spark ## everything
 
 .PHONY: test-fast
 test-fast: $(TOOLS) ## the tests that need no Java
-	@$(BIN)/python -m pytest -m "not spark"
+	@$(BIN)/python -m pytest -m "not spark" --numprocesses auto --dist worksteal
 
 .PHONY: test-spark
 test-spark: need-java $(TOOLS) ## the tests that start Spark

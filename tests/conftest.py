@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import asdict
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
-# Quick tests share the machine with everything else, so no deadline: a slow moment is no failure.
-settings.register_profile("quick", max_examples=50, deadline=None)
+# Tests share the machine with everything else, so no deadline: a slow moment is no failure.
+# Quick is for the one who waits for an answer; before a change lands, .ci/run is thorough.
+settings.register_profile("quick", max_examples=20, deadline=None)
+settings.register_profile("thorough", max_examples=60, deadline=None)
 settings.register_profile(
     "soak", max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck)
 )
@@ -19,6 +23,24 @@ settings.load_profile(os.environ.get("INFOLD_HYPOTHESIS", "quick"))
 def pytest_addoption(parser: Any) -> None:
     """``--rewrite``: write expected screens anew; the diff is then read by a person."""
     parser.addoption("--rewrite", action="store_true", help="write expected screens anew")
+
+
+def pytest_sessionfinish(session: Any) -> None:
+    """One of several processes hands over its counts."""
+    output = getattr(session.config, "workeroutput", None)
+    play = sys.modules.get("tests.arrivals.play")
+    if output is not None and play is not None:
+        output["tallies"] = [asdict(play.TALLY), asdict(play.DRY)]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add up the counts of several processes."""
+    from tests.arrivals import play
+
+    found = getattr(node, "workeroutput", {}).get("tallies", ())
+    for tally, counts in zip((play.TALLY, play.DRY), found, strict=False):
+        tally.add(counts)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
