@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -23,6 +26,22 @@ settings.load_profile(os.environ.get("INFOLD_HYPOTHESIS", "quick"))
 def pytest_addoption(parser: Any) -> None:
     """``--rewrite``: write expected screens anew; the diff is then read by a person."""
     parser.addoption("--rewrite", action="store_true", help="write expected screens anew")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_power_cut() -> Iterator[None]:
+    """SQLite does not wait for the disk: processes die in tests, but the power stays on."""
+    real = sqlite3.connect
+
+    def connect(*words: Any, **options: Any) -> sqlite3.Connection:
+        found: sqlite3.Connection = real(*words, **options)
+        with suppress(sqlite3.DatabaseError):  # it is none: for the program to find out
+            found.execute("PRAGMA synchronous = OFF")
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", connect)
+        yield
 
 
 def pytest_sessionfinish(session: Any) -> None:

@@ -43,7 +43,7 @@ def test_sigkill_leaves_whole_steps(scenario: Scenario, name: str, tmp_path: Pat
     before = dict(scenario.state)
     scenario.deliver(200 + SAMPLE.index(name))
     after = scenario.foreseen()
-    reader = Reader(scenario)
+    reader = Reader(scenario.read)
     reader.start()
     log = tmp_path / "points"
     ended = kill(scenario, name, log)

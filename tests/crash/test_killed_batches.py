@@ -1,0 +1,69 @@
+"""
+Processes that really die between batches: SIGKILL while two models are built side by side.
+
+Two readers poll all the while, the program's own and another program; each must only ever see
+whole batches, in order, and a ledger that claims nothing which is not there.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.arrivals.shape import Rows
+from tests.crash.batched import BATCHES, DAYS, Batched, Look, new_batched, progress
+from tests.crash.scenario import Reader, kill, kill_after
+
+from infold import api
+
+pytestmark = pytest.mark.spark
+
+POINTS = (20, 60)
+"""Between these a run is killed at a random moment: after its events, before its last batch."""
+
+
+@pytest.fixture(scope="module")
+def scenario(tmp_path_factory: pytest.TempPathFactory) -> Batched:
+    """A project of which nothing was built."""
+    return new_batched(tmp_path_factory.mktemp("batches"), "batches")
+
+
+def die_and_converge(
+    scenario: Batched, random: Random, log: Path, *, at: str | None = None
+) -> dict[str, set[int]]:
+    """Die at a point's name if one is given, then at a random moment, then live: what was seen."""
+    nothing: Mapping[str, Rows] = {name: [] for name in scenario.shape.tables}
+    before, after = dict(scenario.state) or nothing, scenario.foreseen()
+    readers: list[Reader[Look]] = [Reader(scenario.look), Reader(scenario.look_elsewhere)]
+    for reader in readers:
+        reader.start()
+    if at is not None:
+        ended = kill(scenario, at)
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
+    ended = kill_after(scenario, random.randint(*POINTS), log)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    left = progress([scenario.look(), scenario.look_elsewhere()], before, after)
+    scenario.settle()
+    seen: dict[str, set[int]] = {name: set(numbers) for name, numbers in left.items()}
+    for reader in readers:
+        looks = reader.end()
+        assert reader.looks > 3
+        for name, numbers in progress(looks, before, after).items():
+            seen[name].update(numbers)
+    return seen
+
+
+def test_sigkill_between_batches_leaves_whole_batches(scenario: Batched, tmp_path: Path) -> None:
+    """A first load, then an arrival that changes every cell; the rerun equals a rebuild."""
+    random = Random(11)
+    last = {name: -(-DAYS // size) for name, size in BATCHES.items()}
+    for delivery, at in ((1, None), (2, "table hours: after commit")):
+        scenario.deliver(delivery)
+        seen = die_and_converge(scenario, random, tmp_path / f"points{delivery}", at=at)
+        for name, batches in last.items():
+            assert max(seen[name]) <= batches
+            assert seen[name] & set(range(1, batches)), f"no death was amid {name}: {seen}"
+    assert api.verify(scenario.project).equal
