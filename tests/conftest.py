@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sqlite3
 import sys
@@ -26,6 +27,12 @@ settings.load_profile(os.environ.get("INFOLD_HYPOTHESIS", "quick"))
 def pytest_addoption(parser: Any) -> None:
     """``--rewrite``: write expected screens anew; the diff is then read by a person."""
     parser.addoption("--rewrite", action="store_true", help="write expected screens anew")
+
+
+def pytest_collection_finish() -> None:
+    """What thousands of collected tests are made of stays: no use in looking for garbage there."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(autouse=True, scope="session")

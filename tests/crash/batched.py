@@ -30,7 +30,7 @@ from infold import api
 from infold.interval import DAY, HOUR, moment
 from infold.model import table_name
 
-DAYS = 8
+DAYS = 6
 BATCHES: Mapping[str, int] = {"people": 3, "hours": 2}
 """The models in batches, and of how many days; both are built from ``clicks``, at the same time."""
 
@@ -161,7 +161,7 @@ class Batched(Scenario):
             catalog.close()
         columns = ", ".join(c.name for c in table.schema().columns if not c.name.startswith("_"))
         with table.scan().to_duckdb("found") as connection:
-            found: pa.Table = connection.execute(f"SELECT {columns} FROM found").to_arrow_table()
+            found: pa.Table = connection.sql(f"SELECT {columns} FROM found").to_arrow_table()
         rows: Rows = found.to_pylist()
         return rows
 

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 import pytest
 from tests.arrivals.play import Play
@@ -294,6 +294,14 @@ class Reader(threading.Thread, Generic[Seen]):
                     self.seen.append(found)
         except Exception as error:  # noqa: BLE001 - the test asks for it
             self.error = error
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._end.set()
+        self.join()
 
     def end(self) -> Sequence[Seen]:
         """Stop looking; what was seen, each content once."""

@@ -21,8 +21,14 @@ from infold import api
 
 pytestmark = pytest.mark.spark
 
-POINTS = (20, 60)
-"""Between these a run is killed at a random moment: after its events, before its last batch."""
+Points = tuple[int, int]
+"""A run is killed at a random moment when it has passed so many points, from and to."""
+
+FIRST: Points = (20, 42)
+"""Of a first load: after its events, before its last batch."""
+
+AGAIN: Points = (9, 20)
+"""Of a run that has two batches left to build, or more."""
 
 
 @pytest.fixture(scope="module")
@@ -32,22 +38,21 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Batched:
 
 
 def die_and_converge(
-    scenario: Batched, random: Random, log: Path, *, at: str | None = None
+    scenario: Batched, points: int, log: Path, *, at: str | None = None
 ) -> dict[str, set[int]]:
     """Die at a point's name if one is given, then at a random moment, then live: what was seen."""
     nothing: Mapping[str, Rows] = {name: [] for name in scenario.shape.tables}
     before, after = dict(scenario.state) or nothing, scenario.foreseen()
-    readers: list[Reader[Look]] = [Reader(scenario.look), Reader(scenario.look_elsewhere)]
-    for reader in readers:
-        reader.start()
-    if at is not None:
-        ended = kill(scenario, at)
+    with Reader(scenario.look) as own, Reader(scenario.look_elsewhere) as foreign:
+        if at is not None:
+            ended = kill(scenario, at)
+            assert ended.returncode == -signal.SIGKILL, ended.stderr
+        ended = kill_after(scenario, points, log)
         assert ended.returncode == -signal.SIGKILL, ended.stderr
-    ended = kill_after(scenario, random.randint(*POINTS), log)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
-    left = progress([scenario.look(), scenario.look_elsewhere()], before, after)
-    scenario.settle()
+        left = progress([scenario.look(), scenario.look_elsewhere()], before, after)
+        scenario.settle()
     seen: dict[str, set[int]] = {name: set(numbers) for name, numbers in left.items()}
+    readers: tuple[Reader[Look], ...] = (own, foreign)
     for reader in readers:
         looks = reader.end()
         assert reader.looks > 3
@@ -60,9 +65,10 @@ def test_sigkill_between_batches_leaves_whole_batches(scenario: Batched, tmp_pat
     """A first load, then an arrival that changes every cell; the rerun equals a rebuild."""
     random = Random(11)
     last = {name: -(-DAYS // size) for name, size in BATCHES.items()}
-    for delivery, at in ((1, None), (2, "table hours: after commit")):
+    for delivery, at, points in ((1, None, FIRST), (2, "table hours: after commit", AGAIN)):
         scenario.deliver(delivery)
-        seen = die_and_converge(scenario, random, tmp_path / f"points{delivery}", at=at)
+        log = tmp_path / f"points{delivery}"
+        seen = die_and_converge(scenario, random.randint(*points), log, at=at)
         for name, batches in last.items():
             assert max(seen[name]) <= batches
             assert seen[name] & set(range(1, batches)), f"no death was amid {name}: {seen}"
