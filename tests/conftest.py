@@ -35,6 +35,11 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
+def pytest_unconfigure() -> None:
+    """At the end everything is let go of, in order."""
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _no_power_cut() -> Iterator[None]:
     """SQLite does not wait for the disk: processes die in tests, but the power stays on."""
