@@ -235,7 +235,7 @@ def kill(
     """
     with _started(scenario, at, log) as process:
         try:
-            out, err = process.communicate(timeout=seconds or 180)
+            out, err = process.communicate(timeout=seconds or 600)
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()
