@@ -81,8 +81,8 @@ class Untied(Drawer):
 class Scenario(Play):
     """A play whose tables can be foreseen before anything runs."""
 
-    jobs: int = 1
-    """How many models a run builds side by side."""
+    jobs: int | None = None
+    """How many steps a run has in hand at the same time."""
 
     @property
     def _drawer(self) -> Drawer:
@@ -222,7 +222,7 @@ import sys
 from pathlib import Path
 from infold import api
 folder, as_of, jobs = sys.argv[1:]
-api.run(api.open_project(Path(folder)), as_of=int(as_of), jobs=int(jobs))
+api.run(api.open_project(Path(folder)), as_of=int(as_of), jobs=int(jobs) or None)
 """
 
 
@@ -257,7 +257,7 @@ def _started(scenario: Scenario, at: int | str, log: Path | None) -> subprocess.
     environment = {**os.environ, "INFOLD_CRASH_AT": str(at)}
     if log is not None:
         environment["INFOLD_CRASH_LOG"] = str(log)
-    words = (str(scenario.folder), str(scenario.world.as_of), str(scenario.jobs))
+    words = (str(scenario.folder), str(scenario.world.as_of), str(scenario.jobs or 0))
     return subprocess.Popen(
         [sys.executable, "-c", _RUN, *words],
         env=environment,

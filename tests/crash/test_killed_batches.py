@@ -2,7 +2,8 @@
 Processes that really die between batches: SIGKILL while two models are built side by side.
 
 Two readers poll all the while, the program's own and another program; each must only ever see
-whole batches, in order, and a ledger that claims nothing which is not there.
+whole batches, and a ledger that claims nothing which is not there. Batches of one model may be
+computed side by side as well, and end in any order.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Batched:
 
 def die_and_converge(
     scenario: Batched, points: int, log: Path, *, at: str | None = None
-) -> dict[str, set[int]]:
+) -> dict[str, list[set[int]]]:
     """Die at a point's name if one is given, then at a random moment, then live: what was seen."""
     nothing: Mapping[str, Rows] = {name: [] for name in scenario.shape.tables}
     before, after = dict(scenario.state) or nothing, scenario.foreseen()
@@ -51,13 +52,13 @@ def die_and_converge(
         assert ended.returncode == -signal.SIGKILL, ended.stderr
         left = progress([scenario.look(), scenario.look_elsewhere()], before, after)
         scenario.settle()
-    seen: dict[str, set[int]] = {name: set(numbers) for name, numbers in left.items()}
+    seen = left
     readers: tuple[Reader[Look], ...] = (own, foreign)
     for reader in readers:
         looks = reader.end()
         assert reader.looks > 3
         for name, numbers in progress(looks, before, after).items():
-            seen[name].update(numbers)
+            seen[name] += numbers
     return seen
 
 
@@ -70,6 +71,5 @@ def test_sigkill_between_batches_leaves_whole_batches(scenario: Batched, tmp_pat
         log = tmp_path / f"points{delivery}"
         seen = die_and_converge(scenario, random.randint(*points), log, at=at)
         for name, batches in last.items():
-            assert max(seen[name]) <= batches
-            assert seen[name] & set(range(1, batches)), f"no death was amid {name}: {seen}"
+            assert any(0 < len(built) < batches for built in seen[name]), f"never amid {name}"
     assert api.verify(scenario.project).equal
