@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sqlite3
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
-# Quick tests share the machine with everything else, so no deadline: a slow moment is no failure.
-settings.register_profile("quick", max_examples=50, deadline=None)
+# Tests share the machine with everything else, so no deadline: a slow moment is no failure.
+# Quick is for the one who waits for an answer; before a change lands, .ci/run is thorough.
+settings.register_profile("quick", max_examples=20, deadline=None)
+settings.register_profile("thorough", max_examples=60, deadline=None)
 settings.register_profile(
     "soak", max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck)
 )
@@ -19,6 +27,51 @@ settings.load_profile(os.environ.get("INFOLD_HYPOTHESIS", "quick"))
 def pytest_addoption(parser: Any) -> None:
     """``--rewrite``: write expected screens anew; the diff is then read by a person."""
     parser.addoption("--rewrite", action="store_true", help="write expected screens anew")
+
+
+def pytest_collection_finish() -> None:
+    """What thousands of collected tests are made of stays: no use in looking for garbage there."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
+
+def pytest_unconfigure() -> None:
+    """At the end everything is let go of, in order."""
+    gc.unfreeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_power_cut() -> Iterator[None]:
+    """SQLite does not wait for the disk: processes die in tests, but the power stays on."""
+    real = sqlite3.connect
+
+    def connect(*words: Any, **options: Any) -> sqlite3.Connection:
+        found: sqlite3.Connection = real(*words, **options)
+        with suppress(sqlite3.DatabaseError):  # it is none: for the program to find out
+            found.execute("PRAGMA synchronous = OFF")
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", connect)
+        yield
+
+
+def pytest_sessionfinish(session: Any) -> None:
+    """One of several processes hands over its counts."""
+    output = getattr(session.config, "workeroutput", None)
+    play = sys.modules.get("tests.arrivals.play")
+    if output is not None and play is not None:
+        output["tallies"] = [asdict(play.TALLY), asdict(play.DRY)]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add up the counts of several processes."""
+    from tests.arrivals import play
+
+    found = getattr(node, "workeroutput", {}).get("tallies", ())
+    for tally, counts in zip((play.TALLY, play.DRY), found, strict=False):
+        tally.add(counts)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

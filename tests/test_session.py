@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.table import Table
 
 from infold.spark import jars
 
 if TYPE_CHECKING:
+    from pyiceberg.table import Table
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
@@ -37,6 +36,8 @@ def start(tmp_path: Path) -> Start:
 
 def read(folder: Path, name: str, table: str) -> Table:
     """The table as pyiceberg sees it, through the same catalog file."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
     return SqlCatalog(
         "infold", uri=f"sqlite:///{folder / name}.db", warehouse=str(folder / name)
     ).load_table(table)

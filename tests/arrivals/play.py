@@ -57,6 +57,11 @@ class Tally:
     tables: int = 0
     rows: int = 0
 
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Count what was tried in another process as well."""
+        for name, count in counts.items():
+            setattr(self, name, getattr(self, name) + count)
+
     def __str__(self) -> str:
         return (
             f"{self.steps:,} random steps (arrival operations x users) in {self.runs:,} runs of "

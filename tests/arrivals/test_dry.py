@@ -22,8 +22,8 @@ from tests.crash.scenario import living
 from infold.interval import Interval
 from infold.report import RunResult
 
-EXAMPLES = 12 * settings().max_examples // 50
-"""Programs of each shape: few in the suite, many more by ``INFOLD_HYPOTHESIS=soak``."""
+EXAMPLES = settings().max_examples // 5
+"""Programs of each shape: a few, three times as many before a change lands, hundreds in a soak."""
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv as codec
 import io
 import json
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -253,13 +254,16 @@ class TestReports:
         screen("verify_different", result.stdout)
 
 
-ROWS = pa.table(
-    {
-        "day": pa.array([1, 2, 3], pa.int32()).cast(pa.date32()),
-        "sessions": [10, 20, 30],
-        "note": ["a", "", None],
-    }
-)
+@cache
+def three() -> pa.Table:
+    """What a table holds."""
+    return pa.table(
+        {
+            "day": pa.array([1, 2, 3], pa.int32()).cast(pa.date32()),
+            "sessions": [10, 20, 30],
+            "note": ["a", "", None],
+        }
+    )
 
 
 class FakeLake:
@@ -272,7 +276,7 @@ class FakeLake:
         """The rows, as many as are wanted."""
         self.asked = {"table": table, **asked}
         limit = asked["limit"]
-        return ROWS if limit is None else ROWS.slice(0, limit)
+        return three() if limit is None else three().slice(0, limit)
 
 
 class FakeLedger:
@@ -349,7 +353,7 @@ class TestShow:
 
         infold("show", "daily", "--limit", "2", "--parquet", str(path))
 
-        assert parquet.read_table(path).equals(ROWS.slice(0, 2))
+        assert parquet.read_table(path).equals(three().slice(0, 2))
 
     def test_an_unknown_table(self, lake: FakeLake, infold: Infold) -> None:
         """The nearest names are said, exit code 2."""
@@ -360,7 +364,7 @@ class TestShow:
 
     def test_a_view(self, lake: FakeLake, infold: Infold, monkeypatch: pytest.MonkeyPatch) -> None:
         """Nothing is stored of it: Spark evaluates it, and that is said."""
-        monkeypatch.setattr(api, "evaluate", lambda _project, _view: ROWS)
+        monkeypatch.setattr(api, "evaluate", lambda _project, _view: three())
 
         result = infold("show", "latest", "--columns", "sessions")
 

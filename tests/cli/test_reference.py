@@ -22,7 +22,7 @@ from infold.report import Forgotten, State
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-CONTEXT = click.Context(cli)
+CONTEXT = click.Context(cli, **cli.context_settings)
 
 
 def section(title: str) -> str:

@@ -16,11 +16,13 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
+from typing import Generic, Self, TypeVar
 
 import pytest
 from tests.arrivals.play import Play
@@ -38,6 +40,7 @@ from infold.record import Receipt
 from infold.report import RunResult
 
 TABLES = ("clicks", "sessions", "daily")
+"""The tables of :data:`SHAPE`; a scenario of another shape has its own."""
 
 SHAPE = Shape(
     "crash", sources=(FOLD.source("raw.clicks"),), tables={n: FOLD.tables[n] for n in TABLES}
@@ -78,6 +81,9 @@ class Untied(Drawer):
 class Scenario(Play):
     """A play whose tables can be foreseen before anything runs."""
 
+    jobs: int | None = None
+    """How many steps a run has in hand at the same time."""
+
     @property
     def _drawer(self) -> Drawer:
         usual = super()._drawer
@@ -96,7 +102,7 @@ class Scenario(Play):
     def foreseen(self) -> Mapping[str, Rows]:
         """What each table has to hold once everything that lies there is taken in."""
         found: dict[str, Rows] = {}
-        for name in TABLES:
+        for name in self.shape.tables:
             spec = self.spec(name)
             if spec.best is not None:
                 best = spec.best(self._usable(spec).rows)
@@ -111,7 +117,7 @@ class Scenario(Play):
         """What each table holds now; a table that is not there yet holds nothing."""
         lake = api.lake(self.project)
         found = {}
-        for name in TABLES:
+        for name in self.shape.tables:
             there = lake.head(table_name(name)) is not None
             rows = lake.rows(table_name(name)).to_pylist() if there else []
             found[name] = stored(rows, ("session_id",))
@@ -119,12 +125,12 @@ class Scenario(Play):
 
     def go(self, life: Life | None = None) -> RunResult:
         """One run of everything, told to ``life``."""
-        return api.run(self.project, as_of=self.world.as_of, progress=life)
+        return api.run(self.project, as_of=self.world.as_of, jobs=self.jobs, progress=life)
 
     def settle(self) -> None:
         """Run, and hold every table against the reference."""
         result = self.go()
-        self.check(set(TABLES), None)
+        self.check(set(self.shape.tables), None)
         again = self.go()
         assert not again.steps, f"still stale after {result.run}: {again.steps}"
 
@@ -215,7 +221,8 @@ _RUN = """
 import sys
 from pathlib import Path
 from infold import api
-api.run(api.open_project(Path(sys.argv[1])), as_of=int(sys.argv[2]))
+folder, as_of, jobs = sys.argv[1:]
+api.run(api.open_project(Path(folder)), as_of=int(as_of), jobs=int(jobs) or None)
 """
 
 
@@ -226,31 +233,53 @@ def kill(
     Run the project in a process of its own that SIGKILLs itself at its ``at``-th point, or at the
     first of that name. With ``seconds`` it is killed from outside after that time.
     """
-    environment = {**os.environ, "INFOLD_CRASH_AT": str(at)}
-    if log is not None:
-        environment["INFOLD_CRASH_LOG"] = str(log)
-    command = [sys.executable, "-c", _RUN, str(scenario.folder), str(scenario.world.as_of)]
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with _started(scenario, at, log) as process:
         try:
-            out, err = process.communicate(timeout=seconds or 180)
+            out, err = process.communicate(timeout=seconds or 600)
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()
-    return subprocess.CompletedProcess(command, process.returncode, out, err)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def kill_after(scenario: Scenario, points: int, log: Path) -> subprocess.CompletedProcess[str]:
+    """The same, killed from outside wherever it is once it has passed so many points."""
+    log.write_text("")
+    with _started(scenario, 0, log) as process:
+        while process.poll() is None and log.read_bytes().count(b"\n") < points:
+            time.sleep(0.005)
+        process.kill()
+        out, err = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def _started(scenario: Scenario, at: int | str, log: Path | None) -> subprocess.Popen[str]:
+    environment = {**os.environ, "INFOLD_CRASH_AT": str(at)}
+    if log is not None:
+        environment["INFOLD_CRASH_LOG"] = str(log)
+    words = (str(scenario.folder), str(scenario.world.as_of), str(scenario.jobs or 0))
+    return subprocess.Popen(
+        [sys.executable, "-c", _RUN, *words],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 # -- readers ---------------------------------------------------------------------------------------
 
 
-class Reader(threading.Thread):
-    """Reads all tables again and again, and keeps every content that it saw, table by table."""
+Seen = TypeVar("Seen")
 
-    def __init__(self, scenario: Scenario) -> None:
+
+class Reader(threading.Thread, Generic[Seen]):
+    """Looks at the tables again and again, and keeps everything that it saw."""
+
+    def __init__(self, look: Callable[[], Seen]) -> None:
         super().__init__(daemon=True)
-        self.scenario = scenario
-        self.seen: list[dict[str, Rows]] = []
+        self.look = look
+        self.seen: list[Seen] = []
         self.looks = 0
         self.error: Exception | None = None
         self._end = threading.Event()
@@ -259,14 +288,22 @@ class Reader(threading.Thread):
         """Look until told to end."""
         try:
             while not self._end.wait(0.05):
-                found = self.scenario.read()
+                found = self.look()
                 self.looks += 1
                 if not self.seen or found != self.seen[-1]:
                     self.seen.append(found)
         except Exception as error:  # noqa: BLE001 - the test asks for it
             self.error = error
 
-    def end(self) -> Sequence[Mapping[str, Rows]]:
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._end.set()
+        self.join()
+
+    def end(self) -> Sequence[Seen]:
         """Stop looking; what was seen, each content once."""
         self._end.set()
         self.join()

@@ -43,13 +43,12 @@ def test_sigkill_leaves_whole_steps(scenario: Scenario, name: str, tmp_path: Pat
     before = dict(scenario.state)
     scenario.deliver(200 + SAMPLE.index(name))
     after = scenario.foreseen()
-    reader = Reader(scenario)
-    reader.start()
     log = tmp_path / "points"
-    ended = kill(scenario, name, log)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
-    assert log.read_text(encoding="utf-8").splitlines()[-1] == name
-    scenario.go()
+    with Reader(scenario.read) as reader:
+        ended = kill(scenario, name, log)
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
+        assert log.read_text(encoding="utf-8").splitlines()[-1] == name
+        scenario.go()
     seen = reader.end()
     assert reader.looks > 3
     for found in seen:

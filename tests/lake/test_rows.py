@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.table import Table
 
 from infold import errors
 from infold.files import FileSeen
@@ -16,18 +16,26 @@ from infold.lake import source
 from infold.lake.iceberg import IcebergLake
 from infold.model import Format, Source
 
-ROWS = pa.table(
-    {
-        "id": pa.array(["a", "b", "c"]),
-        "at": pa.array(
-            [datetime(2024, 3, day, 12, tzinfo=UTC) for day in (8, 9, 10)],
-            pa.timestamp("us", "UTC"),
-        ),
-        "day": pa.array([date(2024, 3, day) for day in (8, 9, 10)]),
-        "n": pa.array([1, 2, None], pa.int64()),
-        "_version": pa.array([1, 1, 1], pa.int64()),
-    }
-)
+if TYPE_CHECKING:
+    from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.table import Table
+
+
+@cache
+def three() -> pa.Table:
+    """Three rows, as something else writes them."""
+    return pa.table(
+        {
+            "id": pa.array(["a", "b", "c"]),
+            "at": pa.array(
+                [datetime(2024, 3, day, 12, tzinfo=UTC) for day in (8, 9, 10)],
+                pa.timestamp("us", "UTC"),
+            ),
+            "day": pa.array([date(2024, 3, day) for day in (8, 9, 10)]),
+            "n": pa.array([1, 2, None], pa.int64()),
+            "_version": pa.array([1, 1, 1], pa.int64()),
+        }
+    )
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +47,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def catalog(folder: Path) -> SqlCatalog:
     """A catalog of the engine's name."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
     found = SqlCatalog("infold", uri=f"sqlite:///{folder / 'catalog.db'}", warehouse=str(folder))
     found.create_namespace("shop")
     return found
@@ -47,8 +57,8 @@ def catalog(folder: Path) -> SqlCatalog:
 @pytest.fixture(scope="module")
 def events(catalog: SqlCatalog) -> Table:
     """Three rows in one file."""
-    table = catalog.create_table("shop.events", schema=ROWS.schema)
-    table.append(ROWS, snapshot_properties={"infold.step": "r1-1"})
+    table = catalog.create_table("shop.events", schema=three().schema)
+    table.append(three(), snapshot_properties={"infold.step": "r1-1"})
     return table
 
 
@@ -63,7 +73,7 @@ class TestRows:
 
     def test_technical_columns_are_left_out(self, lake: IcebergLake) -> None:
         """All rows, timestamps in UTC."""
-        assert lake.rows("events").sort_by("id") == ROWS.drop_columns("_version")
+        assert lake.rows("events").sort_by("id") == three().drop_columns("_version")
 
     def test_columns_and_limit(self, lake: IcebergLake) -> None:
         """Only these, at most so many, in the order asked for."""
@@ -130,16 +140,16 @@ class TestSource:
 
     def test_files_come_and_go_with_commits(self, catalog: SqlCatalog, folder: Path) -> None:
         """An append adds one; a rewrite of rows replaces the file that held them."""
-        table = catalog.create_table("shop.clicks", schema=ROWS.schema)
+        table = catalog.create_table("shop.clicks", schema=three().schema)
         clicks = Source("raw.clicks", Format.ICEBERG, (), table="shop.clicks")
 
         def files() -> tuple[FileSeen, ...]:
             return source.data_files(source.location(folder, clicks, folder / "catalog.db"))
 
         assert files() == ()
-        table.append(ROWS)
+        table.append(three())
         (first,) = files()
-        table.append(ROWS)
+        table.append(three())
         both = files()
         assert first in both
         assert len(both) == 2
@@ -157,7 +167,7 @@ class TestSource:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         """Until the table moves; kept only where there is a ledger's folder."""
-        table = catalog.create_table("shop.views", schema=ROWS.schema)
+        table = catalog.create_table("shop.views", schema=three().schema)
         views = Source("raw.views", Format.ICEBERG, (), table="shop.views")
         read: list[str] = []
         real = source.data_files
@@ -177,7 +187,7 @@ class TestSource:
         (tmp_path / ".infold").mkdir()
         assert (files(), files(), len(read)) == (0, 0, 3)
 
-        table.append(ROWS)
+        table.append(three())
         assert (files(), files(), len(read)) == (1, 1, 4)
 
         (tmp_path / ".infold/sources/raw.views.json").write_text("torn")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -9,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from infold.ledger import store
 from infold.ledger.store import SqlLedger
 
 STEP = """
@@ -45,10 +45,7 @@ WRITES = [
 def run(path: Path, **environment: str) -> int:
     """The return code of a process that does one step."""
     command = [sys.executable, "-c", STEP, str(path)]
-    source = str(Path(store.__file__).parents[2])  # of this checkout, wherever infold is installed
-    return subprocess.run(
-        command, env={"PYTHONPATH": source, **environment}, check=False
-    ).returncode
+    return subprocess.run(command, env={**os.environ, **environment}, check=False).returncode
 
 
 def test_every_write_is_a_point_before_and_after(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from tests.ledger.drawn import DAYS, distinct_changes, file_cells, known_files, 
 from infold import errors
 from infold.files import FileCell, FileKnown, FileSeen, FilesOutcome
 from infold.interval import DAY, Interval, Ranges
-from infold.ledger import generate, open_ledger, sql
+from infold.ledger import open_ledger, sql
 from infold.ledger.database import FORMAT, FORMAT_ROW
 from infold.ledger.memory import MemoryLedger
 from infold.ledger.store import SqlLedger
@@ -179,11 +179,15 @@ class TestStatements:
 
     def test_the_generated_file_is_up_to_date(self) -> None:
         """Else run `python -m infold.ledger.generate`."""
+        from infold.ledger import generate
+
         assert Path(sql.__file__).read_text(encoding="utf-8") == generate.text()
 
     @pytest.mark.parametrize("name", ["sqlite", "postgresql"])
     def test_every_statement_parses_in_both_dialects(self, name: str) -> None:
         """None has an upsert or another speciality."""
+        from infold.ledger import generate
+
         dialect = generate.dialects()[name]
         texts = [*generate.schema(dialect), *generate.statements(dialect).values()]
 

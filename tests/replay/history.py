@@ -11,6 +11,7 @@ import csv
 import gzip
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
@@ -117,6 +118,7 @@ HISTORY = Shape(
 )
 
 
+@cache
 def received_days() -> list[list[Row]]:
     """All rows of the demo's data, one list for each day on which something was received."""
     rows: list[Row] = []

@@ -71,7 +71,8 @@ class Case:
         return f"{self.file}:{self.line} {self.claim}"
 
 
-def cases() -> list[Case]:
+@cache
+def cases() -> tuple[Case, ...]:
     """All cases of all files."""
     found = []
     for path in sorted(HERE.glob("*.sql")):
@@ -80,7 +81,7 @@ def cases() -> list[Case]:
         for match in re.finditer(r"^-- (?:accepted|refused|with):(?:.+\n?)+", text, re.MULTILINE):
             line = text.count("\n", 0, match.start()) + 1
             found.append(_case(path.name, line, front, match[0]))
-    return found
+    return tuple(found)
 
 
 def _case(file: str, line: int, front: dict[str, object], block: str) -> Case:
@@ -104,16 +105,22 @@ def _case(file: str, line: int, front: dict[str, object], block: str) -> Case:
     return Case(file, line, claim, said, tuple(refused), "\n".join(sql), alike, elsewhere)
 
 
-@cache
-def base() -> dict[str, str]:
-    """The files that all cases share."""
-    return {"infold.yml": PROJECT} | {f"models/{name}.sql": text for name, text in MODELS.items()}
+def around(sql: str) -> dict[str, str]:
+    """The project's files as far as a query names them, or a model that it names does."""
+    found: dict[str, str] = {}
+    texts = [sql]
+    while texts:
+        words = set(re.findall(r"\w+", texts.pop().lower()))
+        new = {name: text for name, text in MODELS.items() if name in words - found.keys()}
+        found |= new
+        texts += new.values()
+    return {"infold.yml": PROJECT} | {f"models/{name}.sql": text for name, text in found.items()}
 
 
 def files(case: Case) -> dict[str, str]:
     """A project with a case's query as one of its models."""
     text = f"---\n{yaml.safe_dump(case.front)}---\n{case.sql}"
-    return {**base(), "models/subject.sql": text}
+    return {**around(case.sql), "models/subject.sql": text}
 
 
 def findings(case: Case) -> list[InfoldError]:

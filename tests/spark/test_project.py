@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 
 from infold import api
 from infold.project import Project
@@ -92,6 +91,8 @@ class Lake:
         for name, text in MODELS.items():
             (root / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
         self.users("ann,de", "bob,us")
+        from pyiceberg.catalog.sql import SqlCatalog
+
         catalog = SqlCatalog(
             "lake", uri=f"sqlite:///{root}/src/catalog.db", warehouse=str(root / "src")
         )
