@@ -25,7 +25,7 @@ from infold.model import Materialization, Model, Sessions, Target, Timeseries
 from infold.plan import Action, Step
 from infold.project import Aggregate, Input, Node, Output, Project, SessionsQuery
 from infold.record import Held, Outcome, Receipt
-from infold.spark.content import cell_of, cell_stats, content, micros, plain
+from infold.spark.content import cell_of, cell_stats, column, content, micros, plain
 from infold.spark.kinds import sessions as kind
 from infold.spark.tables.port import Layout, Stamp
 from infold.spark.work import Work
@@ -153,7 +153,7 @@ class MemoryTables:
         for entry in rows.schema:
             # As written: which fields can be NULL is left to the data.
             assert entry.dataType.simpleString() == now[entry.name].dataType.simpleString()
-        return rows
+        return rows.select(*map(column, now.names))  # written by name: the table keeps its order
 
     def _commit(self, what: str, rows: DataFrame) -> int:
         self.snapshots.append(rows.localCheckpoint())

@@ -51,6 +51,7 @@ def renumbered(
     stay = theirs.join(gone, [ID, FIRST], "left_anti")
     now = numbered(stay.unionByName(fresh), query)
     now = now.withColumn(VERSION, F.lit(version).cast("bigint"))
+    now = now.select(*map(column, table.columns))  # joins by name reorder, and hashes would differ
     row = F.struct(*map(column, table.columns))
     was = theirs.select(key_of(theirs, granularity).alias(KEY), F.lit(None).cast(_row(table)))
     made = now.select(key_of(now, granularity).alias(KEY), row)
