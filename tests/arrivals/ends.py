@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import md5
 from typing import Any
 
 from tests.reference import aggregates as agg
 from tests.reference.aggregates import Aggregate
-from tests.reference.tables import Ends
+from tests.reference.tables import Ends, in_turn
 from tests.reference.world import Row
 
 from infold.interval import DAY, HOUR, MINUTE
@@ -27,6 +28,14 @@ class Way:
     gap: int | None = GAP
     more: Mapping[str, Aggregate] = field(default_factory=dict)
     """Columns that the table has besides."""
+    numbered: bool = False
+
+    def turns(self, rows: list[Row]) -> list[Row]:
+        """The sessions with their numbers, where they have any."""
+        return in_turn(rows, "user_id", self._id) if self.numbered else rows
+
+    def _id(self, row: Row) -> str:
+        return md5(f"{row[self.column]}|{row['session_start']}".encode()).hexdigest()
 
 
 def _web(row: Row) -> str | None:
@@ -47,15 +56,19 @@ _LATEST = {"user_id": agg.last_known("user_id")}
 
 WAYS: tuple[Way, ...] = (
     Way(
-        "{user: user_id, gap: 30 minutes, max_length: 40 minutes, cuts: {midnight: Asia/Kolkata}}",
+        "{user: user_id, gap: 30 minutes, max_length: 40 minutes, cuts: {midnight: Asia/Kolkata}, "
+        "session_number: true}",
         Ends(zone="Asia/Kolkata", most=40 * MINUTE),
+        numbered=True,
     ),
     Way(
-        "{identifier: user_id || url, user: user_id, quarantine_after: 3 days, keep: head}",
+        "{identifier: user_id || url, user: user_id, quarantine_after: 3 days, keep: head, "
+        "session_number: true}",
         Ends(whose=_web, limit=3 * DAY, head=True),
         "session_identifier",
         None,
         _USER,
+        numbered=True,
     ),
     Way(
         "{user: user_id, gap: 30 minutes, cuts: {midnight: America/New_York, start_events: ok, "

@@ -145,14 +145,16 @@ def _sessions(
             f"SELECT\n  {_calls(aggregates)}\nFROM {read}",
         ),
         reads=(read,),
-        rows=lambda given: sessions(
-            given[read],
-            user=way.column,
-            time=time,
-            key=["event_id"],
-            gap=way.gap,
-            aggregates={**way.more, **aggregates},
-            ends=way.ends,
+        rows=lambda given: way.turns(
+            sessions(
+                given[read],
+                user=way.column,
+                time=time,
+                key=["event_id"],
+                gap=way.gap,
+                aggregates={**way.more, **aggregates},
+                ends=way.ends,
+            )
         ),
         granularity=Granularity.DAY,
         sessions=True,
