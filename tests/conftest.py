@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 
 # Tests share the machine with everything else, so no deadline: a slow moment is no failure.
 # Quick is for the one who waits for an answer; before a change lands, .ci/run is thorough.
-settings.register_profile("quick", max_examples=20, deadline=None)
+settings.register_profile("quick", max_examples=15, deadline=None)
 settings.register_profile("thorough", max_examples=60, deadline=None)
 settings.register_profile(
     "soak", max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck)

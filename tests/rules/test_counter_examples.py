@@ -132,17 +132,18 @@ def evaluated(
     case: Case, cell: Interval, bounds: dict[str, Bound], *, backwards: bool = False
 ) -> Rows:
     """A query's rows from the rows of one cell; the partition column, if there is one, first."""
-    on = engine(backwards=backwards)
+    on, query, window = engine(backwards=backwards), words(case), []
     for name, (_, time, _) in TABLES.items():
         bound, bare = bounds.get(name, NOTHING), name.rpartition(".")[2]
-        if time is not None:
+        if time is not None and (bare == "clicks" or bare in query):
             ends = {"start": cell.start - bound.before, "end": cell.end + bound.after}
             for end, at in ends.items():
                 shown = moment(at).replace(tzinfo=None)
-                on.execute(f"SET VARIABLE {bare}_{end} = TIMESTAMP '{shown}'")
+                window.append(f"SET VARIABLE {bare}_{end} = TIMESTAMP '{shown}';")
     column = partition(case)
     first = f"cast({column} AS timestamp), " if column else ""
-    rows = on.execute(f"SELECT {first}* FROM ({words(case)})").fetchall()
+    on.execute(" ".join(window))
+    rows = on.execute(f"SELECT {first}* FROM ({query})").fetchall()
     return Counter(tuple(str(v) if isinstance(v, list) else v for v in row) for row in rows)
 
 
@@ -157,7 +158,13 @@ def partition(case: Case) -> str | None:
 
 def words(case: Case) -> str:
     """The query in the other engine's words."""
-    return case.elsewhere or sqlglot.transpile(case.sql, read="spark", write="duckdb")[0]
+    return case.elsewhere or transpiled(case.sql)
+
+
+@cache
+def transpiled(sql: str) -> str:
+    """A query of Spark's in the other engine's words."""
+    return sqlglot.transpile(sql, read="spark", write="duckdb")[0]
 
 
 def instants(whole: Rows) -> Iterator[int]:
