@@ -187,11 +187,16 @@ def differs(case: Case, bounds: dict[str, Bound]) -> bool:
     unit = Granularity(series.get("granularity", "day"))
     if series.get("week_start") == "sunday":
         unit = Granularity.SUNDAY_WEEK
-    built: Rows = Counter()
+    if any(row[0] is None for row in whole):
+        return True
     for cell in {unit.cell(at) for at in instants(whole)}:
-        rows = evaluated(case, cell, bounds)
-        built.update({row: n for row, n in rows.items() if row[0] and instant(str(row[0])) in cell})
-    return built != whole
+        built, expected = (
+            Counter({row: n for row, n in rows.items() if row[0] and instant(str(row[0])) in cell})
+            for rows in (evaluated(case, cell, bounds), whole)
+        )
+        if built != expected:
+            return True
+    return False
 
 
 def by_order(case: Case) -> bool:
