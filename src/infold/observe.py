@@ -17,7 +17,7 @@ from infold.model import Kind, Source, table_name
 from infold.plan import FileNews, InputNews, ModelSeen, Observed
 from infold.ports import Lake, Ledger
 from infold.project import Node, Project
-from infold.trace import CellState, Trace, Version, net
+from infold.trace import CellState, Trace, Version, dropped, net
 
 Files = tuple[Sequence[FileSeen], Sequence[str]]
 Listing = Callable[[Source], Files]
@@ -119,10 +119,7 @@ class Observer:
         pending = bool(trace and trace.pending)
         cells = tuple(self.ledger.cells(name)) if changes or fresh or pending or restated else ()
         # A table that was dropped meanwhile has no snapshot left that its reader has read.
-        anew = bool(changes) and any(
-            version.whole and version.snapshot is None
-            for version in self.ledger.versions(name, since)
-        )
+        anew = bool(changes) and dropped(self.ledger.versions(name, since))
         return InputNews(name, since, head, changes, cells, anew)
 
     def _files(self, node: Node, *, fresh: bool) -> FileNews:

@@ -175,3 +175,8 @@ class Version:
     """Rows in the table after it."""
     whole: bool = False
     """Whether it replaced all content: cells that its changes do not name became empty."""
+
+
+def dropped(versions: Iterable[Version]) -> bool:
+    """Whether one of a table's versions is that it was dropped: no snapshot before it is left."""
+    return any(version.whole and version.snapshot is None for version in versions)

@@ -35,6 +35,9 @@ def test_forgotten_models_come_back_and_teardown_leaves_nothing(tmp_path: Path) 
     assert shop.rows("rolling") == before
 
     api.forget(shop.project(), ["raw.clicks"])
+    verdicts = {entry.model: entry for entry in api.verify(shop.project()).models}
+    assert not verdicts["daily"].equal
+    assert "raw.clicks was dropped since it was read" in verdicts["daily"].note
     (shop.root / "landing" / late).unlink()
     shop.land("2024-03-01 10:40", day="2024-03-01")
     shop.run()

@@ -31,7 +31,7 @@ from infold.spark.content import column, in_time, plain
 from infold.spark.kinds import events, recompute
 from infold.spark.tables.iceberg import IcebergTables
 from infold.spark.work import Work
-from infold.trace import Trace
+from infold.trace import Trace, dropped, net
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,7 +75,17 @@ class Verifier:
                 equal=False,
                 note="its definition changed since it was built: `infold run` rebuilds it",
             )
-        step = _as_built(node, trace)
+        step, gone = self._as_built(node, trace)
+        if gone:
+            return Verdict(
+                node.name,
+                node.model.kind,
+                0,
+                0,
+                0,
+                equal=False,
+                note=f"{gone} was dropped since it was read: `infold run` brings both up to date",
+            )
         work = Work(
             self.spark,
             IcebergTables(self.spark, self.project.name, self.lake),
@@ -116,6 +126,24 @@ class Verifier:
             sample=result.sample,
             note="; ".join(notes),
         )
+
+    def _as_built(self, node: Node, trace: Trace) -> tuple[Step, str]:
+        """
+        The step that would build the whole model from what its trace says it was built from.
+
+        Of an input that was dropped since, and built anew with the same rows, the newest version
+        stands for the one that was read; where its rows differ, it is named.
+        """
+        inputs = {}
+        for name, version in trace.inputs.items():
+            stands = version
+            later = self.ledger.versions(name, version)
+            if dropped(later):
+                if net(self.ledger.changes(name, version)) or later[-1].snapshot is None:
+                    return _built_from(node, trace, {}), name
+                stands = later[-1].number
+            inputs[name] = (stands, stands)
+        return _built_from(node, trace, inputs), ""
 
     def _rebuilt(self, work: Work, node: Node, step: Step) -> DataFrame:
         if node.model.kind is Kind.EVENTS:
@@ -173,10 +201,10 @@ class Verifier:
 
 def view_rows(work: Work, node: Node) -> pa.Table:
     """The rows of a view over the newest versions of what it reads."""
-    heads = work.ledger.heads()
+    heads, traces = work.ledger.heads(), work.ledger.traces()
     frames = {}
     for entry in node.inputs:
-        if entry.name not in heads:
+        if entry.name not in traces:  # never built, or dropped since
             raise errors.not_built(entry.name)
         frames[entry.name] = plain(work.frame(entry.name, heads[entry.name].number))
     return work.sql(node, frames).toArrow()
@@ -191,9 +219,7 @@ def _repeated(stored: DataFrame, node: Node) -> int:
     return keys.where("count > 1").count()
 
 
-def _as_built(node: Node, trace: Trace) -> Step:
-    """The step that would build the whole model from what its trace says it was built from."""
-    inputs = {name: (version, version) for name, version in trace.inputs.items()}
+def _built_from(node: Node, trace: Trace, inputs: Mapping[str, tuple[int, int]]) -> Step:
     return Step(node.name, Action.BUILD, kept_of(node), (), inputs, trace=trace)
 
 
