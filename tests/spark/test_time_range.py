@@ -219,16 +219,16 @@ def test_a_batch_that_fails_leaves_the_others_built(
 def _fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     from infold.spark.kinds import recompute
 
-    real: Callable[..., Any] = recompute._counted
+    real: Callable[..., Any] = recompute._evaluated
     seen: list[int] = []
 
-    def failing(*given: Any) -> Any:
+    def failing(*given: Any, **named: Any) -> Any:
         seen.append(1)
         if len(seen) > number:
             raise ArithmeticError("no more")
-        return real(*given)
+        return real(*given, **named)
 
-    monkeypatch.setattr(recompute, "_counted", failing)
+    monkeypatch.setattr(recompute, "_evaluated", failing)
 
 
 def test_a_run_that_dies_between_and_in_batches_goes_on(shop: Shop) -> None:
