@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import builds, cells, days, processes, replay, versus
+from bench import builds, cells, days, processes, replay, versus, ways
 from bench.measure import Line, Size, as_dict, machine, table
 from bench.project import DATA
 
@@ -41,6 +41,9 @@ CASES: dict[str, Case] = {
     "l": cells.sixty_days,
     "m": versus.one_day_into_sixty,
     "n": days.everywhere,
+    "o": ways.first_builds,
+    "p": ways.bot_of_three_years,
+    "q": ways.one_early_event,
 }
 
 HERE = Path(__file__).parent
