@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import aggregates as agg
 from tests.reference.compare import difference, stored
+from tests.reference.drawn import at, drawn, spread, table
 from tests.reference.tables import Ends
 from tests.reference.world import Row
 from tests.spark.folding import GAP, Call, Shop
@@ -19,6 +20,7 @@ from tests.spark.test_sessions import (
     PROGRAM,
     READ_AGAIN,
     UNSHRUNK,
+    named_events,
     play,
 )
 
@@ -179,6 +181,27 @@ def shop(spark: SparkSession, way: Way) -> Shop:
     return found
 
 
+@pytest.mark.parametrize("name", ["quarantine, head", "quarantine, head, read again"])
+def test_what_stays_of_a_long_session_is_found_from_its_far_end(
+    spark: SparkSession, name: str
+) -> None:
+    """Events that come and go far behind the head neither repeat nor lose it."""
+    made = shop(spark, WAYS[name])
+    rows = named_events("s", "ann", spread("10:00", "16:00", 25))
+    made.arrive(rows).run()
+    assert drawn(made.rows(), "events") == table("""
+        | start | end   | events |
+        |-------|-------|-------:|
+        | 10:00 | 11:00 |      5 |
+    """)
+    made.arrive(gone=rows[-1:]).run()
+    made.arrive(named_events("t", "ann", [at("16:10"), at("16:50")])).run()
+    assert [(one.end, one.events) for one in made.ledger.held.values()] == [(at("16:10"), 25)]
+    made.arrive(gone=[row for row in made.events if row["event_ts"] > at("11:00")]).run()
+    assert made.ledger.held == {}
+    assert len(made.rows()) == 1
+
+
 def check_rebuild(made: Shop) -> None:
     """The judge of the fold agrees with the reference."""
     frame = rebuild.sessions(made.frame(len(made.versions) - 1), made.query)
@@ -223,8 +246,8 @@ def test_a_large_build_equals_the_reference(
         for at, (_, content, _) in enumerate(step for run in program for step in run)
     ]
     made.arrive(rows)
-    table_ = build(made.frame(1), made.query, size=LARGE)
-    made.tables.create("sessions", table_, Layout(), Stamp("r", "s", 1))
+    built = build(made.frame(1), made.query, size=LARGE)
+    made.tables.create("sessions", built, Layout(), Stamp("r", "s", 1))
     found = made.rows()
     for row in found:
         row.pop("session_id")

@@ -142,7 +142,11 @@ class _Fold:
         near = Ranges.of(change.cell for change in changes).widen(reach(query), reach(query))
         if query.inner and near.hull:  # where a session ends may change all that follow it
             near = Ranges((Interval(near.hull.start, MAX),))
-        self.candidates = _reaching(work.cells(step.model), near)
+        entries = work.ledger.quarantined(step.model) if self.limited else ()
+        self.entries = [e for e in entries if near.overlaps(Interval(e.start, e.end + 1))]
+        # What stays of a session in quarantine may lie far from where that goes on.
+        heads = Ranges.of(Interval(e.start, e.start + 1) for e in self.entries)
+        self.candidates = _reaching(work.cells(step.model), near | heads)
         self.scanned = self.delta.looked_through
         self.scanned += sum(state.rows for state in self.candidates)
 
@@ -176,8 +180,7 @@ class _Fold:
         )
         everything = delta.unionByName(old, allowMissingColumns=True)
         if self.limited:
-            held = self.work.ledger.quarantined(self.step.model)
-            everything = quarantine.with_entries(everything, held)
+            everything = quarantine.with_entries(everything, self.entries)
         by_start = Window.partitionBy(USER).orderBy(START)
         reached = F.max(END).over(by_start.rowsBetween(Window.unboundedPreceding, -1))
         begins = F.when(reached.isNull() | apart(query, reached, F.col(START)), 1).otherwise(0)
@@ -266,6 +269,8 @@ class _Fold:
         """
         table, query = self.work.tables.read(self.step.model), self.query
         cells = Ranges.of(state.cell for state in self.candidates)
+        if query.keep is Keep.HEAD:
+            delta = quarantine.beside(delta, self.entries)
         if query.inner:
             near = delta.groupBy(F.col(USER).alias("__of")).agg(F.min(START).alias(START))
             test = micros(column(LAST)) >= F.col("__lo")

@@ -51,6 +51,15 @@ _ENTRY = T.StructType(
 )
 
 
+_SPAN = T.StructType(
+    [
+        T.StructField(USER, T.StringType()),
+        T.StructField(START, T.LongType()),
+        T.StructField(END, T.LongType()),
+    ]
+)
+
+
 def with_entries(everything: DataFrame, entries: Sequence[Held]) -> DataFrame:
     """
     Islands and stored sessions, with entries beside them.
@@ -74,9 +83,12 @@ def with_entries(everything: DataFrame, entries: Sequence[Held]) -> DataFrame:
     return found.withColumns({name: F.when(~head, F.col(name)) for name in parts})
 
 
-def known() -> Column:
-    """Whether something that takes part in a fold was there before."""
-    return F.col("__old").isNotNull() | F.col(ENTRY).isNotNull()
+def beside(delta: DataFrame, entries: Sequence[Held]) -> DataFrame:
+    """Where something changed, and where entries of the same users lie: their heads count too."""
+    made = delta.sparkSession.createDataFrame([(e.of, e.start, e.end) for e in entries], _SPAN)
+    spans = made.select(F.col(USER).cast(delta.schema[USER].dataType).alias(USER), START, END)
+    theirs = spans.join(delta.select(USER), USER, "left_semi").select(USER, START, END)
+    return delta.select(USER, START, END).unionByName(theirs)
 
 
 def judged(
