@@ -18,7 +18,7 @@ from infold.spark.tables.iceberg import IcebergTables
 
 GAP = "user: user_id, gap: 30 minutes"
 WAYS = (
-    ("by identifier", "identifier: concat(user_id, cast(event_ts AS date))", 0.9),
+    ("by identifier", "identifier: user_id || cast(cast(event_ts AS date) AS string)", 0.9),
     ("cut at midnight", f"{GAP}, cuts: {{midnight: Europe/Berlin}}", 1.0),
     ("at most 24 hours long", f"{GAP}, max_length: 24 hours", 1.5),
 )
