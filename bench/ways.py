@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from bench import runs
-from bench.builds import SESSION_WINDOW, year
+from bench.builds import SESSION_WINDOW, forget, year
 from bench.days import DAY_EVENTS
 from bench.generate import DAY, FIRST_DAY, MINUTE, Rows, file_name, write
 from bench.measure import Clock, Line, Size, alternately, ratio
@@ -28,7 +28,8 @@ BOT = 10**7
 
 def first_builds(size: Size) -> list[Line]:
     """First builds of sessions by identifier, cut at midnight, and of a greatest length."""
-    root, _ = with_history("o", year(size))
+    root, _ = with_history(f"o-{size.scale}", year(size))
+    forget(root)
     names = []
     for number, (_, said, _) in enumerate(WAYS):
         for repeat in range(size.repeats):
@@ -68,8 +69,8 @@ def bot_of_three_years(size: Size) -> list[Line]:
     """One more day into sessions of at most 24 hours, with and without a bot of three years."""
     shape = replace(year(size), events=size.rows(2_000_000), users=size.rows(60_000))
     said = f"{GAP}, max_length: 24 hours"
-    plain_root, plain = with_history("p-plain", shape)
-    bot_root, bot = with_history("p-bot", shape)
+    plain_root, plain = with_history(f"p-plain-{size.scale}", shape)
+    bot_root, bot = with_history(f"p-bot-{size.scale}", shape)
     for root in (plain_root, bot_root):
         declare(root, "sessions", said)
     start = FIRST_DAY + shape.days - 3 * 365
@@ -107,6 +108,8 @@ def bot_of_three_years(size: Size) -> list[Line]:
 def one_early_event(size: Size) -> list[Line]:
     """One late event a year old, in a user with 1,000 sessions that are numbered."""
     root, _ = with_history("q", replace(year(size), events=100_000, users=3_000))
+    forget(root)
+    (root / "landing" / "late.parquet").unlink(missing_ok=True)
     declare(root, "sessions", f"{GAP}, session_number: true")
     at = (FIRST_DAY * DAY) + np.arange(1_000, dtype=np.int64) * (8 * 60 * MINUTE)
     write(root / "landing" / "user.parquet", of_user(at + DAY, 1 << 50))
