@@ -133,17 +133,14 @@ def rolling_week(size: Size) -> list[Line]:
     runs.run(root)
     deliveries.deliver_one(100)
     cost = runs.run(root)
-    read = sum(receipt.read for step, receipt in cost.result.steps if step.model == "rolling")
-    built = sum(
-        receipt.cells_built for step, receipt in cost.result.steps if step.model == "rolling"
-    )
+    receipt = cost.receipt("rolling")
     return [
         Line(
             "days of the input that a rolling week reads for one late day",
-            float(read),
+            float(receipt.read),
             14.0,
             "days",
-            f"{built} days built, of {shape.days} that the table has",
+            f"{receipt.cells_built} days built, of {shape.days} that the table has",
         )
     ]
 

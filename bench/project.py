@@ -9,9 +9,7 @@ from bench.generate import Deliveries, Shape, history
 
 DATA = Path(os.environ.get("BENCH_DATA") or Path(__file__).parent / "data")
 
-PROJECT = """\
-name: bench
-start: 2010-01-01
+SOURCES = """\
 sources:
   raw.clicks:
     path: landing/*.parquet
@@ -24,6 +22,11 @@ sources:
       url: string
       amount: decimal(18,2)
 """
+
+PROJECT = f"""\
+name: bench
+start: 2010-01-01
+{SOURCES}"""
 
 EVENTS = """\
 ---

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from infold import api
 from infold.project import Project
+from infold.record import Receipt
 from infold.report import RunResult
 
 if TYPE_CHECKING:
@@ -32,7 +33,12 @@ class Cost:
 
     def step(self, model: str) -> float:
         """Seconds of the steps of one model."""
-        return sum(receipt.seconds for step, receipt in self.result.steps if step.model == model)
+        return self.receipt(model).seconds
+
+    def receipt(self, model: str) -> Receipt:
+        """What the steps of one model did, added up."""
+        own = (receipt for step, receipt in self.result.steps if step.model == model)
+        return sum(own, Receipt())
 
 
 def run(root: Path, select: Sequence[str] = (), *, jobs: int | None = None) -> Cost:

@@ -18,7 +18,7 @@ from bench import runs
 from bench.builds import forget
 from bench.generate import DAY, FIRST_DAY, file_name, sessions, write
 from bench.measure import Clock, Line, Size, alternately, ratio
-from bench.project import DATA
+from bench.project import DATA, SOURCES
 
 from infold import api
 
@@ -65,21 +65,10 @@ MODEL (
 );
 {sql}
 """
-PROJECT = """\
+PROJECT = f"""\
 name: shop
-sources:
-  raw.clicks:
-    path: landing/*.parquet
-    format: parquet
-    event_time_column: event_ts
-    columns:
-      event_id: string
-      user_id: string
-      event_ts: timestamp
-      url: string
-      amount: decimal(18,2)
-targets:
-  dev: {{spark: {{spark.master: "local[{cores}]"}}}}
+{SOURCES}targets:
+  dev: {{spark: {{spark.master: "local[{CORES}]"}}}}
 """
 COLUMNS = """\
 - name: raw.clicks
@@ -184,7 +173,7 @@ def _ours() -> Path:
     shutil.rmtree(root, ignore_errors=True)
     (root / "models").mkdir(parents=True)
     (root / "landing").mkdir()
-    (root / "infold.yml").write_text(PROJECT.format(cores=CORES))
+    (root / "infold.yml").write_text(PROJECT)
     for name, sql in MODELS.items():
         (root / "models" / f"{name}.sql").write_text(OURS.format(sql=sql))
     return root

@@ -116,13 +116,10 @@ def one_early_event(size: Size) -> list[Line]:
     runs.run(root)
     write(root / "landing" / "late.parquet", of_user(at[:1], 1 << 51))
     cost = runs.run(root)
-    written = sum(
-        receipt.written for step, receipt in cost.result.steps if step.model == "sessions"
-    )
     return [
         Line(
             "rows written for one event before a user's 1,000 numbered sessions",
-            float(written),
+            float(cost.receipt("sessions").written),
             1_001.0,
             " rows",
             f"{cost.by_step}; {cost.jobs} jobs",

@@ -167,8 +167,7 @@ class _Draft:
         )
         action = Action.BUILD if not pending and cells == kept else Action.RECOMPUTE
         step = self._step(node, action, build, joined(pending))
-        beside_ = tuple(beside)
-        return replace(step, cells=batch, batches=batches, beside=beside_, upto=upto)
+        return replace(step, cells=batch, batches=batches, beside=tuple(beside), upto=upto)
 
     def _taken_on(
         self, node: Node, model: ModelSeen, reasons: Sequence[Reason], due: Ranges

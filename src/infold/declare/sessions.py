@@ -35,13 +35,13 @@ def read_sessions(keys: Keys) -> Sessions | None:
     identifier = section.texts("identifier")
     found = Sessions(
         user=section.text("user"),
-        gap=_positive(section, "gap"),
+        gap=section.span("gap"),
         identifier=identifier,
         choose=Choose(section.choice("choose_user", tuple(Choose)) or Choose.FIRST),
         fallback_gap=_fallback(section),
         cuts=_cuts(section),
-        max_length=_positive(section, "max_length"),
-        quarantine_after=_positive(section, "quarantine_after"),
+        max_length=section.span("max_length"),
+        quarantine_after=section.span("quarantine_after"),
         keep=Keep(section.choice("keep", tuple(Keep)) or Keep.NOTHING),
         numbered=section.flag("session_number", default=False),
     )
@@ -79,15 +79,6 @@ def _needless(section: Keys, keys: tuple[str, ...], where: str) -> None:
             section.errors.append(findings.needless_key(at, section.named(key), where))
 
 
-def _positive(section: Keys, key: str) -> int | None:
-    """A length of time above zero."""
-    length = section.length(key)
-    if length == 0:
-        text = section.entries[key].text
-        section.errors.append(findings.bad_duration(section.at(key), section.named(key), text))
-    return length
-
-
 def _fallback(section: Keys) -> int | None:
     """``without_identifier``: set_aside, or the gap of sessions by user."""
     value = section.entries.get("without_identifier")
@@ -99,7 +90,7 @@ def _fallback(section: Keys) -> int | None:
     given.check(("gap",))
     if "gap" not in given.entries:
         given.missing("gap", "the silence that ends a session by user")
-    return _positive(given, "gap")
+    return given.span("gap")
 
 
 def _cuts(section: Keys) -> Cuts:

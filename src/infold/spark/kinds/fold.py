@@ -296,16 +296,14 @@ class _Fold:
         if self.limited:
             stays = self._stays(made.schema[ROW].dataType)
             new = F.when(F.size(quarantine.HELD) > 0, stays).otherwise(new)
-        looked = (F.col(EVENTS) + F.size(OLD)).alias(EVENTS)
-        return made.select(OLD, new.alias(NEW), looked, *self._kept)
+        return made.select(OLD, new.alias(NEW), _looked_at(), *self._kept)
 
     def _held(self, components: DataFrame) -> DataFrame | None:
         """Components that are in quarantine, where everything else is read again."""
         if not self.limited:
             return None
         row = self.work.tables.read(self.step.model).schema
-        looked = (F.col(EVENTS) + F.size(OLD)).alias(EVENTS)
-        return components.select(OLD, self._stays(row).alias(NEW), looked, *self._kept)
+        return components.select(OLD, self._stays(row).alias(NEW), _looked_at(), *self._kept)
 
     def _stays(self, row: DataType) -> Column:
         """What stays in the table of a session in quarantine is what was there, or nothing."""
@@ -330,14 +328,15 @@ class _Fold:
         there = self.now.where(in_time(self.now, query.time_column, hulls))
         events = within_spans(prepared(self.view(there), query, self.over), self._sent(near))
         found = sessions_of(events, query, self.over, (USER, HULL))
+        keep: tuple[str, ...] = (USER, HULL, EVENTS)
         row, more = F.struct(KEY, ROW), []
         if self.limited:
-            found = quarantine.entered(found, query)
+            found, keep = quarantine.entered(found, query), (*keep, quarantine.HELD)
             more = [F.flatten(F.collect_list(quarantine.HELD)).alias("__entries")]
             if query.keep is Keep.NOTHING:
                 row = F.when(F.size(quarantine.HELD) == 0, row)
         new = (
-            self._keyed(found, (USER, HULL, EVENTS, *self._kept[1:2]))
+            self._keyed(found, keep)
             .groupBy(F.col(USER).alias("__of"), HULL)
             .agg(F.collect_list(row).alias(NEW), F.sum(EVENTS).alias("__read"), *more)
         )
@@ -435,6 +434,11 @@ class _Fold:
             sessions_quarantined=len(entered),
             commits=1 if changes else 0,
         )
+
+
+def _looked_at() -> Column:
+    """How many rows a merged component was made from: new events, and stored sessions."""
+    return (F.col(EVENTS) + F.size(OLD)).alias(EVENTS)
 
 
 def _reaching(cells: Sequence[CellState], ranges: Ranges) -> list[CellState]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from infold.interval import Granularity
 from infold.model import NUMBERS
@@ -53,16 +52,12 @@ def renumbered(
     now = now.withColumn(VERSION, F.lit(version).cast("bigint"))
     now = now.select(*map(column, table.columns))  # joins by name reorder, and hashes would differ
     row = F.struct(*map(column, table.columns))
-    was = theirs.select(key_of(theirs, granularity).alias(KEY), F.lit(None).cast(_row(table)))
+    was = theirs.select(key_of(theirs, granularity).alias(KEY), F.lit(None).cast(table.schema))
     made = now.select(key_of(now, granularity).alias(KEY), row)
     both = was.toDF(KEY, ROW).unionAll(made.toDF(KEY, ROW))
     pairs = both.groupBy(F.col(f"{KEY}.id").alias("__id"), F.col(f"{KEY}.first").alias("__at")).agg(
         F.collect_list(F.when(F.col(ROW).isNull(), F.col(KEY))).alias(OLD),
         F.collect_list(F.when(F.col(ROW).isNotNull(), F.struct(KEY, ROW))).alias(NEW),
     )
-    other = OLD, F.transform(NEW, lambda new: new[KEY])
-    return pairs.where(F.col(other[0]) != other[1]).select(OLD, NEW, F.lit(0).alias(EVENTS))
-
-
-def _row(table: DataFrame) -> T.StructType:
-    return T.StructType(table.schema.fields)
+    other = F.col(OLD) != F.transform(NEW, lambda new: new[KEY])
+    return pairs.where(other).select(OLD, NEW, F.lit(0).alias(EVENTS))
