@@ -20,6 +20,7 @@ from infold.explain import explain as explained
 from infold.fence import descriptors, fence
 from infold.files import FileSeen
 from infold.interval import Granularity, Interval, Ranges
+from infold.manual import ManualEntry
 from infold.model import Format, Source
 from infold.observe import Observer
 from infold.plan import Asked, Observed, Plan
@@ -273,6 +274,49 @@ def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...
     return tuple(
         _status(project, looking, seen, stale, known.get(node.name), node.name) for node in project
     )
+
+
+def speak(
+    project: Project,
+    model: str,
+    *,
+    terms: Sequence[str],
+    users: Sequence[str] = (),
+    held: bool,
+    reason: str = "",
+) -> tuple[ManualEntry, ...]:
+    """Put sessions into quarantine by hand (``held``), or release them; the next run heeds it."""
+    from infold.quarantine import entries
+
+    book = ledger(project)
+    found = entries(
+        project, book, lake(project), model, terms=terms, users=users, held=held, reason=reason
+    )
+    book.add_entries(model, found)
+    return tuple(_named(project, model, entry) for entry in found)
+
+
+def spoken(project: Project) -> Mapping[str, tuple[tuple[ManualEntry, bool], ...]]:
+    """The manual entries of every model's quarantine, and whether a run has heeded them."""
+    book = ledger(project)
+    traces = book.traces()
+    return {
+        model: tuple(
+            (
+                _named(project, model, entry),
+                model in traces and entry.number <= traces[model].entries,
+            )
+            for entry in book.entries(model)
+        )
+        for model in sorted(book.newest_entries())
+    }
+
+
+def _named(project: Project, model: str, entry: ManualEntry) -> ManualEntry:
+    """An entry as people speak: without the letter that tells users from identifiers."""
+    said = project[model].model.sessions if model in project else None
+    fallback = said is not None and said.fallback_gap is not None
+    return replace(entry, of=entry.of[1:]) if fallback else entry
 
 
 def manifest(

@@ -266,6 +266,34 @@ def not_a_cell(model: str, text: str) -> InfoldError:
     )
 
 
+def not_sessions(model: str, known: Sequence[str]) -> InfoldError:
+    """Something of sessions was asked of another kind of model."""
+    return InfoldError(
+        "not-sessions",
+        f"{model} is not a table of sessions",
+        todo=f"There are: {', '.join(known)}." if known else "This project has none.",
+    )
+
+
+def unknown_session(model: str, session: str) -> InfoldError:
+    """There is no such session, neither in the table nor in quarantine."""
+    return InfoldError(
+        "unknown-session",
+        f"{model} has no session {session}",
+        todo=f"`infold show {model}` shows the ids of those in the table, "
+        "`infold quarantine list` those in quarantine. --user means all sessions of a user.",
+    )
+
+
+def sessions_by_identifier(model: str) -> InfoldError:
+    """Sessions by identifier are not a user's."""
+    return InfoldError(
+        "sessions-by-identifier",
+        f"{model} has sessions by identifier, and these are not told apart by user",
+        todo="Name identifiers in place of --user.",
+    )
+
+
 def folder_in_use(folder: str) -> InfoldError:
     """``init`` or ``demo`` was pointed at a folder that holds something else."""
     return InfoldError(

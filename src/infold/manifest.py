@@ -8,10 +8,10 @@ wrong, need no repair and cost a run nothing. pyarrow is imported where rows are
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from hashlib import md5
 from typing import TYPE_CHECKING
 
 from infold.interval import Ranges, show_duration
+from infold.manual import session_id
 from infold.model import IDENTIFIER, Kind, table_name
 from infold.planning import kept_of, reached
 from infold.ports import Lake, Ledger
@@ -176,14 +176,18 @@ def _held(node: Node, ledger: Ledger) -> Iterator[tuple[str, str | None, str, in
     said = node.model.sessions
     assert said is not None, "a sessions model says what a session is"
     why = f"longer than {show_duration(said.quarantine_after)}" if said.quarantine_after else ""
+    trace = ledger.traces().get(node.name)
+    heeded = trace.entries if trace else 0
+    said_last = [one for one in reversed(ledger.entries(node.name)) if one.number <= heeded]
     for entry in ledger.quarantined(node.name):
-        # The same id as the table's: see ``session_id`` in ``spark.kinds.stored``.
-        own = md5(f"{entry.of}|{entry.start}".encode(), usedforsecurity=False).hexdigest()
+        own = session_id(entry.of, entry.start)
+        word = next((one for one in said_last if one.about(entry.of, entry.start, entry.end)), None)
         by, of = bool(said.identifier), entry.of
         if by and said.fallback_gap is not None:  # then what it is of says which of both it is
             by, of = of.startswith("i"), of[1:]
         user = entry.user if by else of
-        yield of if by else own, user, why, entry.start, entry.end, entry.events
+        reason = why if word is None else f"by hand: {word.reason}" if word.reason else "by hand"
+        yield of if by else own, user, reason, entry.start, entry.end, entry.events
 
 
 def _time() -> pa.DataType:

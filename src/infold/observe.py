@@ -8,7 +8,7 @@ step, ends even while files keep arriving; what came meanwhile is the next run's
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from infold import errors
 from infold.files import FileKnown, FileSeen
@@ -45,9 +45,12 @@ class Observer:
         """What holds now. Raises ``errors.foreign_write`` where someone else changed a table."""
         traces = self.ledger.traces()
         heads = self.ledger.heads()
+        entries = self.ledger.newest_entries()
         self.refuse_foreign_writes(heads)
         models = {
-            node.name: self._model(node, traces.get(node.name), heads)
+            node.name: replace(
+                self._model(node, traces.get(node.name), heads), entries=entries.get(node.name, 0)
+            )
             for node in self.project
             if node.model.kind is not Kind.VIEW
         }

@@ -74,6 +74,8 @@ class ModelSeen:
     rows: int = 0
     as_of: int | None = None
     """The clock of the run that committed its newest version; known of models with a cron."""
+    entries: int = 0
+    """The number of the newest manual entry of its quarantine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ class _Draft:
         if first is not None:
             return self._step(node, Action.BUILD, [replace(first, rows=rows)])
         gap = (node.query.gap or 0) if node.query else 0
-        reasons = self._stale(node, model, gap)
+        reasons = [*self._stale(node, model, gap), *_entries(model)]
         changed = sum(change.added + change.removed for change in news.changes)
         if reasons and (news.anew or changed * 2 > rows > 0):
             return self._step(node, Action.BUILD, reasons)
@@ -293,7 +293,7 @@ class _Draft:
             inputs={news.name: (news.since, news.head) for news in model.inputs},
             files=model.files,
             version=model.version + 1,
-            trace=Trace(node.name, node.fingerprint, heads, pending),
+            trace=Trace(node.name, node.fingerprint, heads, pending, model.entries),
             before=model.trace,
             expected=any(entry.name in self.steps for entry in _tables(node)),
         )
@@ -368,6 +368,14 @@ def _whole(node: Node, model: ModelSeen) -> Reason | None:
     if model.trace.fingerprint != node.fingerprint:
         return Reason(Cause.DEFINITION, "its definition changed", Ranges.ever())
     return None
+
+
+def _entries(model: ModelSeen) -> Iterator[Reason]:
+    """What somebody said of the model's sessions since it was built; which they are is found."""
+    more = model.entries - (model.trace.entries if model.trace else 0)
+    if more:
+        what = "1 manual entry" if more == 1 else f"{more:,} manual entries"
+        yield Reason(Cause.QUARANTINE, f"{what} of its quarantine", Ranges.ever())
 
 
 def _tables(node: Node) -> tuple[Input, ...]:

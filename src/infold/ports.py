@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from infold.files import FileCell, FileKnown, FileSeen
 from infold.interval import Ranges
+from infold.manual import ManualEntry
 from infold.plan import Step
 from infold.record import Arrival, Held, Outcome, Receipt, RunRecord, StepRecord
 from infold.trace import CellChange, CellState, Trace, Version
@@ -88,6 +89,19 @@ class Ledger(Protocol):
 
     def quarantined(self, model: str) -> Sequence[Held]:
         """A model's sessions in quarantine, by start."""
+
+    def entries(self, model: str) -> Sequence[ManualEntry]:
+        """The manual entries of a model's quarantine, by number."""
+
+    def newest_entries(self) -> Mapping[str, int]:
+        """The number of the newest manual entry of each model that has any."""
+
+    def add_entries(self, model: str, entries: Iterable[ManualEntry]) -> None:
+        """
+        Add manual entries, which are numbered here, at the present time.
+
+        Needs no lease: a run heeds those that there are when it is planned.
+        """
 
     def locations(self) -> Mapping[str, str]:
         """Where the metadata of tables (and of Iceberg sources) was when a run last ended."""

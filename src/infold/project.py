@@ -16,6 +16,7 @@ from functools import reduce
 from pathlib import Path
 
 from infold.interval import Ranges
+from infold.manual import ManualEntry
 from infold.model import NUMBERS, Cuts, Keep, Model, Override, Source, Target
 
 
@@ -149,6 +150,13 @@ class SessionsQuery:
     quarantine_after: int | None = None
     keep: Keep = Keep.NOTHING
     numbered: bool = False
+    entries: tuple[ManualEntry, ...] = ()
+    """What people said of its sessions; known when a step is carried out, and no definition."""
+
+    @property
+    def limited(self) -> bool:
+        """Whether sessions may be in quarantine."""
+        return self.quarantine_after is not None or bool(self.entries)
 
     @property
     def inner(self) -> bool:

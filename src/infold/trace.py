@@ -118,6 +118,8 @@ class Cause(StrEnum):
     """Rows dated in the future have come due."""
     RESTATED = "restated"
     """Someone asked for it."""
+    QUARANTINE = "quarantine"
+    """Someone put sessions into quarantine, or released them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +144,15 @@ class Trace:
     By what a model's table was last built.
 
     ``fingerprint`` is that of the definition; ``inputs`` maps each input to the version read;
-    everything outside ``pending`` holds.
+    everything outside ``pending`` holds. ``entries`` is the number of the newest manual entry of
+    the model's quarantine that was heeded, 0 for none.
     """
 
     model: str
     fingerprint: str
     inputs: dict[str, int] = field(default_factory=dict)
     pending: tuple[Pending, ...] = ()
+    entries: int = 0
 
     @property
     def unbuilt(self) -> Ranges:

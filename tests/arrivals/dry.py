@@ -19,7 +19,14 @@ from pathlib import Path
 from typing import cast
 
 from tests.arrivals.play import DRY, Play, Tally, kept
-from tests.arrivals.shape import Rows, SourceSpec, TableSpec, cell_start, project_file
+from tests.arrivals.shape import (
+    Rows,
+    SourceSpec,
+    TableSpec,
+    cell_start,
+    project_file,
+    said_of,
+)
 from tests.reference.world import Record, Row, frozen
 
 from infold import api, crash
@@ -27,6 +34,7 @@ from infold.execute import Progress, Request, Runner
 from infold.files import FileKnown, FileSeen, FilesOutcome
 from infold.interval import EVER, Interval
 from infold.ledger.store import SqlLedger
+from infold.manual import ManualEntry
 from infold.model import Kind, Source, table_name
 from infold.observe import Observer
 from infold.plan import Action, Asked, FileNews, Step
@@ -148,7 +156,14 @@ class DryEngine:
         """A table's rows by its present definition, over the versions that the step reads."""
         spec = self.play.spec(name)
         assert spec.rows is not None
-        return spec.rows({read: self._input(step, read) for read in spec.reads})
+        given = {read: self._input(step, read) for read in spec.reads}
+        heeded = step.trace.entries if step.trace else 0
+        given[said_of(name)] = [
+            {"of": one.of, "held": one.held, "start": one.start, "end": one.end}
+            for one in self.ledger.entries(name)
+            if one.number <= heeded
+        ]
+        return spec.rows(given)
 
     def _input(self, step: Step, name: str) -> Rows:
         if self.play.spec(name).view:
@@ -333,6 +348,11 @@ class DryPlay(Play):
         folder = self.shape.source(source.name).folder
         paths = [path for path in self.world.files if path.startswith(f"{folder}/")]
         return [FileSeen(path, 1, 0, self.prints[path]) for path in sorted(paths)], ()
+
+    def _say(self, name: str, said: Sequence[ManualEntry]) -> None:
+        ledger = self.ledger
+        ledger.add_entries(name, said)
+        ledger.close()
 
     def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
         project, ledger = self.project, self.ledger

@@ -96,6 +96,7 @@ WAYS: tuple[Way, ...] = (
             whose=lambda row: None if row["user_id"] is None else (_web(row), row["user_id"]),
             shown=lambda of: of[0],  # type: ignore[index]
             gap=lambda of: GAP if of[0] is None else None,  # type: ignore[index]
+            text=lambda of: f"u{of[1]}" if of[0] is None else f"i{of[0]}",
         ),
         "session_identifier",
         None,

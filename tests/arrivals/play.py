@@ -10,20 +10,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from tests.arrivals.files import write
 from tests.arrivals.programs import Drawer, Op, Person, Program, Round, people
-from tests.arrivals.shape import Rows, Shape, SourceSpec, TableSpec, cell_start, project_file
+from tests.arrivals.shape import (
+    Rows,
+    Shape,
+    SourceSpec,
+    TableSpec,
+    cell_start,
+    project_file,
+    said_of,
+)
 from tests.reference.compare import difference, stored
-from tests.reference.tables import Deduplicated
+from tests.reference.tables import Deduplicated, Said
 from tests.reference.world import Aside, Broken, Record, Row, Rules, Usable, World, frozen, usable
 
 from infold import api, interval
 from infold.interval import DAY, HOUR, Interval
+from infold.manual import ManualEntry
 from infold.model import table_name
 from infold.project import Project
 from infold.report import RunResult
@@ -227,6 +236,24 @@ class Play:
         """Time passes; what was future may come due."""
         self.world.as_of += random.choice((HOUR, DAY, random.randint(1, 20 * 24) * HOUR))
         self.tally.steps += 1
+
+    def speak(self, random: Random) -> None:
+        """Sessions are put into quarantine by hand, or released."""
+        built = [name for name in self.shape.tables if self.spec(name).sessions]
+        name = random.choice(built)
+        spec, said = self.spec(name), []
+        events = self.state.get(spec.reads[0], [])
+        for row in random.choices(events, k=max(1, self.users // 10)) if events else ():
+            of = spec.whose(row)
+            if of is not None:
+                reach = random.choice((None, 0, HOUR, DAY))
+                at = row[spec.time]
+                span = (None, None) if reach is None else (at - reach, at)
+                said.append(Said(spec.said_as(of), random.random() < 0.6, *span))
+        if said:
+            self._say(name, [ManualEntry(0, one.of, one.held, one.start, one.end) for one in said])
+            self.state.setdefault(said_of(name), []).extend(map(asdict, said))
+        self.tally.steps += len({one.of for one in said}) or 1
 
     # -- runs
 
@@ -453,6 +480,9 @@ class Play:
     def _model(self, name: str, text: str) -> None:
         if text:
             (self.folder / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
+
+    def _say(self, name: str, said: Sequence[ManualEntry]) -> None:
+        api.ledger(self.project).add_entries(name, said)
 
     def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
         return api.run(self.project, window=window, select=terms, as_of=self.world.as_of)

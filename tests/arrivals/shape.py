@@ -8,11 +8,11 @@ runs the program and compares; the shapes themselves stand in ``shapes``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from tests.reference.tables import Deduplicated
+from tests.reference.tables import Deduplicated, Ends, Said
 from tests.reference.world import Row, Rules
 
 from infold import interval
@@ -64,6 +64,10 @@ class TableSpec:
     granularity: Granularity | None = None
     view: bool = False
     sessions: bool = False
+    whose: Callable[[Row], Any] = lambda row: row["user_id"]
+    """What an event's session is of, and how people name that."""
+    said_as: Callable[[Any], str] = str
+    time: str = "event_ts"
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,17 @@ class Shape:
         """Everything that reads these tables, directly or not."""
         wanted = set(names)
         return {name for name in self.tables if self.upstream([name]) & wanted}
+
+
+def said_of(name: str) -> str:
+    """Where the rows of what was said of a table's sessions are found, among those of tables."""
+    return f"said of {name}"
+
+
+def spoken(name: str, given: Mapping[str, Rows], ends: Ends | None = None) -> Ends:
+    """Where sessions end, with what people said of them."""
+    said = tuple(Said(**row) for row in given.get(said_of(name), ()))
+    return replace(ends or Ends(), said=said)
 
 
 def model_file(front: str, sql: str) -> str:

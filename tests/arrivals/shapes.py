@@ -22,6 +22,7 @@ from tests.arrivals.shape import (
     day_of,
     model_file,
     only,
+    spoken,
     truncated,
 )
 from tests.reference import aggregates as agg
@@ -128,10 +129,16 @@ def _folded_sessions(gap: int) -> TableSpec:
             key=["event_id"],
             gap=gap,
             aggregates=_FOLDED,
+            ends=spoken("sessions", given),
         ),
         granularity=Granularity.DAY,
         sessions=True,
     )
+
+
+def _user(row: Row) -> str | None:
+    user: str | None = row["user_id"]
+    return user
 
 
 def _sessions(
@@ -153,11 +160,14 @@ def _sessions(
                 key=["event_id"],
                 gap=way.gap,
                 aggregates={**way.more, **aggregates},
-                ends=way.ends,
+                ends=spoken(name, given, way.ends),
             )
         ),
         granularity=Granularity.DAY,
         sessions=True,
+        whose=way.ends.whose or _user,
+        said_as=way.ends.text,
+        time=time,
     )
 
 
@@ -356,6 +366,7 @@ def _reread_sessions(extra: Mapping[str, Aggregate]) -> TableSpec:
             gap=GAP,
             aggregates=aggregates,
             where=_web,
+            ends=spoken("visits", given),
         ),
         granularity=Granularity.DAY,
         sessions=True,
@@ -493,9 +504,11 @@ def _stays(aggregates: Mapping[str, Aggregate]) -> TableSpec:
             key=["event_id", "revision"],
             gap=GAP,
             aggregates=aggregates,
+            ends=spoken("stays", given),
         ),
         granularity=Granularity.MONTH,
         sessions=True,
+        time="at",
     )
 
 

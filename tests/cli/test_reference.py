@@ -46,11 +46,17 @@ def command(name: str) -> click.Command:
     return found
 
 
+def beneath(name: str) -> list[click.Command]:
+    """The commands of a group of commands."""
+    found = command(name)
+    return list(found.commands.values()) if isinstance(found, click.Group) else []
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_is_described_and_none_besides(name: str) -> None:
     """The options of a command's section are exactly those that it has."""
     text = section(f"### infold {name}")
-    params = command(name).params
+    params = [param for each in (command(name), *beneath(name)) for param in each.params]
     options = {opt for param in params if isinstance(param, click.Option) for opt in param.opts}
     described = re.findall(r"^\| (`-[^|]*) \|", text, re.MULTILINE)
 
@@ -78,6 +84,20 @@ def test_arguments_stand_in_the_heading(name: str) -> None:
     ]
 
     assert section(f"### infold {name}").splitlines()[0] == " ".join(["### infold", name, *words])
+
+
+def test_commands_of_groups_have_headings_too() -> None:
+    """``#### infold quarantine add MODEL [SESSION]...``."""
+    for name in COMMANDS:
+        for each in beneath(name):
+            words = [param.make_metavar(CONTEXT) for param in each.params if not opts_of(param)]
+            heading = " ".join(["#### infold", name, str(each.name), *words])
+            assert f"\n{heading}\n" in section(f"### infold {name}")
+
+
+def opts_of(param: click.Parameter) -> list[str]:
+    """The names of an option; an argument has none."""
+    return param.opts if isinstance(param, click.Option) else []
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -10,6 +10,7 @@ from tests.ledger.drawn import DAYS
 from infold import errors
 from infold.files import FileCell, FileKnown, FileSeen, FilesOutcome
 from infold.interval import Interval, Ranges
+from infold.manual import ManualEntry
 from infold.ports import Ledger
 from infold.record import Arrival, Outcome, Receipt
 from infold.trace import Cause, CellChange, CellState, Pending, Trace
@@ -291,6 +292,7 @@ class TestTraces:
                 Pending(Cause.LATE, Ranges.of([THREE, ONE])),
                 Pending(Cause.ARRIVED, Ranges.of([TWO])),
             ),
+            entries=3,
         )
         do(ledger, Outcome("daily", 1, trace))
 
@@ -298,7 +300,7 @@ class TestTraces:
 
     def test_the_next_trace_leaves_nothing_of_the_last(self, ledger: Ledger) -> None:
         """Inputs that are no longer read are gone."""
-        old = Trace("daily", "f1", {"a": 1}, (Pending(Cause.LATE, Ranges.of([ONE])),))
+        old = Trace("daily", "f1", {"a": 1}, (Pending(Cause.LATE, Ranges.of([ONE])),), 2)
         new = Trace("daily", "f2", {"b": 1})
         do(ledger, Outcome("daily", 1, old))
         do(ledger, Outcome("daily", 2, new))
@@ -474,6 +476,33 @@ class TestFiles:
         assert all(entry.received.start == started < entry.received.end for entry in found)
         assert list(ledger.arrivals("daily")) == []
         assert [type(entry) for entry in ledger.arrivals("events", limit=1)] == [Arrival]
+
+
+def test_manual_entries_are_numbered_by_model(ledger: Ledger) -> None:
+    """From 1, in the order in which they are given; neither a lease nor a built model is needed."""
+    ledger.add_entries("visits", [ManualEntry(0, "bob", held=True, reason="bot")])
+    ledger.add_entries("sessions", [ManualEntry(0, "ann", held=True, start=5, end=9)])
+    ledger.add_entries(
+        "visits", [ManualEntry(0, "bob", held=False), ManualEntry(0, "eve", held=True)]
+    )
+
+    assert [(e.number, e.of, e.held, e.reason) for e in ledger.entries("visits")] == [
+        (1, "bob", True, "bot"),
+        (2, "bob", False, ""),
+        (3, "eve", True, ""),
+    ]
+    [entry] = ledger.entries("sessions")
+    assert (entry.start, entry.end) == (5, 9)
+    assert entry.made_at > 0
+    assert ledger.newest_entries() == {"visits": 3, "sessions": 1}
+
+
+def test_manual_entries_outlive_what_they_are_about(ledger: Ledger) -> None:
+    """A model that is forgotten and built anew heeds them again."""
+    ledger.add_entries("sessions", [ManualEntry(0, "ann", held=True)])
+    ledger.forget("sessions")
+
+    assert [entry.of for entry in ledger.entries("sessions")] == ["ann"]
 
 
 def test_locations_are_remembered_name_by_name(ledger: Ledger) -> None:

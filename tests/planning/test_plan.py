@@ -132,6 +132,34 @@ def strip(made: Plan, name: str) -> str:
     return " ".join("B" if cells.overlaps(day(i)) else "-" for i in range(DAYS))
 
 
+class TestManualEntries:
+    """What people said of sessions makes their table stale, whatever arrived."""
+
+    def test_a_new_entry_is_folded_in(self) -> None:
+        """The plan names its cause, and the trace the newest entry."""
+        made = plan(project(SESSIONS), Observed(0, {"sessions": built(SESSIONS, entries=2)}))
+        [step] = made.steps
+        [reason] = step.reasons
+
+        assert (step.action, reason.cause) == (Action.FOLD, Cause.QUARANTINE)
+        assert reason.detail == "2 manual entries of its quarantine"
+        assert step.trace is not None
+        assert step.trace.entries == 2
+
+    def test_an_entry_that_was_heeded_is_no_reason(self) -> None:
+        """Nor is one of a model that has to be built anyway a second one."""
+        seen = built(SESSIONS, entries=2)
+        assert seen.trace is not None
+        heeded = replace(seen, trace=replace(seen.trace, entries=2))
+        assert not plan(project(SESSIONS), Observed(0, {"sessions": heeded}))
+
+        changed_query = replace(seen, trace=replace(seen.trace, fingerprint="old"))
+        [step] = plan(project(SESSIONS), Observed(0, {"sessions": changed_query})).steps
+        assert [reason.cause for reason in step.reasons] == [Cause.DEFINITION]
+        assert step.trace is not None
+        assert step.trace.entries == 2
+
+
 class TestLateRows:
     """A late row makes stale what can hold it, and nothing else."""
 

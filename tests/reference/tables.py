@@ -121,10 +121,11 @@ def sessions(
         own.sort(key=lambda row: (row[time], *(row[column] for column in key)))
         named = {user: ends.shown(who) if ends.shown else who}
         for part in parts(own, time, ends.gap(who) if ends.gap else gap, ends):
-            if ends.limit is not None and part[-1][time] - part[0][time] > ends.limit:
-                part = [row for row in part if row[time] - part[0][time] <= ends.limit]
-                if not ends.head:
+            start, end = part[0][time], part[-1][time]
+            if ends.held(who, start, end):
+                if not ends.head or ends.limit is None or ends.word(who, start, end):
                     continue
+                part = [row for row in part if row[time] - start <= ends.limit]
             found.append(
                 {**named, "session_start": part[0][time], "session_end": part[-1][time]}
                 | {name: aggregate.value(part) for name, aggregate in aggregates.items()}
@@ -154,21 +155,48 @@ def held(
     ends: Ends,
     user: str | None = None,
 ) -> set[tuple[Any, ...]]:
-    """Sessions past the limit: what they are of, start, end, events, and the first ``user``."""
+    """Sessions in quarantine: what they are of, start, end, events, and the first ``user``."""
+    return {
+        (ends.text(of), part[0][time], part[-1][time], len(part), _first(part, user))
+        for of, part in all_parts(rows, time=time, key=key, gap=gap, where=where, ends=ends)
+        if ends.held(of, part[0][time], part[-1][time])
+    }
+
+
+def _first(part: Sequence[Row], user: str | None) -> Any:
+    return next((row[user] for row in part if row[user] is not None), None) if user else None
+
+
+def all_parts(
+    rows: Iterable[Row],
+    *,
+    time: str,
+    key: Sequence[str],
+    gap: int | None,
+    where: Callable[[Row], bool | None],
+    ends: Ends,
+) -> list[tuple[Hashable, list[Row]]]:
+    """All sessions, those in quarantine too: what they are of, and their events in order."""
     by_of: dict[Hashable, list[Row]] = defaultdict(list)
     for row in rows:
         of = ends.whose(row) if ends.whose else row["user_id"]
         if where(row) and of is not None:
             by_of[of].append(row)
-    found = set()
+    found = []
     for of, own in by_of.items():
         own.sort(key=lambda row: (row[time], *(row[column] for column in key)))
-        for part in parts(own, time, ends.gap(of) if ends.gap else gap, ends):
-            start, end = part[0][time], part[-1][time]
-            if ends.limit is not None and end - start > ends.limit:
-                users = [row[user] for row in part if row[user] is not None] if user else []
-                found.add((of, start, end, len(part), users[0] if users else None))
+        found += [(of, part) for part in parts(own, time, ends.gap(of) if ends.gap else gap, ends)]
     return found
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a person said of the sessions of ``of``: all, or those with an instant in a span."""
+
+    of: str
+    held: bool
+    start: int | None = None
+    end: int | None = None
 
 
 @dataclass(frozen=True)
@@ -180,7 +208,8 @@ class Ends:
     that, ``gap`` the silence that ends it. Sessions end at the midnights of ``zone``, where the
     campaign changes from the last that an event named, before an instant of an event that
     ``begins`` one, and when they would be longer than ``most``. One longer than ``limit`` is left
-    out, or with ``head`` all but its beginning.
+    out, or with ``head`` all but its beginning. What was ``said`` of a session last goes before
+    the limit; ``text`` is how people name what a session is of.
     """
 
     whose: Callable[[Row], Hashable | None] | None = None
@@ -192,6 +221,22 @@ class Ends:
     most: int | None = None
     limit: int | None = None
     head: bool = False
+    said: tuple[Said, ...] = ()
+    text: Callable[[Any], str] = str
+
+    def word(self, of: Hashable, start: int, end: int) -> bool | None:
+        """The last word about a session, or None."""
+        found = None
+        for one in self.said:
+            here = one.start is None or (start <= int(one.end or 0) and end >= one.start)
+            if one.of == self.text(of) and here:
+                found = one.held
+        return found
+
+    def held(self, of: Hashable, start: int, end: int) -> bool:
+        """Whether a session is in quarantine."""
+        word = self.word(of, start, end)
+        return word if word is not None else self.limit is not None and end - start > self.limit
 
 
 def parts(own: Sequence[Row], time: str, gap: int | None, ends: Ends) -> list[list[Row]]:

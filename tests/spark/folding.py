@@ -17,10 +17,11 @@ from typing import Any, cast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tests.reference.compare import difference, stored
-from tests.reference.tables import Ends, held, in_turn, sessions
+from tests.reference.tables import Ends, Said, all_parts, held, in_turn, sessions
 from tests.reference.world import Row
 
 from infold.interval import MINUTE, Granularity, Interval, Ranges, moment
+from infold.manual import ManualEntry
 from infold.model import Materialization, Model, Sessions, Target, Timeseries
 from infold.plan import Action, Step
 from infold.project import Aggregate, Input, Node, Output, Project, SessionsQuery
@@ -78,17 +79,20 @@ def query_of(
         gap=gap,
         key=key,
         where=where,
-        aggregates=tuple(
-            Aggregate(
-                f"_a{at}",
-                call.call,
-                call.argument,
-                call.filter,
-                call.ignore_nulls,
-                call.sql,
-                call.distinct,
-            )
-            for at, call in enumerate(calls.values())
+        aggregates=(
+            *(
+                Aggregate(
+                    f"_a{at}",
+                    call.call,
+                    call.argument,
+                    call.filter,
+                    call.ignore_nulls,
+                    call.sql,
+                    call.distinct,
+                )
+                for at, call in enumerate(calls.values())
+            ),
+            Aggregate("_events", "count", None, None, False, "count(*)"),
         ),
         outputs=tuple(Output(name, f"_a{at}") for at, name in enumerate(calls)),
         **more,
@@ -168,6 +172,11 @@ class MemoryLedger:
     input_changes: list[list[CellChange]] = field(default_factory=list)
     states: dict[str, dict[int, CellState]] = field(default_factory=lambda: defaultdict(dict))
     held: dict[tuple[str, int], Held] = field(default_factory=dict)
+    said: list[ManualEntry] = field(default_factory=list)
+
+    def entries(self, model: str) -> Sequence[ManualEntry]:
+        """What was said of sessions."""
+        return self.said
 
     def quarantined(self, model: str) -> Sequence[Held]:
         """The sessions in quarantine."""
@@ -222,7 +231,7 @@ class Shop:
         self.frames: dict[int, DataFrame] = {}
         self.tables = MemoryTables(spark)
         self.ledger = MemoryLedger()
-        self.built = 0
+        self.built, self.heeded = 0, 0
         self.receipt = Receipt()
         self.changes: tuple[CellChange, ...] = ()
 
@@ -250,6 +259,30 @@ class Shop:
         self.ledger.states["clicks"] = _states(new)
         return self
 
+    def say(self, *words: Said) -> Shop:
+        """Put sessions into quarantine by hand, or release them."""
+        for one in words:
+            number = len(self.ledger.said) + 1
+            self.ledger.said.append(ManualEntry(number, one.of, one.held, one.start, one.end))
+        ends = self.ends or Ends()
+        self.ends = replace(ends, said=(*ends.said, *words))
+        return self
+
+    def spans(self) -> list[tuple[str, int, int]]:
+        """What all sessions are of, their first and last instants; in order."""
+        ends = self.ends or Ends()
+        found = all_parts(
+            self.events,
+            time="event_ts",
+            key=self.query.key,
+            gap=self.query.gap,
+            where=self.test,
+            ends=ends,
+        )
+        return sorted(
+            (ends.text(of), part[0]["event_ts"], part[-1]["event_ts"]) for of, part in found
+        )
+
     def frame(self, version: int) -> DataFrame:
         """The events of a version, as stored."""
         if version not in self.frames:
@@ -276,7 +309,8 @@ class Shop:
             reasons=(),
             inputs={"clicks": (self.built, upto)},
             version=len(self.tables.snapshots) + 1,
-            trace=Trace("sessions", "f", {"clicks": upto}),
+            trace=Trace("sessions", "f", {"clicks": upto}, entries=len(self.ledger.said)),
+            before=Trace("sessions", "f", {"clicks": self.built}, entries=self.heeded),
         )
         announced: list[Outcome] = []
         before = dict(self.ledger.states["sessions"])
@@ -291,6 +325,7 @@ class Shop:
             assert outcome.committed == (outcome.snapshot is not None) == bool(outcome.changes)
         self._record(outcome, before)
         self.built, self.receipt, self.changes = upto, outcome.receipt, outcome.changes
+        self.heeded = len(self.ledger.said)
         self.check()
         return self
 

@@ -20,6 +20,9 @@ from infold.analysis.text import Text
 from infold.model import Deduplicate, Kind, Model, Sessions, Source
 from infold.project import Reference
 
+STATE = 1
+"""What stored sessions keep besides their columns; with another number they are built again."""
+
 _LITERALS = frozenset(
     {
         TokenType.STRING,
@@ -75,6 +78,7 @@ def fingerprint(
         ]
     if model.kind is Kind.SESSIONS and model.sessions:
         said["sessions"] = _sessions(model.sessions)
+        said["state"] = STATE
     if model.kind is Kind.EVENTS:
         said["key"] = [[c.lower() for c in model.unique_key], [c.lower() for c in model.prefer]]
         if model.deduplicate is not Deduplicate.SAME_TIME:

@@ -26,6 +26,7 @@ COMMANDS = {
     "status": "Show how every model stands.",
     "history": "Show past runs and their steps.",
     "explain": "Explain a model, or one cell of it.",
+    "quarantine": "Put sessions into quarantine by hand, release them, list them.",
     "forget": "Forget models and drop their tables; the next run builds them anew.",
     "teardown": "Drop all tables of a target, and its ledger.",
     "check": "Read the project and report all mistakes in it.",

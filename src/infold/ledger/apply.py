@@ -72,6 +72,8 @@ def put_trace(query: Query, trace: Trace) -> None:
     """Replace a model's trace."""
     drop_trace(query, trace.model)
     query.run("add_trace", model=trace.model, fingerprint=trace.fingerprint)
+    if trace.entries:
+        query.run("add_trace_entries", model=trace.model, newest=trace.entries)
     query.many(
         "add_trace_input",
         [
@@ -97,7 +99,7 @@ def put_trace(query: Query, trace: Trace) -> None:
 
 def drop_trace(query: Query, model: str) -> None:
     """Forget how a model was built."""
-    for name in ("drop_trace", "drop_trace_inputs", "drop_trace_pending"):
+    for name in ("drop_trace", "drop_trace_inputs", "drop_trace_pending", "drop_trace_entries"):
         query.run(name, model=model)
 
 

@@ -126,6 +126,7 @@ def _trace(trace: Trace) -> dict[str, Any]:
         "model": trace.model,
         "fingerprint": trace.fingerprint,
         "inputs": trace.inputs,
+        "entries": trace.entries,
         "pending": [
             [entry.cause.value, [[part.start, part.end] for part in entry.ranges]]
             for entry in trace.pending
@@ -142,6 +143,7 @@ def _load_trace(raw: Mapping[str, Any]) -> Trace:
             Pending(Cause(cause), Ranges(tuple(Interval(start, end) for start, end in parts)))
             for cause, parts in raw["pending"]
         ),
+        entries=raw.get("entries", 0),
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from infold import crash, errors
 from infold.ledger.sql import SCHEMA, SQL
 
-FORMAT = 2
+FORMAT = 3
 """The version of the tables. A ledger with a greater one was written by a newer program."""
 
 FORMAT_ROW = "infold.ledger"

@@ -17,6 +17,7 @@ from infold.interval import Interval, Ranges
 from infold.ledger.apply import vanished
 from infold.ledger.codec import slim
 from infold.ledger.store import SystemClock
+from infold.manual import ManualEntry
 from infold.model import table_name
 from infold.ports import Clock
 from infold.record import Arrival, Held, Outcome, Receipt, RunRecord, StepRecord
@@ -45,6 +46,7 @@ class MemoryLedger:
         self._runs: dict[str, RunRecord] = {}
         self._steps: dict[str, StepRecord] = {}
         self._traces: dict[str, Trace] = {}
+        self._entries: dict[str, list[ManualEntry]] = {}
         self._models: dict[str, _Model] = {}
         self._ids: dict[tuple[str, str, str], int] = {}
         self._locations: dict[str, str] = {}
@@ -229,6 +231,21 @@ class MemoryLedger:
         """A model's sessions in quarantine, by start."""
         found = self._model(model).quarantined.values()
         return tuple(sorted(found, key=lambda held: (held.start, held.of)))
+
+    def entries(self, model: str) -> Sequence[ManualEntry]:
+        """The manual entries, by number."""
+        return tuple(self._entries.get(model, ()))
+
+    def newest_entries(self) -> Mapping[str, int]:
+        """The number of the newest manual entry of each model that has any."""
+        return {model: entries[-1].number for model, entries in self._entries.items()}
+
+    def add_entries(self, model: str, entries: Iterable[ManualEntry]) -> None:
+        """Add manual entries."""
+        for entry in entries:
+            known = self._entries.setdefault(model, [])
+            number = len(known) + 1
+            known.append(replace(entry, number=number, made_at=self._clock.now()))
 
     def locations(self) -> Mapping[str, str]:
         """Where metadata was."""

@@ -206,4 +206,22 @@ quarantined = Table(
     **CLUSTERED,
 )
 
+entries = Table(
+    "manual_entries",
+    metadata,
+    _text("model", key=True),
+    _big("number", key=True),
+    _text("session_of"),
+    Column("held", Boolean, nullable=False),
+    _big("session_start", null=True),
+    _big("session_end", null=True),
+    _text("reason"),
+    _big("made_at"),
+    **CLUSTERED,
+)
+
+trace_entries = Table(
+    "trace_entries", metadata, _text("model", key=True), _big("newest"), **CLUSTERED
+)
+
 locations = Table("locations", metadata, _text("name", key=True), _text("location"), **CLUSTERED)

@@ -54,6 +54,11 @@ SCHEMA: tuple[str, ...] = (
         ") WITHOUT ROWID"
     ),
     (
+        "CREATE TABLE manual_entries ( model TEXT NOT NULL, number BIGINT NOT NULL, session_of "
+        "TEXT NOT NULL, held BOOLEAN NOT NULL, session_start BIGINT, session_end BIGINT, reason "
+        "TEXT NOT NULL, made_at BIGINT NOT NULL, PRIMARY KEY (model, number) ) WITHOUT ROWID"
+    ),
+    (
         "CREATE TABLE meta ( name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (name) ) "
         "WITHOUT ROWID"
     ),
@@ -77,6 +82,10 @@ SCHEMA: tuple[str, ...] = (
     "CREATE INDEX steps_by_model ON steps (model, run)",
     "CREATE INDEX steps_by_run ON steps (run, seq)",
     "CREATE INDEX steps_by_state ON steps (state)",
+    (
+        "CREATE TABLE trace_entries ( model TEXT NOT NULL, newest BIGINT NOT NULL, PRIMARY KEY "
+        "(model) ) WITHOUT ROWID"
+    ),
     (
         "CREATE TABLE trace_inputs ( model TEXT NOT NULL, input TEXT NOT NULL, version BIGINT "
         "NOT NULL, PRIMARY KEY (model, input) ) WITHOUT ROWID"
@@ -114,6 +123,11 @@ SQL: dict[str, str] = {
         ":version, :cell_start, :cell_end, :added, :removed, :rows_before, :rows_after, "
         ":content_before, :content_after, :last)"
     ),
+    "add_entry": (
+        "INSERT INTO manual_entries (model, number, session_of, held, session_start, "
+        "session_end, reason, made_at) VALUES (:model, :number, :session_of, :held, "
+        ":session_start, :session_end, :reason, :made_at)"
+    ),
     "add_file": (
         "INSERT INTO files (id, source, path, fingerprint, size) VALUES (:id, :source, :path, "
         ":fingerprint, :size)"
@@ -150,6 +164,9 @@ SQL: dict[str, str] = {
     ),
     "add_trace": (
         "INSERT INTO traces (model, fingerprint) VALUES (:model, :fingerprint)"
+    ),
+    "add_trace_entries": (
+        "INSERT INTO trace_entries (model, newest) VALUES (:model, :newest)"
     ),
     "add_trace_input": (
         "INSERT INTO trace_inputs (model, input, version) VALUES (:model, :input, :version)"
@@ -231,8 +248,15 @@ SQL: dict[str, str] = {
         ":session_of AND quarantined.session_start = :session_start"
     ),
     "drop_trace": "DELETE FROM traces WHERE traces.model = :model",
+    "drop_trace_entries": "DELETE FROM trace_entries WHERE trace_entries.model = :model",
     "drop_trace_inputs": "DELETE FROM trace_inputs WHERE trace_inputs.model = :model",
     "drop_trace_pending": "DELETE FROM trace_pending WHERE trace_pending.model = :model",
+    "entries": (
+        "SELECT manual_entries.number, manual_entries.session_of, manual_entries.held, "
+        "manual_entries.session_start, manual_entries.session_end, manual_entries.reason, "
+        "manual_entries.made_at FROM manual_entries WHERE manual_entries.model = :model ORDER BY "
+        "manual_entries.number"
+    ),
     "file_cells": (
         "SELECT file_cells.file, file_cells.cell_start, file_cells.cell_end, file_cells.rows, "
         "file_cells.dropped FROM file_cells WHERE file_cells.model = :model ORDER BY "
@@ -281,6 +305,10 @@ SQL: dict[str, str] = {
         "file_cells.cell_end = :of_end"
     ),
     "meta": "SELECT meta.value FROM meta WHERE meta.name = :name",
+    "newest_entries": (
+        "SELECT manual_entries.model, max(manual_entries.number) AS max_1 FROM manual_entries "
+        "GROUP BY manual_entries.model"
+    ),
     "old_arrivals": (
         "SELECT arrivals.version, count(*) AS count_1 FROM arrivals WHERE arrivals.model = "
         ":table_name AND arrivals.version <= :upto GROUP BY arrivals.version ORDER BY "
@@ -338,6 +366,9 @@ SQL: dict[str, str] = {
         "UPDATE leases SET token=:new_token, run=:new_run, host=:new_host, place=:new_place, "
         "pid=:new_pid, process=:new_process, since=:new_since, heartbeat_at=:new_heartbeat_at "
         "WHERE leases.name = :of_name AND leases.token = :of_token"
+    ),
+    "trace_entries": (
+        "SELECT trace_entries.model, trace_entries.newest FROM trace_entries"
     ),
     "trace_inputs": (
         "SELECT trace_inputs.model, trace_inputs.input, trace_inputs.version FROM trace_inputs"

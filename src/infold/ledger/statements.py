@@ -239,6 +239,13 @@ def _tables() -> dict[str, ClauseElement]:
         "add_quarantined": insert(s.quarantined),
         "drop_quarantined": _delete(s.quarantined, "model", "session_of", "session_start"),
         "drop_all_quarantined": _delete(s.quarantined, "model"),
+        "entries": select(*_columns(s.entries, skip=("model",)))
+        .where(s.entries.c.model == bindparam("model"))
+        .order_by(s.entries.c.number),
+        "newest_entries": select(s.entries.c.model, func.max(s.entries.c.number)).group_by(
+            s.entries.c.model
+        ),
+        "add_entry": insert(s.entries),
         "locations": select(s.locations).order_by(s.locations.c.name),
         "add_location": insert(s.locations),
         "drop_location": _delete(s.locations, "name"),
@@ -259,12 +266,15 @@ def _traces() -> dict[str, ClauseElement]:
         "trace_pending": select(
             pending.model, pending.seq, pending.range_start, pending.range_end, pending.cause
         ).order_by(pending.model, pending.seq, pending.range_start),
+        "trace_entries": select(s.trace_entries),
         "add_trace": insert(s.traces),
+        "add_trace_entries": insert(s.trace_entries),
         "add_trace_input": insert(s.trace_inputs),
         "add_trace_pending": insert(s.trace_pending),
         "drop_trace": _delete(s.traces, "model"),
         "drop_trace_inputs": _delete(s.trace_inputs, "model"),
         "drop_trace_pending": _delete(s.trace_pending, "model"),
+        "drop_trace_entries": _delete(s.trace_entries, "model"),
     }
 
 

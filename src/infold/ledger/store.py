@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from infold.ledger.apply import apply, drop_trace
 from infold.ledger.database import Database, Query
 from infold.ledger.lease import NAME, Heartbeat, Holder, this_process
 from infold.ledger.prune import KEEP, prune
+from infold.manual import ManualEntry
 from infold.model import table_name
 from infold.ports import Clock
 from infold.record import Arrival, Held, Outcome, Receipt, RunRecord, StepRecord
@@ -346,6 +348,8 @@ class SqlLedger:
         """The trace of every model that was ever built."""
         with self._database.read() as query:
             found = {model: Trace(model, text) for model, text in query.all("traces")}
+            for model, newest in query.all("trace_entries"):
+                found[model] = replace(found[model], entries=newest)
             for model, name, version in query.all("trace_inputs"):
                 found[model].inputs[name] = version
             pending: dict[str, dict[int, tuple[Cause, list[Interval]]]] = {}
@@ -354,8 +358,7 @@ class SqlLedger:
                 entry[1].append(Interval(start, end))
         for model, entries in pending.items():
             parts = tuple(Pending(cause, Ranges(tuple(at))) for cause, at in entries.values())
-            trace = found[model]
-            found[model] = Trace(model, trace.fingerprint, trace.inputs, parts)
+            found[model] = replace(found[model], pending=parts)
         return found
 
     def heads(self) -> Mapping[str, Version]:
@@ -409,6 +412,39 @@ class SqlLedger:
         """A model's sessions in quarantine, by start."""
         with self._database.read() as query:
             return tuple(Held(*row) for row in query.all("quarantined", model=model))
+
+    def entries(self, model: str) -> Sequence[ManualEntry]:
+        """The manual entries of a model's quarantine, by number."""
+        with self._database.read() as query:
+            rows = query.all("entries", model=model)
+        return tuple(ManualEntry(number, of, bool(held), *rest) for number, of, held, *rest in rows)
+
+    def newest_entries(self) -> Mapping[str, int]:
+        """The number of the newest manual entry of each model that has any."""
+        with self._database.read() as query:
+            return dict(query.all("newest_entries"))
+
+    def add_entries(self, model: str, entries: Iterable[ManualEntry]) -> None:
+        """Add manual entries; needs no lease."""
+        now = self._clock.now()
+        with self._database.write("add_entries") as query:
+            last = dict(query.all("newest_entries")).get(model, 0)
+            query.many(
+                "add_entry",
+                [
+                    {
+                        "model": model,
+                        "number": number,
+                        "session_of": entry.of,
+                        "held": entry.held,
+                        "session_start": entry.start,
+                        "session_end": entry.end,
+                        "reason": entry.reason,
+                        "made_at": now,
+                    }
+                    for number, entry in enumerate(entries, last + 1)
+                ],
+            )
 
     def locations(self) -> Mapping[str, str]:
         """Where the metadata of tables was when a run last ended."""

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from infold.interval import Interval, Ranges, iso_duration
+from infold.manual import ManualEntry
 from infold.plan import FileNews, Plan, Step
 from infold.record import Arrival, Receipt, RunRecord, StepRecord
 from infold.render.run import amplification
@@ -294,3 +296,35 @@ def _arrival(value: Arrival) -> Shape:
 
 def _maybe(at: int | None) -> str | None:
     return None if at is None else iso(at)
+
+
+def quarantine(
+    held: Sequence[Mapping[str, Any]], said: Mapping[str, Sequence[tuple[ManualEntry, bool]]]
+) -> Shape:
+    """Sessions in quarantine, and the manual entries with whether a run has heeded them."""
+    return {
+        "quarantined_sessions": [
+            {
+                name: value.isoformat().replace("+00:00", "Z")
+                if isinstance(value, datetime)
+                else value
+                for name, value in row.items()
+            }
+            for row in held
+        ],
+        "entries": [
+            {
+                "model": model,
+                "number": entry.number or None,
+                "held": entry.held,
+                "of": entry.of,
+                "start": _maybe(entry.start),
+                "end": _maybe(entry.end),
+                "reason": entry.reason,
+                "made_at": _maybe(entry.made_at or None),
+                "heeded": heeded,
+            }
+            for model, entries in said.items()
+            for entry, heeded in entries
+        ],
+    }

@@ -14,6 +14,7 @@ import re
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from infold.interval import MAX, MIN
 from infold.model import Keep, Nulls
 from infold.project import Aggregate, SessionsQuery
 from infold.spark.content import column, micros
@@ -22,15 +23,14 @@ _NUMBER, _OF, _AT = "_infold_number", "_infold_of", "_infold_at"
 
 
 def quarantined(events: DataFrame, query: SessionsQuery) -> DataFrame:
-    """The sessions past the limit: ``of``, ``start``, ``end`` (microseconds) and ``events``."""
+    """The sessions in quarantine: ``of``, ``start``, ``end`` (microseconds) and ``events``."""
     rows = _numbered(events, query, _order(events, query))
     spans = rows.groupBy(_OF, _NUMBER).agg(
         F.min(_AT).alias("start"), F.max(_AT).alias("end"), F.count(F.lit(1)).alias("events")
     )
-    longer = F.col("end") - F.col("start") > F.lit(query.quarantine_after)
-    return spans.where(longer).select(
-        F.col(_OF).cast("string").alias("of"), "start", "end", "events"
-    )
+    named = spans.withColumn("of", F.col(_OF).cast("string"))
+    held = _is_held(query, F.col("of"), F.col("start"), F.col("end"))
+    return named.where(held).select("of", "start", "end", "events")
 
 
 def _numbered(events: DataFrame, query: SessionsQuery, order: Column) -> DataFrame:
@@ -45,8 +45,8 @@ def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
     """All sessions of ``events``: the columns that they always have and the query's outputs."""
     order = _order(events, query)
     rows = _numbered(events, query, order)
-    if query.quarantine_after is not None:
-        rows = _short_enough(rows, query)
+    if query.limited:
+        rows = _let_in(rows, query)
     time = events.select(column(query.time_column)).schema.fields[0].dataType
     grouped = rows.groupBy(_OF, _NUMBER).agg(
         F.timestamp_micros(F.min(_AT)).cast(time).alias("session_start"),
@@ -193,15 +193,36 @@ def _campaign(query: SessionsQuery) -> Column:
     return F.when(F.coalesce(*known).isNotNull(), text)
 
 
-def _short_enough(rows: DataFrame, query: SessionsQuery) -> DataFrame:
-    """Events of sessions up to the limit of the quarantine, or up to it of longer ones."""
+def _let_in(rows: DataFrame, query: SessionsQuery) -> DataFrame:
+    """Events of sessions that are not in quarantine, and what stays of the others."""
     whole = Window.partitionBy(_OF, _NUMBER)
     first, last = F.min(_AT).over(whole), F.max(_AT).over(whole)
-    limit = F.lit(query.quarantine_after)
     measured = rows.withColumn("_infold_first", first).withColumn("_infold_last", last)
-    if query.keep is Keep.HEAD:
-        return measured.where(F.col(_AT) - F.col("_infold_first") <= limit)
-    return measured.where(F.col("_infold_last") - F.col("_infold_first") <= limit)
+    of, first, last = F.col(_OF).cast("string"), F.col("_infold_first"), F.col("_infold_last")
+    allowed = ~_is_held(query, of, first, last)
+    if query.keep is Keep.HEAD and query.quarantine_after is not None:
+        by_hand = F.coalesce(_said(query, of, first, last), F.lit(False))
+        allowed = allowed | (~by_hand & (F.col(_AT) - first <= query.quarantine_after))
+    return measured.where(allowed)
+
+
+def _is_held(query: SessionsQuery, of: Column, first: Column, last: Column) -> Column:
+    """Whether a session is in quarantine: what was said last of it counts, then its length."""
+    by_length = F.lit(False)
+    if query.quarantine_after is not None:
+        by_length = last - first > query.quarantine_after
+    return F.coalesce(_said(query, of, first, last), by_length)
+
+
+def _said(query: SessionsQuery, of: Column, first: Column, last: Column) -> Column:
+    """The last word about a session: held or not; NULL where nobody said anything."""
+    word = F.lit(None).cast("boolean")
+    for entry in sorted(query.entries, key=lambda entry: entry.number):
+        meant = of == entry.of
+        if entry.start is not None and entry.end is not None:
+            meant = meant & last.between(entry.start, MAX) & first.between(MIN, entry.end)
+        word = F.when(meant, F.lit(entry.held)).otherwise(word)
+    return word
 
 
 def session_id(of: Column, start: Column) -> Column:

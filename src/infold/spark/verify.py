@@ -29,6 +29,7 @@ from infold.spark import rebuild
 from infold.spark.compare import Comparison, compare
 from infold.spark.content import column, in_time, plain
 from infold.spark.kinds import events, recompute
+from infold.spark.kinds.fold import query_of
 from infold.spark.tables.iceberg import IcebergTables
 from infold.spark.work import Work
 from infold.trace import Trace, dropped, net
@@ -149,13 +150,16 @@ class Verifier:
         if node.model.kind is Kind.EVENTS:
             return events.definition(work, node)
         if node.model.kind is Kind.SESSIONS and node.query is not None:
-            return rebuild.sessions(self._input(work, node.query, step), node.query)
+            query = query_of(work, step)
+            return rebuild.sessions(self._input(work, query, step), query)
         return recompute.definition(work, node, step, narrow=False)
 
     def _misheld(self, work: Work, node: Node, step: Step) -> int:
         """How many sessions a rebuild holds in quarantine and the ledger does not, or otherwise."""
-        query = node.query
-        if query is None or query.quarantine_after is None:
+        if node.query is None:
+            return 0
+        query = query_of(work, step)
+        if not query.limited:
             return 0
         rows = rebuild.quarantined(self._input(work, query, step), query).collect()
         expected = {(row["of"], row["start"], row["end"], row["events"]) for row in rows}

@@ -119,7 +119,7 @@ def measures(
 
     ``keys`` are the columns of prepared events that decide among events of equal time.
     """
-    shown = {output.sql.strip().strip("`"): output.name for output in outputs}
+    shown = _shown(aggregates, outputs)
     arguments: dict[str, str] = {}
     found: list[_Compiled] = []
     for at, aggregate in enumerate(aggregates):
@@ -134,6 +134,18 @@ def measures(
         picks=tuple(entry.pick for entry in found if entry.pick is not None),
         raw=any(entry.raw for entry in found),
     )
+
+
+def _shown(aggregates: Sequence[Aggregate], outputs: Sequence[Output]) -> dict[str, str]:
+    """The column that is just the value of an aggregate, or of another one like it."""
+    own = {output.sql.strip().strip("`"): output.name for output in outputs}
+    like = {_meaning(one): own[one.name] for one in aggregates if one.name in own}
+    found = {one.name: like.get(_meaning(one)) for one in aggregates}
+    return {name: own.get(name, column) for name, column in found.items() if column}
+
+
+def _meaning(one: Aggregate) -> tuple[object, ...]:
+    return one.call, one.argument, one.filter, one.ignore_nulls, one.distinct, one.sql.lower()
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class Delta:
     ) -> None:
         self.query, self.since, self.view = query, since, view
         self.over = over if merges(query, over) else bare(over)
-        if query.quarantine_after is not None and not merges(query, over):
+        if query.limited and not merges(query, over):
             self.over = counted(over)
         self.before, self.now = before, now
         self.added_in = Ranges.of(change.cell for change in changes if change.added)

@@ -24,7 +24,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from infold.interval import MAX, Interval, Ranges
+from infold.interval import EVER, MAX, Interval, Ranges
+from infold.manual import ManualEntry
 from infold.model import Keep
 from infold.plan import Step
 from infold.ports import Prepared
@@ -46,6 +47,7 @@ from infold.spark.kinds.islands import (
     spans,
     within_spans,
 )
+from infold.spark.kinds.manual import ASKED
 from infold.spark.kinds.numbers import renumbered
 from infold.spark.kinds.pieces import CARRIED, NAMED, sessions_of
 from infold.spark.kinds.stored import FIRST, ID, LAST, of, restored, rows
@@ -97,10 +99,17 @@ def fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
     return _Fold(work, node, step).carry_out(announce)
 
 
-def query_of(node: Node) -> SessionsQuery:
-    """The compiled query of a sessions model."""
-    assert node.query is not None, "a sessions model has a compiled query"
-    return node.query
+def query_of(work: Work, step: Step) -> SessionsQuery:
+    """The compiled query of a step's model, with the manual entries that the step heeds."""
+    query = work.project[step.model].query
+    assert query is not None, "a sessions model has a compiled query"
+    newest = step.trace.entries if step.trace else 0
+    return replace(query, entries=entries_of(work, step.model, newest)) if newest else query
+
+
+def entries_of(work: Work, model: str, newest: int) -> tuple[ManualEntry, ...]:
+    """The manual entries of a model's quarantine up to one."""
+    return tuple(entry for entry in work.ledger.entries(model) if entry.number <= newest)
 
 
 def nobody_of(query: SessionsQuery) -> str:
@@ -110,7 +119,8 @@ def nobody_of(query: SessionsQuery) -> str:
 
 def view_of(work: Work, node: Node) -> View:
     """What the model sees of its stored input: a view may stand between the two."""
-    name = query_of(node).input
+    assert node.query is not None, "a sessions model has a compiled query"
+    name = node.query.input
     if name == node.inputs[0].name:
         return lambda frame: frame
     return lambda frame: work.sql(work.project[name], {node.inputs[0].name: frame})
@@ -125,7 +135,7 @@ class _Fold:
 
     def __init__(self, work: Work, node: Node, step: Step) -> None:
         self.work, self.node, self.step = work, node, step
-        self.query = query = query_of(node)
+        self.query = query = query_of(work, step)
         self.input = name = node.inputs[0].name
         since, upto = step.inputs[name]
         changes = [change for change in net(work.ledger.changes(name, since)) if change.real]
@@ -138,8 +148,16 @@ class _Fold:
         self.delta = Delta(query, self.over, self.view, before, self.now, changes, since)
         self.small = self.delta.rows <= SMALL
         self.merges = merges(query, self.over)
-        self.limited = query.quarantine_after is not None
+        self.limited = query.limited
+        heeded = step.before.entries if step.before else 0
+        self.asked = [entry for entry in query.entries if entry.number > heeded]
         near = Ranges.of(change.cell for change in changes).widen(reach(query), reach(query))
+        near |= Ranges.of(
+            EVER
+            if entry.start is None or entry.end is None
+            else Interval(entry.start, entry.end + 1)
+            for entry in self.asked
+        )
         if query.inner and near.hull:  # where a session ends may change all that follow it
             near = Ranges((Interval(near.hull.start, MAX),))
         entries = work.ledger.quarantined(step.model) if self.limited else ()
@@ -152,7 +170,7 @@ class _Fold:
 
     def carry_out(self, announce: Prepared) -> Outcome:
         """Find what changes, announce what will hold, commit."""
-        components = self._components(self.delta.islands().localCheckpoint()).localCheckpoint()
+        components = self._components(self._delta().localCheckpoint()).localCheckpoint()
         again = components.where(AGAIN)
         whole = components.where(~F.col(AGAIN))
         changed = self._merged(whole) if self.merges else self._held(whole)
@@ -167,6 +185,25 @@ class _Fold:
         return self._commit(changed, found, held, announce)
 
     # -- components
+
+    def _delta(self) -> DataFrame:
+        """Islands of what changed, and the spans of sessions that somebody spoke of."""
+        found = self.delta.islands()
+        if not self.asked:
+            return found
+        cells = Ranges.of(state.cell for state in self.candidates)
+        table = self.work.tables.read(self.step.model)
+        spans = quarantine.concerned(
+            table.where(in_time(table, FIRST, cells)),
+            self.query,
+            self.asked,
+            self.entries,
+            found.schema[USER].dataType,
+        )
+        asked = spans.withColumns(
+            {EVENTS: F.lit(0).cast("bigint"), GONE: F.lit(True), ASKED: F.lit(True)}
+        )
+        return found.unionByName(asked, allowMissingColumns=True)
 
     def _components(self, delta: DataFrame) -> DataFrame:
         """One row for each component, with its merged parts and the keys of its stored sessions."""
@@ -224,9 +261,16 @@ class _Fold:
         return [
             F.collect_list(quarantine.ENTRY).alias(quarantine.FREED),
             F.min("__changed").alias("__changed"),
-            F.bool_or(GONE).alias(GONE),
+            F.bool_or(self._gone).alias(GONE),
             (tied[0] if tied else F.lit(False)).alias("__tied"),
         ]
+
+    @property
+    def _gone(self) -> Column:
+        """Whether something is of events that are no longer there."""
+        if not self.asked:
+            return F.col(GONE)
+        return F.col(GONE) & ~F.coalesce(ASKED, F.lit(False))
 
     @property
     def _known(self) -> str:
@@ -291,7 +335,8 @@ class _Fold:
 
     def _merged(self, components: DataFrame) -> DataFrame:
         """Components whose merged parts are their one session, as ``totals`` wants them."""
-        made = self._keyed(components, (OLD, EVENTS, START, *self._kept))
+        out = (quarantine.OUT,) if self.limited else ()
+        made = self._keyed(components, (OLD, EVENTS, START, *out, *self._kept))
         new = F.array(F.struct(KEY, ROW))
         if self.limited:
             stays = self._stays(made.schema[ROW].dataType)
@@ -307,10 +352,11 @@ class _Fold:
 
     def _stays(self, row: DataType) -> Column:
         """What stays in the table of a session in quarantine is what was there, or nothing."""
-        return F.transform(
+        there = F.transform(
             quarantine.stays(OLD),
             lambda key: F.struct(key.alias(KEY), F.lit(None).cast(row).alias(ROW)),
         )
+        return F.filter(there, lambda _: ~F.col(quarantine.OUT))
 
     @property
     def _kept(self) -> tuple[str, ...]:
@@ -331,10 +377,10 @@ class _Fold:
         keep: tuple[str, ...] = (USER, HULL, EVENTS)
         row, more = F.struct(KEY, ROW), []
         if self.limited:
-            found, keep = quarantine.entered(found, query), (*keep, quarantine.HELD)
+            found = quarantine.entered(found, query)
+            keep = (*keep, quarantine.HELD, quarantine.OUT)
             more = [F.flatten(F.collect_list(quarantine.HELD)).alias("__entries")]
-            if query.keep is Keep.NOTHING:
-                row = F.when(F.size(quarantine.HELD) == 0, row)
+            row = F.when(~F.col(quarantine.OUT), row)
         new = (
             self._keyed(found, keep)
             .groupBy(F.col(USER).alias("__of"), HULL)

@@ -29,6 +29,7 @@ from infold.spark.kinds.islands import (
     grouped,
     numbered,
 )
+from infold.spark.kinds.manual import RULED, ruled
 
 CARRIED = "__carried"
 """The campaign in force when a session began, before its first event; NULL for none."""
@@ -61,8 +62,8 @@ def sessions_of(
         keys.append(_PIECE)
     if query.cuts.campaign:
         more.append(F.min_by(CARRIED, TIME).alias(CARRIED))
-    if query.quarantine_after is not None:
-        rows, whole = _within(rows, query.quarantine_after, over, keys)
+    if query.limited:
+        rows, whole = _within(rows, query, over, keys)
         more += [F.max(name).alias(name) for name in whole]
     return grouped(rows, keys, over, *more).drop(NUMBER, _STRETCH, _PIECE)
 
@@ -120,7 +121,7 @@ _GREEDY = """aggregate(
 
 
 def _within(
-    rows: DataFrame, limit: int, over: Measures, keys: Sequence[str]
+    rows: DataFrame, query: SessionsQuery, over: Measures, keys: Sequence[str]
 ) -> tuple[DataFrame, tuple[str, ...]]:
     """Events up to the limit, and the names of what they say of all events of their session."""
     session = Window.partitionBy(*keys)
@@ -133,7 +134,11 @@ def _within(
             when = (F.max if pick.last else F.min)(F.when(known, F.col(TIME)))
             whole |= {WHOLE_USER: user.over(session), WHOLE_USER_AT: when.over(session)}
     counted = rows.withColumns({"__from": F.min(TIME).over(session), **whole})
-    return counted.where(F.col(TIME) - F.col("__from") <= limit), tuple(whole)
+    if query.quarantine_after is None:
+        return counted, tuple(whole)
+    judged = ruled(counted, query, F.col("__from"), F.col(UNTIL))
+    near = F.col(TIME) - F.col("__from") <= query.quarantine_after
+    return judged.where(near | ~F.coalesce(RULED, F.lit(True))).drop(RULED), tuple(whole)
 
 
 def _running(begins: Column, by_time: WindowSpec) -> Column:

@@ -1,5 +1,5 @@
 """
-Sessions in quarantine: longer than the limit, and known by where they begin and end alone.
+Sessions in quarantine: longer than the limit or put there by hand, known by their spans alone.
 
 They are in the ledger and not in the table, so a session that goes on for years costs what its
 new events cost: an *entry* takes part in a fold as a stored session does, and of its events none
@@ -14,12 +14,14 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from infold.manual import ManualEntry
 from infold.model import Keep
 from infold.project import SessionsQuery
 from infold.record import Held
-from infold.spark.content import micros
+from infold.spark.content import column, micros
 from infold.spark.kinds.delta import GONE
 from infold.spark.kinds.islands import END, EVENTS, START, USER
+from infold.spark.kinds.manual import RULED, about, ruled, said
 from infold.spark.kinds.pieces import (
     ALL,
     COUNT,
@@ -29,12 +31,16 @@ from infold.spark.kinds.pieces import (
     WHOLE_USER,
     WHOLE_USER_AT,
 )
+from infold.spark.kinds.stored import FIRST, LAST, of
 
 ENTRY = "__entry"
 """Of what takes part in a fold: where an entry begins; NULL for what is none."""
 
 HELD, FREED = "__held", "__freed"
 """Of a component: its entries as they are now, and where those begin that it had."""
+
+OUT = "__out"
+"""Whether nothing stays in the table of a session in quarantine."""
 
 HEAD = "__head"
 """Of a component: the last instant that is read again, where that is not its own."""
@@ -91,6 +97,30 @@ def beside(delta: DataFrame, entries: Sequence[Held]) -> DataFrame:
     return delta.select(USER, START, END).unionByName(theirs)
 
 
+def concerned(
+    table: DataFrame,
+    query: SessionsQuery,
+    entries: Sequence[ManualEntry],
+    held: Sequence[Held],
+    of_type: T.DataType,
+) -> DataFrame:
+    """The spans of the stored sessions, and of those in quarantine, that entries are about."""
+    spoken = said(table, entries)
+    first, last = micros(column(FIRST)), micros(column(LAST))
+    same = of(query).cast("string") == F.col("__of")
+    there = table.join(
+        F.broadcast(spoken), same & about(F.col("since"), F.col("until"), first, last), "left_semi"
+    ).select(of(query).alias(USER), first.alias(START), last.alias(END))
+    kept = [
+        (one.of, one.start, one.end)
+        for one in held
+        if any(entry.about(one.of, one.start, one.end) for entry in entries)
+    ]
+    away = table.sparkSession.createDataFrame(kept, _SPAN)
+    both = there.unionByName(away.withColumn(USER, F.col(USER).cast(there.schema[USER].dataType)))
+    return both.withColumn(USER, F.col(USER).cast(of_type))
+
+
 def judged(
     components: DataFrame,
     query: SessionsQuery,
@@ -108,21 +138,36 @@ def judged(
     ``changed`` is the first instant of something new. Of what goes on in quarantine nothing is
     read again but the head, if that changed: the component then ends with its head.
     """
-    limit = int(query.quarantine_after or 0)
-    until = F.col(START) + limit
-    held = one & (F.col(END) > until)
-    head = tied | (F.lit(query.keep is Keep.HEAD) & (changed <= until))
-    entries = F.array(entry(components, F.col(END), F.col(COUNT), NAMED, NAMED_AT))
+    rows = ruled(components, query, F.col(START), F.col(END))
+    until = F.col(START) + F.lit(query.quarantine_after).cast("bigint")
+    held = one & _held(query, F.col(END) - F.col(START))
+    out = held & _out(query)
+    head = tied | (~out & (changed <= until))
+    entries = F.array(entry(rows, F.col(END), F.col(COUNT), NAMED, NAMED_AT))
     alone = F.when(held & head & ~tied, until)
     was = F.size(FREED) > 0
-    return components.withColumns(
+    return rows.withColumns(
         {
             HELD: F.when(held, entries).otherwise(nothing()),
+            OUT: out,
             HEAD: alone,
             END: F.coalesce(alone, END),
             "__again": F.when(held, head).otherwise(again | was),
         }
-    )
+    ).drop(RULED)
+
+
+def _held(query: SessionsQuery, length: Column) -> Column:
+    """Whether a session is in quarantine: as somebody said, else by its length."""
+    longer = F.lit(False)
+    if query.quarantine_after is not None:
+        longer = length > query.quarantine_after
+    return F.coalesce(F.col(RULED), longer)
+
+
+def _out(query: SessionsQuery) -> Column:
+    """Of sessions in quarantine: whether nothing of them stays."""
+    return F.lit(query.keep is Keep.NOTHING) | F.coalesce(F.col(RULED), F.lit(False))
 
 
 def entry(
@@ -147,11 +192,12 @@ def nothing() -> Column:
 
 
 def entered(found: DataFrame, query: SessionsQuery) -> DataFrame:
-    """Sessions made from their events, each with its entry if it is in quarantine."""
-    held = F.col(UNTIL) - F.col(START) > int(query.quarantine_after or 0)
-    one = F.array(entry(found, F.col(UNTIL), F.col(ALL), WHOLE_USER, WHOLE_USER_AT))
-    made = found.withColumn(HELD, F.when(held, one).otherwise(nothing()))
-    return made.drop(UNTIL, ALL, WHOLE_USER, WHOLE_USER_AT)
+    """Sessions made from their events, each with its entry if it is in quarantine, and ``OUT``."""
+    rows = ruled(found, query, F.col(START), F.col(UNTIL))
+    held = _held(query, F.col(UNTIL) - F.col(START))
+    one = F.array(entry(rows, F.col(UNTIL), F.col(ALL), WHOLE_USER, WHOLE_USER_AT))
+    made = rows.withColumns({HELD: F.when(held, one).otherwise(nothing()), OUT: held & _out(query)})
+    return made.drop(UNTIL, ALL, WHOLE_USER, WHOLE_USER_AT, RULED)
 
 
 def whole(found: DataFrame) -> DataFrame:

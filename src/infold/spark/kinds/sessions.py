@@ -71,8 +71,8 @@ def build(events: DataFrame, query: SessionsQuery, version: int = 1, size: int =
 def _rows(
     found: DataFrame, events: DataFrame, query: SessionsQuery, over: Measures, version: int
 ) -> DataFrame:
-    if query.quarantine_after is not None and query.keep is Keep.NOTHING:
-        found = found.where(F.size(quarantine.HELD) == 0)
+    if query.limited:
+        found = found.where(~F.col(quarantine.OUT))
     made = rows(found, query, over, type_of(events, query.time_column), version)
     return numbered(made, query) if query.numbered else made
 
@@ -82,7 +82,7 @@ def _found(ready: DataFrame, query: SessionsQuery, over: Measures, size: int) ->
     if size < LARGE or not merges(query, over):
         return _made(ready, query, over)
     found = quick_islands(ready, query, over)
-    if query.quarantine_after is not None:
+    if query.limited:
         found = quarantine.entered(quarantine.whole(found), query)
     longest = _as_they_stand(query)
     if longest is None:
@@ -102,7 +102,7 @@ def _found(ready: DataFrame, query: SessionsQuery, over: Measures, size: int) ->
 def _made(events: DataFrame, query: SessionsQuery, over: Measures) -> DataFrame:
     """Sessions made from their events, with their entries where there is a quarantine."""
     found = sessions_of(events, query, over)
-    return found if query.quarantine_after is None else quarantine.entered(found, query)
+    return quarantine.entered(found, query) if query.limited else found
 
 
 def _as_they_stand(query: SessionsQuery) -> int | None:
@@ -115,7 +115,7 @@ def _as_they_stand(query: SessionsQuery) -> int | None:
 
 def _build(work: Work, node: Node, step: Step) -> Outcome:
     """Everything anew, in one commit; what it holds is read back from the commit."""
-    query = query_of(node)
+    query = query_of(work, step)
     assert step.trace is not None, "a planned step says what will hold"
     name = node.inputs[0].name
     events = view_of(work, node)(work.frame(name, step.inputs[name][1]))
@@ -123,7 +123,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     over = compiled(events, query)
     found = _found(prepared(events, query, over), query, over, read)
     held: tuple[Held, ...] = ()
-    if query.quarantine_after is not None:  # looked at twice: for the ledger, for the table
+    if query.limited:  # looked at twice: for the ledger, for the table
         found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
         held = quarantine.all_held(found)
     snapshot = work.tables.create(

@@ -1,0 +1,96 @@
+"""``infold quarantine``."""
+
+from __future__ import annotations
+
+import click
+
+from infold.cli import common
+
+_MODEL = click.argument("model")
+_SESSIONS = click.argument("sessions", nargs=-1, metavar="[SESSION]...")
+_USER = click.option(
+    "--user",
+    "users",
+    multiple=True,
+    metavar="USER",
+    help="All sessions of this user, those to come too; in sessions by user and gap.",
+)
+
+
+@click.group("quarantine")
+def command() -> None:
+    """
+    Put sessions into quarantine by hand, release them, list them.
+
+    SESSION is a session's id, or in sessions by identifier an identifier, which means all of its
+    sessions. What was said last of a session counts, and goes before quarantine_after.
+    """
+
+
+@command.command("add")
+@_MODEL
+@_SESSIONS
+@_USER
+@click.option("--reason", default="", metavar="TEXT", help="Why; shown in quarantined_sessions.")
+@common.as_json
+def add(
+    model: str, sessions: tuple[str, ...], users: tuple[str, ...], reason: str, as_json: bool
+) -> None:
+    """Put sessions into quarantine: the next run takes them out of MODEL's table."""
+    _say(model, sessions, users, held=True, reason=reason, as_json=as_json)
+
+
+@command.command("release")
+@_MODEL
+@_SESSIONS
+@_USER
+@click.option("--reason", default="", metavar="TEXT", help="Why.")
+@common.as_json
+def release(
+    model: str, sessions: tuple[str, ...], users: tuple[str, ...], reason: str, as_json: bool
+) -> None:
+    """Release sessions from quarantine, whatever their length: they come back with the next run."""
+    _say(model, sessions, users, held=False, reason=reason, as_json=as_json)
+
+
+@command.command("list")
+@common.select
+@common.as_json
+def list_(select: tuple[str, ...], as_json: bool) -> None:
+    """List the sessions that are in quarantine, and what was said by hand."""
+    from infold import api
+    from infold.render import shapes
+    from infold.render.quarantine import quarantine_screen
+    from infold.select import selected
+
+    project = common.opened()
+    held = api.manifest(project, "quarantined_sessions", select).to_pylist()
+    names = selected(project, select)
+    said = {model: said for model, said in api.spoken(project).items() if model in names}
+    if as_json:
+        common.printed(shapes.quarantine(held, said))
+    else:
+        click.echo(quarantine_screen(held, said))
+
+
+def _say(
+    model: str,
+    sessions: tuple[str, ...],
+    users: tuple[str, ...],
+    *,
+    held: bool,
+    reason: str,
+    as_json: bool,
+) -> None:
+    from infold import api
+    from infold.render import shapes
+    from infold.render.quarantine import said_screen
+
+    if not sessions and not users:
+        raise click.UsageError("Name a SESSION, or a user with --user.")
+    project = common.opened()
+    said = api.speak(project, model, terms=sessions, users=users, held=held, reason=reason)
+    if as_json:
+        common.printed(shapes.quarantine([], {model: [(entry, False) for entry in said]}))
+    else:
+        click.echo(said_screen(model, said))

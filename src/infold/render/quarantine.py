@@ -1,0 +1,57 @@
+"""Sessions in quarantine, and what people said of sessions by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from infold.interval import show
+from infold.manual import ManualEntry
+from infold.render import words
+from infold.render.table import table_screen
+
+Said = Mapping[str, Sequence[tuple[ManualEntry, bool]]]
+"""By model, manual entries and whether a run has heeded them."""
+
+
+def said_screen(model: str, said: Sequence[ManualEntry]) -> str:
+    """What ``infold quarantine add`` or ``release`` wrote down."""
+    held = all(entry.held for entry in said)
+    lines = [f"{'Into quarantine' if held else 'Released'}, in {model}:"]
+    lines += [f"  {meant(entry)}" for entry in said]
+    lines.append(f"`infold run` {'takes them out of' if held else 'brings them back to'} {model}.")
+    return "\n".join(lines)
+
+
+def quarantine_screen(held: Sequence[Mapping[str, Any]], said: Said) -> str:
+    """The sessions in quarantine, then the manual entries, newest last."""
+    columns = list(held[0]) if held else []
+    rows = [list(row.values()) for row in held]
+    parts = [
+        table_screen("quarantined_sessions", columns, rows)
+        if held
+        else "No session is in quarantine."
+    ]
+    lines = [
+        [
+            f"{entry.number:,}",
+            model,
+            "held" if entry.held else "released",
+            meant(entry),
+            words.clock(entry.made_at),
+            "" if heeded else "with the next run",
+            entry.reason,
+        ]
+        for model, entries in said.items()
+        for entry, heeded in entries
+    ]
+    if lines:
+        parts += ["", "By hand", *words.columns(lines, right=[0], indent=2)]
+    return "\n".join(parts)
+
+
+def meant(entry: ManualEntry) -> str:
+    """Which sessions an entry is about."""
+    if entry.start is None or entry.end is None:
+        return f"all sessions of {entry.of}"
+    return f"the session of {entry.of}, {show(entry.start)} to {show(entry.end)}"
