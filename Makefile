@@ -40,11 +40,15 @@ demo: need-java $(INSTALLED) ## a first load, late arrivals and a proof, on real
 	@$(BIN)/infold demo
 
 .PHONY: test
-test: need-java test-fast test-spark ## everything
+test: need-java test-fast test-deep test-spark ## everything
 
 .PHONY: test-fast
-test-fast: $(TOOLS) ## the tests that need no Java
-	@$(BIN)/python -m pytest -m "not spark" --numprocesses auto --dist worksteal
+test-fast: $(TOOLS) ## the tests that answer at once: no Java, no other processes
+	@$(BIN)/python -m pytest -m "not spark and not deep" --numprocesses auto --dist worksteal
+
+.PHONY: test-deep
+test-deep: $(TOOLS) ## random programs and processes that die, without Java
+	@$(BIN)/python -m pytest -m "deep and not spark" --numprocesses auto --dist worksteal
 
 .PHONY: test-spark
 test-spark: need-java $(TOOLS) ## the tests that start Spark

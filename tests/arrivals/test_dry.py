@@ -22,6 +22,8 @@ from tests.crash.scenario import living
 from infold.interval import Interval
 from infold.report import RunResult
 
+pytestmark = pytest.mark.deep
+
 EXAMPLES = settings().max_examples // 5
 """Programs of each shape: a few, three times as many before a change lands, hundreds in a soak."""
 

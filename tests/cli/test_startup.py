@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from infold.cli.init import write
+
+pytestmark = pytest.mark.deep
 
 PROBE = """
 import json, sys

@@ -52,6 +52,7 @@ class TestData:
         """All files together stay under 1.5 MB."""
         assert sum(path.stat().st_size for path in DATA.iterdir()) < 1_500_000
 
+    @pytest.mark.deep
     def test_it_is_whole_and_late_as_its_readme_says(self) -> None:
         """No row is missing or repeated, and the counts of late rows are those of the README."""
         everything = [row for path in sorted(DATA.glob("*.gz")) for row in rows(path)]

@@ -352,6 +352,7 @@ def made_good(project: Project, what: str, where: str) -> None:
         assert list((project.root / ".infold").glob("ledger.db*")) == []
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("what", ["forget", "teardown"])
 def test_sigkill_is_made_good_by_asking_again(tmp_path: Path, what: str) -> None:
     """Killed where the danger is: the table is out of the catalog, and its files are there."""
@@ -363,6 +364,7 @@ def test_sigkill_is_made_good_by_asking_again(tmp_path: Path, what: str) -> None
     made_good(project, what, "drop sessions: after")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("what", ["forget", "teardown"])
 def test_a_death_at_any_write_point_is_made_good_by_asking_again(tmp_path: Path, what: str) -> None:
     """
@@ -394,6 +396,7 @@ def test_a_death_at_any_write_point_is_made_good_by_asking_again(tmp_path: Path,
         made_good(project, what, name)
 
 
+@pytest.mark.deep
 def test_the_next_run_finishes_a_forgetting_that_died(tmp_path: Path) -> None:
     """Whatever it builds itself: the table that nothing is known of goes first."""
     project = stand_up(tmp_path / "shop")

@@ -12,6 +12,8 @@ import pytest
 
 from infold.ledger.store import SqlLedger
 
+pytestmark = pytest.mark.deep
+
 STEP = """
 import sys
 from pathlib import Path
@@ -19,6 +21,7 @@ from infold.interval import DAY, Interval
 from infold.ledger.store import SqlLedger
 from infold.record import Outcome, Receipt
 from infold.trace import CellChange, Trace
+
 ledger = SqlLedger(Path(sys.argv[1]))
 ledger.acquire("r1")
 ledger.begin_run("r1", "run", 0, {})

@@ -58,6 +58,7 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
+@pytest.mark.deep
 class TestProcesses:
     """On one machine, a holder is alive as long as its process is."""
 

@@ -9,6 +9,8 @@ import pytest
 from tests.replay.history import deliveries, received_days, replay
 from tests.replay.retail import DATA, trade
 
+pytestmark = pytest.mark.deep
+
 RUNS = 12
 """Runs of the suite's replay. A soak replays in :data:`tests.soak.REPLAY_RUNS` runs."""
 

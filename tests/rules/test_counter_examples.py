@@ -24,6 +24,8 @@ from tests.rules.test_rules import Case, cases, files
 from infold.interval import Granularity, Interval, instant, moment
 from infold.project import Bound
 
+pytestmark = pytest.mark.deep
+
 REASONS = {
     "clock": "another value at every run, which no rows show",
     "not-deterministic": "another value at every run or place, which no rows show",

@@ -15,6 +15,7 @@ from datetime import datetime
 from functools import cache
 
 import duckdb
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 from tests.declare.shop import read
@@ -22,6 +23,8 @@ from tests.rules.drawn import FILES, GRANULARITIES, PLACES, ROWS, model, queries
 
 from infold.interval import Granularity, Interval, Ranges, instant
 from infold.project import Node, Reference
+
+pytestmark = pytest.mark.deep
 
 
 @cache
