@@ -38,6 +38,7 @@ from infold.report import (
 )
 from infold.select import selected
 from infold.states import standings
+from infold.story import Stories
 from infold.trace import CellState
 
 if TYPE_CHECKING:
@@ -341,6 +342,14 @@ def explain(
 ) -> Explanation:
     """Everything that is known about a model, or about one cell of it."""
     return explained(observer(project, as_of, peek=True), model, cell)
+
+
+def story(project: Project, id_: str, model: str | None = None) -> Stories:
+    """The story of a session, or of the sessions of an identifier, without a JVM."""
+    from infold.lake.past import IcebergPast
+    from infold.telling import tell
+
+    return tell(project, ledger(project), IcebergPast(lake(project)), id_, model)
 
 
 def history(project: Project, limit: int = 10, model: str | None = None) -> Sequence[RunRecord]:

@@ -294,6 +294,27 @@ def sessions_by_identifier(model: str) -> InfoldError:
     )
 
 
+def no_sessions_models() -> InfoldError:
+    """The story of a session was asked for, in a project (or of a model) without sessions."""
+    return InfoldError(
+        "no-sessions",
+        "no model of the project makes sessions",
+        todo="`infold explain MODEL` explains a model, `infold explain MODEL CELL` a cell of it.",
+    )
+
+
+def session_nowhere(id_: str, models: Sequence[str]) -> InfoldError:
+    """No session, and none in quarantine, has an id (or an identifier)."""
+    return InfoldError(
+        "unknown-session",
+        f"there is no session {id_}",
+        (("looked in", ", ".join(models)),),
+        "An id is made of a user and a first event, so an earlier event gives a session another "
+        f"one.\n`infold show {models[0]} --columns session_id,session_start` shows ids; --where "
+        "picks rows.",
+    )
+
+
 def folder_in_use(folder: str) -> InfoldError:
     """``init`` or ``demo`` was pointed at a folder that holds something else."""
     return InfoldError(

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from infold.interval import Ranges, show_duration
 from infold.manual import session_id
-from infold.model import IDENTIFIER, Kind, table_name
+from infold.model import IDENTIFIER, Kind, Sessions, table_name
 from infold.planning import kept_of, reached
 from infold.ports import Lake, Ledger
 from infold.project import Node, Project
+from infold.record import Held
 from infold.trace import CellState, Trace, net
 
 if TYPE_CHECKING:
@@ -175,19 +176,37 @@ def _held(node: Node, ledger: Ledger) -> Iterator[tuple[str, str | None, str, in
     """The sessions of one model in quarantine, by start."""
     said = node.model.sessions
     assert said is not None, "a sessions model says what a session is"
-    why = f"longer than {show_duration(said.quarantine_after)}" if said.quarantine_after else ""
-    trace = ledger.traces().get(node.name)
-    heeded = trace.entries if trace else 0
-    said_last = [one for one in reversed(ledger.entries(node.name)) if one.number <= heeded]
+    why = reasons(node, ledger)
     for entry in ledger.quarantined(node.name):
-        own = session_id(entry.of, entry.start)
-        word = next((one for one in said_last if one.about(entry.of, entry.start, entry.end)), None)
-        by, of = bool(said.identifier), entry.of
-        if by and said.fallback_gap is not None:  # then what it is of says which of both it is
-            by, of = of.startswith("i"), of[1:]
-        user = entry.user if by else of
-        reason = why if word is None else f"by hand: {word.reason}" if word.reason else "by hand"
-        yield of if by else own, user, reason, entry.start, entry.end, entry.events
+        own, identifier, user = named_of(said, entry)
+        shown = own if identifier is None else identifier
+        yield shown, user, why(entry), entry.start, entry.end, entry.events
+
+
+def reasons(node: Node, ledger: Ledger) -> Callable[[Held], str]:
+    """Says why a session is in quarantine: its length, or what somebody said last of it."""
+    said, trace = node.model.sessions, ledger.traces().get(node.name)
+    limit = said.quarantine_after if said else None
+    too_long = f"longer than {show_duration(limit)}" if limit else ""
+    heeded = trace.entries if trace else 0
+    last = [one for one in reversed(ledger.entries(node.name)) if one.number <= heeded]
+
+    def why(entry: Held) -> str:
+        word = next((one for one in last if one.about(entry.of, entry.start, entry.end)), None)
+        if word is None:
+            return too_long
+        return f"by hand: {word.reason}" if word.reason else "by hand"
+
+    return why
+
+
+def named_of(said: Sessions, entry: Held) -> tuple[str, str | None, str | None]:
+    """The id of a session in quarantine, its identifier if it is of one, and its user."""
+    by, of = bool(said.identifier), entry.of
+    if by and said.fallback_gap is not None:  # then what it is of says which of both it is
+        by, of = of.startswith("i"), of[1:]
+    own = session_id(entry.of, entry.start)
+    return own, of if by else None, entry.user if by else of
 
 
 def _time() -> pa.DataType:

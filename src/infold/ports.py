@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from infold.files import FileCell, FileKnown, FileSeen
-from infold.interval import Ranges
+from infold.interval import Interval, Ranges
 from infold.manual import ManualEntry
 from infold.plan import Step
 from infold.record import Arrival, Held, Outcome, Receipt, RunRecord, StepRecord
@@ -75,6 +75,9 @@ class Ledger(Protocol):
 
     def changes(self, table: str, since: int) -> Sequence[CellChange]:
         """Changes by versions newer than ``since``, in version order (not yet netted)."""
+
+    def losing(self, table: str, within: Interval) -> Sequence[int]:
+        """The versions with which cells that overlap ``within`` lost rows, oldest first."""
 
     def cells(self, table: str, within: Ranges | None = None) -> Sequence[CellState]:
         """The non-empty cells of a table now, in order; those that overlap ``within`` if given."""
@@ -176,6 +179,45 @@ class Lake(Protocol):
         limit: int | None = None,
     ) -> pa.Table:
         """Rows of the current snapshot; technical columns (leading underscore) left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """
+    Rows that share an instant with a stretch of time, both ends included.
+
+    A row reaches from its column ``first`` to its column ``last`` (the same one for an event).
+    """
+
+    first: str
+    last: str
+    start: int
+    end: int
+
+
+class Past(Protocol):
+    """Stored tables as they are and as they were, read in-process and narrowly."""
+
+    def kept(self, table: str) -> frozenset[int]:
+        """The snapshots that a table still has."""
+
+    def found(
+        self,
+        table: str,
+        any_of: Sequence[Mapping[str, Any]],
+        *,
+        columns: Sequence[str] | None = None,
+        near: Near | None = None,
+        where: str | None = None,
+        snapshot: int | None = None,
+    ) -> pa.Table | None:
+        """
+        The rows of a snapshot (None: the current one) that equal one of ``any_of``.
+
+        ``where`` is a predicate as :meth:`Lake.rows` takes it; ValueError says that it is more than
+        can be told without Spark. Of ``columns`` those there are (None: all that are no technical
+        ones) come back. None where the snapshot, or a column to compare, is not there.
+        """
 
 
 # -- the engine ----------------------------------------------------------------------------------

@@ -45,6 +45,15 @@ def instant_of(option: str, text: str | None) -> int | None:
     return None if text is None else _instant(option, text)
 
 
+def is_instant(text: str) -> bool:
+    """Whether a text says a date or time."""
+    try:
+        instant(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _instant(option: str, text: str) -> int:
     try:
         return instant(text)

@@ -116,6 +116,13 @@ class FakeApi:
         self.asked["explain"] = {"model": model, "cell": cell, "as_of": as_of}
         return sample.explanation(cell)
 
+    def story(self, _: Any, id_: str, model: str | None) -> Any:
+        """The sample's story of a session."""
+        self.asked["story"] = {"id": id_, "model": model}
+        if self.raises:
+            raise self.raises
+        return sample.stories()
+
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
@@ -131,6 +138,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
         "status",
         "history",
         "explain",
+        "story",
     ):
         monkeypatch.setattr(api, name, getattr(found, name))
     return found

@@ -23,7 +23,7 @@ from infold.model import (
 )
 from infold.plan import Action, FileNews, InputNews, Left, ModelSeen, Observed, Plan, Reason, Step
 from infold.project import Input, Node, Project, Reference, SessionsQuery
-from infold.record import Arrival, Outcome, Receipt, RunRecord, StepRecord
+from infold.record import Arrival, Held, Outcome, Receipt, RunRecord, StepRecord
 from infold.report import (
     Certificate,
     ExplainedInput,
@@ -34,7 +34,8 @@ from infold.report import (
     State,
     Verdict,
 )
-from infold.trace import Cause, CellState, Pending, Trace
+from infold.story import Brought, Change, Deed, Session, Stories, Story, Verb
+from infold.trace import Cause, CellState, Pending, Trace, Version
 
 AS_OF = instant("2024-03-11T06:30")
 
@@ -444,3 +445,70 @@ def explanation(cell: Interval | None = None) -> Explanation:
         arrivals=(Arrival("clicks", 8, Interval(AS_OF, AS_OF + 1), day(6), 1_204),) if cell else (),
         built_by=((record.started_at, record),),
     )
+
+
+def _version(table: str, number: int, minute: int, *, whole: bool = False) -> Version:
+    """A version, committed at some minute past six on the 11th."""
+    at = AS_OF - 30 * MINUTE + minute * MINUTE
+    return Version(
+        table, number, number, f"s{number}", f"20240311T06{minute:02}00-a1b2c3", at, 0, whole
+    )
+
+
+def _session(start: str, end: str, version: int, events: int, **values: object) -> Session:
+    """A session of ann's on the 8th."""
+    first, last = (instant(f"2024-03-08T{time}") for time in (start, end))
+    own = f"{start.replace(':', '')}c0ffee0123456789abcdef0123456789"[:32]
+    return Session(
+        own, first, last, version, events, {"user_id": "ann", "events": events, **values}
+    )
+
+
+def stories(*, held: bool = False) -> Stories:
+    """A session that was extended, merged, split and recomputed; or one in quarantine."""
+    clicks = [_version("clicks", number, 2 * number) for number in range(1, 6)]
+    made = [_version("sessions", number, 2 * number + 1) for number in range(1, 7)]
+    early, late = _session("10:00:05", "10:20:00", 1, 3), _session("11:15:00", "11:20:00.5", 2, 2)
+    longer = _session("09:58:30", "10:20:00", 3, 4)
+    both = _session("09:58:30", "11:20:00.5", 4, 7)
+    parts = replace(longer, version=5), replace(late, version=5)
+    now = replace(
+        parts[0],
+        version=6,
+        values={**longer.values, "revenue": Decimal("12.50"), "exit_url": "/pay"},
+    )
+    before = replace(
+        parts[0], values={**longer.values, "revenue": Decimal("10.00"), "exit_url": None}
+    )
+    deeds = (
+        Deed(Verb.CREATED, Change(made[0], (), (early,))),
+        Deed(Verb.CREATED, Change(made[1], (), (late,))),
+        Deed(Verb.EXTENDED, Change(made[2], (early,), (longer,))),
+        Deed(Verb.MERGED, Change(made[3], (longer, late), (both,))),
+        Deed(Verb.SPLIT, Change(made[4], (both,), parts)),
+        Deed(Verb.RECOMPUTED, Change(made[5], (before,), (now,))),
+    )
+    files = ("landing/2024-03-08.json", "landing/again.json")
+    groups = (
+        Brought(clicks[0], 3, early.start, early.end, files, 7, late=False),
+        Brought(clicks[2], 1, longer.start, longer.start, ("landing/late.json",), late=True),
+    )
+    story = Story(
+        "sessions", now.id, ("user_id", "ann"), now, input="clicks", brought=groups, deeds=deeds
+    )
+    if held:
+        story = replace(
+            story,
+            session=None,
+            held=Held("ann", early.start, instant("2024-03-12T10:00"), 1_204, "ann"),
+            why_held="longer than 3 days",
+            brought=(),
+            untold="they are seen through the view people, by Spark alone",
+            deeds=(
+                Deed(Verb.WRITTEN, Change(made[3], None, (early,))),
+                Deed(Verb.QUARANTINED, Change(made[5], (early,), ())),
+            ),
+            kept_from=made[3],
+            notes=("clicks has moved on to version 9.",),
+        )
+    return Stories(now.id, (story,), more=12 if held else 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv as codec
 import io
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -231,6 +232,62 @@ class TestReports:
 
         assert result.exit_code == 2
         assert result.stderr.startswith("not-a-cell: countries is not divided into cells")
+
+    def test_a_story(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
+        """A session is looked up in all models."""
+        result = infold("explain", "session", "cafe")
+
+        assert result.exit_code == 0
+        assert fake.asked["story"] == {"id": "cafe", "model": None}
+        screen("story_command", result.stdout)
+
+    def test_a_story_as_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
+        """The same facts; a sessions model in place of the word looks only there."""
+        result = infold("explain", "sessions", "cafe", "--json")
+
+        json.loads(result.stdout)
+        assert fake.asked["story"] == {"id": "cafe", "model": "sessions"}
+        screen("story_json", result.stdout)
+
+    def test_an_id_that_is_a_date(self, fake: FakeApi, infold: Infold) -> None:
+        """Of a model it means a cell, else a session."""
+        infold("explain", "sessions", "20240306")
+        assert fake.asked["explain"]["cell"] == DAY
+        assert "story" not in fake.asked
+
+        infold("explain", "session", "20240306")
+        assert fake.asked["story"] == {"id": "20240306", "model": None}
+
+    def test_a_model_that_is_named_session(self, fake: FakeApi, infold: Infold) -> None:
+        """Is explained where no id is given, and its cells are."""
+        model = replace(sample.SESSIONS.model, name="session")
+        fake.project = sample.project(replace(sample.SESSIONS, model=model))
+
+        infold("explain", "session")
+        assert fake.asked["explain"]["model"] == "session"
+        infold("explain", "session", "2024-03-06")
+        assert fake.asked["explain"]["cell"] == DAY
+        assert "story" not in fake.asked
+
+        infold("explain", "session", "cafe")
+        assert fake.asked["story"] == {"id": "cafe", "model": None}
+
+    def test_which_session(self, fake: FakeApi, infold: Infold) -> None:
+        """Its id is wanted; of other models there are none."""
+        assert infold("explain", "session").exit_code == 2
+        other = infold("explain", "daily", "cafe")
+
+        assert other.exit_code == 2
+        assert "story" not in fake.asked
+
+    def test_a_session_that_is_not_there(self, fake: FakeApi, infold: Infold) -> None:
+        """One error, which says where ids are."""
+        fake.raises = errors.session_nowhere("cafe", ["sessions"])
+
+        result = infold("explain", "session", "cafe")
+
+        assert result.exit_code == 2
+        assert result.stderr.startswith("unknown-session: there is no session cafe\n")
 
     def test_check(self, fake: FakeApi, infold: Infold) -> None:
         """How many models, and that nothing is wrong with them."""

@@ -18,6 +18,7 @@ from infold.declare import sessions as declared_sessions
 from infold.interval import Ranges
 from infold.model import Format, Materialization, Override
 from infold.render import shapes
+from infold.render.story import story_shape
 from infold.report import Forgotten, State
 
 ROOT = Path(__file__).parents[2]
@@ -155,6 +156,7 @@ SHAPES = {
     "status": shapes.status("shop", sample.status(), {"clicks": Ranges()}),
     "history": shapes.history(sample.history()),
     "explain": shapes.explanation(sample.explanation(sample.day(6))),
+    "explain session": story_shape(sample.stories(held=True)),
     "forget": shapes.forgotten(Forgotten(("daily",), ("dialy",))),
     "verify": shapes.certificate(sample.certificate(equal=False)),
 }

@@ -16,8 +16,10 @@ from infold.render.explain import explain_screen
 from infold.render.plan import nothing_screen, plan_screen
 from infold.render.run import receipt_screen, step_line
 from infold.render.status import history_screen, status_screen
+from infold.render.story import story_screen
 from infold.render.table import table_screen
 from infold.report import Certificate, Verdict
+from infold.story import Stories
 from infold.trace import Cause, Pending, Trace
 
 
@@ -213,6 +215,24 @@ class TestExplain:
         )
 
         screen("explain_left", explain_screen(value))
+
+
+class TestStory:
+    """One session."""
+
+    def test_in_quarantine(self, screen: Screen) -> None:
+        """What is known of it, what is untold and why, and from when on snapshots are kept."""
+        screen("story_held", story_screen(sample.stories(held=True)))
+
+    def test_a_long_story(self) -> None:
+        """The newest changes, and how many there are before."""
+        (story,) = sample.stories().stories
+        long = replace(story, deeds=story.deeds[:3] * 10)
+
+        text = story_screen(Stories(story.id, (long,)))
+
+        assert "  6 earlier changes not shown (--json shows all)" in text.splitlines()
+        assert text.count("extended") == 8
 
 
 class TestCertificate:

@@ -12,9 +12,12 @@ import pytest
 
 from infold import errors
 from infold.files import FileSeen
+from infold.interval import instant
 from infold.lake import source
 from infold.lake.iceberg import IcebergLake
+from infold.lake.past import IcebergPast
 from infold.model import Format, Source
+from infold.ports import Near
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
@@ -211,3 +214,78 @@ class TestSource:
                 Source("raw.x", Format.ICEBERG, (), table="shop.nope"),
                 folder / "catalog.db",
             )
+
+
+@pytest.fixture(scope="module")
+def snapshots(catalog: SqlCatalog) -> list[int]:
+    """A table of one row, then of that and three: its snapshots."""
+    table = catalog.create_table("shop.past", schema=three().schema)
+    found = []
+    for rows in (three().slice(0, 1), three()):
+        table.append(rows)
+        snapshot = table.current_snapshot()
+        assert snapshot is not None
+        found.append(snapshot.snapshot_id)
+    return found
+
+
+@pytest.fixture
+def past(folder: Path, snapshots: list[int]) -> IcebergPast:
+    """Looks at it."""
+    return IcebergPast(IcebergLake(folder / "catalog.db", "shop", folder))
+
+
+class TestPast:
+    """A few rows of a table as it is, or was."""
+
+    def test_snapshots_that_are_kept(self, past: IcebergPast, snapshots: list[int]) -> None:
+        """All of them; of a table that is not there, none."""
+        assert past.kept("past") == set(snapshots)
+        assert past.kept("nope") == frozenset()
+
+    def test_rows_of_a_snapshot(self, past: IcebergPast, snapshots: list[int]) -> None:
+        """Technical columns come along where asked for, in the order asked for."""
+        before = past.found(
+            "past", [{"id": "a"}], columns=["_version", "id"], snapshot=snapshots[0]
+        )
+        after = past.found("past", [{"id": "a"}])
+
+        assert before is not None
+        assert after is not None
+        assert before.to_pylist() == [{"_version": 1, "id": "a"}]
+        assert (after.num_rows, after.column_names) == (2, ["id", "at", "day", "n"])
+
+    @pytest.mark.parametrize(
+        ("any_of", "near", "ids"),
+        [
+            ([{"id": "a"}, {"id": "c"}], None, "aac"),
+            ([{"ID": "a"}], None, "aa"),
+            ([{"n": None}], None, "c"),
+            ([{"n": "2"}], None, "b"),
+            ([{"n": "two"}], None, ""),
+            ([{"id": "it's"}], None, ""),
+            ([{"id": "a", "n": 2}, {"id": "b", "n": 2}], None, "b"),
+            ([{}], ("at", "2024-03-09T12:00", "2024-03-10T11:00"), "b"),
+            ([{}], ("day", "2024-03-09", "2024-03-10"), "bc"),
+        ],
+    )
+    def test_what_is_found(
+        self,
+        past: IcebergPast,
+        any_of: list[dict[str, object]],
+        near: tuple[str, str, str] | None,
+        ids: str,
+    ) -> None:
+        """Equal to one of several matches, in a stretch of time with both its ends."""
+        span = near and Near(near[0], near[0], instant(near[1]), instant(near[2]))
+
+        found = past.found("past", any_of, columns=["id"], near=span)
+
+        assert found is not None
+        assert "".join(sorted(found["id"].to_pylist())) == ids
+
+    def test_what_is_not_there(self, past: IcebergPast) -> None:
+        """A snapshot, a column to compare: nothing can be said then."""
+        assert past.found("past", [{"id": "a"}], snapshot=1) is None
+        assert past.found("past", [{"who": "a"}]) is None
+        assert past.found("nope", [{"id": "a"}]) is None

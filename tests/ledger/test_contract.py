@@ -9,7 +9,7 @@ from tests.ledger.drawn import DAYS
 
 from infold import errors
 from infold.files import FileCell, FileKnown, FileSeen, FilesOutcome
-from infold.interval import Interval, Ranges
+from infold.interval import EVER, Interval, Ranges
 from infold.manual import ManualEntry
 from infold.ports import Ledger
 from infold.record import Arrival, Outcome, Receipt
@@ -246,6 +246,16 @@ class TestVersions:
             change(ONE, 1),
         ]
         assert list(ledger.changes("events", 3)) == []
+
+    def test_versions_with_which_cells_lost_rows(self, ledger: Ledger) -> None:
+        """Of a stretch of time, oldest first; cells that only got rows do not count."""
+        do(ledger, outcome(1, change(ONE, 3), change(TWO, 2)))
+        do(ledger, outcome(2, change(ONE, 1, before=3), change(THREE, 1)))
+        do(ledger, outcome(3, change(TWO, 0, before=2)))
+
+        assert list(ledger.losing("events", EVER)) == [2, 3]
+        assert list(ledger.losing("events", TWO)) == [3]
+        assert list(ledger.losing("events", THREE)) == []
 
     def test_versions_since(self, ledger: Ledger) -> None:
         """Oldest first, with step, run and snapshot."""

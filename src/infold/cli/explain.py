@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from infold.cli import common
 
+if TYPE_CHECKING:
+    from infold.project import Project
+
+SESSION = "session"
+"""What stands in the place of a model where a session is looked up in all of them."""
+
 
 @click.command("explain")
 @click.argument("model")
-@click.argument("cell", required=False)
+@click.argument("cell", required=False, metavar="[CELL|ID]")
 @common.as_of
 @common.as_json
 def command(model: str, cell: str | None, as_of: str | None, as_json: bool) -> None:
     """
-    Explain MODEL, or the CELL of it that holds a date or time.
+    Explain MODEL, the CELL of it that holds a date or time, or the session ID.
 
-    Its definition, what it reads and how cells map, its trace, why it is stale or not, how it
-    lies on disk; for a cell also what arrived for it and which runs changed it.
+    Of a model: its definition, what it reads and how cells map, its trace, why it is stale or not,
+    how it lies on disk; of a cell also what arrived for it and which runs changed it.
+
+    `infold explain session ID` tells a session's story: what brought its events, and which run
+    created, extended, merged or split it. A sessions model in place of `session` looks only there.
     """
     from infold import api, errors, window
     from infold.render import shapes
     from infold.render.explain import explain_screen
 
     project = common.opened()
+    id_, only = _session(project, model, cell)
+    if id_ is not None:
+        _tell(project, id_, only, as_json)
+        return
     if model not in project:
         raise errors.unknown_model(model, [node.name for node in project])
     at = window.instant_of("CELL", cell)
@@ -36,3 +51,30 @@ def command(model: str, cell: str | None, as_of: str | None, as_json: bool) -> N
         common.printed(shapes.explanation(explained))
     else:
         click.echo(explain_screen(explained))
+
+
+def _session(project: Project, model: str, given: str | None) -> tuple[str | None, str | None]:
+    """The id of a session, if one is meant, and the model to look in (None: all of them)."""
+    from infold import window
+    from infold.model import Kind
+
+    if model in project and (given is None or window.is_instant(given)):
+        return None, None
+    if model == SESSION:
+        if given is None:
+            raise click.UsageError("`infold explain session` wants the id of a session.")
+        return given, None
+    if given is not None and model in project and project[model].model.kind is Kind.SESSIONS:
+        return given, model
+    return None, None
+
+
+def _tell(project: Project, id_: str, model: str | None, as_json: bool) -> None:
+    from infold import api
+    from infold.render.story import story_screen, story_shape
+
+    found = api.story(project, id_, model)
+    if as_json:
+        common.printed(story_shape(found))
+    else:
+        click.echo(story_screen(found))

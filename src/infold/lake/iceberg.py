@@ -54,7 +54,7 @@ class IcebergLake:
         same is asked for again. Only a folder inside the warehouse is deleted.
         """
         namespace, name = self._key(table)
-        location = self._location(table)
+        location = self.location(table)
         folder = None if self.warehouse is None else self.warehouse / namespace / name
         if location is not None:
             folder = catalog.local_path(location).parent.parent
@@ -69,7 +69,7 @@ class IcebergLake:
 
     def head(self, table: str) -> Head | None:
         """The table's newest metadata, or None when there is no such table."""
-        location = self._location(table)
+        location = self.location(table)
         if location is None:
             return None
         metadata = catalog.metadata(location)
@@ -89,7 +89,7 @@ class IcebergLake:
 
     def properties(self, table: str) -> Mapping[str, str]:
         """The table's properties; empty when there is no such table."""
-        location = self._location(table)
+        location = self.location(table)
         if location is None:
             return {}
         found: Mapping[str, str] = catalog.metadata(location).get("properties") or {}
@@ -97,7 +97,7 @@ class IcebergLake:
 
     def history(self, table: str) -> History:
         """What has gathered in the table's metadata; all zero when there is no such table."""
-        location = self._location(table)
+        location = self.location(table)
         if location is None:
             return History()
         metadata = catalog.metadata(location)
@@ -126,7 +126,7 @@ class IcebergLake:
 
         ``where`` compares columns with values (``day >= '2024-03-09' AND user_id = 'ann'``).
         """
-        location = self._location(table)
+        location = self.location(table)
         if location is None:
             raise errors.not_built(table)
         stored = open_table(location)
@@ -137,7 +137,8 @@ class IcebergLake:
             raise errors.unknown_columns(unknown, known)
         return _scan(stored, wanted, where, limit)
 
-    def _location(self, table: str) -> str | None:
+    def location(self, table: str) -> str | None:
+        """Where the table's newest metadata is, or None when there is no such table."""
         return catalog.locations(self.catalog_db).get(self._key(table))
 
     def _key(self, table: str) -> tuple[str, str]:

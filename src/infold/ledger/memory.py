@@ -213,6 +213,15 @@ class MemoryLedger:
             change for _, change in sorted(found, key=lambda entry: (entry[0], entry[1].cell))
         )
 
+    def losing(self, table: str, within: Interval) -> Sequence[int]:
+        """The versions with which cells that overlap ``within`` lost rows."""
+        found = {
+            number
+            for number, change in self._model(table).changes
+            if change.removed and change.cell.overlaps(within)
+        }
+        return tuple(sorted(found))
+
     def cells(self, table: str, within: Ranges | None = None) -> Sequence[CellState]:
         """The non-empty cells now."""
         cells = self._model(table).cells

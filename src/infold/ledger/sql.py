@@ -304,6 +304,11 @@ SQL: dict[str, str] = {
         ":of_model AND file_cells.file = :of_file AND file_cells.cell_start = :of_start AND "
         "file_cells.cell_end = :of_end"
     ),
+    "losing": (
+        "SELECT DISTINCT changes.version FROM changes WHERE changes.table_name = :table_name AND "
+        "changes.removed > 0 AND changes.cell_start < :until AND changes.cell_end > :since ORDER "
+        "BY changes.version"
+    ),
     "meta": "SELECT meta.value FROM meta WHERE meta.name = :name",
     "newest_entries": (
         "SELECT manual_entries.model, max(manual_entries.number) AS max_1 FROM manual_entries "

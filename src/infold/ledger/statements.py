@@ -222,6 +222,15 @@ def _tables() -> dict[str, ClauseElement]:
         "changes": select(*_columns(s.changes, skip=("table_name", "version")))
         .where(change.table_name == bindparam("table_name"), change.version > bindparam("since"))
         .order_by(change.version, change.cell_start, change.cell_end),
+        "losing": select(change.version)
+        .where(
+            change.table_name == bindparam("table_name"),
+            change.removed > NONE,
+            change.cell_start < bindparam("until"),
+            change.cell_end > bindparam("since"),
+        )
+        .distinct()
+        .order_by(change.version),
         "add_change": insert(s.changes),
         "cells": select(*_columns(s.cells, skip=("table_name",)))
         .where(here)

@@ -378,6 +378,12 @@ class SqlLedger:
             rows = query.all("changes", table_name=table, since=since)
         return tuple(CellChange(Interval(start, end), *rest) for start, end, *rest in rows)
 
+    def losing(self, table: str, within: Interval) -> Sequence[int]:
+        """The versions with which cells that overlap ``within`` lost rows, oldest first."""
+        with self._database.read() as query:
+            rows = query.all("losing", table_name=table, since=within.start, until=within.end)
+        return tuple(version for (version,) in rows)
+
     def cells(self, table: str, within: Ranges | None = None) -> Sequence[CellState]:
         """The non-empty cells of a table now, in order; those that overlap ``within``."""
         with self._database.read() as query:
