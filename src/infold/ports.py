@@ -145,11 +145,16 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What gathered in a table: snapshots kept, the oldest one's time, commits since rewrite."""
+    """
+    What gathered in a table: snapshots kept, the oldest one's time, commits since rewrite.
+
+    ``steady`` of these, the newest, surely left no partition with more files than it had.
+    """
 
     snapshots: int = 0
     oldest_at: int = 0
     since_rewrite: int = 0
+    steady: int = 0
 
 
 class Lake(Protocol):

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.lake.conftest import Put, snapshot
@@ -170,7 +171,53 @@ def test_history_counts_what_gathered(lake: IcebergLake, put: Put) -> None:
         4,
     )
 
-    assert lake.history("events") == History(snapshots=4, oldest_at=10_000, since_rewrite=2)
+    assert lake.history("events") == History(
+        snapshots=4, oldest_at=10_000, since_rewrite=2, steady=0
+    )
+
+
+def counted(id_: int, partitions: int, **files: int) -> dict[str, Any]:
+    """A commit of ours to so many partitions, with counts of files as Iceberg writes them."""
+    found = snapshot(id_, id_ - 1, "overwrite", step=str(id_))
+    found["summary"]["changed-partition-count"] = str(partitions)
+    found["summary"] |= {name.replace("_", "-"): str(count) for name, count in files.items()}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("newest", "steady"),
+    [
+        (counted(4, 1, added_data_files=1, deleted_data_files=1), 1),
+        (counted(4, 1, added_data_files=1, deleted_data_files=3, removed_delete_files=2), 1),
+        (counted(4, 1, added_data_files=2, deleted_data_files=1), 0),
+        (counted(4, 1, added_data_files=1), 0),
+        (counted(4, 1, added_delete_files=1), 0),
+        (counted(4, 1, added_delete_files=1, removed_delete_files=1), 1),
+        (counted(4, 2, added_data_files=2, deleted_data_files=2), 0),
+        (counted(4, 2, deleted_data_files=2), 1),
+        (counted(4, 0), 1),
+        (snapshot(4, 3, step="c"), 0),
+    ],
+    ids=[
+        "a file for a file",
+        "one for three",
+        "two for one",
+        "a new one",
+        "deletes",
+        "deletes again",
+        "one may have gained what another lost",
+        "fewer in any",
+        "nothing",
+        "nothing said",
+    ],
+)
+def test_history_says_since_when_no_partition_got_more_files(
+    lake: IcebergLake, put: Put, newest: dict[str, Any], steady: int
+) -> None:
+    """Only a commit to one partition says where the files went that it took out."""
+    put("events", [snapshot(2, None), counted(3, 1, added_data_files=1), newest], 4)
+
+    assert lake.history("events").steady == steady
 
 
 def test_looking_imports_neither_pyiceberg_nor_pyarrow(put: Put, catalog_db: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infold.interval import DAY, Granularity, Interval, instant
+from infold.interval import DAY, Granularity, Interval, Ranges, instant
 from infold.lake.iceberg import IcebergLake
 from infold.ledger.memory import MemoryLedger
 from infold.model import Target
@@ -52,6 +52,14 @@ class Shop:
         stamp = Stamp("r", f"r-{self.step}", self.step)
         self.tables.append("t", self.rows(first, 1).coalesce(1), stamp)
 
+    def replace(self, day: int) -> None:
+        """The row of one day anew."""
+        self.step += 1
+        stamp = Stamp("r", f"r-{self.step}", self.step)
+        cell = Ranges((Interval(JANUARY + day * DAY, JANUARY + (day + 1) * DAY),))
+        rows = self.rows(day, 1)
+        self.tables.replace("t", column="ts", ranges=cell, rows=rows, stamp=stamp)
+
     def content(self) -> list[tuple[int, int]]:
         """What the table holds, technical columns included."""
         return sorted((row["id"], row["_version"]) for row in self.tables.read("t").collect())
@@ -91,6 +99,27 @@ def test_few_commits_are_left_alone(spark: SparkSession, warehouse: Path) -> Non
     shop.care.maintain(["t", "no_such_table"])
 
     assert shop.files() == files
+
+
+def test_files_are_counted_when_they_may_be_more(
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After many commits, one that puts a file in the place of another asks for no count."""
+    shop = Shop(spark, warehouse, "steady", Layout("ts", Granularity.MONTH))
+    for _ in range(maintenance.LOOK_EVERY):
+        shop.replace(5)
+    looks: list[str] = []
+    monkeypatch.setattr(Maintenance, "compact", lambda _, model: looks.append(model))
+    shop.care.maintain(["t"])
+    assert not looks
+    shop.append()
+    shop.care.maintain(["t"])
+    assert looks == ["t"]
+    shop.replace(40)
+    shop.care.maintain(["t"])
+    assert looks == ["t"]
+    shop.care.maintain(["t", "t"])
+    assert looks == ["t", "t"], "the append was this run's too"
 
 
 def test_expiry_keeps_content_and_the_newest_snapshots(

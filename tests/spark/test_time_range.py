@@ -17,6 +17,7 @@ from infold.plan import Asked
 from infold.project import Project
 from infold.report import RunResult
 from infold.restating import backbuild, restate
+from infold.spark.kinds import recompute, states
 
 pytestmark = pytest.mark.spark
 
@@ -129,8 +130,18 @@ def window(start: str, end: str) -> Interval:
     return Interval(instant(start), instant(end))
 
 
-def test_a_late_day_shows_in_the_six_days_after_it(shop: Shop) -> None:
-    """A rolling week: seven cells of thirty are built, from thirteen that are read."""
+@pytest.mark.parametrize("rows", ["few", "many"])
+def test_a_late_day_shows_in_the_six_days_after_it(
+    shop: Shop, rows: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A rolling week: seven cells of thirty are built, from thirteen that are read.
+
+    So it is whether these are few, and read in one part, or many.
+    """
+    if rows == "many":
+        monkeypatch.setattr(recompute, "_ROWS_IN_ONE_PART", -1)
+        monkeypatch.setattr(states, "_FEW_CELLS", 0)
     shop.models(daily=model(DAILY), rolling=model(ROLLING))
     shop.land(*days("2024-03-01", 30))
     shop.run()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,15 +103,13 @@ class IcebergLake:
             return History()
         metadata = catalog.metadata(location)
         kept = metadata.get("snapshots") or []
-        since = 0
-        for snapshot in main_branch(metadata):
-            if _operation(snapshot) == REWRITE:
-                break
-            since += 1
+        commits = takewhile(lambda entry: _operation(entry) != REWRITE, main_branch(metadata))
+        grew = [_grew(snapshot) for snapshot in commits]
         return History(
             snapshots=len(kept),
             oldest_at=min((entry["timestamp-ms"] for entry in kept), default=0) * 1000,
-            since_rewrite=since,
+            since_rewrite=len(grew),
+            steady=grew.index(True) if True in grew else len(grew),
         )
 
     def rows(
@@ -179,6 +178,19 @@ def _foreign(main: Sequence[Mapping[str, Any]]) -> int | None:
 
 def _operation(snapshot: Mapping[str, Any]) -> str:
     return str(snapshot.get("summary", {}).get("operation", ""))
+
+
+def _grew(snapshot: Mapping[str, Any]) -> bool:
+    """Whether some partition may have more files, of data or of deletes, by this commit."""
+    summary = snapshot.get("summary", {})
+
+    def count(name: str) -> int:
+        return int(summary.get(name, 0))
+
+    data, deletes = count("added-data-files"), count("added-delete-files")
+    if summary.get("changed-partition-count") != "1":  # nothing says which one lost files
+        return "changed-partition-count" not in summary or data + deletes > 0
+    return data > count("deleted-data-files") or deletes > count("removed-delete-files")
 
 
 def _scan(

@@ -69,7 +69,7 @@ class SparkEngine:
     def maintain(self, models: Sequence[str]) -> None:
         """Expire snapshots and compact files of the models' tables, within a budget."""
         care = Maintenance(self.spark, self.project, self.ledger, self.lake)
-        care.maintain([*models, set_aside.TABLE])
+        care.maintain([*models, *(set_aside.TABLE for _ in models)])
 
 
 def _said(error: PySparkException) -> tuple[str, str]:

@@ -11,6 +11,7 @@ so the thousandth run costs what the tenth did.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from infold.interval import HOUR, Granularity, Ranges, instant
 from infold.model import table_name
-from infold.ports import Lake, Ledger
+from infold.ports import History, Lake, Ledger
 from infold.project import Project
 from infold.spark.content import quoted, within
 from infold.spark.tables.iceberg import IcebergTables
@@ -50,10 +51,10 @@ class Maintenance:
     lake: Lake
 
     def maintain(self, models: Sequence[str]) -> None:
-        """Look after the tables of ``models``; the content of none changes."""
-        for model in dict.fromkeys(models):
+        """Look after the tables of ``models``, named once a step; the content of none changes."""
+        for model, steps in Counter(models).items():
             history = self.lake.history(table_name(model))
-            if history.since_rewrite >= LOOK_EVERY:
+            if _due(history, steps):
                 self.compact(model)
             if history.snapshots > MOST_SNAPSHOTS or (
                 history.snapshots > 2 * KEEP_SNAPSHOTS
@@ -122,6 +123,14 @@ class Maintenance:
 
     def _quoted_name(self, model: str) -> str:
         return f"{quoted(self.project.name)}.{quoted(table_name(model))}"
+
+
+def _due(history: History, commits: int) -> bool:
+    """Whether files are to be counted, when so many of the newest commits are a run's own."""
+    if history.since_rewrite < LOOK_EVERY:
+        return False
+    # The run before counted them too, and since then there are no more.
+    return history.steady < commits or history.since_rewrite - commits < LOOK_EVERY
 
 
 def _partition_filter(layout: Layout, value: Any) -> str:

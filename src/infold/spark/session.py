@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO
 
@@ -74,6 +75,27 @@ def tune(session: SparkSession, size: Size) -> None:
     """Give a running session the SQL settings for a run of another size."""
     for key, value in _size_settings(size).items():
         session.conf.set(key, value)
+
+
+@contextmanager
+def unshuffled(session: SparkSession) -> Iterator[None]:
+    """
+    Settings for a step whose inputs are few rows, each read in one part, whatever the run's size.
+
+    Such a plan needs no shuffle, so there is nothing that adaptive execution could adapt; it would
+    only run each of its stages as a job of its own.
+    """
+    before = {key: session.conf.get(key) or "" for key in _UNSHUFFLED}
+    for key, value in _UNSHUFFLED.items():
+        session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            session.conf.set(key, value)
+
+
+_UNSHUFFLED = {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"}
 
 
 def stop(*, wait_seconds: float = 0) -> None:

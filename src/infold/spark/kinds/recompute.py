@@ -9,10 +9,11 @@ are left out of it (early cutoff), and when all did, nothing is committed at all
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from infold import errors
@@ -22,7 +23,9 @@ from infold.plan import Action, Step
 from infold.ports import Prepared
 from infold.project import Node
 from infold.record import Outcome, Receipt
-from infold.spark.content import cell_of, cell_stats, column, content, in_time, plain, time_type
+from infold.spark.content import column, in_time, plain, time_type, within
+from infold.spark.kinds.states import States, computed, grouped, partition_column
+from infold.spark.session import unshuffled
 from infold.spark.tables.port import Layout
 from infold.spark.work import Work
 from infold.trace import CellChange, CellState
@@ -31,6 +34,8 @@ _ROWS_FOR_OWN_PARTITION = 200_000
 _ROWS_FOR_PARTITIONS = 500_000
 _ROWS_TO_CARRY = 20_000
 """Rows of other cells that a replacement rewrites rather than leave one file more."""
+_ROWS_IN_ONE_PART = 200_000
+"""Up to so many rows to read, shuffling them takes longer than a second processor saves."""
 
 
 NO_CELL = "no cell"
@@ -42,11 +47,13 @@ def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
     node = work.project[step.model]
     if step.action is Action.BUILD or not work.tables.exists(step.model):
         return _build(work, node, step, *_counted(work, node, step))
-    rows = _evaluated(work, node, step, narrow=True)
+    few = _rows_read(work, step) <= _ROWS_IN_ONE_PART
+    rows = _evaluated(work, node, step, narrow=True, together=few)
     if _other_columns(work, step, rows):
         # What is left of the table is by another definition, and stays to be built.
         return _build(work, node, step, *_counted(work, node, step))
-    return _recompute(work, node, step, rows, prepared)
+    with unshuffled(work.spark) if few else nullcontext():
+        return _recompute(work, node, step, rows, prepared)
 
 
 def definition(work: Work, node: Node, step: Step, *, narrow: bool = True) -> DataFrame:
@@ -58,9 +65,15 @@ def definition(work: Work, node: Node, step: Step, *, narrow: bool = True) -> Da
     return _clamped(node, step.cells, _evaluated(work, node, step, narrow=narrow))
 
 
-def _evaluated(work: Work, node: Node, step: Step, *, narrow: bool) -> DataFrame:
+def _evaluated(
+    work: Work, node: Node, step: Step, *, narrow: bool, together: bool = False
+) -> DataFrame:
+    """What the query yields; with ``together``, every input is read in one part: by one task."""
     cells = step.cells if narrow and step.cells != Ranges.ever() else None
-    return work.sql(node, work.inputs(node, step), cells)
+    frames = work.inputs(node, step)
+    if together:
+        frames = {name: frame.coalesce(1) for name, frame in frames.items()}
+    return work.sql(node, frames, cells)
 
 
 def _clamped(node: Node, cells: Ranges, rows: DataFrame) -> DataFrame:
@@ -106,11 +119,12 @@ def _build(
     snapshot = work.tables.create(
         step.model, rows, _layout(work, node, _type_of(rows, node)), work.stamp(step)
     )
-    after, *_ = _states(work.tables.read(step.model, snapshot), node)
-    changes = _changes(before, after, set(before) | set(after))
-    came, nowhere = _yielded(seen)
-    beyond = max(0, came - nowhere - sum(change.rows_after for change in changes))
-    return _outcome(work, step, changes, (beyond, nowhere), snapshot=snapshot, whole=True)
+    after = grouped(work.tables.read(step.model, snapshot), node)
+    changes = _changes(before, after.cells)
+    yielded, nowhere = _yielded(seen)
+    beyond = max(0, yielded - nowhere - sum(change.rows_after for change in changes))
+    came = replace(after, beyond=beyond, nowhere=nowhere)
+    return _outcome(work, step, changes, came, snapshot=snapshot, whole=True)
 
 
 def _recompute(
@@ -120,16 +134,15 @@ def _recompute(
     rows: DataFrame,
     prepared: Prepared,
 ) -> Outcome:
+    name = partition_column(node)
+    type_ = time_type(rows, name)
     # All that the query yields is kept where it is first computed, which is for its cells' states:
     # rows of other cells are few, as inputs are read no further than the query needs.
-    rows = rows.localCheckpoint(eager=False)
-    name = _partition_column(node)
-    asked = F.expr(in_time(rows, name, step.cells, exact=True))
-    after, beyond, nowhere = _states(rows, node, asked)
+    rows, after = computed(rows, node, step.cells, type_)
     before = {state.cell: state for state in work.cells(step.model, step.cells)}
-    changes = _changes(before, after, set(before) | set(after))
+    changes = _changes(before, after.cells)
     real = [change for change in changes if change.real]
-    outcome = _outcome(work, step, changes, (beyond, nowhere), snapshot=None, whole=False)
+    outcome = _outcome(work, step, changes, after, snapshot=None, whole=False)
     if not real:
         return prepared(replace(outcome, changes=(), committed=False))
     appended = _strategy(node) is Strategy.APPEND
@@ -139,7 +152,7 @@ def _recompute(
     outcome = prepared(replace(outcome, changes=tuple(real)))
     stamp = work.stamp(replace(step, version=outcome.version))
     ranges = Ranges.of(change.cell for change in real) & step.cells
-    kept = rows.where(in_time(rows, name, ranges, exact=True))
+    kept = rows.where(within(name, type_, ranges, exact=True))
     if appended or (not held and _carried(work, step, ranges) > _ROWS_TO_CARRY):
         return replace(outcome, snapshot=work.tables.append(step.model, kept, stamp))
     snapshot = work.tables.replace(step.model, column=name, ranges=ranges, rows=kept, stamp=stamp)
@@ -158,35 +171,11 @@ def _strategy(node: Node) -> Strategy:
     return said.strategy if said is not None else Strategy.DELETE_INSERT
 
 
-def _states(
-    rows: DataFrame, node: Node, asked: Column | None = None
-) -> tuple[dict[Interval, CellState], int, int]:
-    """The cells of the rows ``asked`` for; how many others there are, and how many in no cell."""
-    granularity = node.model.granularity
-    time = F.lit(None).cast("timestamp")
-    if granularity is not None:
-        time = column(_partition_column(node))
-    found, beyond, nowhere = {}, 0, 0
-    by = () if asked is None else (asked.alias("_asked"),)
-    for row in cell_stats(rows, time, granularity, by=by).collect():
-        if row["cell"] is None:
-            nowhere += row["rows"]
-            continue
-        if asked is not None and not row["_asked"]:
-            beyond += row["rows"]
-            continue
-        cell = cell_of(row["cell"], granularity)
-        found[cell] = CellState(cell, row["rows"], content(row["hi"], row["lo"]), row["last"])
-    return found, beyond, nowhere
-
-
 def _changes(
-    before: dict[Interval, CellState],
-    after: dict[Interval, CellState],
-    cells: Iterable[Interval],
+    before: Mapping[Interval, CellState], after: Mapping[Interval, CellState]
 ) -> tuple[CellChange, ...]:
     changes = []
-    for cell in sorted(cells):
+    for cell in sorted({*before, *after}):
         old = before.get(cell, CellState(cell, 0, 0))
         new = after.get(cell, CellState(cell, 0, 0))
         changes.append(
@@ -208,14 +197,13 @@ def _outcome(
     work: Work,
     step: Step,
     changes: tuple[CellChange, ...],
-    left_out: tuple[int, int],
+    came: States,
     *,
     snapshot: int | None,
     whole: bool,
 ) -> Outcome:
     real = [change for change in changes if change.real]
     read = _rows_read(work, step)
-    beyond, nowhere = left_out
     receipt = Receipt(
         read=read,
         scanned=read,
@@ -224,9 +212,9 @@ def _outcome(
         cells_built=len(changes),
         cells_cut_off=len(changes) - len(real),
         commits=1 if whole or real else 0,
-        clamped=beyond,
-        set_aside=nowhere,
-        set_aside_by=((NO_CELL, nowhere),) if nowhere else (),
+        clamped=came.beyond,
+        set_aside=came.nowhere,
+        set_aside_by=((NO_CELL, came.nowhere),) if came.nowhere else (),
     )
     assert step.trace is not None, "a planned step says what will hold"
     return Outcome(
@@ -276,7 +264,7 @@ def _layout(work: Work, node: Node, type_: str) -> Layout:
             rows += sum(state.rows for state in states)
     if rows < _ROWS_FOR_PARTITIONS:
         return Layout()
-    name = _partition_column(node)
+    name = partition_column(node)
     if cells and rows / cells > _ROWS_FOR_OWN_PARTITION and granularity in _TRANSFORMS:
         return Layout(name, _TRANSFORMS[granularity], type_)
     return Layout(name, _COARSER[granularity], type_)
@@ -298,10 +286,5 @@ _COARSER = {
 }
 
 
-def _partition_column(node: Node) -> str:
-    assert node.model.timeseries is not None, "a time-range model has a timeseries"
-    return node.model.timeseries.partition_column
-
-
 def _type_of(rows: DataFrame, node: Node) -> str:
-    return time_type(rows, _partition_column(node)) if node.model.timeseries else "timestamp"
+    return time_type(rows, partition_column(node)) if node.model.timeseries else "timestamp"
