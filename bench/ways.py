@@ -67,7 +67,7 @@ def first_builds(size: Size) -> list[Line]:
 
 def bot_of_three_years(size: Size) -> list[Line]:
     """One more day into sessions of at most 24 hours, with and without a bot of three years."""
-    shape = replace(year(size), events=size.rows(2_000_000), users=size.rows(60_000))
+    shape = year(size)
     said = f"{GAP}, max_length: 24 hours"
     plain_root, plain = with_history(f"p-plain-{size.scale}", shape)
     bot_root, bot = with_history(f"p-bot-{size.scale}", shape)
@@ -81,12 +81,12 @@ def bot_of_three_years(size: Size) -> list[Line]:
     day, with_bot = Clock(), Clock()
 
     def without() -> None:
-        plain.deliver(size.rows(DAY_EVENTS // 5))
+        plain.deliver(size.rows(DAY_EVENTS))
         day.add(runs.run(plain_root).seconds)
 
     def beside() -> None:
         today = bot.day
-        bot.deliver(size.rows(DAY_EVENTS // 5))
+        bot.deliver(size.rows(DAY_EVENTS))
         name = f"bot-{file_name(today)}"
         write(bot_root / "landing" / name, of_bot(FIRST_DAY + today, FIRST_DAY + today + 1, today))
         with_bot.add(runs.run(bot_root).seconds)

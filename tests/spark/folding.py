@@ -320,7 +320,9 @@ class Shop:
             return early
 
         outcome = kind.carry_out(self._work(), step, announce)
-        if action is Action.FOLD:
+        if action is Action.BUILD:
+            assert outcome.receipt.set_aside == self.nobody()
+        else:
             assert [replace(outcome, snapshot=None)] == announced
             assert outcome.committed == (outcome.snapshot is not None) == bool(outcome.changes)
         self._record(outcome, before)
@@ -349,6 +351,13 @@ class Shop:
         if not self.query.numbered:
             return found
         return in_turn(found, self.query.whose, lambda row: self._id(self._whose(row), row))
+
+    def nobody(self) -> int:
+        """How many events are in no session, in quarantine or not."""
+        ends = self.ends or Ends()
+        whose = ends.whose or (lambda row: row[self.query.user])
+        text = [ends.text(whose(row)) for row in self.events if self.test(row)]
+        return sum(one in ("None", "uNone") for one in text)
 
     def expected_held(self) -> set[tuple[Any, ...]]:
         """The sessions in quarantine, by brute force."""
@@ -425,7 +434,9 @@ class Shop:
             sessions=Sessions(self.query.user, self.query.gap),
         )
         node = Node(model, (Input("clicks", "event_ts"),), (), "f", (), query=self.query)
-        project = Project("shop", Path(), None, {}, (node,), Target("dev"))
+        clicks = Model("clicks", Materialization.EVENTS, "", unique_key=self.query.key)
+        events = Node(clicks, (), (), "f", (), source="raw.clicks")
+        project = Project("shop", Path(), None, {}, (events, node), Target("dev"))
         return ShopWork(
             self.spark, self.tables, cast("Any", self.ledger), project, "r", "r-1", shop=self
         )

@@ -102,9 +102,12 @@ def cell_stats(
     *,
     last: Column | None = None,
     by: Sequence[Column] = (),
+    total: Column | None = None,
 ) -> DataFrame:
     """
     One row for each cell (and each value of ``by``): ``cell``, ``rows``, ``hi``, ``lo``, ``last``.
+
+    With ``total``, its sum too, by that name.
 
     ``hi`` and ``lo`` are the halves that :func:`content` puts together; ``last`` is the greatest
     ``last`` in microseconds, by default of the time itself.
@@ -115,14 +118,16 @@ def cell_stats(
         (F.lit(None).cast("bigint") if granularity is None else micros(time)).alias("_last")
         if last is None
         else last.alias("_last"),
+        *([] if total is None else [total.alias("_total")]),
         *by,
     )
-    keys = [name for name in hashed.columns if name not in ("_hash", "_last")]
+    keys = [name for name in hashed.columns if name not in ("_hash", "_last", "_total")]
     return hashed.groupBy(*map(column, keys)).agg(
         F.count(F.lit(1)).alias("rows"),
         F.sum(F.shiftright("_hash", 32)).alias("hi"),
         F.sum(F.col("_hash").bitwiseAND(F.lit(0xFFFFFFFF))).alias("lo"),
         F.max("_last").alias("last"),
+        *([] if total is None else [F.sum("_total").alias("total")]),
     )
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from infold.interval import Granularity
-from infold.model import Keep
+from infold.model import Keep, Kind
 from infold.plan import Action, Step
 from infold.ports import Prepared
 from infold.project import Node, SessionsQuery
@@ -36,8 +36,8 @@ from infold.spark.kinds.islands import (
 )
 from infold.spark.kinds.micro import quick_islands
 from infold.spark.kinds.numbers import numbered
-from infold.spark.kinds.pieces import sessions_of
-from infold.spark.kinds.stored import FIRST, LAST, rows
+from infold.spark.kinds.pieces import COUNT, sessions_of
+from infold.spark.kinds.stored import FIRST, LAST, rows, stored_part
 from infold.spark.tables.port import Layout
 from infold.spark.work import Work
 from infold.trace import CellChange, CellState
@@ -132,9 +132,13 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
         Layout(FIRST, Granularity.MONTH),
         work.stamp(step),
     )
-    nobody = wanted(events, query).where(who(query).isNull()).count()
     table = work.tables.read(step.model, snapshot)
-    changes = _changes(work.cells(step.model), _states(table, node))
+    states, counted = _states(table, node, over)
+    changes = _changes(work.cells(step.model), states)
+    if query.where is None and not query.limited and _all_of_them(work, node):
+        nobody = read - counted  # every event is in a session of the table, or nobody's
+    else:
+        nobody = wanted(events, query).where(who(query).isNull()).count()
     added = sum(change.added for change in changes)
     receipt = Receipt(
         read=read,
@@ -161,14 +165,25 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     )
 
 
-def _states(table: DataFrame, node: Node) -> dict[int, CellState]:
+def _all_of_them(work: Work, node: Node) -> bool:
+    """Whether what the query ranges over is a table of events, all of which have a time."""
+    query = node.query
+    return query is not None and work.project[query.input].model.kind is Kind.EVENTS
+
+
+def _states(table: DataFrame, node: Node, over: Measures) -> tuple[dict[int, CellState], int]:
+    """How the cells of a table stand, and how many events its sessions have."""
     granularity = node.model.granularity
-    stats = cell_stats(table, F.col(FIRST), granularity, last=micros(F.col(LAST)))
-    found = {}
+    [events] = [part for part in over.parts if part.name == COUNT]
+    stats = cell_stats(
+        table, F.col(FIRST), granularity, last=micros(F.col(LAST)), total=stored_part(events)
+    )
+    found, counted = {}, 0
     for row in stats.collect():
         cell = cell_of(row["cell"], granularity)
         found[cell.start] = CellState(cell, row["rows"], content(row["hi"], row["lo"]), row["last"])
-    return found
+        counted += row["total"]
+    return found, counted
 
 
 def _changes(before: Iterable[CellState], after: dict[int, CellState]) -> tuple[CellChange, ...]:

@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 from infold.model import NUMBERS
 from infold.project import SessionsQuery
 from infold.spark.content import column, micros, quoted
-from infold.spark.kinds.aggregates import Measures
+from infold.spark.kinds.aggregates import Measures, Part
 from infold.spark.kinds.islands import END, START, USER, shown
 from infold.spark.kinds.pieces import CARRIED
 
@@ -98,10 +98,13 @@ def restored(query: SessionsQuery, over: Measures, types: T.StructType) -> list[
         micros(column(LAST)).alias(END),
         *([F.col(f"{STATE}.{_CARRIED}").alias(CARRIED)] if query.cuts.campaign else []),
         *(
-            F.expr(part.restore or f"{STATE}.{quoted(part.name)}")
-            .cast(types[part.name].dataType)
-            .alias(part.name)
+            stored_part(part).cast(types[part.name].dataType).alias(part.name)
             for part in over.parts
             if part.merge is not None
         ),
     ]
+
+
+def stored_part(part: Part) -> Column:
+    """Where a stored row has a part of an aggregate's state."""
+    return F.expr(part.restore or f"{STATE}.{quoted(part.name)}")
