@@ -70,7 +70,6 @@ CAMPAIGNS = Way(
 LONGEST = Way({"max_length": HOUR}, Ends(most=HOUR))
 WAYS = {
     "midnight": MIDNIGHT,
-    "midnight, read again": replace(MIDNIGHT, calls=READ_AGAIN),
     "start events": STARTS,
     "campaign": CAMPAIGNS,
     "campaign, nulls change": Way(
@@ -146,10 +145,6 @@ WAYS = {
     "identifier and longest": Way(
         {"user": "session_identifier", "who": "url", "gap": None, "max_length": 2 * HOUR},
         Ends(whose=lambda row: row["url"], most=2 * HOUR),
-    ),
-    "identifier, start events": Way(
-        {"user": "session_identifier", "who": "url", "gap": None, "cuts": Cuts(start="ok")},
-        Ends(whose=lambda row: row["url"], begins=_begins),
     ),
     "identifier or user": Way(
         {
