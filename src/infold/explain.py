@@ -125,6 +125,9 @@ def _mapping(node: Node, entry: Input) -> str:
         return "its files; each row is in the cell of its own event time"
     if node.model.kind is Kind.SESSIONS and node.query is not None:
         return _sessions(node.query)
+    if node.grouped is not None:
+        keys = ", ".join(key.name for key in node.grouped.keys)
+        return f"the rows of its own {keys}; where rows come or go, their {keys} is computed again"
     if node.model.kind is Kind.TIME_RANGE and entry.time_column is not None:
         if entry.bounds == (Bound(),):
             return f"the same cell of {entry.time_column}"

@@ -87,6 +87,7 @@ class Materialization(StrEnum):
     TABLE = "table"
     EVENTS = "events"
     SESSIONS = "sessions"
+    CUMULATIVE_AGGREGATE = "cumulative_aggregate"
 
 
 class Kind(StrEnum):
@@ -102,6 +103,8 @@ class Kind(StrEnum):
     """Rows of a source, deduplicated, folded in file by file."""
     SESSIONS = "sessions"
     """Islands of a user's events, folded in or reread."""
+    KEYED = "cumulative aggregate"
+    """One cell, one row for each key of GROUP BY; changed rows are folded in key by key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +322,7 @@ class Model:
 
     @property
     def granularity(self) -> Granularity | None:
-        """The length of the model's cells; None for one cell (whole tables and views)."""
+        """The length of the model's cells; None for one cell."""
         if self.kind is Kind.SESSIONS:
             return self.timeseries.granularity if self.timeseries else Granularity.DAY
         if self.kind in (Kind.EVENTS, Kind.TIME_RANGE) and self.timeseries:
@@ -333,6 +336,7 @@ _KINDS = {
     Materialization.VIEW: Kind.VIEW,
     Materialization.EVENTS: Kind.EVENTS,
     Materialization.SESSIONS: Kind.SESSIONS,
+    Materialization.CUMULATIVE_AGGREGATE: Kind.KEYED,
 }
 
 

@@ -104,7 +104,7 @@ class _Draft:
         reasons = _file_reasons(files, model)
         return self._step(node, Action.INGEST, reasons) if reasons else None
 
-    def sessions(self, node: Node, model: ModelSeen) -> Step | None:
+    def folded(self, node: Node, model: ModelSeen) -> Step | None:
         """A fold of what changed; a build where most of the input is new to the table."""
         news = model.inputs[0]
         rows = sum(cell.rows for cell in news.cells)
@@ -355,7 +355,8 @@ def _not_due(node: Node, model: ModelSeen, as_of: int) -> int | None:
 
 _RULES = {
     Kind.EVENTS: _Draft.events,
-    Kind.SESSIONS: _Draft.sessions,
+    Kind.SESSIONS: _Draft.folded,
+    Kind.KEYED: _Draft.folded,
     Kind.WHOLE: _Draft.whole,
     Kind.TIME_RANGE: _Draft.time_range,
 }

@@ -109,7 +109,11 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One column of a sessions model: Spark SQL over the aggregates' names (``_a0``, ``_a1`` …)."""
+    """
+    One column of a model, and Spark SQL for it.
+
+    That of a sessions model is over its aggregates' names (``_a0``, ``_a1`` …).
+    """
 
     name: str
     sql: str
@@ -176,6 +180,22 @@ class SessionsQuery:
         return self.chosen.name if self.chosen else self.user
 
 
+@dataclass(frozen=True, slots=True)
+class GroupedQuery:
+    """
+    What a cumulative aggregate's SELECT says, taken apart.
+
+    ``input`` is the name in FROM. ``keys`` are those of GROUP BY, as columns of the table and as
+    Spark SQL over one row of the input, of which ``where`` holds. ``columns`` are those of the
+    input that the query names; None when that cannot be told.
+    """
+
+    input: str
+    keys: tuple[Output, ...]
+    where: str | None = None
+    columns: tuple[str, ...] | None = None
+
+
 class Batches(StrEnum):
     """How the cells of a model may be built together; the words are smelt's."""
 
@@ -205,6 +225,7 @@ class Node:
     source: str | None = None
     """For kind ``events``: the source it ingests."""
     query: SessionsQuery | None = None
+    grouped: GroupedQuery | None = None
     landed: bool = False
     start: int | None = None
     """The instant from which a model built cell by cell holds cells: its own, or the project's."""

@@ -129,6 +129,43 @@ def events_of_model(at: Spot, name: str) -> InfoldError:
     )
 
 
+_ANEW = "or use `materialization: table`, which is built anew when what it reads changes."
+
+
+def not_by_key(at: Spot, what: str) -> InfoldError:
+    """Something in a cumulative aggregate that looks beyond the rows of one key."""
+    return InfoldError(
+        "not-by-key",
+        f"a cumulative aggregate is one SELECT with GROUP BY over one table, without {what}",
+        (("why", "a row has to follow from the rows of its own key"),),
+        f"Leave it out, {_ANEW}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def no_group_by(at: Spot) -> InfoldError:
+    """A cumulative aggregate without keys."""
+    return InfoldError(
+        "not-by-key",
+        "a cumulative aggregate has one row for each key of GROUP BY, and there is no GROUP BY",
+        todo=f"Add GROUP BY, {_ANEW}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def key_not_selected(at: Spot) -> InfoldError:
+    """A key of GROUP BY that is no column of the table."""
+    return InfoldError(
+        "not-by-key",
+        "this key is no column of the table, which could not tell its rows apart",
+        todo=f"Select it as well, {_ANEW}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
 def clock(at: Spot, call: str) -> InfoldError:
     """A call of a clock."""
     return InfoldError(

@@ -9,8 +9,9 @@ everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from typing import Any
 
 from tests.arrivals.ends import WAYS, Way
 from tests.arrivals.shape import (
@@ -295,6 +296,91 @@ _PAGES_LANDED = TableSpec(
     "raw.pages", "", reads=(), source="raw.pages", rows=lambda given: given["raw.pages"]
 )
 
+# -- by key
+
+
+def _by_key(
+    name: str,
+    read: str,
+    keys: Mapping[str, str],
+    aggregates: Mapping[str, Aggregate],
+    *,
+    where: tuple[str, Callable[[Row], bool | None]] | None = None,
+    having: tuple[str, Callable[[Row], bool]] | None = None,
+) -> TableSpec:
+    """A cumulative aggregate by columns or days (``day`` -> the column it is the day of)."""
+    items = [
+        f"cast({column} AS date) AS {key}" if key == "day" else column
+        for key, column in keys.items()
+    ]
+    sql = f"SELECT {', '.join(items)},\n  {_calls(aggregates)}\nFROM {read}"
+    sql += f"\nWHERE {where[0]}" if where else ""
+    sql += f"\nGROUP BY {', '.join(keys)}"
+    sql += f"\nHAVING {having[0]}" if having else ""
+    return TableSpec(
+        name,
+        model_file("materialization: cumulative_aggregate", sql),
+        reads=(read,),
+        rows=lambda given: [
+            row
+            for row in grouped(
+                [row for row in given[read] if where is None or where[1](row)],
+                {key: _value(key, column) for key, column in keys.items()},
+                aggregates,
+            )
+            if having is None or having[1](row)
+        ],
+    )
+
+
+def _value(key: str, column: str) -> Callable[[Row], Any]:
+    return lambda row: day_of(row[column]) if key == "day" else row[column]
+
+
+_USERS: Mapping[str, Aggregate] = {
+    "sessions": agg.count(),
+    "events": agg.total("events"),
+    "revenue": agg.total("revenue"),
+    "weight": agg.total("weight"),
+    "mean_events": agg.mean("events"),
+    "first_seen": agg.least("session_start"),
+    "last_seen": agg.greatest("session_end"),
+    "first_page": agg.least_by("entry_url", "session_start"),
+    "last_page": agg.greatest_by("exit_url", "session_start", "session_end"),
+    "pages": agg.count_distinct("entry_url"),
+}
+_USER = {"user_id": "user_id"}
+
+_USERS_TABLES = (
+    _by_key("users", "sessions", _USER, _USERS),
+    _by_key(
+        "users",
+        "sessions",
+        {"day": "session_start", "user_id": "user_id"},
+        _USERS,
+        where=("events > 1", lambda row: row["events"] > 1),
+    ),
+    _by_key(
+        "users",
+        "sessions",
+        _USER,
+        _USERS,
+        having=("count(*) > 1", lambda row: row["sessions"] > 1),
+    ),
+)
+_TIERS = _by_key(
+    "tiers",
+    "users",
+    {"sessions": "sessions"},
+    {"users": agg.count(), "events": agg.total("events")},
+)
+_PAYERS = _by_key(
+    "payers",
+    "paying",
+    {"url": "url"},
+    {"payments": agg.count(), "least": agg.least("amount"), "latest": agg.greatest("event_ts")},
+)
+
 FOLD = Shape(
     "fold",
     sources=(
@@ -323,6 +409,9 @@ FOLD = Shape(
         "paying": (_paying(0), _paying(20)),
         "totals": (_TOTALS_TABLE,),
         "sections": (_SECTIONS_TABLE,),
+        "users": _USERS_TABLES,
+        "tiers": (_TIERS,),
+        "payers": (_PAYERS,),
     },
     lookup="raw.pages",
     windows=True,
@@ -438,6 +527,28 @@ REREAD = Shape(
                 "event_ts",
                 Granularity.MONTH,
                 {"clicks": agg.count(), "people": agg.count_distinct("user_id")},
+            ),
+        ),
+        "pages": (
+            _by_key(
+                "pages",
+                "clicks",
+                {"url": "url", "ok": "ok"},
+                {
+                    "clicks": agg.count(),
+                    "paid": agg.total("amount").where("amount > 0", _paid),
+                    "mean": agg.mean("amount", scale=2),
+                    "people": agg.count_distinct("user_id"),
+                    "latest": agg.greatest("event_ts"),
+                },
+            ),
+        ),
+        "weeks": (
+            _by_key(
+                "weeks",
+                "weekly",
+                {"visits": "visits"},
+                {"n": agg.count(), "e": agg.total("events")},
             ),
         ),
     },

@@ -130,11 +130,15 @@ KEYS = [
     # front matter
     (C, "materialization: events", "materialisation: events", [
         "unknown-key models/clicks.sql:2 `materialisation` (materialization, description)",
-        "missing-key models/clicks.sql:2 `materialisation: events` (one of view, table, events, sessions)",
+        "missing-key models/clicks.sql:2 `materialisation: events` (one of view, table, events, sessions, cumulative_aggregate)",
     ]),
     (C, "events", "event", ["bad-value models/clicks.sql:2 `event` (events)"]),
-    (C, "events", "cumulative_aggregate", [
-        "not-supported-yet models/clicks.sql:2 `cumulative_aggregate` (view, table, events, sessions)",
+    (C, "events", "scd_type_2", [
+        "not-supported-yet models/clicks.sql:2 `scd_type_2` (view, table, events, sessions, cumulative_aggregate)",
+    ]),
+    (C, "materialization: events\nunique_key: [event_id]", "materialization: cumulative_aggregate\nincremental: {}", [
+        "needless-key models/clicks.sql:3 `incremental`",
+        "needless-key models/clicks.sql:4 `timeseries`",
     ]),
     (C, "unique_key: [event_id]\n", "", [
         "missing-key models/clicks.sql:2 `materialization: events` (it tells copies of an event apart from other events)",
@@ -384,7 +388,7 @@ FILES: list[tuple[str, dict[str, str | bytes | None], list[str]]] = [
     ]),
     ("a model in Python", {"models/x.py": ""}, ["not-supported-yet models/x.py:1 ``"]),
     ("a model without front matter", {"models/x.sql": "SELECT * FROM clicks"}, [
-        "missing-key models/x.sql:1 `SELECT * FROM clicks` (one of view, table, events, sessions)",
+        "missing-key models/x.sql:1 `SELECT * FROM clicks` (one of view, table, events, sessions, cumulative_aggregate)",
     ]),
     ("a model with an odd name", {"models/a b.sql": DAILY}, ["bad-name models/a b.sql:1 ``"]),
     ("two models of one name", {"models/x/Daily.sql": DAILY}, [

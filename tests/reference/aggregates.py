@@ -86,6 +86,27 @@ def greatest(column: str) -> Aggregate:
     return Aggregate(f"max({column})", lambda rows: max(known(rows, column), default=None))
 
 
+def least_by(column: str, *order: str) -> Aggregate:
+    """The value of the row that is first by some columns, NULLs first; its own breaks ties."""
+    return _picked("min_by", column, order, min)
+
+
+def greatest_by(column: str, *order: str) -> Aggregate:
+    """The value of the row that is last by some columns, NULLs first; its own breaks ties."""
+    return _picked("max_by", column, order, max)
+
+
+def _picked(call: str, column: str, order: Sequence[str], pick: Callable[..., Row]) -> Aggregate:
+    by = (*order, column)
+
+    def value(rows: Sequence[Row]) -> Any:
+        return pick(rows, key=lambda row: [(row[name] is not None, row[name] or 0) for name in by])[
+            column
+        ]
+
+    return Aggregate(f"{call}({column}, struct({', '.join(by)}))", value)
+
+
 def first(column: str) -> Aggregate:
     """The value of the first row, NULL or not."""
     return Aggregate(f"first({column})", lambda rows: rows[0][column] if rows else None)

@@ -30,6 +30,7 @@ REASONS = {
     "clock": "another value at every run, which no rows show",
     "not-deterministic": "another value at every run or place, which no rows show",
     "not-row-wise": "events are taken in row by row, and are no query over cells",
+    "not-by-key": "kept by key, and no query over cells",
     "unknown-column": "no query that can be evaluated",
     "unnamed-column": "a table needs names",
     "duplicate-column": "a table needs names that differ",

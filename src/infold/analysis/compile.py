@@ -11,6 +11,7 @@ from infold import findings
 from infold.analysis.allowed import BY_SLUG, REACH, Allowed, allowed
 from infold.analysis.cells import Bounded, Cells, cells_of, event_grain
 from infold.analysis.fingerprint import fingerprint, normal
+from infold.analysis.grouped import take_grouped
 from infold.analysis.parse import parse
 from infold.analysis.relation import Columns, Table
 from infold.analysis.resolve import Resolved, resolve
@@ -126,6 +127,7 @@ class _Compiler:
             columns=columns or (),
             source=source.name if source else None,
             query=query,
+            grouped=take_grouped(subject).query if model.kind is Kind.KEYED else None,
             landed=draft.landed,
             vouched=found.vouched,
             declared=bool(found.declared),

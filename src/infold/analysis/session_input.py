@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from infold import refusals
 from infold.analysis.event_sql import event_sql
-from infold.analysis.relation import Block, Relation, Table
-from infold.analysis.row_wise import calls_over_rows, clauses, passes_through
+from infold.analysis.relation import Block, Table
+from infold.analysis.row_wise import passes_through, stored_base
 from infold.analysis.subject import Subject
 from infold.errors import InfoldError
 from infold.model import Kind
@@ -41,7 +41,7 @@ def session_input(subject: Subject) -> SessionInput:
     errors = tuple(_of_events(subject, table))
     if errors:
         return SessionInput(table.name, "", (), errors)
-    base, views = _base(subject, node)
+    base, views = stored_base(subject, node)
     time = _event_time(subject, base) if base else None
     if base is None or time is None:
         why = _why_not(base)
@@ -78,41 +78,11 @@ def _numbered(key: str, texts: Sequence[str]) -> list[tuple[str, str]]:
     return [(f"{key}.{at}", text) for at, text in enumerate(texts)]
 
 
-def _base(subject: Subject, node: Node) -> tuple[Node | None, list[Block]]:
-    """The stored table below views that are row-wise, and the views' blocks."""
-    views: list[Block] = []
-    while node.model.kind is Kind.VIEW:
-        relation = _view_of(subject, node)
-        if not isinstance(relation, Block) or next(clauses(relation.text, relation), None):
-            return None, views
-        if next(calls_over_rows(relation), None) or len(node.reads) != 1:
-            return None, views
-        views.append(relation)
-        if node.reads[0] not in subject.nodes:
-            return None, views
-        node = subject.nodes[node.reads[0]]
-    return node, views
-
-
-def _view_of(subject: Subject, node: Node) -> Relation | None:
-    todo: list[Relation] = [subject.relation]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, Table):
-            if item.name == node.name:
-                return item.view
-            if item.view is not None:
-                todo.append(item.view)
-        elif isinstance(item, Block):
-            todo.extend(entry.relation for entry in item.entries)
-    return None
-
-
 def _event_time(subject: Subject, node: Node) -> str | None:
     series = node.model.timeseries
     if node.model.kind is Kind.SESSIONS:
         return "session_start"
-    if series is None or node.model.kind is Kind.WHOLE:
+    if series is None or node.model.granularity is None:
         return None
     if node.model.kind is Kind.EVENTS:
         return series.event_time_column
@@ -125,6 +95,8 @@ def _why_not(node: Node | None) -> str:
         return "a view has to be a projection with WHERE over one table"
     if node.model.kind is Kind.WHOLE:
         return "a whole table has no cells; add timeseries and incremental"
+    if node.model.kind is Kind.KEYED:
+        return "a cumulative aggregate has no cells"
     if node.landed:
         return "the source declares no event_time_column"
     return "its event_time_column is not among its own columns, or not a time of its cells"

@@ -16,7 +16,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from infold import findings, refusals
 from infold.analysis.aggregates import AGGREGATES, MERGEABLE
-from infold.analysis.calls import Call, calls, closing, split
+from infold.analysis.calls import Call, calls, split
+from infold.analysis.cut import Cut, first_outside, qualifiers
 from infold.analysis.relation import Block, Origin
 from infold.analysis.resolve import visible_columns
 from infold.analysis.row_wise import clauses
@@ -46,7 +47,10 @@ class _Taker:
     aggregates: dict[tuple[str, ...], Aggregate] = field(default_factory=dict)
     outputs: list[Output] = field(default_factory=list)
     errors: list[InfoldError] = field(default_factory=list)
-    qualifiers: list[tuple[int, int]] = field(default_factory=list)
+    cut: Cut = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cut = Cut(self.subject.text, qualifiers(self.block))
 
     @property
     def text(self) -> Text:
@@ -75,7 +79,6 @@ def take_apart(subject: Subject, time_column: str, key: tuple[str, ...], input_n
     if first.token_type is not TokenType.SELECT:  # FROM … SELECT …, or parentheses around it all
         at = subject.text.spot_of_token(first)
         return Taken(None, (refusals.not_one_row_per_session(at, f"{first.text} before SELECT"),))
-    taker.qualifiers = _qualifiers(block)
     _take_items(taker)
     if taker.errors:
         return Taken(None, tuple(taker.errors))
@@ -135,7 +138,7 @@ def _own_aggregates(sessions: Sessions) -> Iterator[Aggregate]:
 
 def _take_items(taker: _Taker) -> None:
     tokens = taker.tokens
-    end = _depth_zero(tokens, TokenType.FROM)
+    end = first_outside(tokens, TokenType.FROM)
     begin = 2 if tokens[1].token_type is TokenType.ALL else 1
     ranges = split(tokens, begin, end)
     taken = set(taker.given)
@@ -174,7 +177,7 @@ def _take_item(taker: _Taker, start: int, stop: int, item: exp.Expr) -> str:
         behind = call.end
     for column in item.find_all(exp.Column):
         _check_column(taker, column, inside)
-    return _spliced(taker, start, stop, named)
+    return taker.cut.text_of(start, stop, named)
 
 
 def _check_column(taker: _Taker, column: exp.Column, inside: list[tuple[int, int]]) -> None:
@@ -200,7 +203,7 @@ def _check_column(taker: _Taker, column: exp.Column, inside: list[tuple[int, int
 def _aggregate(taker: _Taker, call: Call) -> str:
     """The name that stands for an aggregate call: one for each distinct call."""
     tokens = taker.tokens
-    words = tuple(_word(token) for token in tokens[call.start : call.end])
+    words = taker.cut.words(call.start, call.end)
     if words in taker.aggregates:
         return taker.aggregates[words].name
     spot = taker.text.spot(tokens[call.start].start, tokens[call.end - 1].end + 1)
@@ -212,9 +215,9 @@ def _aggregate(taker: _Taker, call: Call) -> str:
         name=name,
         call=kind,
         argument=argument,
-        filter=_slice(taker, *call.filter) if call.filter else None,
+        filter=taker.cut.text_of(*call.filter) if call.filter else None,
         ignore_nulls=ignore,
-        sql=_slice(taker, call.start, call.end),
+        sql=taker.cut.text_of(call.start, call.end),
         distinct=call.distinct,
     )
     return name
@@ -223,7 +226,7 @@ def _aggregate(taker: _Taker, call: Call) -> str:
 def _kind(taker: _Taker, call: Call) -> tuple[str, str | None, bool]:
     """How a call is merged, over which argument, and whether NULLs are passed over."""
     merge = MERGEABLE.get(call.name, "other")
-    arguments = [_slice(taker, *part) for part in call.arguments]
+    arguments = [taker.cut.text_of(*part) for part in call.arguments]
     ignore = call.nulls == "ignore"
     if merge in ("first", "last") and len(arguments) == 2:
         flag = arguments.pop().lower()
@@ -245,57 +248,5 @@ def _kind(taker: _Taker, call: Call) -> tuple[str, str | None, bool]:
 def _where(taker: _Taker) -> str | None:
     if not taker.block.node.args.get("where"):
         return None
-    start = _depth_zero(taker.tokens, TokenType.WHERE)
-    return _slice(taker, start + 1, len(taker.tokens))
-
-
-def _depth_zero(tokens: tuple[Token, ...], kind: TokenType) -> int:
-    """The index of the first token of a kind that stands in no brackets."""
-    i = 0
-    while i < len(tokens) and tokens[i].token_type is not kind:
-        opens = tokens[i].token_type in (TokenType.L_PAREN, TokenType.L_BRACKET)
-        i = closing(tokens, i) + 1 if opens else i + 1
-    return i
-
-
-def _slice(taker: _Taker, start: int, stop: int) -> str:
-    """The text of ``tokens[start:stop]``, table names taken off."""
-    return _spliced(taker, start, stop, [])
-
-
-def _spliced(taker: _Taker, start: int, stop: int, named: list[tuple[int, int, str]]) -> str:
-    """The same with other text for some spans."""
-    tokens, sql = taker.tokens, taker.text.sql
-    at, end = tokens[start].start, tokens[stop - 1].end + 1
-    pieces = []
-    for a, b, text in sorted([*named, *((a, b, "") for a, b in taker.qualifiers)]):
-        if at <= a and b <= end:  # a table name inside an aggregate lies before ``at`` by then
-            pieces += [sql[at:a], text]
-            at = b
-    return "".join([*pieces, sql[at:end]])
-
-
-def _qualifiers(block: Block) -> list[tuple[int, int]]:
-    """Where table names stand before columns, dot included."""
-    return sorted(_qualifier_spans(block))
-
-
-def _qualifier_spans(block: Block) -> Iterator[tuple[int, int]]:
-    for node in block.expressions():
-        if not isinstance(node, exp.Column):
-            continue
-        origin, parts = block.origins.get(id(node)), node.parts
-        if not isinstance(origin, Origin) or len(parts) < 2:
-            continue
-        entry, names = origin.entry, [part.name.lower() for part in parts]
-        depth = 0
-        if names[0] == entry.alias and names[1] == origin.column:
-            depth = 1
-        elif len(parts) > 2 and f"{names[0]}.{names[1]}" == f"{entry.qualifier}.{entry.alias}":
-            depth = 2
-        if depth:
-            yield parts[0].meta["start"], parts[depth].meta["start"]
-
-
-def _word(token: Token) -> str:
-    return token.text if token.token_type is TokenType.STRING else token.text.lower()
+    start = first_outside(taker.tokens, TokenType.WHERE)
+    return taker.cut.text_of(start + 1, len(taker.tokens))

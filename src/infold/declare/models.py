@@ -63,7 +63,7 @@ LATER_INCREMENTAL = (
     "on_destructive_change",
 )
 BOUND = ("before", "after")
-LATER_MATERIALIZATIONS = ("cumulative_aggregate", "seed", "scd_type_2", "incremental")
+LATER_MATERIALIZATIONS = ("seed", "scd_type_2", "incremental")
 GRANULARITIES = ("hour", "day", "week", "month", "quarter", "year")
 LATER_GRANULARITIES = ("minute",)
 
@@ -73,6 +73,7 @@ _MEANT_FOR = {
     Materialization.TABLE: (*_ALWAYS, "timeseries", "incremental"),
     Materialization.EVENTS: (*_ALWAYS, "timeseries", "unique_key", "prefer", "deduplicate"),
     Materialization.SESSIONS: (*_ALWAYS, "timeseries", "sessions"),
+    Materialization.CUMULATIVE_AGGREGATE: _ALWAYS,
 }
 
 

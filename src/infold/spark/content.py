@@ -36,7 +36,7 @@ def column(name: str) -> Column:
 
 def technical(name: str) -> bool:
     """Whether a stored column is infold's own: those start with an underscore."""
-    return name in ("_source_file", "_version", "_state")
+    return name in ("_source_file", "_version", "_state", "_key")
 
 
 def plain(rows: DataFrame) -> DataFrame:

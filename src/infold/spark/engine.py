@@ -15,7 +15,7 @@ from infold.ports import Lake, Ledger, Prepared
 from infold.project import Project
 from infold.record import Outcome
 from infold.spark import set_aside
-from infold.spark.kinds import events, recompute, sessions
+from infold.spark.kinds import events, keyed, recompute, sessions
 from infold.spark.maintenance import Maintenance
 from infold.spark.tables.iceberg import IcebergTables
 from infold.spark.work import Work
@@ -23,6 +23,7 @@ from infold.spark.work import Work
 _KINDS: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
     Kind.EVENTS: events.carry_out,
     Kind.SESSIONS: sessions.carry_out,
+    Kind.KEYED: keyed.carry_out,
     Kind.WHOLE: recompute.carry_out,
     Kind.TIME_RANGE: recompute.carry_out,
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from infold.analysis.rules import (
+    by_key,
     clock,
     distinct,
     events,
@@ -31,6 +32,7 @@ RULES: tuple[ModuleType, ...] = (
     outputs,
     time_columns,
     events,
+    by_key,
     clock,
     random,
     order_dependent,

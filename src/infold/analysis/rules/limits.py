@@ -13,6 +13,7 @@ from infold.analysis.relation import Block, SetOperation, blocks
 from infold.analysis.subject import Subject
 from infold.analysis.text import hull
 from infold.errors import InfoldError, Spot
+from infold.model import Kind
 
 _KINDS = {"limit": TokenType.LIMIT, "offset": TokenType.OFFSET}
 
@@ -20,6 +21,8 @@ _KINDS = {"limit": TokenType.LIMIT, "offset": TokenType.OFFSET}
 def check(subject: Subject) -> Iterator[InfoldError]:
     """Every LIMIT and OFFSET that is not allowed where it stands."""
     cells = cells_of(subject)
+    if subject.model.kind is Kind.KEYED:
+        return  # refused there in any form
     for block in blocks(subject.relation, views=cells is not None):
         for key in _KINDS:
             clause = block.node.args.get(key)

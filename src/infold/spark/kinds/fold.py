@@ -34,6 +34,7 @@ from infold.record import Outcome, Receipt
 from infold.spark.content import column, in_time, micros, type_of
 from infold.spark.kinds import quarantine
 from infold.spark.kinds.aggregates import Pick
+from infold.spark.kinds.changed import changed_input, traceable
 from infold.spark.kinds.delta import GONE, Delta, View, merges
 from infold.spark.kinds.islands import (
     END,
@@ -63,7 +64,7 @@ from infold.spark.kinds.totals import (
     totals,
 )
 from infold.spark.work import Work
-from infold.trace import CellChange, CellState, net
+from infold.trace import CellChange, CellState
 
 NULL_USER = "null user"
 """Why an event is in no session: it is nobody's."""
@@ -80,18 +81,7 @@ AGAIN = "__again"
 
 def foldable(work: Work, node: Node, step: Step) -> bool:
     """Whether there is a table to fold into, and the input still has the columns it had."""
-    if not work.tables.exists(step.model):
-        return False
-    name = node.inputs[0].name
-    since, upto = step.inputs[name]
-    now = work.frame(name, upto)
-    versions = [entry for entry in work.ledger.versions(name, since) if entry.number <= upto]
-    numbered = "_version" in now.columns
-    if numbered and not any(entry.whole for entry in versions):
-        return True
-    if work.snapshot(name, since) is None:
-        return numbered
-    return work.frame(name, since).schema == now.schema and (numbered or _comparable(now))
+    return work.tables.exists(step.model) and traceable(work, node, step)
 
 
 def fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
@@ -117,17 +107,12 @@ def nobody_of(query: SessionsQuery) -> str:
     return NULL_USER if query.chosen is None and query.who is None else NULL_IDENTIFIER
 
 
-def view_of(work: Work, node: Node) -> View:
-    """What the model sees of its stored input: a view may stand between the two."""
-    assert node.query is not None, "a sessions model has a compiled query"
-    name = node.query.input
-    if name == node.inputs[0].name:
+def view_of(work: Work, node: Node, name: str) -> View:
+    """What a model sees of its stored input by ``name``: a view may stand between the two."""
+    stored = node.inputs[0].name
+    if name == stored:
         return lambda frame: frame
-    return lambda frame: work.sql(work.project[name], {node.inputs[0].name: frame})
-
-
-def _comparable(frame: DataFrame) -> bool:
-    return not any("map<" in type_ or "variant" in type_ for _, type_ in frame.dtypes)
+    return lambda frame: work.sql(work.project[name], {stored: frame})
 
 
 class _Fold:
@@ -136,22 +121,22 @@ class _Fold:
     def __init__(self, work: Work, node: Node, step: Step) -> None:
         self.work, self.node, self.step = work, node, step
         self.query = query = query_of(work, step)
-        self.input = name = node.inputs[0].name
-        since, upto = step.inputs[name]
-        changes = [change for change in net(work.ledger.changes(name, since)) if change.real]
-        self.now = work.frame(name, upto)
-        self.view = view_of(work, node)
+        self.input = node.inputs[0].name
+        changed = changed_input(work, node, step, query.time_column, query.key)
+        self.now = changed.now
+        self.view = view_of(work, node, query.input)
         events = self.view(self.now)
         self.time = type_of(events, query.time_column)
         self.over = compiled(events, query)
-        before = work.frame(name, since) if work.snapshot(name, since) is not None else None
-        self.delta = Delta(query, self.over, self.view, before, self.now, changes, since)
-        self.small = self.delta.rows <= SMALL
+        self.delta = Delta(query, self.over, self.view, changed)
+        self.small = changed.rows <= SMALL
         self.merges = merges(query, self.over)
         self.limited = query.limited
         heeded = step.before.entries if step.before else 0
         self.asked = [entry for entry in query.entries if entry.number > heeded]
-        near = Ranges.of(change.cell for change in changes).widen(reach(query), reach(query))
+        near = Ranges.of(change.cell for change in changed.changes).widen(
+            reach(query), reach(query)
+        )
         near |= Ranges.of(
             EVER
             if entry.start is None or entry.end is None
@@ -165,7 +150,7 @@ class _Fold:
         # What stays of a session in quarantine may lie far from where that goes on.
         heads = Ranges.of(Interval(e.start, e.start + 1) for e in self.entries)
         self.candidates = _reaching(work.cells(step.model), near | heads)
-        self.scanned = self.delta.looked_through
+        self.scanned = changed.looked_through
         self.scanned += sum(state.rows for state in self.candidates)
 
     def carry_out(self, announce: Prepared) -> Outcome:

@@ -46,12 +46,12 @@ def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
     """Compute the step's cells and replace them; ``prepared`` unless everything is replaced."""
     node = work.project[step.model]
     if step.action is Action.BUILD or not work.tables.exists(step.model):
-        return _build(work, node, step, *_counted(work, node, step))
+        return build(work, node, step, *_counted(work, node, step))
     few = _rows_read(work, step) <= _ROWS_IN_ONE_PART
     rows = _evaluated(work, node, step, narrow=True, together=few)
     if _other_columns(work, step, rows):
         # What is left of the table is by another definition, and stays to be built.
-        return _build(work, node, step, *_counted(work, node, step))
+        return build(work, node, step, *_counted(work, node, step))
     with unshuffled(work.spark) if few else nullcontext():
         return _recompute(work, node, step, rows, prepared)
 
@@ -112,9 +112,10 @@ def _other_columns(work: Work, step: Step, rows: DataFrame) -> bool:
     return dict(stored.dtypes) != dict(rows.dtypes)
 
 
-def _build(
-    work: Work, node: Node, step: Step, rows: DataFrame, seen: Observation | None
+def build(
+    work: Work, node: Node, step: Step, rows: DataFrame, seen: Observation | None = None
 ) -> Outcome:
+    """All of a table anew, from its rows, in one commit."""
     before = {state.cell: state for state in work.cells(step.model)}
     snapshot = work.tables.create(
         step.model, rows, _layout(work, node, _type_of(rows, node)), work.stamp(step)
@@ -253,7 +254,7 @@ def _layout(work: Work, node: Node, type_: str) -> Layout:
     so they must not be many.
     """
     granularity = node.model.granularity
-    if node.model.kind is Kind.WHOLE or granularity is None:
+    if granularity is None:
         return Layout()
     cells = 0
     rows = 0

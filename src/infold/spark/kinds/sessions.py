@@ -118,7 +118,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     query = query_of(work, step)
     assert step.trace is not None, "a planned step says what will hold"
     name = node.inputs[0].name
-    events = view_of(work, node)(work.frame(name, step.inputs[name][1]))
+    events = view_of(work, node, query.input)(work.frame(name, step.inputs[name][1]))
     read = sum(state.rows for state in work.cells(name))
     over = compiled(events, query)
     found = _found(prepared(events, query, over), query, over, read)

@@ -1,0 +1,133 @@
+"""
+What changed in a stored table between two versions: the rows that came, and those that are gone.
+
+Rows that infold stores carry the version that inserted them, so what was added is found by that
+number in the changed cells, and files of other versions are not even opened. What is gone is found
+by comparing the two snapshots, in cells that lost rows only. Tables that are recomputed cell by
+cell carry no such number; there both snapshots of the changed cells are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from infold.interval import Ranges
+from infold.plan import Step
+from infold.project import Node
+from infold.spark.content import column, in_time
+from infold.spark.kinds.stored import ID, VERSION
+from infold.spark.work import Work
+from infold.trace import CellChange, net
+
+KEY = "_key"
+"""What the rows of a cumulative aggregate are known by."""
+
+
+@dataclass(frozen=True)
+class Changed:
+    """
+    A stored table at two versions, ``before`` (None: it was empty) and ``now``.
+
+    ``changes`` are net, from version ``since`` on. ``time`` is the column of its cells, None for
+    one cell. ``identity`` tells those rows apart that were inserted by one version at one time.
+    """
+
+    before: DataFrame | None
+    now: DataFrame
+    changes: Sequence[CellChange]
+    since: int
+    time: str | None
+    identity: Sequence[str] = ()
+
+    @property
+    def rows(self) -> int:
+        """How many rows came or went, as cells count them."""
+        return sum(change.added + change.removed for change in self.changes)
+
+    @property
+    def looked_through(self) -> int:
+        """How many rows lie in what has to be read to find them."""
+        return sum(
+            change.rows_after + (change.rows_before if change.removed or not self.numbered else 0)
+            for change in self.changes
+        )
+
+    @property
+    def numbered(self) -> bool:
+        """Whether rows carry the version that inserted them."""
+        return VERSION in self.now.columns
+
+    def added(self) -> DataFrame:
+        """Rows that were not there before."""
+        cells = Ranges.of(change.cell for change in self.changes if change.added)
+        now = self._in(self.now, cells)
+        if self.numbered:
+            return now.where(F.col(VERSION) > self.since)
+        if self.before is not None:
+            now = _minus(now, self._in(self.before, cells))
+        return now
+
+    def gone(self) -> DataFrame | None:
+        """Rows that are no longer there; None when nothing was removed."""
+        cells = Ranges.of(change.cell for change in self.changes if change.removed)
+        if self.before is None or not cells:
+            return None
+        before, now = (self._in(frame, cells) for frame in (self.before, self.now))
+        if not self.numbered:
+            return _minus(before, now)
+        names = list(dict.fromkeys((*self.identity, *([self.time] if self.time else ()), VERSION)))
+        others = now.select(*(column(name).alias(f"__{at}") for at, name in enumerate(names)))
+        same = [column(name).eqNullSafe(F.col(f"__{at}")) for at, name in enumerate(names)]
+        return before.join(others, reduce(and_, same), "left_anti")
+
+    def _in(self, frame: DataFrame, cells: Ranges) -> DataFrame:
+        return frame if self.time is None else frame.where(in_time(frame, self.time, cells))
+
+
+def _minus(rows: DataFrame, others: DataFrame) -> DataFrame:
+    return rows.exceptAll(others.select(*map(column, rows.columns)))
+
+
+def changed_input(
+    work: Work, node: Node, step: Step, time: str | None, key: Sequence[str]
+) -> Changed:
+    """What changed in a model's one stored input since the step's trace, by time and unique key."""
+    name = node.inputs[0].name
+    since, upto = step.inputs[name]
+    now = work.frame(name, upto)
+    return Changed(
+        before=work.frame(name, since) if work.snapshot(name, since) is not None else None,
+        now=now,
+        changes=[change for change in net(work.ledger.changes(name, since)) if change.real],
+        since=since,
+        time=time,
+        identity=key or [name for name in _KNOWN_BY if name in now.columns][:1],
+    )
+
+
+_KNOWN_BY = ("_source_file", KEY, ID)
+"""Without a key, a row of a file leaves with all rows of the file; others have keys of ours."""
+
+
+def traceable(work: Work, node: Node, step: Step) -> bool:
+    """Whether a model's one input still has the columns it had, so that changes can be found."""
+    name = node.inputs[0].name
+    since, upto = step.inputs[name]
+    now = work.frame(name, upto)
+    versions = [entry for entry in work.ledger.versions(name, since) if entry.number <= upto]
+    numbered = VERSION in now.columns
+    if numbered and not any(entry.whole for entry in versions):
+        return True
+    if work.snapshot(name, since) is None:
+        return numbered
+    return work.frame(name, since).schema == now.schema and (numbered or _comparable(now))
+
+
+def _comparable(frame: DataFrame) -> bool:
+    return not any("map<" in type_ or "variant" in type_ for _, type_ in frame.dtypes)

@@ -1,0 +1,251 @@
+"""
+Cumulative aggregates: one row for each key of GROUP BY, kept by the keys of changed rows.
+
+A row follows from the input's rows of its own key. So the keys of the rows that came and of those
+that are gone are all that can be different: the query is evaluated over just the rows of these
+keys, the outcome is compared with what is stored, and one commit removes the rows that are no
+longer right and adds those that are. A key whose row comes out as it was is left alone, and when
+all do, nothing is committed.
+
+Keys may be NULL, and MERGE matches no NULLs, so each row carries a text of its keys, hashed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.interval import EVER
+from infold.plan import Action, Step
+from infold.ports import Prepared
+from infold.project import GroupedQuery, Node
+from infold.record import Outcome, Receipt
+from infold.spark.content import column, content, plain, row_hash
+from infold.spark.kinds import recompute
+from infold.spark.kinds.changed import KEY, Changed, changed_input, traceable
+from infold.spark.kinds.fold import SMALL, view_of
+from infold.spark.kinds.stored import VERSION
+from infold.spark.work import Work
+from infold.trace import CellChange, CellState, wrap
+
+_NEW, _OLD, _OLD_KEY = "__new", "__old", "__old_key"
+
+
+def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
+    """Build the table, or fold in what changed in its input since the step's trace."""
+    node = work.project[step.model]
+    if (
+        step.action is Action.FOLD
+        and work.tables.exists(step.model)
+        and traceable(work, node, step)
+    ):
+        return _fold(work, node, step, announce)
+    rows = recompute.definition(work, node, step)
+    return recompute.build(work, node, step, _stored(rows, _query(node), step.version))
+
+
+def _query(node: Node) -> GroupedQuery:
+    assert node.grouped is not None, "a cumulative aggregate has a compiled query"
+    return node.grouped
+
+
+def _stored(rows: DataFrame, query: GroupedQuery, version: int) -> DataFrame:
+    """Rows of the query as the table keeps them."""
+    keys = [key.name for key in query.keys]
+    return rows.withColumns({KEY: _hashed(rows, keys), VERSION: F.lit(version).cast("bigint")})
+
+
+def _hashed(rows: DataFrame, keys: list[str]) -> Column:
+    """The MD5 of a text that is another one for any other keys; NULL is a key like others."""
+    types = rows.select(*map(column, keys)).schema.fields
+    texts = [_text(column(key), field.dataType) for key, field in zip(keys, types, strict=True)]
+    known = [F.concat(F.octet_length(text).cast("string"), F.lit(":"), text) for text in texts]
+    return F.md5(F.concat(*(F.coalesce(text, F.lit("-")) for text in known)).cast("binary"))
+
+
+def _text(key: Column, type_: T.DataType) -> Column:
+    if isinstance(type_, T.BinaryType):
+        return F.hex(key)
+    if isinstance(type_, T.ArrayType | T.StructType):
+        return F.to_json(key, _JSON)
+    return key.cast("string")
+
+
+_JSON = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
+
+
+@dataclass(frozen=True)
+class _Totals:
+    """What is different, summed up: rows and additive content that come and go."""
+
+    added: int
+    plus: int
+    removed: int
+    minus: int
+    stored: int
+    """How many of the keys had a row."""
+
+
+def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
+    query = _query(node)
+    entry = node.inputs[0]
+    key = work.project[entry.name].model.unique_key
+    changed = changed_input(work, node, step, entry.time_column, key)
+    touched = _touched(work, node, query, changed).localCheckpoint()
+    arrived, keys = _counted(touched)
+    totals, different = None, None
+    read, scanned = arrived, changed.looked_through
+    if keys:
+        touched = F.broadcast(touched) if keys <= SMALL else touched
+        again, seen = _of_keys(work, node, query, changed, touched)
+        new = _stored(work.sql(node, {query.input: again}), query, step.version)
+        old = work.tables.read(step.model)
+        compared = _compared(new, old, query, touched).localCheckpoint()
+        totals = _totals(compared)
+        different = compared.where(~F.col(_NEW).eqNullSafe(F.col(_OLD)))
+        # Spark forgets what it observed in a plan that turned out to be empty.
+        read += int(seen.get.get("rows") or 0) + totals.stored
+        scanned += sum(state.rows for state in work.cells(entry.name))
+        scanned += sum(state.rows for state in work.cells(step.model))
+    return _commit(work, step, totals, different, (read, scanned), announce)
+
+
+def _touched(work: Work, node: Node, query: GroupedQuery, changed: Changed) -> DataFrame:
+    """The keys of rows that came or are gone, with their number."""
+    view = view_of(work, node, query.input)
+    gone = changed.gone()
+    frames = [changed.added()] if gone is None else [changed.added(), gone]
+    keyed = [_keyed(view(frame), query).select(*_columns(query)) for frame in frames]
+    rows = reduce(DataFrame.unionAll, keyed)
+    return rows.groupBy(*_columns(query)).agg(F.count(F.lit(1)).alias("__n"))
+
+
+def _columns(query: GroupedQuery) -> list[str]:
+    return [f"__key{at}" for at in range(len(query.keys))]
+
+
+def _keyed(rows: DataFrame, query: GroupedQuery) -> DataFrame:
+    """The rows that the query takes, with their keys."""
+    taken = rows.where(query.where) if query.where else rows
+    return taken.withColumns(
+        {name: F.expr(key.sql) for name, key in zip(_columns(query), query.keys, strict=True)}
+    )
+
+
+def _counted(touched: DataFrame) -> tuple[int, int]:
+    """How many rows came or are gone, and how many keys they have."""
+    row = touched.agg(F.sum("__n").alias("rows"), F.count(F.lit(1)).alias("keys")).head()
+    return (0, 0) if row is None else (row["rows"] or 0, row["keys"])
+
+
+def _of_keys(
+    work: Work, node: Node, query: GroupedQuery, changed: Changed, touched: DataFrame
+) -> tuple[DataFrame, Observation]:
+    """All rows of the input with these keys, and a count of them, filled when they are read."""
+    rows = view_of(work, node, query.input)(changed.now)
+    names = _columns(query)
+    keyed = _keyed(rows, query)
+    if query.columns is not None:
+        keyed = keyed.select(*map(column, query.columns), *names)
+    others = touched.select(*(F.col(name).alias(f"{name}_of") for name in names))
+    same = [F.col(name).eqNullSafe(F.col(f"{name}_of")) for name in names]
+    seen = Observation()
+    found = keyed.join(others, reduce(and_, same), "left_semi").drop(*names)
+    return plain(found).observe(seen, F.count(F.lit(1)).alias("rows")), seen
+
+
+def _compared(new: DataFrame, old: DataFrame, query: GroupedQuery, touched: DataFrame) -> DataFrame:
+    """The rows of the keys as they are now, beside the hashes of those that are stored."""
+    keys = touched.select(_hashed(touched, _columns(query)).alias("__of"))
+    stored = old.join(keys, F.col(KEY) == F.col("__of"), "left_semi").select(
+        F.col(KEY).alias(_OLD_KEY), row_hash(old.schema).alias(_OLD)
+    )
+    hashed = new.withColumn(_NEW, row_hash(new.schema))
+    return hashed.join(stored, F.col(KEY) == F.col(_OLD_KEY), "full")
+
+
+def _totals(compared: DataFrame) -> _Totals:
+    differs = ~F.col(_NEW).eqNullSafe(F.col(_OLD))
+    sums = []
+    for name in (_NEW, _OLD):
+        value = F.when(differs, F.col(name))
+        sums += [
+            F.count(value).alias(f"{name}_n"),
+            F.sum(F.shiftright(value, 32)).alias(f"{name}_hi"),
+            F.sum(value.bitwiseAND(F.lit(0xFFFFFFFF))).alias(f"{name}_lo"),
+        ]
+    row = compared.agg(*sums, F.count(_OLD).alias("stored")).collect()[0]
+    plus, minus = (content(row[f"{n}_hi"] or 0, row[f"{n}_lo"] or 0) for n in (_NEW, _OLD))
+    return _Totals(row[f"{_NEW}_n"], plus, row[f"{_OLD}_n"], minus, row["stored"])
+
+
+def _commit(
+    work: Work,
+    step: Step,
+    totals: _Totals | None,
+    different: DataFrame | None,
+    looked_at: tuple[int, int],
+    announce: Prepared,
+) -> Outcome:
+    """Announce what will hold, and make it so."""
+    assert step.trace is not None, "a planned step says what will hold"
+    changes = _changes(work, step, totals)
+    read, scanned = looked_at
+    outcome = Outcome(
+        model=step.model,
+        version=step.version,
+        trace=step.trace,
+        changes=changes,
+        committed=bool(changes),
+        receipt=Receipt(
+            read=read,
+            scanned=scanned,
+            written=sum(change.added for change in changes),
+            removed=sum(change.removed for change in changes),
+            cells_built=1,
+            cells_cut_off=1 - len(changes),
+            commits=len(changes),
+        ),
+    )
+    announce(outcome)
+    if totals is None or different is None or not changes:
+        return outcome
+    insert = different.where(F.col(KEY).isNotNull()).drop(_NEW, _OLD, _OLD_KEY)
+    if not totals.removed:
+        return _with(outcome, work.tables.append(step.model, insert, work.stamp(step)))
+    delete = different.where(F.col(_OLD_KEY).isNotNull()).select(F.col(_OLD_KEY).alias(KEY))
+    snapshot = work.tables.merge(
+        step.model,
+        insert=insert,
+        delete=delete,
+        on=(KEY,),
+        within="true",
+        stamp=work.stamp(step),
+    )
+    return _with(outcome, snapshot)
+
+
+def _with(outcome: Outcome, snapshot: int) -> Outcome:
+    return replace(outcome, snapshot=snapshot)
+
+
+def _changes(work: Work, step: Step, totals: _Totals | None) -> tuple[CellChange, ...]:
+    """The one cell, if it is another one now."""
+    if totals is None or not (totals.added or totals.removed):
+        return ()
+    before = next(iter(work.cells(step.model)), CellState(EVER, 0, 0))
+    change = CellChange(
+        cell=EVER,
+        added=totals.added,
+        removed=totals.removed,
+        rows_before=before.rows,
+        rows_after=before.rows + totals.added - totals.removed,
+        content_before=before.content,
+        content_after=wrap(before.content + totals.plus - totals.minus),
+    )
+    return (change,)
