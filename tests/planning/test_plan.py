@@ -267,6 +267,50 @@ class TestWholeReasons:
         assert "never built" in made.left[0].why
 
 
+BY_USER = node(
+    Model("by_user", Materialization.CUMULATIVE_AGGREGATE, ""), Input("sessions", "session_start")
+)
+
+
+class TestByKey:
+    """A cumulative aggregate is one cell that changed rows are folded into."""
+
+    def planned(self, seen: ModelSeen, asked: Asked | None = None) -> tuple[Action, list[Cause]]:
+        """What a plan does to it, and why; it has one cell, whatever changed."""
+        [step] = plan(project(BY_USER), Observed(0, {"by_user": seen}), asked or Asked()).steps
+        assert step.cells == Ranges.ever()
+        return step.action, [reason.cause for reason in step.reasons]
+
+    def test_changed_sessions_are_folded_in(self) -> None:
+        """Late, new and removed rows, each with its cause."""
+        seen = changed(BY_USER, "sessions", "# + # # x # n")
+        assert self.planned(seen) == (Action.FOLD, [Cause.LATE, Cause.REMOVED, Cause.ARRIVED])
+
+    def test_it_is_built_first_and_when_its_definition_changes_or_someone_asks(self) -> None:
+        """As any table."""
+        assert self.planned(
+            ModelSeen(inputs=(InputNews("sessions", 0, 3, cells=states("# #")),))
+        ) == (Action.BUILD, [Cause.MISSING])
+        seen = built(BY_USER)
+        assert seen.trace is not None
+        other = replace(seen, trace=replace(seen.trace, fingerprint="old"))
+        assert self.planned(other) == (Action.BUILD, [Cause.DEFINITION])
+        asked = Asked(restated={"by_user": Ranges.ever()})
+        assert self.planned(seen, asked) == (Action.BUILD, [Cause.RESTATED])
+
+    def test_it_is_built_where_its_input_is_another_one(self) -> None:
+        """When most rows are new, or the input was dropped, there is nothing to fold."""
+        seen = changed(BY_USER, "sessions", "n")
+        few = replace(seen.inputs[0], cells=(CellState(day(0), 1, 1),))
+        assert self.planned(replace(seen, inputs=(few,)))[0] is Action.BUILD
+        anew = replace(changed(BY_USER, "sessions", "# + # #").inputs[0], anew=True)
+        assert self.planned(replace(seen, inputs=(anew,)))[0] is Action.BUILD
+
+    def test_nothing_changed_is_nothing_to_do(self) -> None:
+        """No step, however old it is."""
+        assert not plan(project(BY_USER), Observed(0, {"by_user": built(BY_USER)}))
+
+
 class TestWindow:
     """``--start/--end`` bound what is recomputed; what is left out stays pending."""
 
