@@ -133,6 +133,15 @@ class TestSessionsOfAUser:
         assert folded(shop).written == 1
         assert user(shop, "ann") == ANN
 
+    def test_one_of_two_sessions_of_one_instant_goes(self, shop: Shop) -> None:
+        """Two users began at the same time and came at the same time; only one of them goes."""
+        put(shop, "twins.csv", "t1,ann,2024-03-07 08:00:00,/t,1", "t2,eve,2024-03-07 08:00:00,/t,1")
+        folded(shop)
+        put(shop, "twins.csv", "t1,ann,2024-03-07 08:00:00,/t,1")
+        assert folded(shop).removed == 1
+        assert user(shop, "ann") == ("ann", 3, 4, 7, ANN[4], "2024-03-07 08:00", "/a", "/t")
+        assert user(shop, "eve") is None
+
     def test_an_event_is_corrected(self, shop: Shop) -> None:
         """A file is replaced by one that says something else of one event."""
         put(shop, "ann.csv", FIRST[0], "2,ann,2024-03-02 09:20:00,/b,7.5", FIRST[2])
