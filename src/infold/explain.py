@@ -50,7 +50,11 @@ def explain(looking: Observer, name: str, cell: Interval | None = None) -> Expla
         state=state,
         arrivals=_arrivals(looking, name, cell) if cell else (),
         built_by=_built_by(looking, name, cell),
-        notes=(*_copies(node, sum(entry.rows for entry in cells)), *_notes(node, looking.as_of)),
+        notes=(
+            *_copies(node, sum(entry.rows for entry in cells)),
+            *_keys(node),
+            *_notes(node, looking.as_of),
+        ),
     )
 
 
@@ -80,6 +84,20 @@ def _copies(node: Node, rows: int) -> tuple[tuple[str, str], ...]:
         cost = f"a run that takes in rows looks through the keys of all {rows:,} stored rows"
         return (("copies", f"one row for each {key}, whatever its {time}"), ("", cost))
     return (("copies", f"one row for each {key} and {time}, sought in the cells of new rows"),)
+
+
+def _keys(node: Node) -> tuple[tuple[str, str], ...]:
+    """How a cumulative aggregate is folded, and what that reads."""
+    query = node.grouped
+    if query is None:
+        return ()
+    key = ", ".join(entry.name for entry in query.keys)
+    columns = "all columns" if query.columns is None else ", ".join(query.columns)
+    looked = (
+        f"for those of a {key} that is there already it looks through {columns} of {query.input}"
+    )
+    how = f"by {key}: where rows come or go, the query runs over the rows of the same {key}"
+    return (("folds", how), ("", looked))
 
 
 def _notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:
@@ -127,7 +145,7 @@ def _mapping(node: Node, entry: Input) -> str:
         return _sessions(node.query)
     if node.grouped is not None:
         keys = ", ".join(key.name for key in node.grouped.keys)
-        return f"the rows of its own {keys}; where rows come or go, their {keys} is computed again"
+        return f"the rows of the same {keys}"
     if node.model.kind is Kind.TIME_RANGE and entry.time_column is not None:
         if entry.bounds == (Bound(),):
             return f"the same cell of {entry.time_column}"

@@ -187,13 +187,15 @@ class GroupedQuery:
 
     ``input`` is the name in FROM. ``keys`` are those of GROUP BY, as columns of the table and as
     Spark SQL over one row of the input, of which ``where`` holds. ``columns`` are those of the
-    input that the query names; None when that cannot be told.
+    input that the query names; None when that cannot be told. With ``having``, a key may
+    have rows there and none here.
     """
 
     input: str
     keys: tuple[Output, ...]
     where: str | None = None
     columns: tuple[str, ...] | None = None
+    having: bool = False
 
 
 class Batches(StrEnum):

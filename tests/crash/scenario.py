@@ -39,7 +39,7 @@ from infold.plan import Step
 from infold.record import Receipt
 from infold.report import RunResult
 
-TABLES = ("clicks", "sessions", "daily")
+TABLES = ("clicks", "sessions", "daily", "users")
 """The tables of :data:`SHAPE`; a scenario of another shape has its own."""
 
 SHAPE = Shape(

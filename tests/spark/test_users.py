@@ -180,6 +180,13 @@ class TestKeys:
         folded(shop, "pages")
         assert None not in _as_dict(shop, "pages")
 
+    def test_a_new_key_is_made_of_what_came(self, shop: Shop) -> None:
+        """The sessions of others are not looked through: only the changed day, and the table."""
+        put(shop, "zoe.csv", "z1,zoe,2024-03-09 10:00:00,/z,1", "z2,zoe,2024-03-09 12:00:00,/y,1")
+        receipt = folded(shop)
+        assert (receipt.read, receipt.scanned) == (2, 2 + CROWD + 1)
+        assert user(shop, "zoe") is not None
+
     def test_a_row_moves_from_key_to_key(self, shop: Shop) -> None:
         """Both keys are looked at: the one that lost it and the one that got it."""
         shop.model("pages", _of("clicks", "upper(url)"))

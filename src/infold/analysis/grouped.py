@@ -47,7 +47,8 @@ def take_grouped(subject: Subject) -> Taken:
     name = taker.input()
     if taker.errors:
         return Taken(None, tuple(taker.errors))
-    return Taken(GroupedQuery(name, tuple(keys), taker.where(), taker.columns()))
+    having = bool(block.node.args.get("having"))
+    return Taken(GroupedQuery(name, tuple(keys), taker.where(), taker.columns(), having))
 
 
 _FINE = ("GROUP BY", "HAVING")

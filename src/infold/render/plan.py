@@ -219,7 +219,7 @@ def _steps(project: Project, plan: Plan) -> str:
         granularity = project[step.model].model.granularity
         for reason in step.reasons:
             where = ""
-            if reason.cells and step.action is not Action.BUILD:
+            if reason.cells and step.action is not Action.BUILD and granularity is not None:
                 where = f": {words.ranges_text(reason.cells, granularity)}"
             lines.append(f"       {reason.cause.value:<10}  {reason.detail}{where}")
     if any(step.expected for step in plan.steps):
@@ -230,6 +230,8 @@ def _steps(project: Project, plan: Plan) -> str:
 def _cells(project: Project, step: Step) -> str:
     """How many cells a step builds, as far as that is known."""
     granularity = project[step.model].model.granularity
+    if step.action is Action.FOLD and granularity is None:
+        return "changed keys"
     if step.action is Action.BUILD or not words.bounded(step.cells):
         return "the whole table"
     number = words.cells_in(step.stale, granularity)

@@ -7,6 +7,9 @@ keys, the outcome is compared with what is stored, and one commit removes the ro
 longer right and adds those that are. A key whose row comes out as it was is left alone, and when
 all do, nothing is committed.
 
+A key that has no row in the table had no rows in the input either (unless HAVING left it out), so
+its rows are those that came. The input is looked through only for keys that are there already.
+
 Keys may be NULL, and MERGE matches no NULLs, so each row carries a text of its keys, hashed.
 """
 
@@ -27,26 +30,30 @@ from infold.project import GroupedQuery, Node
 from infold.record import Outcome, Receipt
 from infold.spark.content import column, content, plain, row_hash
 from infold.spark.kinds import recompute
-from infold.spark.kinds.changed import KEY, Changed, changed_input, traceable
+from infold.spark.kinds.changed import KEY, changed_input, traceable
 from infold.spark.kinds.fold import SMALL, view_of
 from infold.spark.kinds.stored import VERSION
 from infold.spark.work import Work
 from infold.trace import CellChange, CellState, wrap
 
-_NEW, _OLD, _OLD_KEY = "__new", "__old", "__old_key"
+_NEW, _OLD, _OLD_KEY, _OF = "__new", "__old", "__old_key", "__of"
 
 
 def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
     """Build the table, or fold in what changed in its input since the step's trace."""
     node = work.project[step.model]
-    if (
-        step.action is Action.FOLD
-        and work.tables.exists(step.model)
-        and traceable(work, node, step)
-    ):
+    if step.action is Action.FOLD and _foldable(work, node, step):
         return _fold(work, node, step, announce)
     rows = recompute.definition(work, node, step)
     return recompute.build(work, node, step, _stored(rows, _query(node), step.version))
+
+
+def _foldable(work: Work, node: Node, step: Step) -> bool:
+    """Whether there is a table to fold into, changes can be found, and keys can be compared."""
+    if not work.tables.exists(step.model) or not traceable(work, node, step):
+        return False
+    keys = work.tables.read(step.model).select(*(column(key.name) for key in _query(node).keys))
+    return not any("map<" in type_ for _, type_ in keys.dtypes)
 
 
 def _query(node: Node) -> GroupedQuery:
@@ -92,37 +99,87 @@ class _Totals:
 
 
 def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
-    query = _query(node)
-    entry = node.inputs[0]
-    key = work.project[entry.name].model.unique_key
-    changed = changed_input(work, node, step, entry.time_column, key)
-    touched = _touched(work, node, query, changed).localCheckpoint()
-    arrived, keys = _counted(touched)
+    fold = _Fold(work, node, step)
+    touched, counts = fold.touched()
     totals, different = None, None
-    read, scanned = arrived, changed.looked_through
-    if keys:
-        touched = F.broadcast(touched) if keys <= SMALL else touched
-        again, seen = _of_keys(work, node, query, changed, touched)
-        new = _stored(work.sql(node, {query.input: again}), query, step.version)
-        old = work.tables.read(step.model)
-        compared = _compared(new, old, query, touched).localCheckpoint()
+    read, scanned = counts.rows, fold.changed.looked_through
+    if counts.keys:
+        rows, seen = fold.rows(touched, counts)
+        new = _stored(work.sql(node, {fold.query.input: rows}), fold.query, step.version)
+        compared = _compared(new, touched).localCheckpoint()
         totals = _totals(compared)
         different = compared.where(~F.col(_NEW).eqNullSafe(F.col(_OLD)))
-        # Spark forgets what it observed in a plan that turned out to be empty.
-        read += int(seen.get.get("rows") or 0) + totals.stored
-        scanned += sum(state.rows for state in work.cells(entry.name))
+        read += totals.stored
         scanned += sum(state.rows for state in work.cells(step.model))
+        if seen is not None:
+            # Spark forgets what it observed in a plan that turned out to be empty.
+            read += int(seen.get.get("rows") or 0)
+            scanned += sum(state.rows for state in work.cells(node.inputs[0].name))
     return _commit(work, step, totals, different, (read, scanned), announce)
 
 
-def _touched(work: Work, node: Node, query: GroupedQuery, changed: Changed) -> DataFrame:
-    """The keys of rows that came or are gone, with their number."""
-    view = view_of(work, node, query.input)
-    gone = changed.gone()
-    frames = [changed.added()] if gone is None else [changed.added(), gone]
-    keyed = [_keyed(view(frame), query).select(*_columns(query)) for frame in frames]
-    rows = reduce(DataFrame.unionAll, keyed)
-    return rows.groupBy(*_columns(query)).agg(F.count(F.lit(1)).alias("__n"))
+@dataclass(frozen=True)
+class _Counts:
+    """Rows that came or are gone, keys that they have, and how many of these are to be read."""
+
+    rows: int
+    keys: int
+    again: int
+
+
+class _Fold:
+    """What a fold reads: the changed rows, their keys, and the rows of these keys."""
+
+    def __init__(self, work: Work, node: Node, step: Step) -> None:
+        self.work, self.step, self.query = work, step, _query(node)
+        entry = node.inputs[0]
+        key = work.project[entry.name].model.unique_key
+        self.changed = changed_input(work, node, step, entry.time_column, key)
+        self.view = view_of(work, node, self.query.input)
+
+    def touched(self) -> tuple[DataFrame, _Counts]:
+        """The keys of changed rows, each beside the hash of its stored row, and their counts."""
+        names = _columns(self.query)
+        gone = self.changed.gone()
+        frames = [self.changed.added()] if gone is None else [self.changed.added(), gone]
+        keyed = [_keyed(self.view(frame), self.query).select(*names) for frame in frames]
+        rows = reduce(DataFrame.unionAll, keyed)
+        keys = rows.groupBy(*names).agg(F.count(F.lit(1)).alias("__n"))
+        keys = keys.withColumn(_OF, _hashed(keys, names)).localCheckpoint()
+        table = self.work.tables.read(self.step.model)
+        old = table.select(F.col(KEY).alias(_OLD_KEY), row_hash(table.schema).alias(_OLD))
+        sent = F.broadcast(keys) if self.changed.rows <= SMALL else keys
+        old = old.join(sent.select(_OF), F.col(_OLD_KEY) == F.col(_OF), "left_semi")
+        found = keys.join(old, F.col(_OF) == F.col(_OLD_KEY), "left").localCheckpoint()
+        again = F.count(F.lit(1)) if self.query.having else F.count(_OLD_KEY)
+        row = found.agg(
+            F.sum("__n").alias("rows"), F.count(F.lit(1)).alias("keys"), again.alias("again")
+        ).collect()[0]
+        counts = _Counts(row["rows"] or 0, row["keys"], row["again"])
+        return found, counts
+
+    def rows(self, touched: DataFrame, counts: _Counts) -> tuple[DataFrame, Observation | None]:
+        """All rows of the touched keys; what is looked through for some of them is counted."""
+        known = F.lit(True) if self.query.having else F.col(_OLD_KEY).isNotNull()
+        frames, seen = [], None
+        if counts.again:
+            found = self._of(self.changed.now, touched.where(known), counts)
+            seen = Observation()
+            frames.append(found.observe(seen, F.count(F.lit(1)).alias("rows")))
+        if counts.again < counts.keys:
+            frames.append(self._of(self.changed.added(), touched.where(~known), counts))
+        return reduce(DataFrame.unionByName, frames), seen
+
+    def _of(self, stored: DataFrame, keys: DataFrame, counts: _Counts) -> DataFrame:
+        """The stored rows with these keys, as the query wants them."""
+        query, names = self.query, _columns(self.query)
+        rows = _keyed(plain(self.view(stored)), query)
+        if query.columns is not None:
+            rows = rows.select(*map(column, query.columns), *names)
+        others = keys.select(*(F.col(name).alias(f"{name}_of") for name in names))
+        others = F.broadcast(others) if counts.keys <= SMALL else others
+        same = [F.col(name).eqNullSafe(F.col(f"{name}_of")) for name in names]
+        return rows.join(others, reduce(and_, same), "left_semi").drop(*names)
 
 
 def _columns(query: GroupedQuery) -> list[str]:
@@ -137,36 +194,11 @@ def _keyed(rows: DataFrame, query: GroupedQuery) -> DataFrame:
     )
 
 
-def _counted(touched: DataFrame) -> tuple[int, int]:
-    """How many rows came or are gone, and how many keys they have."""
-    row = touched.agg(F.sum("__n").alias("rows"), F.count(F.lit(1)).alias("keys")).head()
-    return (0, 0) if row is None else (row["rows"] or 0, row["keys"])
-
-
-def _of_keys(
-    work: Work, node: Node, query: GroupedQuery, changed: Changed, touched: DataFrame
-) -> tuple[DataFrame, Observation]:
-    """All rows of the input with these keys, and a count of them, filled when they are read."""
-    rows = view_of(work, node, query.input)(changed.now)
-    names = _columns(query)
-    keyed = _keyed(rows, query)
-    if query.columns is not None:
-        keyed = keyed.select(*map(column, query.columns), *names)
-    others = touched.select(*(F.col(name).alias(f"{name}_of") for name in names))
-    same = [F.col(name).eqNullSafe(F.col(f"{name}_of")) for name in names]
-    seen = Observation()
-    found = keyed.join(others, reduce(and_, same), "left_semi").drop(*names)
-    return plain(found).observe(seen, F.count(F.lit(1)).alias("rows")), seen
-
-
-def _compared(new: DataFrame, old: DataFrame, query: GroupedQuery, touched: DataFrame) -> DataFrame:
+def _compared(new: DataFrame, touched: DataFrame) -> DataFrame:
     """The rows of the keys as they are now, beside the hashes of those that are stored."""
-    keys = touched.select(_hashed(touched, _columns(query)).alias("__of"))
-    stored = old.join(keys, F.col(KEY) == F.col("__of"), "left_semi").select(
-        F.col(KEY).alias(_OLD_KEY), row_hash(old.schema).alias(_OLD)
-    )
     hashed = new.withColumn(_NEW, row_hash(new.schema))
-    return hashed.join(stored, F.col(KEY) == F.col(_OLD_KEY), "full")
+    stored = touched.select(_OF, _OLD_KEY, _OLD)
+    return stored.join(hashed, F.col(_OF) == F.col(KEY), "left").drop(_OF)
 
 
 def _totals(compared: DataFrame) -> _Totals:
