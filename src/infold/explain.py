@@ -92,12 +92,12 @@ def _keys(node: Node) -> tuple[tuple[str, str], ...]:
     if query is None:
         return ()
     key = ", ".join(entry.name for entry in query.keys)
-    columns = "all columns" if query.columns is None else ", ".join(query.columns)
-    looked = (
-        f"for those of a {key} that is there already it looks through {columns} of {query.input}"
+    known = query.columns
+    columns = "all columns" if known is None else f"{len(known)} columns"
+    return (
+        ("folds", f"by {key}: where rows come or go, the query runs over its rows"),
+        ("looks at", f"{columns} of {query.input}, for the rows of keys that are there already"),
     )
-    how = f"by {key}: where rows come or go, the query runs over the rows of the same {key}"
-    return (("folds", how), ("", looked))
 
 
 def _notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:

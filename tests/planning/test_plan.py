@@ -35,6 +35,7 @@ from infold.model import (
 from infold.plan import Action, Asked, FileNews, InputNews, ModelSeen, Observed, Plan
 from infold.planning import plan
 from infold.project import Bound, Input, Node, Project, SessionsQuery
+from infold.render.plan import plan_screen
 from infold.trace import Cause, CellChange, CellState, Pending, Trace
 
 FIRST = instant("2019-10-21")
@@ -305,6 +306,18 @@ class TestByKey:
         assert self.planned(replace(seen, inputs=(few,)))[0] is Action.BUILD
         anew = replace(changed(BY_USER, "sessions", "# + # #").inputs[0], anew=True)
         assert self.planned(replace(seen, inputs=(anew,)))[0] is Action.BUILD
+
+    def test_a_plan_says_that_keys_change(self) -> None:
+        """Not how many cells: there is one."""
+        seen = Observed(0, {"by_user": changed(BY_USER, "sessions", "# + # # # # #")})
+        one = project(BY_USER)
+        lines = plan_screen(one, seen, plan(one, seen), {}).splitlines()
+
+        at = lines.index("Steps")
+        assert lines[at + 1 : at + 3] == [
+            "  1. by_user  fold  changed keys  about 1 row",
+            "       late        1 rows in 1 cell of sessions",
+        ]
 
     def test_nothing_changed_is_nothing_to_do(self) -> None:
         """No step, however old it is."""
