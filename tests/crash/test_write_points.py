@@ -100,6 +100,7 @@ def test_an_arrival_that_dies_anywhere(folder: Path) -> None:
     for name in TABLES:
         assert (name, f"table {name}: before commit") in met
         assert (name, f"table {name}: after commit") in met
-        for write in ("begin_step", "prepare_step", "finish_step"):
+        # A delivery may change most sessions: users are built then, which prepares nothing.
+        for write in ("begin_step", *(() if name == "users" else ("prepare_step",)), "finish_step"):
             assert (name, f"ledger {write}: before commit") in met
             assert (name, f"ledger {write}: after commit") in met
