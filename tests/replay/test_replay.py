@@ -11,7 +11,7 @@ from tests.replay.retail import DATA, trade
 
 pytestmark = pytest.mark.deep
 
-RUNS = 8
+RUNS = 6
 """Runs of the suite's replay. A soak replays in :data:`tests.soak.REPLAY_RUNS` runs."""
 
 

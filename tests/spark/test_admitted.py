@@ -79,7 +79,8 @@ def test_enough_is_admitted_and_enough_refused() -> None:
     """Neither everything nor nothing: else the test above says little."""
     print(f"analysis: {dict(DRAWN)}")
 
-    assert DRAWN["admitted"] * 4 > DRAWN["drawn"]
+    # A few of each: what is drawn is at times much alike.
+    assert DRAWN["admitted"] * 8 > DRAWN["drawn"]
     assert DRAWN["refused"] * 8 > DRAWN["drawn"]
 
 

@@ -336,7 +336,7 @@ class TestLittle:
         assert shop.tables.commits == ["create", "merge", "append"]
 
     def test_what_no_session_notices_is_not_committed(self, spark: SparkSession) -> None:
-        """Events left out, of nobody, or without effect on any aggregate change nothing."""
+        """Events left out or of nobody change nothing; any other counts, if only for its session."""
         calls = {"most": named("max", agg.greatest("n"), "n")}
         rows = [{**row, "n": 5} for row in named_events("s", "ann", [at("09:00"), at("09:10")])]
         shop = Shop(spark, calls, where="url IS NULL", test=lambda row: row["url"] is None)
@@ -347,9 +347,11 @@ class TestLittle:
             {**row, "user_id": None} for row in named_events("n", "bob", [at("09:00"), at("09:01")])
         ]
 
-        shop.arrive([{**left_out, "url": "/"}, {**within, "n": 3}, *nobodys]).run()
+        shop.arrive([{**left_out, "url": "/"}, *nobodys]).run()
         assert shop.tables.commits == ["create"]
         assert shop.receipt.set_aside_by == (("null user", 2),)
+        shop.arrive([{**within, "n": 3}]).run()
+        assert shop.tables.commits == ["create", "merge"]
 
 
 BASE = at("2019-10-22T22:00:00")
@@ -440,7 +442,7 @@ QUICK = {name: call for name, call in MERGING.items() if name != "least_url"}
 """Those for which a large build knows words: their buffers have a fixed width, but for picks."""
 
 
-@settings(max_examples=2, phases=UNSHRUNK)
+@settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
 @pytest.mark.parametrize("calls", [QUICK, MERGING], ids=["words", "no words"])
 @pytest.mark.parametrize("gap", [GAP, 15 * MINUTE, 0, 3 * 60 * MINUTE])

@@ -152,10 +152,7 @@ def played(spark: SparkSession) -> Shop:
         chosen=Output("user_id", "_user"),
         ends=Ends(whose=lambda row: row["url"], limit=3 * DAY, head=True),
     )
-    own = (
-        Aggregate("_user", "first", "user_id", None, True, "first(user_id, true)"),
-        Aggregate("_events", "count", None, None, False, "count(*)"),
-    )
+    own = (Aggregate("_user", "first", "user_id", None, True, "first(user_id, true)"),)
     shop.query = replace(shop.query, aggregates=(*shop.query.aggregates, *own))
     shop.calls = {"user_id": Call("", agg.first_known("user_id")), **COUNT}
     for run in range(3):
