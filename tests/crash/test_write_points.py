@@ -100,7 +100,8 @@ def test_an_arrival_that_dies_anywhere(folder: Path) -> None:
     for name in TABLES:
         assert (name, f"table {name}: before commit") in met
         assert (name, f"table {name}: after commit") in met
-        # A delivery may change most sessions: users are built then, which prepares nothing.
-        for write in ("begin_step", *(() if name == "users" else ("prepare_step",)), "finish_step"):
+        if name == "users":
+            continue  # which deliveries build them, fold them or leave them is for sessions to say
+        for write in ("begin_step", "prepare_step", "finish_step"):
             assert (name, f"ledger {write}: before commit") in met
             assert (name, f"ledger {write}: after commit") in met

@@ -336,7 +336,7 @@ class TestLittle:
         assert shop.tables.commits == ["create", "merge", "append"]
 
     def test_what_no_session_notices_is_not_committed(self, spark: SparkSession) -> None:
-        """Events left out or of nobody change nothing; any other counts, if only for its session."""
+        """Events left out or of nobody change nothing; any other one counts for its session."""
         calls = {"most": named("max", agg.greatest("n"), "n")}
         rows = [{**row, "n": 5} for row in named_events("s", "ann", [at("09:00"), at("09:10")])]
         shop = Shop(spark, calls, where="url IS NULL", test=lambda row: row["url"] is None)
