@@ -8,7 +8,7 @@ step, ends even while files keep arriving; what came meanwhile is the next run's
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from infold import errors
 from infold.files import FileKnown, FileSeen
@@ -48,9 +48,7 @@ class Observer:
         entries = self.ledger.newest_entries()
         self.refuse_foreign_writes(heads)
         models = {
-            node.name: replace(
-                self._model(node, traces.get(node.name), heads), entries=entries.get(node.name, 0)
-            )
+            node.name: self._model(node, traces.get(node.name), heads, entries.get(node.name, 0))
             for node in self.project
             if node.model.kind is not Kind.VIEW
         }
@@ -75,7 +73,9 @@ class Observer:
                 # Someone set the table back to a snapshot from before our last step.
                 raise errors.foreign_write(table, head.snapshot)
 
-    def _model(self, node: Node, trace: Trace | None, heads: Mapping[str, Version]) -> ModelSeen:
+    def _model(
+        self, node: Node, trace: Trace | None, heads: Mapping[str, Version], entries: int
+    ) -> ModelSeen:
         head = heads.get(node.name)
         fresh = trace is None or trace.fingerprint != node.fingerprint
         again = fresh or node.name in self.restated  # then all files are taken in anew
@@ -99,6 +99,7 @@ class Observer:
             cells=tuple(cells),
             rows=head.rows if head else 0,
             as_of=self._as_of(node, head),
+            entries=entries,
         )
 
     def _as_of(self, node: Node, head: Version | None) -> int | None:

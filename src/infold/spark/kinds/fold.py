@@ -25,7 +25,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from infold.interval import EVER, MAX, Interval, Ranges
-from infold.manual import ManualEntry
 from infold.model import Keep
 from infold.plan import Step
 from infold.ports import Prepared
@@ -94,12 +93,10 @@ def query_of(work: Work, step: Step) -> SessionsQuery:
     query = work.project[step.model].query
     assert query is not None, "a sessions model has a compiled query"
     newest = step.trace.entries if step.trace else 0
-    return replace(query, entries=entries_of(work, step.model, newest)) if newest else query
-
-
-def entries_of(work: Work, model: str, newest: int) -> tuple[ManualEntry, ...]:
-    """The manual entries of a model's quarantine up to one."""
-    return tuple(entry for entry in work.ledger.entries(model) if entry.number <= newest)
+    if not newest:
+        return query
+    heeded = (entry for entry in work.ledger.entries(step.model) if entry.number <= newest)
+    return replace(query, entries=tuple(heeded))
 
 
 def nobody_of(query: SessionsQuery) -> str:

@@ -249,7 +249,7 @@ def _commit(
         return outcome
     insert = different.where(F.col(KEY).isNotNull()).drop(_NEW, _OLD, _OLD_KEY)
     if not totals.removed:
-        return _with(outcome, work.tables.append(step.model, insert, work.stamp(step)))
+        return replace(outcome, snapshot=work.tables.append(step.model, insert, work.stamp(step)))
     delete = different.where(F.col(_OLD_KEY).isNotNull()).select(F.col(_OLD_KEY).alias(KEY))
     snapshot = work.tables.merge(
         step.model,
@@ -259,10 +259,6 @@ def _commit(
         within="true",
         stamp=work.stamp(step),
     )
-    return _with(outcome, snapshot)
-
-
-def _with(outcome: Outcome, snapshot: int) -> Outcome:
     return replace(outcome, snapshot=snapshot)
 
 

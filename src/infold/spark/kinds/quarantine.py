@@ -8,7 +8,7 @@ are read again but those that stay in the table (``keep: head``), when something
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -91,10 +91,16 @@ def with_entries(everything: DataFrame, entries: Sequence[Held]) -> DataFrame:
 
 def beside(delta: DataFrame, entries: Sequence[Held]) -> DataFrame:
     """Where something changed, and where entries of the same users lie: their heads count too."""
-    made = delta.sparkSession.createDataFrame([(e.of, e.start, e.end) for e in entries], _SPAN)
-    spans = made.select(F.col(USER).cast(delta.schema[USER].dataType).alias(USER), START, END)
+    spans = _spans(delta, entries, delta.schema[USER].dataType)
     theirs = spans.join(delta.select(USER), USER, "left_semi").select(USER, START, END)
     return delta.select(USER, START, END).unionByName(theirs)
+
+
+def _spans(frame: DataFrame, entries: Iterable[Held], of_type: T.DataType) -> DataFrame:
+    """Where entries lie, as rows."""
+    values = [(entry.of, entry.start, entry.end) for entry in entries]
+    made = frame.sparkSession.createDataFrame(values, _SPAN)
+    return made.select(F.col(USER).cast(of_type).alias(USER), START, END)
 
 
 def concerned(
@@ -110,15 +116,11 @@ def concerned(
     same = of(query).cast("string") == F.col("__of")
     there = table.join(
         F.broadcast(spoken), same & about(F.col("since"), F.col("until"), first, last), "left_semi"
-    ).select(of(query).alias(USER), first.alias(START), last.alias(END))
-    kept = [
-        (one.of, one.start, one.end)
-        for one in held
-        if any(entry.about(one.of, one.start, one.end) for entry in entries)
-    ]
-    away = table.sparkSession.createDataFrame(kept, _SPAN)
-    both = there.unionByName(away.withColumn(USER, F.col(USER).cast(there.schema[USER].dataType)))
-    return both.withColumn(USER, F.col(USER).cast(of_type))
+    ).select(of(query).cast(of_type).alias(USER), first.alias(START), last.alias(END))
+    kept = (
+        one for one in held if any(entry.about(one.of, one.start, one.end) for entry in entries)
+    )
+    return there.unionByName(_spans(table, kept, of_type))
 
 
 def judged(
