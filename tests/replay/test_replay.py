@@ -42,6 +42,6 @@ def test_a_real_history_by_received_day(folder: Path) -> None:
 @pytest.mark.spark
 def test_a_shop_s_lines(folder: Path) -> None:
     """Negative quantities, NULL customers, contradicting lines, late and corrected days."""
-    play = trade(folder, "retail", sorted(DATA.glob("*.csv.gz")))
+    play = trade(folder, "retail", sorted(DATA.glob("*.csv.gz")), together=2)
     assert any(row["returned"] for row in play.state["visits"])
     assert any(row["anonymous"] for row in play.state["daily"])
