@@ -185,6 +185,14 @@ class Lake(Protocol):
     ) -> pa.Table:
         """Rows of the current snapshot; technical columns (leading underscore) left out."""
 
+    def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
+        """
+        All values of a column of strings at a snapshot, each once, NULL left out; maybe more.
+
+        When there are more than ``limit``, some that are more than that. None where the files do
+        not tell.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Near:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tests.reference.compare import difference, stored
@@ -114,6 +115,10 @@ class MemoryTables:
     def read(self, table: str, snapshot: int | None = None) -> DataFrame:
         """The rows of a snapshot, the newest by default."""
         return self.snapshots[-1 if snapshot is None else snapshot]
+
+    def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
+        """Not told."""
+        return None
 
     def layout(self, table: str) -> Layout:
         """One partition."""

@@ -1,8 +1,8 @@
 """
 Iceberg tables behind ``ports.Lake``: catalog row, metadata file, and rows through pyiceberg.
 
-Only :meth:`IcebergLake.rows` imports pyiceberg. It opens a table by its metadata file, so it needs
-neither a catalog nor the catalog's name, and reads one snapshot even while a run commits.
+Only :meth:`IcebergLake.rows` and ``values`` import pyiceberg. They open a table by its metadata
+file, so they need neither a catalog nor its name, and read one snapshot even while a run commits.
 """
 
 from __future__ import annotations
@@ -135,6 +135,15 @@ class IcebergLake:
         if unknown:
             raise errors.unknown_columns(unknown, known)
         return _scan(stored, wanted, where, limit)
+
+    def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
+        """As ``ports.Lake`` says."""
+        from infold.lake.words import values_of
+
+        location = self.location(table)
+        if location is None:
+            return None
+        return values_of(open_table(location), column, snapshot, limit)
 
     def location(self, table: str) -> str | None:
         """Where the table's newest metadata is, or None when there is no such table."""

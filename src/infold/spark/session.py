@@ -188,16 +188,16 @@ def _size_settings(size: Size) -> dict[str, str]:
 
 
 def _java_options(size: Size) -> tuple[str, ...]:
-    common = ("-Duser.timezone=UTC", "-XX:+IgnoreUnrecognizedVMOptions")
+    # The collector for throughput: a large first build takes 0.85x of the time with G1.
+    common = ("-Duser.timezone=UTC", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UseParallelGC")
     if size != "large":
-        # The quick compiler only. The collector matters little: 0.9 to 1.0x of G1's time.
+        # The quick compiler only.
         # Alone, that compiler gets 48 MB for its code; a process of many runs would fill them and
         # spend its time sweeping.
         return (
             *common,
             "-XX:TieredStopAtLevel=1",
             "-XX:ReservedCodeCacheSize=240m",
-            "-XX:+UseParallelGC",
         )
     return common
 

@@ -7,7 +7,8 @@ and sorted to find the islands. That is quick as long as the aggregates' buffers
 width: one string among them makes Spark sort everything.
 
 First and last values of strings are therefore looked for as numbers. The distinct values of such a
-column are read beforehand (the *dictionary*, when they are few), each is hashed to 32 bits such
+column are found beforehand (the *dictionary*, when they are few; where the column is stored as it
+is, its files tell them, which takes no time), each is hashed to 32 bits such
 that no two share a hash, and an event becomes a *word*: its offset in the bucket, 31 bits, before
 the 32 bits of its value. The least word is that of the earliest event; the least word with all
 bits of the value flipped is, too. If both show the same value, all events at the earliest instant
@@ -20,11 +21,12 @@ alone (see ``bench/sessions_kernel.py``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -61,21 +63,34 @@ TIES = 200_000
 """The most tied islands that are read again; with more of them, words do not pay."""
 
 
-def quick_islands(events: DataFrame, query: SessionsQuery, over: Measures) -> DataFrame:
+Told = Callable[[str], "pa.Array | None"]
+"""Given SQL over the input: all values it can have there (and others, maybe), if that is known."""
+
+
+def untold(_: str) -> pa.Array | None:
+    """Nothing is known."""
+    return None
+
+
+def quick_islands(
+    events: DataFrame, query: SessionsQuery, over: Measures, told: Told = untold
+) -> DataFrame:
     """The islands of prepared events, for mergeable aggregates."""
-    words = _words(events, over) if _fixed_but_picks(events, over) else None
+    words = _words(events, over, told) if _fixed_but_picks(events, over) else None
     if words is None:
         return _by_bucket(events, query, over)
     # Looked at twice, and smaller than the events: kept on disk, not made twice.
     found = _by_bucket(words.written(events, _bucket(query)), query, words.over)
+    seen = Observation()
+    found = found.observe(seen, F.count_if(words.tied()).alias("ties"))
     found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
-    plain = words.read(found.where(~words.tied()))
-    tied = found.where(words.tied())
-    ties = tied.count()
+    ties = seen.get.get("ties") or 0
     if ties == 0:
-        return plain
+        return words.read(found)
     if ties > TIES:
         return _by_bucket(events, query, over)
+    plain = words.read(found.where(~words.tied()))
+    tied = found.where(words.tied())
     read_again = within_spans(events, F.broadcast(spans(tied)))
     return plain.unionByName(islands(read_again, query, over))
 
@@ -207,7 +222,7 @@ _FIXED = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType, T.Timestamp
 _READABLE = (T.StringType, T.IntegralType, T.DecimalType, T.DateType, T.TimestampType)
 
 
-def _words(events: DataFrame, over: Measures) -> _Words | None:
+def _words(events: DataFrame, over: Measures, told: Told) -> _Words | None:
     """Words for all picks, or None where they would not be quick."""
     arguments = list(dict.fromkeys(pick.argument for pick in over.picks))
     if any(name not in events.columns for name in arguments):
@@ -215,8 +230,9 @@ def _words(events: DataFrame, over: Measures) -> _Words | None:
     if not all(isinstance(events.schema[name].dataType, _READABLE) for name in arguments):
         return None
     dictionaries = {}
+    sql = dict(over.arguments)
     for name in arguments:
-        dictionary = _dictionary(events, name)
+        dictionary = _dictionary(events, name, told(sql[name]))
         if dictionary is None:
             return None
         dictionaries[name] = dictionary
@@ -245,10 +261,14 @@ def _word_parts(pick: Pick) -> Sequence[Part]:
     return parts
 
 
-def _dictionary(events: DataFrame, name: str) -> _Dictionary | None:
+def _dictionary(events: DataFrame, name: str, told: pa.Array | None) -> _Dictionary | None:
     """All values of a column with a hash that tells them apart; None when they are too many."""
-    value = F.col(quoted(name))
-    values = events.where(value.isNotNull()).select(value.alias("v")).distinct().limit(VALUES + 1)
+    if told is not None:
+        values = events.sparkSession.createDataFrame(pa.table({"v": told[: VALUES + 1]}))
+    else:
+        value = F.col(quoted(name))
+        known = events.where(value.isNotNull()).select(value.alias("v"))
+        values = known.distinct().limit(VALUES + 1)
     hashed = values.select(
         "v", *(_hash(F.col("v"), seed).alias(f"h{seed}") for seed in range(SEEDS))
     ).toArrow()

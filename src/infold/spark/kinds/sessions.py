@@ -7,8 +7,10 @@ the table is in ``stored``, and how changed events are folded in is in ``fold``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -34,7 +36,7 @@ from infold.spark.kinds.islands import (
     who,
     within_spans,
 )
-from infold.spark.kinds.micro import quick_islands
+from infold.spark.kinds.micro import VALUES, Told, quick_islands, untold
 from infold.spark.kinds.numbers import numbered
 from infold.spark.kinds.pieces import COUNT, sessions_of
 from infold.spark.kinds.stored import FIRST, LAST, rows, stored_part
@@ -44,6 +46,9 @@ from infold.trace import CellChange, CellState
 
 LARGE = 300_000
 """From so many events on, looking at them beforehand pays."""
+
+TOLD = 100_000_000
+"""Up to so many events one process reads a column's values sooner than Spark does."""
 
 CUT = 200_000
 """The most islands whose events are read again to cut them; with more, all events are."""
@@ -57,14 +62,20 @@ def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
     return _build(work, node, step)
 
 
-def build(events: DataFrame, query: SessionsQuery, version: int = 1, size: int = 0) -> DataFrame:
+def build(
+    events: DataFrame,
+    query: SessionsQuery,
+    version: int = 1,
+    size: int = 0,
+    told: Told = untold,
+) -> DataFrame:
     """
     All sessions of all events, as the table stores them.
 
-    ``size`` is about how many events there are; it decides about speed alone.
+    ``size`` is about how many events there are; it and what is ``told`` decide about speed alone.
     """
     over = compiled(events, query)
-    found = _found(prepared(events, query, over), query, over, size)
+    found = _found(prepared(events, query, over), query, over, size, told)
     return _rows(found, events, query, over, version)
 
 
@@ -77,11 +88,13 @@ def _rows(
     return numbered(made, query) if query.numbered else made
 
 
-def _found(ready: DataFrame, query: SessionsQuery, over: Measures, size: int) -> DataFrame:
+def _found(
+    ready: DataFrame, query: SessionsQuery, over: Measures, size: int, told: Told = untold
+) -> DataFrame:
     """The sessions of prepared events; most of a large table's are islands as they stand."""
     if size < LARGE or not merges(query, over):
         return _made(ready, query, over)
-    found = quick_islands(ready, query, over)
+    found = quick_islands(ready, query, over, told)
     if query.limited:
         found = quarantine.entered(quarantine.whole(found), query)
     longest = _as_they_stand(query)
@@ -121,7 +134,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     events = view_of(work, node, query.input)(work.frame(name, step.inputs[name][1]))
     read = sum(state.rows for state in work.cells(name))
     over = compiled(events, query)
-    found = _found(prepared(events, query, over), query, over, read)
+    found = _found(prepared(events, query, over), query, over, read, _told(work, node, step, read))
     held: tuple[Held, ...] = ()
     if query.limited:  # looked at twice: for the ledger, for the table
         found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
@@ -169,6 +182,20 @@ def _all_of_them(work: Work, node: Node) -> bool:
     """Whether what the query ranges over is a table of events, all of which have a time."""
     query = node.query
     return query is not None and work.project[query.input].model.kind is Kind.EVENTS
+
+
+def _told(work: Work, node: Node, step: Step, size: int) -> Told:
+    """The values of columns that the input stores, read from its files by this process alone."""
+    name = node.inputs[0].name
+    snapshot = work.snapshot(name, step.inputs[name][1])
+    if size > TOLD or snapshot is None or not _all_of_them(work, node):
+        return untold
+
+    def told(sql: str) -> pa.Array | None:
+        column = re.fullmatch(r"\(`?(\w+)`?\)", sql)
+        return column and work.tables.values(name, column[1], snapshot, VALUES)
+
+    return told
 
 
 def _states(table: DataFrame, node: Node, over: Measures) -> tuple[dict[int, CellState], int]:

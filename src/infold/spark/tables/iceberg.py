@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -25,6 +26,9 @@ from infold.ports import Lake
 from infold.spark.content import column as column_of
 from infold.spark.content import quoted, within
 from infold.spark.tables.port import Layout, Stamp
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _PROPERTY = "snapshot-property."
 _SESSION_PROPERTY = "spark.sql.iceberg.snapshot-property."
@@ -63,6 +67,10 @@ class IcebergTables:
         if snapshot is not None:
             reader = reader.option("versionAsOf", str(snapshot))
         return reader.table(self.identifier(table))
+
+    def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
+        """As ``ports.Lake.values``."""
+        return self.lake.values(table_name(table), column, snapshot, limit)
 
     def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
         """Replace schema, layout and content by ``rows``, or make the table."""

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pyspark.sql import DataFrame
 
 from infold.interval import Granularity, Ranges
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,9 @@ class Tables(Protocol):
 
     def read(self, table: str, snapshot: int | None = None) -> DataFrame:
         """All rows with technical columns, of the current or a given snapshot."""
+
+    def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
+        """As ``ports.Lake.values``."""
 
     def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
         """Replace schema, layout and content by ``rows``, or make the table."""

@@ -1,0 +1,88 @@
+"""The values of a column, told from the files of tables that pyiceberg writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+import pyarrow as pa
+import pytest
+
+from infold.lake.iceberg import IcebergLake
+
+
+@dataclass(frozen=True)
+class Pages:
+    """A table with one column, ``Url``, and a snapshot for each of its files."""
+
+    lake: IcebergLake
+    name: str
+    snapshots: Sequence[int]
+
+    def told(self, at: int = -1, limit: int = 100) -> Sequence[str] | None:
+        """The values at one of the snapshots, in order."""
+        found = self.lake.values(self.name, "url", self.snapshots[at], limit)
+        return None if found is None else sorted(found.to_pylist())
+
+
+Stored = Callable[..., Pages]
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
+    """Makes a table of so many files."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    folder = tmp_path_factory.mktemp("words")
+    catalog = SqlCatalog("infold", uri=f"sqlite:///{folder / 'catalog.db'}", warehouse=str(folder))
+    catalog.create_namespace("shop")
+    numbers = count()
+
+    def make(*files: Iterable[object], type_: str = "string") -> Pages:
+        parts = [pa.table({"Url": pa.array(values).cast(type_)}) for values in files]
+        name = f"pages{next(numbers)}"
+        table = catalog.create_table(f"shop.{name}", schema=parts[0].schema)
+        for part in parts:
+            table.append(part)
+        snapshots = [entry.snapshot_id for entry in table.history()]
+        return Pages(IcebergLake(folder / "catalog.db", "shop", folder), name, snapshots)
+
+    return make
+
+
+class TestValues:
+    """All there are, and each once."""
+
+    def test_each_once_and_null_not_at_all(self, stored: Stored) -> None:
+        """Over rows and files; a file may have none."""
+        made = stored(["/", "/a", None, "/"], [None, None], ["é", "/a", ""])
+        assert made.told() == ["", "/", "/a", "é"]
+
+    def test_nothing_of_nothing(self, stored: Stored) -> None:
+        """A column may be NULL everywhere."""
+        assert stored([None]).told() == []
+
+    def test_of_the_snapshot_asked_for(self, stored: Stored) -> None:
+        """What came later is not among them."""
+        assert stored(["/"], ["/later"]).told(at=0) == ["/"]
+
+    def test_values_that_do_not_repeat(self, stored: Stored) -> None:
+        """A file gives up its dictionary when that becomes large; every value is found still."""
+        many = [f"/{number:030}" for number in range(60_000)]
+        assert stored([*many, *many]).told(limit=60_000) == many
+
+    def test_more_than_the_limit(self, stored: Stored) -> None:
+        """Then it is told that they are more, and not which."""
+        found = stored([f"/{number}" for number in range(300)]).told(limit=99)
+        assert found is not None
+        assert len(found) > 99
+
+    def test_what_cannot_be_told(self, stored: Stored) -> None:
+        """Bytes, numbers, and columns or tables that there are not."""
+        assert stored([b"/"], type_="binary").told() is None
+        numbers = stored([1, 2], type_="int64")
+        [snapshot] = numbers.snapshots
+        assert numbers.told() is None
+        assert numbers.lake.values(numbers.name, "nothing", snapshot, 9) is None
+        assert numbers.lake.values("no_table", "url", snapshot, 9) is None
