@@ -95,7 +95,12 @@ def unshuffled(session: SparkSession) -> Iterator[None]:
             session.conf.set(key, value)
 
 
-_UNSHUFFLED = {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"}
+_UNSHUFFLED = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    # Dates stand in the query, so each day's code would be new, and compiled for one use.
+    "spark.sql.codegen.wholeStage": "false",
+}
 
 
 def stop(*, wait_seconds: float = 0) -> None:
