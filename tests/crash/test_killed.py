@@ -24,7 +24,6 @@ pytestmark = pytest.mark.spark
 SAMPLE = (
     "table clicks: after commit",
     "table sessions: before commit",
-    "table users: after commit",
 )
 """Where the danger is: a commit that its own ledger has not been told of yet."""
 

@@ -477,21 +477,21 @@ def test_a_large_build_equals_the_reference(
     assert difference(shop.expected(), found) == ""
 
 
-@settings(max_examples=2, phases=UNSHRUNK)
+@settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
 def test_folds_that_merge_equal_the_reference(spark: SparkSession, seed: int) -> None:
     """Every mergeable aggregate, over events that come, change and go, equals a rebuild."""
     play(Shop(spark, MERGING), programs(seed))
 
 
-@settings(max_examples=2, phases=UNSHRUNK)
+@settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
 def test_folds_that_read_again_equal_the_reference(spark: SparkSession, seed: int) -> None:
     """Aggregates without a state equal a rebuild, too."""
     play(Shop(spark, READ_AGAIN), programs(seed))
 
 
-@settings(max_examples=2, phases=UNSHRUNK)
+@settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
 def test_where_and_outputs_of_several_aggregates(spark: SparkSession, seed: int) -> None:
     """WHERE keeps events out of sessions, and what outputs do not show is in the state."""
