@@ -4,7 +4,8 @@ Carrying out a plan: the order of writing, and what happens after a crash.
 For each step: intent in the ledger → what will hold, in the ledger → one commit of the table,
 which carries the step's id → done, in the ledger. A run that finds a step of an earlier run
 unfinished looks for its id in the table's history: there, and what will hold was written down: the
-step is finished; else it never happened. Steps that replace a whole table are simply done again.
+step is finished (``recover`` says how where just its cells were); else it never happened. Steps
+that replace a whole table are simply done again.
 Nothing here decides what to build; that is ``planning``.
 """
 

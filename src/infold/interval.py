@@ -18,6 +18,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MIN = -(2**62)
 """Before every event time: the open start of :data:`EVER`."""
@@ -57,6 +61,19 @@ def micros(moment: datetime) -> int:
 def moment(at: int) -> datetime:
     """The aware UTC datetime of an instant in the years 1 to 9999."""
     return _EPOCH + timedelta(microseconds=at)
+
+
+def instants(found: pa.Table, name: str) -> list[int]:
+    """A column of dates or timestamps of an Arrow table, in its order."""
+    import pyarrow as pa
+
+    column = found[name]
+    if pa.types.is_date(column.type):
+        return [day * DAY for day in column.cast(pa.int32()).to_pylist()]
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", column.type.tz))
+    values: list[int] = column.cast(pa.int64()).to_pylist()
+    return values
 
 
 def show(at: int) -> str:

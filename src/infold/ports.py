@@ -155,6 +155,8 @@ class History:
     oldest_at: int = 0
     since_rewrite: int = 0
     steady: int = 0
+    main: tuple[int, ...] = ()
+    """The snapshots of the main branch, newest first, as far back as they are kept."""
 
 
 class Lake(Protocol):
@@ -184,6 +186,9 @@ class Lake(Protocol):
         limit: int | None = None,
     ) -> pa.Table:
         """Rows of the current snapshot; technical columns (leading underscore) left out."""
+
+    def times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
+        """What every row of a snapshot has in a column of dates or timestamps; NULLs left out."""
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """

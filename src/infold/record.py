@@ -75,6 +75,8 @@ class Held:
     A session in quarantine: what it is of (as text), its first and last instant, its events.
 
     ``user`` is the session's user in sessions by identifier, named by an event at ``user_at``.
+    Where changes of campaign end sessions, ``carried`` is the campaign in force before the first
+    event and ``campaign`` the one in force from then on, both as JSON; None is none.
     """
 
     of: str
@@ -83,6 +85,8 @@ class Held:
     events: int
     user: str | None = None
     user_at: int | None = None
+    carried: str | None = None
+    campaign: str | None = None
 
     @property
     def key(self) -> tuple[str, int]:
@@ -98,6 +102,9 @@ class Outcome:
     ``snapshot`` None with no changes means that nothing had to be committed (everything was cut
     off): then no version is written, and only the trace and the files move. ``whole`` means that
     the commit replaced all content, so cells not in ``changes`` are empty now.
+
+    Written down before a commit that is also the first to compute its rows, ``changes`` are just
+    the cells that may get some; ``untold`` is then the column that says which cell a row is in.
     """
 
     model: str
@@ -113,6 +120,7 @@ class Outcome:
     """Sessions that are in quarantine from now on, or longer than they were."""
     freed: tuple[tuple[str, int], ...] = ()
     """Those that are not, or are another now: what they were of, and their first instant."""
+    untold: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

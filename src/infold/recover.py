@@ -1,20 +1,23 @@
 """
 What a dead run left unfinished, finished or forgotten before anything else is done.
 
-A step whose commit is in its table's history, with what will hold written down, is finished; any
-other never happened. A table that was replaced as a whole by a step that said nothing beforehand
-holds what nobody knows, so its trace no longer holds.
+A step whose commit is in its table's history, with what will hold written down, is finished; where
+only its cells were, their rows are counted and they are built again. Any other never happened. A
+table that was replaced as a whole by a step that said nothing beforehand holds what nobody knows,
+so its trace no longer holds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import md5
 
+from infold.interval import Ranges
 from infold.model import table_name
 from infold.ports import Lake, Ledger
 from infold.record import Outcome, StepRecord
-from infold.trace import UNKNOWN
+from infold.trace import UNKNOWN, Cause, Pending, joined, wrap
 
 FORGET = "forget"
 """The action of a step that forgets a model; once the ledger has forgotten it, its table goes."""
@@ -26,6 +29,8 @@ def recover(ledger: Ledger, lake: Lake) -> Iterator[str]:
         snapshot = committed(lake, record.model, record.id)
         if snapshot is not None and record.outcome is not None:
             outcome: Outcome = replace(record.outcome, snapshot=snapshot)
+            if outcome.untold is not None:
+                outcome = _counted(lake, record.id, outcome, outcome.untold, snapshot)
             ledger.finish_step(record.id, outcome)
             yield f"{record.model}: a step that a dead run had committed was finished"
         elif record.outcome is not None and not record.outcome.committed:
@@ -46,6 +51,35 @@ def recover(ledger: Ledger, lake: Lake) -> Iterator[str]:
                 _distrust(ledger, record)
             ledger.close_step(record.id, "forgotten")
             yield f"{record.model}: a step that a dead run had begun is done again"
+
+
+def _counted(lake: Lake, step: str, outcome: Outcome, column: str, snapshot: int) -> Outcome:
+    """
+    The outcome of a commit that nobody was left to say the content of.
+
+    Its rows are counted, and its cells left pending: a content is written down for each that is no
+    cell's, so they are found to differ when they are built again, and replaced.
+    """
+    times = lake.times(table_name(outcome.model), column, snapshot)
+    changes = []
+    for change in outcome.changes:
+        own = [at for at in times if at in change.cell]
+        if own:
+            nobodys = md5(f"{step} {change.cell.start}".encode(), usedforsecurity=False).digest()
+            changes.append(
+                replace(
+                    change,
+                    added=len(own),
+                    rows_after=len(own),
+                    content_after=wrap(int.from_bytes(nobodys[:8])),
+                    last=max(own),
+                )
+            )
+    if not changes:  # a commit of nothing is no version
+        return replace(outcome, changes=(), committed=False, snapshot=None, untold=None)
+    again = Pending(Cause.MISSING, Ranges.of(change.cell for change in changes))
+    trace = replace(outcome.trace, pending=joined((*outcome.trace.pending, again)))
+    return replace(outcome, changes=tuple(changes), trace=trace, untold=None)
 
 
 def committed(lake: Lake, model: str, step: str) -> int | None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from infold.interval import DAY
+from infold.interval import instants
 from infold.model import table_name
 from infold.ports import Ledger, Near, Past
 from infold.project import Node
@@ -129,16 +129,3 @@ _COLUMN = re.compile(r"\s*(\w+|`[^`]+`)\s*\Z")
 def _plain(sql: str) -> str | None:
     """The column that SQL over an event names, if it is no more than that."""
     return sql.strip().strip("`") if _COLUMN.match(sql) else None
-
-
-def instants(found: pa.Table, name: str) -> list[int]:
-    """A column of times as instants."""
-    import pyarrow as pa
-
-    column = found[name]
-    if pa.types.is_date(column.type):
-        return [day * DAY for day in column.cast(pa.int32()).to_pylist()]
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("us", column.type.tz))
-    values: list[int] = column.cast(pa.int64()).to_pylist()
-    return values

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from infold import errors
-from infold.interval import DAY, Interval
+from infold.interval import DAY, Interval, instants
 from infold.manifest import named_of, reasons
 from infold.model import IDENTIFIER, Kind, table_name
 from infold.ports import Ledger, Near, Past
 from infold.project import Node, Project, SessionsQuery
 from infold.record import Held
-from infold.session_events import VERSION, Theirs, events_of, instants
+from infold.session_events import VERSION, Theirs, events_of
 from infold.story import (
     Session,
     Stories,

@@ -81,6 +81,12 @@ WAYS: tuple[Way, ...] = (
         gap=2 * HOUR,
     ),
     Way(
+        "{user: user_id, gap: 2 hours, quarantine_after: 1 hour, cuts: {start_events: ok, "
+        "campaign: {columns: url, direct: [/]}}}",
+        Ends(campaign=_campaign, begins=_begins, limit=HOUR),
+        gap=2 * HOUR,
+    ),
+    Way(
         "{identifier: [url, n], user: user_id, gap: 1 day, choose_user: last, max_length: 3 days}",
         Ends(
             whose=lambda row: row["url"] or (None if row["n"] is None else str(row["n"])),

@@ -172,7 +172,7 @@ def test_history_counts_what_gathered(lake: IcebergLake, put: Put) -> None:
     )
 
     assert lake.history("events") == History(
-        snapshots=4, oldest_at=10_000, since_rewrite=2, steady=0
+        snapshots=4, oldest_at=10_000, since_rewrite=2, steady=0, main=(4, 3, 2, 1)
     )
 
 

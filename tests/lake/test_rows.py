@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
@@ -16,7 +18,7 @@ from infold.interval import instant
 from infold.lake import source
 from infold.lake.iceberg import IcebergLake
 from infold.lake.past import IcebergPast
-from infold.model import Format, Source
+from infold.model import Column, Format, Source
 from infold.ports import Near
 
 if TYPE_CHECKING:
@@ -175,9 +177,9 @@ class TestSource:
         read: list[str] = []
         real = source.data_files
 
-        def data_files(location: str) -> tuple[FileSeen, ...]:
+        def data_files(location: str, names: Collection[str]) -> tuple[FileSeen, ...]:
             read.append(location)
-            return real(location)
+            return real(location, names)
 
         monkeypatch.setattr(source, "data_files", data_files)
 
@@ -195,6 +197,52 @@ class TestSource:
 
         (tmp_path / ".infold/sources/raw.views.json").write_text("torn")
         assert (files(), len(read)) == (1, 5)
+
+        views = replace(views, columns=(Column("id", "string"),))
+        assert (files(), files(), len(read)) == (1, 1, 6)
+
+    def test_a_name_that_moves_to_another_column_changes_every_file(
+        self, catalog: SqlCatalog, folder: Path
+    ) -> None:
+        """Files stay, but a name that is read gives other values; other names do not matter."""
+        from pyiceberg.types import LongType
+
+        schema = pa.schema(
+            [
+                ("id", pa.string()),
+                ("v", pa.int32()),
+                ("w", pa.int32()),
+                ("s", pa.struct([("x", pa.int32()), ("y", pa.int32())])),
+            ]
+        )
+        table = catalog.create_table("shop.renamed", schema=schema)
+        row = {"id": "a", "v": 1, "w": 2, "s": {"x": 1, "y": 2}}
+        table.append(pa.Table.from_pylist([row], schema=schema))
+
+        def seen(*names: str) -> str:
+            columns = tuple(Column(name, "int") for name in names)
+            renamed = Source("raw.renamed", Format.ICEBERG, columns, table="shop.renamed")
+            [file] = source.table_files(folder, renamed, folder / "catalog.db")
+            return file.fingerprint
+
+        every = [("id",), ("id", "v"), ("s",), ()]
+        before = [seen(*names) for names in every]
+        assert seen("v", "id") == seen("id", "v")
+        for old, new in (("v", "old"), ("w", "v")):
+            with table.update_schema() as change:
+                change.rename_column(old, new)
+        after = [seen(*names) for names in every]
+        assert [a == b for a, b in zip(before, after, strict=True)] == [True, False, True, False]
+
+        for old, new in (("s.x", "z"), ("s.y", "x")):
+            with table.update_schema() as change:
+                change.rename_column(old, new)
+        parts = [seen(*names) for names in every]
+        assert [a == b for a, b in zip(after, parts, strict=True)] == [True, True, False, False]
+
+        with table.update_schema() as change:
+            change.update_column("v", LongType())
+        assert [seen(*names) for names in every] == parts, "a promotion keeps every value"
 
     def test_a_catalog_of_its_own_is_the_projects(self, folder: Path, events: Table) -> None:
         """Its path is relative to the project."""

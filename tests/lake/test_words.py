@@ -20,9 +20,9 @@ class Pages:
     name: str
     snapshots: Sequence[int]
 
-    def told(self, at: int = -1, limit: int = 100) -> Sequence[str] | None:
+    def told(self, at: int = -1, limit: int = 100, column: str = "url") -> Sequence[str] | None:
         """The values at one of the snapshots, in order."""
-        found = self.lake.values(self.name, "url", self.snapshots[at], limit)
+        found = self.lake.values(self.name, column, self.snapshots[at], limit)
         return None if found is None else sorted(found.to_pylist())
 
 
@@ -39,12 +39,16 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
     catalog.create_namespace("shop")
     numbers = count()
 
-    def make(*files: Iterable[object], type_: str = "string") -> Pages:
+    def make(*files: Iterable[object], type_: str = "string", renamed: str = "") -> Pages:
         parts = [pa.table({"Url": pa.array(values).cast(type_)}) for values in files]
         name = f"pages{next(numbers)}"
         table = catalog.create_table(f"shop.{name}", schema=parts[0].schema)
         for part in parts:
             table.append(part)
+        if renamed:
+            with table.update_schema() as change:
+                change.rename_column("Url", renamed)
+            table.append(parts[0].rename_columns([renamed]))
         snapshots = [entry.snapshot_id for entry in table.history()]
         return Pages(IcebergLake(folder / "catalog.db", "shop", folder), name, snapshots)
 
@@ -66,6 +70,13 @@ class TestValues:
     def test_of_the_snapshot_asked_for(self, stored: Stored) -> None:
         """What came later is not among them."""
         assert stored(["/"], ["/later"]).told(at=0) == ["/"]
+
+    def test_a_column_has_the_name_that_it_had(self, stored: Stored) -> None:
+        """Files written under another name do not tell."""
+        made = stored(["/"], renamed="page")
+        assert made.told(at=0) == ["/"]
+        assert made.told(at=1) is None
+        assert made.told(at=1, column="page") is None
 
     def test_values_that_do_not_repeat(self, stored: Stored) -> None:
         """A file gives up its dictionary when that becomes large; every value is found still."""

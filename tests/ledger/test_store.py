@@ -26,8 +26,8 @@ from infold.ledger.database import FORMAT, FORMAT_ROW
 from infold.ledger.memory import MemoryLedger
 from infold.ledger.store import SqlLedger
 from infold.ports import Ledger
-from infold.record import Outcome, Receipt
-from infold.trace import CellChange, Trace
+from infold.record import Held, Outcome, Receipt
+from infold.trace import UNKNOWN, CellChange, Trace
 
 URL = "sqlite:///.infold/ledger.db"
 KEEP = 5
@@ -134,6 +134,27 @@ class TestOpening:
         assert SqlLedger(path).quarantined("sessions") == ()
         assert SqlLedger(path).traces() == {}
         assert [run.id for run in SqlLedger(path).runs()] == ["r1"]
+
+    def test_sessions_in_quarantine_of_an_older_ledger_are_found_anew(self, tmp_path: Path) -> None:
+        """Their campaigns were not written down, so the trace of their model holds no longer."""
+        path = tmp_path / "ledger.db"
+        ledger = SqlLedger(path)
+        ledger.acquire("r1")
+        ledger.begin_run("r1", "run", 0, {})
+        for model, held in (("sessions", (Held("ann", 1, 2, 3),)), ("others", ())):
+            ledger.begin_step("r1", model, 1, model, "build", {})
+            trace = Trace(model, "fingerprint")
+            ledger.finish_step(model, Outcome(model, 1, trace, snapshot=1, whole=True, held=held))
+        ledger.close()
+        with sqlite3.connect(path) as connection:
+            for column in ("carried", "campaign"):
+                connection.execute(f"ALTER TABLE quarantined DROP COLUMN {column}")
+            connection.execute("UPDATE meta SET value = '3' WHERE name = ?", (FORMAT_ROW,))
+
+        older = SqlLedger(path)
+        assert older.quarantined("sessions") == (Held("ann", 1, 2, 3),)
+        found = {name: trace.fingerprint for name, trace in older.traces().items()}
+        assert found == {"sessions": UNKNOWN, "others": "fingerprint"}
 
     def test_a_newer_ledger_is_refused_whole(self, tmp_path: Path) -> None:
         """The message says which format it has and which is known."""

@@ -11,7 +11,7 @@ from tests.replay.retail import DATA, trade
 
 pytestmark = pytest.mark.deep
 
-RUNS = 6
+RUNS = 5
 """Runs of the suite's replay. A soak replays in :data:`tests.soak.REPLAY_RUNS` runs."""
 
 
@@ -32,7 +32,7 @@ def test_the_history_is_whole_however_it_is_cut() -> None:
 @pytest.mark.spark
 def test_a_real_history_by_received_day(folder: Path) -> None:
     """Equal to the reference on the way and at the end; at most 1.5 rows read for each new one."""
-    checks = Random(4).sample(range(1, RUNS), k=3)
+    checks = Random(4).sample(range(1, RUNS), k=2)
     cost = replay(folder, "history", RUNS, checks)
     print(cost)
     assert cost.arrived == 76_743

@@ -71,7 +71,7 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
     if depth == 0:
         return f"{table} AS x"
     inner = draw(relations(depth - 1))
-    shape = draw(st.sampled_from([*range(22), 12, 12, 19, 21]))
+    shape = draw(st.sampled_from([*range(24), 12, 12, 19, 21]))
     time = draw(st.sampled_from(TIMES))
     if shape <= 3:
         return f"{table} AS x"
@@ -172,8 +172,41 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
         kind = draw(st.sampled_from(["JOIN", "LEFT JOIN"]))
         items = f"{table} SELECT x.id, x.who, x.ts, o.code FROM c AS x {kind} c AS o ON {link}"
         return f"({items}) AS x"
+    if shape == 22:
+        return f"({draw(optional(inner, depth))}) AS x"
     limited = "SELECT id, who, ts, code FROM clicks AS x ORDER BY ts, id LIMIT 4"
     return f"({limited}) AS x"
+
+
+@st.composite
+def optional(draw: st.DrawFn, inner: str, depth: int) -> str:
+    """Rows brought together by the time of the optional side of an outer join, NULLs among it."""
+    kind = draw(st.sampled_from(["LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "JOIN"]))
+    table = draw(st.sampled_from(["orders AS x", "orders AS x", draw(relations(depth - 1))]))
+    right = f"(SELECT x.id AS nr, x.who AS by, x.ts AS at FROM {table}) AS o"
+    link = draw(st.sampled_from(["o.at = x.ts", "o.at = x.ts AND o.nr = x.id", *LINKS[:3]]))
+    where = draw(st.sampled_from(["true", "true", "true", "o.at IS NOT NULL", "o.nr > x.id - 1"]))
+    source = f"{inner} {kind} {right} ON {link} WHERE {where}"
+    at, ts = draw(st.sampled_from([("o.at", "x.ts"), ("o.at", "x.ts"), ("x.ts", "o.at")]))
+    if draw(st.booleans()):  # the same a query further out
+        items = f"x.id, x.who, x.code, {at} AS key, {ts} AS ts"
+        again = draw(st.sampled_from(["", "", f" UNION ALL SELECT {items} FROM {source}"]))
+        source, at, ts = f"(SELECT {items} FROM {source}{again}) AS x", "x.key", "x.ts"
+    key = draw(st.sampled_from(["ts", "ts", *TIMES])).replace("ts", at)
+    shown = draw(st.sampled_from([ts, ts, ts, at]))
+    form = draw(st.integers(0, 3))
+    if form == 0:
+        items = f"count(*) AS id, min(x.who) AS who, max({shown}) AS ts, min(x.code) AS code"
+        return f"SELECT {items} FROM {source} GROUP BY {key}"
+    if form == 1:
+        items = f"count(*) AS id, min(x.who) AS who, {key} AS ts, min(x.code) AS code"
+        return f"SELECT {items} FROM {source} GROUP BY 3"
+    over = f"PARTITION BY {key}"
+    if form == 2:
+        frame = draw(st.sampled_from(FRAMES[:3]))
+        over = f"ORDER BY cast({key} AS timestamp) RANGE BETWEEN {frame}"
+    items = f"cast(count(*) OVER ({over}) AS int) AS id, x.who, {shown} AS ts, x.code"
+    return f"SELECT {items} FROM {source}"
 
 
 SUBQUERIES = [

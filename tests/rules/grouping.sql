@@ -44,3 +44,32 @@ SELECT min(event_ts) AS d, 1 AS day FROM (SELECT event_ts, url AS day FROM click
 -- refused: partition-not-proven `date_trunc('year', event_ts)`: too coarse to group by, found twice
 -- refused: group-over-cells `GROUP BY 1, user_id`
 SELECT date_trunc('year', event_ts) AS day, user_id FROM clicks GROUP BY 1, user_id
+
+-- refused: group-over-cells `GROUP BY s.session_start`: all clicks without a session are one group
+SELECT max(to_date(c.event_ts)) AS day, count(*) AS n FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts GROUP BY s.session_start
+
+-- refused: group-over-cells `GROUP BY came`: the same further out
+WITH j AS (SELECT c.event_ts AS at, s.session_start AS came FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts) SELECT max(to_date(at)) AS day, count(*) AS n FROM j GROUP BY came
+
+-- refused: group-over-cells `GROUP BY came`: after a UNION, on one side of which it is never NULL
+SELECT max(to_date(at)) AS day, count(*) AS n FROM (SELECT c.event_ts, s.session_start FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts UNION ALL SELECT session_start, session_start FROM sessions) AS t(at, came) GROUP BY came
+
+-- refused: group-over-cells `GROUP BY came`: in the columns of a model that is read
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT max(day) AS day, count(*) AS n FROM arrivals GROUP BY came
+
+-- refused: group-over-cells `GROUP BY s.session_start`: OR asks for nothing
+SELECT max(to_date(c.event_ts)) AS day, count(*) AS n FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts WHERE s.events > 0 OR c.amount > 0 GROUP BY s.session_start
+
+-- accepted: by the click's day and the session, which may be missing
+SELECT to_date(c.event_ts) AS day, s.session_start, count(*) AS n FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts GROUP BY s.session_start, to_date(c.event_ts)
+
+-- accepted: WHERE leaves out the clicks without a session
+SELECT max(to_date(c.event_ts)) AS day, count(*) AS n FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts WHERE s.revenue >= 0 GROUP BY s.session_start
+
+-- accepted: the group without a day is in no cell, and is left out
+SELECT day, n FROM (SELECT to_date(s.session_start) AS day, max(s.session_start) AS last, count(*) AS n FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts GROUP BY 1) WHERE last IS NOT NULL
+
+-- accepted: the columns of a model that is read, its own day among them
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT day, came, count(*) AS n FROM arrivals GROUP BY day, came

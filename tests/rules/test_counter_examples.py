@@ -69,6 +69,10 @@ DAILY = [
     ("2024-02-06", "eve", 2),
     ("2024-02-07", "joe", 4),
 ]
+ARRIVALS = [
+    (row[2][:10], row[2][:10] if row[2] in [session[2] for session in SESSIONS] else None)
+    for row in CLICKS
+]
 HOLIDAYS = [("2024-02-01", "first"), ("2024-02-05", "fifth")]
 COUNTRIES = [
     ("a", "Austria", "b", "2024-01-30 12:00"),
@@ -95,6 +99,7 @@ TABLES: dict[str, tuple[str, str | None, list[tuple[object, ...]]]] = {
         [*SESSIONS],
     ),
     "daily": ("day date, user_id text, n int", "day", [*DAILY]),
+    "arrivals": ("day date, came date", "day", [*ARRIVALS]),
     "raw.holidays": ("day date, name text", "day", [*HOLIDAYS]),
     "raw.countries": ("code text, country text, parent text, since timestamp", None, [*COUNTRIES]),
     "users": ("user_id text, first_seen timestamp", None, [*USERS]),

@@ -48,6 +48,10 @@ MODELS = {
     "daily": "---\nmaterialization: table\nincremental: {}\n"
     "timeseries: {event_time_column: session_start, partition_column: day}\n---\n"
     "SELECT cast(session_start AS date) AS day, user_id, count(*) AS n FROM sessions GROUP BY 1, 2",
+    "arrivals": "---\nmaterialization: table\nincremental: {}\n"
+    "timeseries: {event_time_column: day, partition_column: day}\n---\n"
+    "SELECT to_date(c.event_ts) AS day, to_date(s.session_start) AS came FROM clicks AS c "
+    "LEFT JOIN sessions AS s ON s.session_start = c.event_ts",
     "paid": "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0",
     "users": "---\nmaterialization: table\n---\n"
     "SELECT user_id, min(event_ts) AS first_seen FROM clicks GROUP BY user_id",

@@ -86,3 +86,34 @@ SELECT to_date(event_ts) AS day, CASE WHEN event_ts - lag(event_ts, 1, event_ts)
 
 -- refused: window-over-cells `lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: a CASE that asks for false
 SELECT to_date(event_ts) AS day, CASE false WHEN event_ts - lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) <= INTERVAL 30 MINUTES THEN 1 ELSE 0 END AS starts FROM clicks
+
+-- refused: window-over-cells `count(*) OVER (PARTITION BY s.session_start)`: all clicks without a session are in one partition
+SELECT to_date(c.event_ts) AS day, count(*) OVER (PARTITION BY s.session_start) AS n FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts
+
+-- refused: window-over-cells `count(*) OVER w`: the same by a named window, the sides turned
+SELECT to_date(c.event_ts) AS day, count(*) OVER w AS n FROM sessions AS s RIGHT JOIN clicks AS c ON s.session_start = c.event_ts WINDOW w AS (PARTITION BY to_date(s.session_start))
+
+-- refused: window-over-cells `count(*) OVER (PARTITION BY to_date(k.since))`: the same through a lookup
+SELECT to_date(event_ts) AS day, count(*) OVER (PARTITION BY to_date(k.since)) AS n FROM clicks LEFT JOIN raw.countries AS k ON to_date(k.since) = to_date(event_ts)
+
+-- refused: window-over-cells `count(*) OVER (ORDER BY s.session_start RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND CURRENT ROW)`: all NULLs are peers
+SELECT to_date(c.event_ts) AS day, count(*) OVER (ORDER BY s.session_start RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND CURRENT ROW) AS n FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts
+
+-- refused: window-over-cells `count(*) OVER (PARTITION BY came)`: in the columns of a model that is read
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT day, count(*) OVER (PARTITION BY came) AS n FROM arrivals
+
+-- accepted: the click's own day is beside it
+SELECT to_date(c.event_ts) AS day, count(*) OVER (PARTITION BY s.session_start, to_date(c.event_ts)) AS n FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts
+
+-- accepted: no click is without a session
+SELECT to_date(c.event_ts) AS day, count(*) OVER (PARTITION BY s.session_start) AS n FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts WHERE s.session_start IS NOT NULL
+
+-- accepted: WHERE asks for another column of the session
+SELECT to_date(c.event_ts) AS day, count(*) OVER (ORDER BY s.session_start RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND CURRENT ROW) AS n FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts WHERE s.events > 0
+
+-- accepted: an inner join to a lookup
+SELECT to_date(event_ts) AS day, count(*) OVER (PARTITION BY to_date(k.since)) AS n FROM clicks JOIN raw.countries AS k ON to_date(k.since) = to_date(event_ts)
+
+-- accepted: LAG near by asks no NULL
+SELECT to_date(c.event_ts) AS day, CASE WHEN s.session_start - lag(s.session_start) OVER (PARTITION BY c.user_id ORDER BY s.session_start) <= INTERVAL 30 MINUTES THEN 1 ELSE 0 END AS near FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts

@@ -439,7 +439,8 @@ class Shop:
             sessions=Sessions(self.query.user, self.query.gap),
         )
         node = Node(model, (Input("clicks", "event_ts"),), (), "f", (), query=self.query)
-        clicks = Model("clicks", Materialization.EVENTS, "", unique_key=self.query.key)
+        by_day = Timeseries("event_ts", "event_ts", Granularity.DAY)
+        clicks = Model("clicks", Materialization.EVENTS, "", by_day, unique_key=self.query.key)
         events = Node(clicks, (), (), "f", (), source="raw.clicks")
         project = Project("shop", Path(), None, {}, (events, node), Target("dev"))
         return ShopWork(

@@ -8,7 +8,15 @@ import pytest
 from pyspark.sql import functions as F
 
 from infold.interval import DAY, Granularity, Interval, Ranges, instant
-from infold.spark.content import cell_start, cell_stats, column, content, row_hash, within
+from infold.spark.content import (
+    cell_start,
+    cell_stats,
+    column,
+    content,
+    in_cells,
+    row_hash,
+    within,
+)
 from infold.trace import wrap
 
 if TYPE_CHECKING:
@@ -38,12 +46,23 @@ class TestRowHash:
                 "named_struct('a', named_struct('x', 1, 'y', CAST(NULL AS INT)))",
                 "named_struct('a', named_struct('x', CAST(NULL AS INT), 'y', 1))",
             ),
+            (
+                "named_struct('a', array(timestamp'2019-01-01 00:00:00.123456'))",
+                "named_struct('a', array(timestamp'2019-01-01 00:00:00.123457'))",
+            ),
+            (
+                "named_struct('a', map('k', timestamp_ntz'2019-01-01 00:00:00.123456'))",
+                "named_struct('a', map('k', timestamp_ntz'2019-01-01 00:00:00.123457'))",
+            ),
         ],
     )
     def test_rows_that_differ_hash_differently(
         self, spark: SparkSession, one: str, other: str
     ) -> None:
-        """NULLs count by their position, strings by their borders, maps by their entries."""
+        """
+        NULLs count by their position, strings by their borders, maps by their entries, and times
+        to the microsecond.
+        """
         hashes = [
             frame.select(row_hash(frame.schema)).collect()[0][0]
             for frame in (
@@ -115,6 +134,18 @@ class TestCells:
         kept = days.where(within("a`b.c", type_, ranges)).collect()
 
         assert [row["id"] for row in kept] == [0, 1, 5]
+
+    def test_any_number_of_cells(self, spark: SparkSession) -> None:
+        """Rows of the cells asked for and of none between them."""
+        first = instant("2020-01-01")
+        cells = [Interval(first + at * DAY, first + (at + 1) * DAY) for at in range(0, 600, 2)]
+        days = spark.range(600).select(
+            F.timestamp_micros(F.lit(first) + F.col("id") * DAY + 7).alias("a`t"), "id"
+        )
+        for some in (cells[:9], cells):
+            kept = in_cells(days, "a`t", some, Granularity.DAY)
+            assert kept.columns == ["a`t", "id"]
+            assert [row["id"] for row in kept.collect()] == [2 * at for at in range(len(some))]
 
     def test_many_ranges_become_a_superset_unless_exact(self, spark: SparkSession) -> None:
         """Beyond 200 literals the nearest ranges are joined; exact keeps them all."""

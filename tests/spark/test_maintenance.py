@@ -46,6 +46,19 @@ class Shop:
             f"timestamp_micros({JANUARY} + id * {DAY}) AS ts", "id", "1L AS _version"
         )
 
+    def version(self, number: int) -> int:
+        """The present snapshot as a version in the ledger."""
+        head = self.lake.head("t")
+        assert head is not None
+        assert head.snapshot is not None
+        if number == 1:
+            self.ledger.acquire("run")
+            self.ledger.begin_run("run", "run", 0, {})
+        self.ledger.begin_step("run", f"t-{number}", number, "t", "ingest", {})
+        outcome = Outcome("t", number, Trace("t", "f"), snapshot=head.snapshot)
+        self.ledger.finish_step(f"t-{number}", outcome)
+        return head.snapshot
+
     def append(self, first: int = 5) -> None:
         """One late row, in a file of its own."""
         self.step += 1
@@ -159,3 +172,33 @@ def test_a_snapshot_that_a_reader_compares_with_stays(
     shop.care.maintain(["t"])
 
     assert shop.lake.history("t").snapshots == 6
+
+
+@pytest.mark.parametrize("traced", [False, True], ids=["the newest", "what a trace names"])
+def test_a_version_behind_many_rewrites_stays(
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, *, traced: bool
+) -> None:
+    """A partition rewritten is a snapshot; so many of them push no version out that is read."""
+    monkeypatch.setattr(maintenance, "MOST_SNAPSHOTS", 3)
+    monkeypatch.setattr(maintenance, "FILES_PER_PARTITION", 2)
+    monkeypatch.setattr(maintenance, "LOOK_EVERY", 4)
+    shop = Shop(spark, warehouse, f"behind_{traced}", Layout("ts", Granularity.MONTH))
+    for number in range(8):
+        shop.append(5 if number % 2 else 40)
+    read = shop.version(1)
+    if traced:
+        shop.ledger.begin_step("run", "reader-1", 2, "reader", "fold", {})
+        outcome = Outcome("reader", 1, Trace("reader", "f", {"t": 1}))
+        shop.ledger.finish_step("reader-1", outcome)
+    shop.care.maintain(["t"])
+    assert shop.lake.history("t").main.index(read) == 2, "two months were rewritten"
+    assert len(shop.lake.history("t").main) == 3, "older ones went"
+    if traced:  # a version of the same content
+        shop.append(6)
+        shop.version(2)
+    before = shop.tables.read("t", read).count()
+
+    shop.care.maintain(["t"])
+    shop.care.maintain(["t"])
+
+    assert shop.tables.read("t", read).count() == before

@@ -62,6 +62,11 @@ def _named(row: Row) -> tuple[Any, ...]:
     return (row["url"],)
 
 
+def _page(row: Row) -> str | None:
+    page: str | None = row["url"]
+    return page
+
+
 MIDNIGHT = Way({"cuts": Cuts("Europe/London")}, Ends(zone="Europe/London"))
 STARTS = Way({"cuts": Cuts(start="ok")}, Ends(begins=_begins))
 CAMPAIGNS = Way(
@@ -72,11 +77,19 @@ WAYS = {
     "midnight": MIDNIGHT,
     "start events": STARTS,
     "campaign": CAMPAIGNS,
-    "campaign, nulls change": Way(
-        {"cuts": Cuts(campaign=Campaign(("url",), Nulls.CHANGE))}, Ends(campaign=_named)
+    "quarantine, head, campaign, nulls change": Way(
+        {
+            "cuts": Cuts(campaign=Campaign(("url",), Nulls.CHANGE)),
+            "quarantine_after": 20 * MINUTE,
+            "keep": Keep.HEAD,
+        },
+        Ends(campaign=_named, limit=20 * MINUTE, head=True),
+    ),
+    "quarantine, campaign and start events": Way(
+        {"cuts": Cuts(campaign=Campaign(("url",)), start="ok"), "quarantine_after": 40 * MINUTE},
+        Ends(campaign=_page, begins=_begins, limit=40 * MINUTE),
     ),
     "longest": LONGEST,
-    "longest, read again": replace(LONGEST, calls=READ_AGAIN),
     "everything": Way(
         {
             "cuts": Cuts("Europe/London", Campaign(("url", "n"), direct=("/",)), "ok"),
@@ -85,7 +98,6 @@ WAYS = {
         Ends(zone="Europe/London", campaign=_campaign, begins=_begins, most=45 * MINUTE),
     ),
     "quarantine": Way({"quarantine_after": HOUR}, Ends(limit=HOUR)),
-    "quarantine, read again": Way({"quarantine_after": HOUR}, Ends(limit=HOUR), READ_AGAIN),
     "quarantine, head": Way(
         {"quarantine_after": HOUR, "keep": Keep.HEAD}, Ends(limit=HOUR, head=True)
     ),
@@ -123,16 +135,6 @@ WAYS = {
         },
         Ends(limit=HOUR, zone="Europe/London"),
         READ_AGAIN,
-    ),
-    "numbered by identifier": Way(
-        {
-            "numbered": True,
-            "user": "session_identifier",
-            "who": "concat(user_id, url)",
-            "gap": None,
-            "chosen": Output("user_id", "_user"),
-        },
-        Ends(whose=lambda row: row["url"] and row["user_id"] + row["url"]),
     ),
     "identifier": Way(
         {"user": "session_identifier", "who": "url", "gap": None},
@@ -193,6 +195,82 @@ def test_what_stays_of_a_long_session_is_found_from_its_far_end(
     made.arrive(gone=[row for row in made.events if row["event_ts"] > at("11:00")]).run()
     assert made.ledger.held == {}
     assert len(made.rows()) == 1
+
+
+CUT_AND_HELD = WAYS["quarantine, campaign and start events"]
+
+
+def told(prefix: str, times: list[int], **content: Any) -> list[Row]:
+    """Events of ann's that say the same."""
+    return [{**row, **content} for row in named_events(prefix, "ann", times)]
+
+
+class TestCutAndHeld:
+    """A session in quarantine that a campaign or an event of its own could end."""
+
+    def test_its_new_events_alone_are_read(self, spark: SparkSession) -> None:
+        """Of the same campaign or of none, at its end or inside."""
+        made = shop(spark, CUT_AND_HELD).arrive(told("s", spread("10:00", "16:00", 25), url="/a"))
+        made.run().arrive(told("later", [at("16:10"), at("16:20")], url="/a"))
+        made.run()
+        assert (made.receipt.read, made.receipt.written) == (2, 0)
+        made.arrive(told("inside", [at("12:05")])).run()
+        assert (made.receipt.read, made.receipt.written) == (1, 0)
+        [held] = made.ledger.held.values()
+        assert (held.end, held.events) == (at("16:20"), 28)
+
+    def test_another_campaign_ends_it(self, spark: SparkSession) -> None:
+        """So does an event that begins a session; both inside and at its end."""
+        made = shop(spark, CUT_AND_HELD).arrive(told("s", spread("10:00", "16:00", 25), url="/a"))
+        made.run().arrive(told("b", [at("16:10")], url="/b")).run()
+        assert [row["session_start"] for row in made.rows()] == [at("16:10")]
+        made.arrive(told("begins", [at("15:30")], ok=True)).run()
+        assert [row["session_start"] for row in made.rows()] == [at("15:30"), at("16:10")]
+
+    def test_the_campaign_of_before_goes_on_in_it(self, spark: SparkSession) -> None:
+        """An event of the campaign that was in force when the session began is no change."""
+        made = shop(spark, CUT_AND_HELD).arrive(
+            [
+                *told("first", [at("10:00")], url="/a"),
+                *told("begins", [at("10:10")], ok=True),
+                *told("s", spread("10:20", "12:00", 20)),
+            ]
+        )
+        made.run().arrive(told("same", [at("12:10")], url="/a")).run()
+        assert [(one.start, one.end) for one in made.ledger.held.values()] == [
+            (at("10:10"), at("12:10"))
+        ]
+        # read from its start again, which its own row in the ledger alone can tell about
+        made.arrive(gone=told("s", [at("10:20")])).run()
+        assert [(one.start, one.end) for one in made.ledger.held.values()] == [
+            (at("10:10"), at("12:10"))
+        ]
+
+
+def test_a_session_that_somebody_speaks_of_keeps_the_campaign_before_it(
+    spark: SparkSession,
+) -> None:
+    """The session before it lies in another cell, and nothing of it is looked at."""
+    made = shop(spark, CUT_AND_HELD).arrive(
+        [
+            *told("before", [at("23:40")], url="/a"),
+            *told("begins", [at("24 00:05")], ok=True),
+            *told("same", [at("24 00:15")], url="/a"),
+        ]
+    )
+    _, (of, start, end) = made.run().spans()
+    made.say(Said(of, True, start, end)).run()
+    assert [(one.start, one.end) for one in made.ledger.held.values()] == [(start, end)]
+
+
+def test_any_number_of_manual_entries(spark: SparkSession) -> None:
+    """The fold and its judge heed thousands of them."""
+    made = shop(spark, WAYS["quarantine"]).arrive(named_events("s", "ann", [at("10:00")]))
+    made.arrive(named_events("s", "bob", spread("10:00", "12:00", 9))).run()
+    made.say(*(Said(f"u{number}", True) for number in range(3_000)), Said("bob", False))
+    made.run()
+    check_rebuild(made)
+    assert len(made.rows()) == 2
 
 
 def check_rebuild(made: Shop) -> None:

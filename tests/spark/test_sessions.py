@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from random import Random
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from tests.reference.drawn import at, drawn, events_of, history, spread, table
 from tests.reference.world import Row
 from tests.spark.folding import GAP, Call, Shop
 
-from infold.interval import MINUTE, SECOND
+from infold.interval import DAY, MINUTE, SECOND
 from infold.spark.kinds.sessions import LARGE, build
 from infold.spark.tables.port import Layout, Stamp
 
@@ -322,6 +322,42 @@ class TestCases:
 
 class TestLittle:
     """Folds that do little, or nothing."""
+
+    def test_an_event_that_comes_back_among_many_changes(self, spark: SparkSession) -> None:
+        """More days change than a predicate has literals for; its own, in the end, did not."""
+        days = [named_events("s", f"u{n}", [at("10:00") + 2 * n * DAY]) for n in range(220)]
+        [back] = named_events("back", "ann", [at("10:00") + 401 * DAY])
+        made = Shop(spark, COUNT).arrive([*(row for [row] in days), back]).run()
+        made.arrive(gone=[back])
+        made.arrive(
+            [
+                back,
+                *(
+                    {**row, "event_id": f"late{n}", "event_ts": row["event_ts"] + MINUTE}
+                    for n, [row] in enumerate(days)
+                ),
+            ]
+        )
+        made.run()
+        assert made.receipt.sessions_extended == 220
+
+    def test_times_in_lists_count_to_the_microsecond(self, spark: SparkSession) -> None:
+        """A session that differs in nothing else is another one."""
+        calls = {"times": Call("collect_list(seen)", agg.listed("seen"), "other", "seen")}
+        [row] = named_events("s", "ann", [at("09:00")])
+        made = Shop(spark, calls).arrive([{**row, "seen": at("09:00")}]).run()
+        made.arrive([{**row, "seen": at("09:00") + 1}], gone=[{**row}]).run()
+        assert made.receipt.written == 1
+
+    def test_first_of_what_cannot_be_compared(self, spark: SparkSession) -> None:
+        """A map: its session is read again."""
+        first = Call("first(map('k', n))", agg.first("n"), "first", "map('k', n)")
+        made = Shop(spark, {**COUNT, "n": first})
+        events, n = made.query.outputs
+        made.query = replace(made.query, outputs=(events, replace(n, sql=f"({n.sql})['k']")))
+        made.arrive([{**row, "n": 1} for row in named_events("s", "ann", [at("09:10")])]).run()
+        made.arrive([{**row, "n": 2} for row in named_events("t", "ann", [at("09:05")])]).run()
+        assert [row["n"] for row in made.rows()] == [2]
 
     def test_only_what_is_near_is_looked_at(self, spark: SparkSession) -> None:
         """A year-old event looks at that year's sessions only, and one event alone is an append."""

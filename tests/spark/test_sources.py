@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -19,7 +20,7 @@ from infold.model import Column, Drift, Format, Source, Target
 from infold.project import Project
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -64,13 +65,17 @@ class Folder:
         declared = tuple(Column(*pair) for pair in columns.items())
         return Source("raw.rows", Format(name.rpartition(".")[2]), declared, path="*", **others)
 
-    def rows(self, columns: Mapping[str, str], **others: Any) -> list[dict[str, Any]]:
-        """All rows as read, in the order of their raw text within a file."""
+    def frame(self, columns: Mapping[str, str], **others: Any) -> DataFrame:
+        """All rows, not read yet."""
         from infold.spark.sources import read
 
         source = self.source(columns, **others)
         project = Project("p", self.root, None, {source.name: source}, (), Target("dev"))
-        found = read(self.spark, project, source, self.files).toArrow().to_pylist()
+        return read(self.spark, project, source, self.files)
+
+    def rows(self, columns: Mapping[str, str], **others: Any) -> list[dict[str, Any]]:
+        """All rows as read, in the order of their raw text within a file."""
+        found = self.frame(columns, **others).toArrow().to_pylist()
         return sorted(found, key=lambda row: (row["_source_file"], row["_raw"]))
 
     def values(self, columns: Mapping[str, str], **others: Any) -> list[tuple[Any, ...]]:
@@ -143,6 +148,54 @@ class TestCsv:
         expected.append(("unparsable: n is not int, ok is not boolean",))
         folder.put(name, ",".join(ALL) + "\n" + "\n".join(lines) + "\n")
         assert folder.values(ALL) == expected
+
+    @pytest.mark.parametrize(
+        ("type_", "good", "bad"),
+        [
+            ("decimal(38,2)", ["1.230", "-1.2", ".5", "7.", "120e-2", "1.2e0"], ["1.239", "1e-3"]),
+            ("decimal(37,2)", ["1.2300"], ["1.2301", "0.001", "12301e-4", "."]),
+            ("decimal(38,0)", ["1" * 38, "1.5e1", "1000e-3", "0e-9"], ["1" * 39, "0.1", "1.5e0"]),
+            ("decimal(38,38)", [f"0.{'1' * 38}"], [f"0.{'1' * 39}", "1"]),
+            ("decimal(5,2)", [" 1.5 ", "1.5e2"], ["1.2345e1", "1e3", "1.5 x", "e5", ""]),
+        ],
+    )
+    def test_a_decimal_is_never_rounded(
+        self, folder: Folder, type_: str, good: list[str], bad: list[str]
+    ) -> None:
+        """Digits beyond the scale count at any precision, zeros behind them do not."""
+        lines = [f"{at:02},{text}" for at, text in enumerate(good)]
+        lines += [
+            f"{at},x{text}" if not text else f"{at},{text}" for at, text in enumerate(bad, 50)
+        ]
+        folder.put("a.csv", "id,v\n" + "\n".join(lines) + "\n")
+        assert folder.values({"id": "string", "v": type_}) == [
+            *((f"{at:02}", Decimal(text)) for at, text in enumerate(good)),
+            *((f"unparsable: v is not {type_}",) for _ in bad),
+        ]
+
+    @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+    def test_bytes_that_are_not_utf8_make_the_row_unparsable(
+        self, folder: Folder, name: str
+    ) -> None:
+        """Two users whose names differ in such a byte are not one; all other text is as written."""
+        good = "\ufeffid;n\n\u00e4\u20ac\U0001f600\ufffd;1\n".encode()
+        folder.put(name, good + b"u\xe4;2\nu\xfc;3\n\xff\nz;4\n")
+        found = folder.rows(FEW, delimiter=";")
+        assert sorted(
+            (row["id"] or "", row["n"], row["_problem"], row["_raw"]) for row in found
+        ) == [
+            ("", None, "unparsable: not UTF-8", "u\ufffd;2"),
+            ("", None, "unparsable: not UTF-8", "u\ufffd;3"),
+            ("", None, "unparsable: not UTF-8", "\ufffd"),
+            ("z", 4, None, "z;4"),
+            ("\u00e4\u20ac\U0001f600\ufffd", 1, None, "\u00e4\u20ac\U0001f600\ufffd;1"),
+        ]
+
+    @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+    def test_a_delimiter_beyond_ascii(self, folder: Folder, name: str) -> None:
+        """It is a character, whatever bytes it has."""
+        folder.put(name, "id\u00a6n\n\u00e4\u00a61\n")
+        assert folder.values(FEW, delimiter="\u00a6") == [("\u00e4", 1)]
 
     @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
     def test_a_row_of_the_wrong_length_is_unparsable(self, folder: Folder, name: str) -> None:
@@ -274,6 +327,54 @@ class TestJson:
             ("unparsable: amount is not decimal(18,2)",),
         ]
 
+    def test_a_number_that_would_be_changed_is_named(self, folder: Folder) -> None:
+        """Numbers that are doubles to Spark: as text, with too many digits, or beyond doubles."""
+        long = "1234567890" * 4 + "1"
+        folder.put(
+            "a.json",
+            f'{{"id":"1","x":1e400}}\n{{"id":"2","x":{long}}}\n{{"id":{long}}}\n{{"id":1e5}}\n'
+            '{"id":"5","v":1e5}\n{"id":"6","v":1.5e-2}\n{"id":"7","v":1.239}\n'
+            '{"id":"8","v":12345678901234567890e0}\n{"id":"9","v":1.00000000000000000001e0}\n'
+            f'{{"id":"a","v":1.{"0" * 40}1}}\n{{"id":12345678901234567890,"x":"Infinity"}}\n'
+            f'{{"id":"{long}e5"}}\n{{"id":"100000.0"}}\n{{"id":1e5,"v":1.5e-3,"x":-1e999}}\n',
+        )
+        columns = {"id": "string", "v": "decimal(38,2)", "x": "double"}
+        found = {row["_raw"]: row for row in folder.rows(columns)}
+        values = [
+            row["_problem"] or (row["id"], row["v"], row["x"])
+            for line in (folder.root / "a.json").read_text().splitlines()
+            for row in [found[line]]
+        ]
+        assert values == [
+            "unparsable: x is not double",
+            ("2", None, float(long)),
+            "unparsable: id is not string",
+            "unparsable: id is not string",
+            ("5", Decimal("100000.00"), None),
+            "unparsable: v is not decimal(38,2)",
+            "unparsable: v is not decimal(38,2)",
+            "unparsable: v is not decimal(38,2)",
+            "unparsable: v is not decimal(38,2)",
+            "unparsable: v is not decimal(38,2)",
+            ("12345678901234567890", None, float("inf")),
+            (f"{long}e5", None, None),
+            ("100000.0", None, None),
+            "unparsable: id is not string, v is not decimal(38,2), x is not double",
+        ]
+
+    @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
+    def test_bytes_that_are_not_utf8_make_the_row_unparsable(
+        self, folder: Folder, name: str
+    ) -> None:
+        """Two users whose names differ in such a byte are not one; a written U+FFFD is a text."""
+        good = '{"id":"\u00e4\U0001f600\ufffd","n":1}\n'.encode()
+        folder.put(name, good + b'{"id":"u\xe4","n":2}\n{"id":"u\xfc","n":3}\n')
+        assert [(row["id"], row["_problem"], row["_raw"]) for row in folder.rows(FEW)] == [
+            (None, "unparsable: not UTF-8", '{"id":"u\ufffd","n":2}'),
+            (None, "unparsable: not UTF-8", '{"id":"u\ufffd","n":3}'),
+            ("\u00e4\U0001f600\ufffd", None, '{"id":"\u00e4\U0001f600\ufffd","n":1}'),
+        ]
+
     def test_nested_values(self, folder: Folder) -> None:
         """Declared as lists and objects, or kept as text in a string column."""
         columns = {
@@ -386,6 +487,33 @@ class TestParquet:
             folder.rows({"v": declared})
         assert raised.value.slug == "drift"
         assert raised.value.facts == (("a.parquet", f"column v is {found}, declared {declared}"),)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.json"])
+def test_the_plan_grows_with_the_columns_and_no_faster(
+    folder: Folder, spark: SparkSession, name: str
+) -> None:
+    """
+    Conditions on values and problems do not write all of the reading once more for each mention.
+
+    They did, and the plan of a table of ten columns filled a heap of 2 GB.
+    """
+
+    def length(columns: int) -> int:
+        names = [f"c{at}" for at in range(columns)]
+        lines = json.dumps(dict.fromkeys(names, 1)), ",".join(names)
+        folder.files.clear()
+        folder.put(name, lines["csv" in name] + "\n")
+        rows = folder.frame(dict.fromkeys(names, "decimal(18,2)"))
+        asked = rows.where("_problem IS NULL").selectExpr("*", "c0 + c1 AS c").where("c > c0")
+        return len(asked._jdf.queryExecution().optimizedPlan().toString())
+
+    spark.conf.set("spark.sql.debug.maxToStringFields", 100_000)
+    try:
+        assert length(16) < 3 * length(8)
+        assert length(8) < 50_000
+    finally:
+        spark.conf.unset("spark.sql.debug.maxToStringFields")
 
 
 class TestDrift:

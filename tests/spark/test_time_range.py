@@ -32,6 +32,7 @@ sources:
 SERIES = "timeseries: {{event_time_column: {0}, partition_column: {0}, granularity: {1}}}"
 DAILY = """SELECT cast(ts AS date) AS day, count(*) AS n, sum(amount) AS amount
 FROM raw.clicks GROUP BY 1"""
+HOURLY = "SELECT date_trunc('HOUR', ts) AS hour, count(*) AS n FROM raw.clicks GROUP BY 1"
 ROLLING = """SELECT day, n, sum(n) OVER (
   ORDER BY day RANGE BETWEEN INTERVAL 6 DAYS PRECEDING AND CURRENT ROW) AS week
 FROM daily"""
@@ -261,6 +262,111 @@ def test_a_run_that_dies_between_and_in_batches_goes_on(shop: Shop) -> None:
     shop.verify()
     assert ("daily", "ledger finish_step: before commit") in met
     assert seen <= {(1, 1, 1, 1), (2, 2, 1, 1), (2, 2, 2, 2), (2, 2, 2, 2, 1, 1)}
+
+
+class AllBut(list[tuple[str, str]]):
+    """All write points but one."""
+
+    def __contains__(self, point: object) -> bool:
+        return point not in list(self)
+
+
+class TestNewDays:
+    """Cells that hold nothing are computed while they are written."""
+
+    def test_what_they_hold_is_known_afterwards(self, shop: Shop) -> None:
+        """Counted, hashed, and read no more than once; what is written again is compared."""
+        shop.models(daily=model(DAILY), rolling=model(ROLLING))
+        shop.land(*days("2024-03-01", 3))
+        shop.run()
+        name = shop.land(*days("2024-03-04", 2))
+        new = shop.run()
+        assert (cells(new, "daily"), new.receipt.cells_cut_off) == (2, 0)
+        assert (new.receipt.written, new.receipt.clamped, new.receipt.removed) == (6, 3, 0)
+
+        shop.land(*days("2024-03-04", 1), who="bob")
+        (shop.root / "landing" / name).unlink()
+        shop.land(*days("2024-03-05", 1))
+        again = shop.run()
+
+        assert again.receipt.cells_cut_off == 2  # the same sums of other rows
+        assert commits(again, "rolling") == 0
+
+    def test_nothing_may_come_of_them(self, shop: Shop) -> None:
+        """Neither of a query that Spark sees to be empty, nor of one that turns out to be."""
+        never = f"SELECT * FROM ({DAILY}) WHERE 1 = 0"
+        nobodys = DAILY.replace("GROUP BY", "WHERE who = 'zoe' GROUP BY")
+        shop.models(daily=model(DAILY), never=model(never), nobodys=model(nobodys))
+        shop.land(*days("2024-03-01", 2))
+        shop.run()
+        shop.land(*days("2024-03-03", 1))
+        shop.run()
+        shop.land(*days("2024-03-04", 1), who="zoe")
+        shop.run()
+        assert shop.rows("never") == []
+        assert [row[:2] for row in shop.rows("nobodys")] == [(dt.date(2024, 3, 4), 1)]
+
+    def test_a_run_that_dies_while_it_writes_them(self, shop: Shop) -> None:
+        """At each of its write points; in the end all is right, and nothing is there twice."""
+        shop.models(daily=model(DAILY), hourly=model(HOURLY, column="hour", granularity="hour"))
+        shop.land(*days("2024-03-01", 2))
+        shop.run()
+        shop.land(*days("2024-03-03", 2), *days("2024-03-03", 2, "13:00"))
+        met: set[tuple[str, str]] = set()
+        for _ in range(200):
+            with living(met=met) as life:
+                api.run(shop.project(), progress=life)
+            assert len(shop.rows("daily")) in (2, 4)
+            assert len(shop.rows("hourly")) in (2, 6)
+            met.update(life.passed)
+            if not life.dead:
+                break
+
+        shop.verify()
+        assert ("hourly", "table hourly: after commit") in met
+
+    def test_what_a_dead_run_committed_is_counted_and_built_again(self, shop: Shop) -> None:
+        """Nobody knows its content, so readers see it change; its rows are known at once."""
+        shop.models(daily=model(DAILY), rolling=model(ROLLING))
+        shop.land(*days("2024-03-01", 2))
+        shop.run()
+        shop.land(*days("2024-03-03", 2), *days("2024-03-03", 2, "13:00"))
+        with living(met=AllBut([("daily", "table daily: after commit")])) as life:
+            api.run(shop.project(), progress=life)
+        assert life.dead
+        others = Asked(selected=frozenset({"raw.clicks"}))
+        project, book = shop.project(), api.ledger(shop.project())
+        [note] = api.run(project, asked=others).notes
+        assert note == "daily: a step that a dead run had committed was finished"
+        assert [state.rows for state in book.cells("daily")] == [1, 1, 1, 1]
+        assert book.traces()["daily"].unbuilt == Ranges((window("2024-03-03", "2024-03-05"),))
+
+        result = shop.run()
+
+        assert (cells(result, "daily"), cells(result, "rolling")) == (2, 2)
+        assert [row[1] for row in shop.rows("daily")] == [1, 1, 2, 2]
+
+
+def test_a_month_after_may_have_31_days(shop: Shop) -> None:
+    """The end of a frame reaches as far as the longest month."""
+    ahead = """SELECT cast(ts AS date) AS day, id, count(*) OVER (PARTITION BY who ORDER BY ts
+      RANGE BETWEEN CURRENT ROW AND INTERVAL 1 MONTH FOLLOWING) AS n FROM raw.clicks"""
+    shop.models(ahead=model(ahead))
+    shop.land("2024-03-01T12:00:00Z")
+    shop.run()
+    shop.land("2024-03-30T12:00:00Z")
+    shop.run()
+    assert [row[2] for row in shop.rows("ahead")] == [2, 1]
+
+
+def test_a_start_that_moves_takes_away_what_lies_before_it(shop: Shop) -> None:
+    """Although no batch has these days among its own."""
+    shop.models(daily=model(DAILY))
+    shop.land(*days("2024-03-01", 6))
+    shop.run()
+    shop.models(daily=model(DAILY, "{start: 2024-03-03, batch_size: 2}"))
+    shop.run()
+    assert [row[0].day for row in shop.rows("daily")] == [3, 4, 5, 6]
 
 
 def test_days_of_another_zone(shop: Shop) -> None:

@@ -34,6 +34,7 @@ from infold.analysis.relation import (
     Block,
     Columns,
     From,
+    Origin,
     Other,
     Output,
     Relation,
@@ -43,7 +44,7 @@ from infold.analysis.relation import (
     blocks,
     own,
 )
-from infold.analysis.scope import Key, Scope, Shapes, Tie
+from infold.analysis.scope import Atom, Gaps, Key, Scope, Shapes, Tie
 from infold.analysis.shape import Grain, Shape, Span
 from infold.analysis.subject import Subject, time_column
 from infold.analysis.text import Text
@@ -64,6 +65,10 @@ class Kept:
     columns: Mapping[str, Shapes] = field(default_factory=dict)
     items: tuple[Shapes, ...] | None = None
     """The same by position, where all columns are known; empty where nothing is known."""
+    gaps: Mapping[str, Gaps] = field(default_factory=dict)
+    """Where the NULLs of these columns come from."""
+    gaps_of: tuple[Gaps, ...] = ()
+    """The same by position, beside ``items``."""
 
     @property
     def time(self) -> bool:
@@ -71,12 +76,22 @@ class Kept:
         return bool(self.inputs)
 
     @staticmethod
-    def of(inputs: frozenset[Key], names: Columns, items: tuple[Shapes, ...] | None) -> Kept:
+    def of(
+        inputs: frozenset[Key],
+        names: Columns,
+        items: tuple[Shapes, ...] | None,
+        gaps: tuple[Gaps, ...],
+    ) -> Kept:
         """From what is known of each column in order."""
         if names is None or items is None:
             return Kept(inputs)
-        pairs = zip(names, items, strict=False)
-        return Kept(inputs, {n.lower(): shapes for n, shapes in pairs if shapes and n}, items)
+        known = [
+            (name.lower(), shapes, missing)
+            for name, shapes, missing in zip(names, items, gaps, strict=False)
+            if shapes and name
+        ]
+        columns = {name: shapes for name, shapes, _ in known}
+        return Kept(inputs, columns, items, {name: missing for name, _, missing in known}, gaps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +144,7 @@ class Cells:
             return Kept()
         if isinstance(relation, Renamed):
             inner = self.of(relation.inner)
-            return Kept.of(inner.inputs, relation.columns, inner.items)
+            return Kept.of(inner.inputs, relation.columns, inner.items, inner.gaps_of)
         if isinstance(relation, SetOperation):
             return self._union(relation)
         return self._block(relation)
@@ -150,7 +165,7 @@ class Cells:
         if table.columns is None:
             return Kept(key, found)
         items = tuple(found.get(name.lower(), {}) for name in table.columns)
-        return Kept(key, found, items)
+        return Kept(key, found, items, gaps_of=tuple(frozenset() for _ in items))
 
     def _union(self, relation: SetOperation) -> Kept:
         """A column is known when it is on both sides; each side's rows are of its own inputs."""
@@ -158,33 +173,56 @@ class Cells:
         inputs = left.inputs | right.inputs
         if not (left.time and right.time) or left.items is None or right.items is None:
             return Kept(inputs)
-        others = right.items
+        others, missing = right.items, right.gaps_of
         if relation.node.args.get("by_name"):
             names = [name.lower() for name in relation.left.columns or ()]
             others = tuple(right.columns.get(name, {}) for name in names)
+            missing = tuple(right.gaps.get(name, frozenset()) for name in names)
         items = tuple(
             _either(a, b) if a and b else {} for a, b in zip(left.items, others, strict=False)
         )
-        return Kept.of(inputs, relation.columns, items)
+        gaps = tuple(a | b for a, b in zip(left.gaps_of, missing, strict=False))
+        return Kept.of(inputs, relation.columns, items, gaps)
 
     def _block(self, block: Block) -> Kept:
         scope = self.scope(block)
-        if block.outputs is None:  # a star over unknown columns passes on whatever there is
-            found: dict[str, Shapes] = {}
-            for entry in block.entries:
-                for name in self.of(entry.relation).columns:
-                    shapes = scope.column(entry, name)
-                    if scope.full(shapes):
-                        found[name] = shapes
-            return Kept(scope.every, found)
+        if block.outputs is None:
+            known = {out.name.lower(): out for out in self._open(block)}
+            found = {name: self.output(block, out) for name, out in known.items()}
+            gaps = {name: self.gaps(block, out) for name, out in known.items()}
+            return Kept(
+                scope.every, {n: shapes for n, shapes in found.items() if shapes}, gaps=gaps
+            )
         items = tuple(self.output(block, out) for out in block.outputs)
-        return Kept.of(scope.every, block.columns, items)
+        missing = tuple(self.gaps(block, out) for out in block.outputs)
+        return Kept.of(scope.every, block.columns, items, missing)
+
+    def _open(self, block: Block) -> Iterator[Output]:
+        """
+        The outputs with a name of a SELECT with a star over columns that are not known.
+
+        A star over a table passes on whatever there is, one over a struct nothing that is known;
+        what the SELECT itself gives a name comes last, and is what the name means.
+        """
+        for item in block.node.expressions:
+            star = item if isinstance(item, exp.Star) else item.this
+            if not isinstance(item, (exp.Star, exp.Column)) or not isinstance(star, exp.Star):
+                continue
+            skip = {name.name.lower() for name in star.args.get("except_") or ()}
+            for entry in block.entries:
+                if isinstance(item, exp.Star) or entry.alias == item.table.lower():
+                    for name in self.of(entry.relation).columns.keys() - skip:
+                        yield Output(name, item, Origin(entry, name))
+        for item in block.node.expressions:
+            if isinstance(item, (exp.Alias, exp.Column)) and not isinstance(item.this, exp.Star):
+                yield Output(item.alias_or_name, item.unalias())
 
     def scope(self, block: Block) -> Scope:
         """A block's FROM and WHERE."""
         if id(block) not in self.scopes:
             given: dict[tuple[int, str], Shapes] = {}
             inputs: dict[int, frozenset[Key]] = {}
+            absent: dict[Atom, Gaps] = {}
             for entry in block.entries:
                 kept, at = self.of(entry.relation), id(entry)
                 if isinstance(entry.relation, Table) and entry.relation.view is None and kept.time:
@@ -192,9 +230,11 @@ class Cells:
                 inputs[at] = frozenset((at, *key) for key in kept.inputs)
                 for name, shapes in kept.columns.items():
                     given[at, name] = {(at, *key): shape for key, shape in shapes.items()}
+                    missing = kept.gaps.get(name, frozenset())
+                    absent[at, name] = frozenset((at, *key) for key in missing)
             units = self._units(block.text)
             self.scopes[id(block)] = self._tied(
-                block, lambda ties: Scope(block, given, inputs, units, ties)
+                block, lambda ties: Scope(block, given, inputs, units, ties, absent)
             )
         return self.scopes[id(block)]
 
@@ -259,7 +299,23 @@ class Cells:
     def output(self, block: Block, out: Output) -> Shapes:
         """What is known of an output column, against every input; else nothing."""
         shapes = self.row_shapes(block, out)
-        return self._widened(block, shapes) if self.scope(block).full(shapes) else {}
+        if not self.scope(block).full(shapes):
+            return {}
+        return self._widened(block, shapes, self.gaps(block, out))
+
+    def gaps(self, block: Block, out: Output) -> Gaps:
+        """Where the NULLs of an output column come from that follows the time."""
+        scope, node = self.scope(block), out.node
+        if out.origin is not None:
+            star = isinstance(node, exp.Star)
+            return scope.column_gaps(out.origin.entry, out.origin.column, merged=star)
+        while True:
+            if isinstance(node, exp.Column) and id(node) in block.aliases:
+                node = block.aliases[id(node)]
+            elif isinstance(node, (exp.Paren, exp.Alias, exp.Min, exp.Max)):
+                node = node.this  # a group's least is NULL when all of its values are
+            else:
+                return scope.gaps(node)
 
     def row_shapes(self, block: Block, out: Output) -> Shapes:
         """What is known of an output column by itself, against some inputs or all."""
@@ -275,21 +331,21 @@ class Cells:
         if isinstance(node, exp.Column) and id(node) in block.aliases:
             return self.shapes(block, block.aliases[id(node)])
         if isinstance(node, (exp.Min, exp.Max)) and not node.expressions:
-            keys = self.group_keys(block)
+            keys = self.group_keys(block, scope.gaps(node.this))
             inner = scope.shapes(node.this)
             if not keys or not scope.full(inner):
                 return {}
             return {at: shape.across(keys[0][at]) for at, shape in inner.items()}
         return scope.shapes(node)
 
-    def _widened(self, block: Block, shapes: Shapes) -> Shapes:
+    def _widened(self, block: Block, shapes: Shapes, gaps: Gaps) -> Shapes:
         """The same, where windows bring in what other rows are made from."""
         for window in windows(block):
-            key = self.window_key(block, window)
+            key = self.window_key(block, window, gaps)
             if key is not None:
                 wider = {at: shape.across(key[at]) for at, shape in shapes.items()}
             else:
-                found = self.window_reach(block, window)
+                found = self.window_reach(block, window, gaps)
                 if found is None and self._vouched:
                     continue
                 if found is None:
@@ -327,16 +383,34 @@ class Cells:
             for entry in block.entries
             for column, shapes in self.of(entry.relation).columns.items()
             if self.bounded(shapes)
+            and not self.scope(block).column_gaps(entry, column, merged=False)
         ]
 
     # -- groups and windows
 
     def groups_by_cell(self, block: Block) -> bool:
         """Whether GROUP BY has an expression that follows the time."""
-        return bool(self.group_keys(block))
+        return any(self.group_keys(block, gaps) for gaps in self._gaps_in(block))
 
-    def group_keys(self, block: Block) -> list[Shapes]:
-        """What is known of the expressions of GROUP BY that follow the time."""
+    def _gaps_in(self, block: Block) -> list[Gaps]:
+        """
+        Where the NULLs come from of the columns that a block has to offer as a partition column.
+
+        Rows without any such value are in no cell, whatever is brought together in them; so a key
+        that is NULL in no others will do.
+        """
+        scope = self.scope(block)
+        outputs = block.outputs or ()
+        known = [out for out in outputs if scope.full(self.row_shapes(block, out))]
+        return [frozenset(), *(self.gaps(block, out) for out in known)]
+
+    def group_keys(self, block: Block, gaps: Gaps) -> list[Shapes]:
+        """
+        What is known of the expressions of GROUP BY that follow the time.
+
+        They are NULL only where what is missing in ``gaps`` is: the group of all these NULLs is
+        one, of rows of any time.
+        """
         group, scope = block.node.args.get("group"), self.scope(block)
         if group is None:
             return []
@@ -345,29 +419,53 @@ class Cells:
             if group.args.get("all")
             else list(_group_items(block, group))
         )
-        found = [scope.shapes(node) for node in items]
+        found = [scope.shapes(node) for node in items if scope.gaps(node) <= gaps]
         return [shapes for shapes in found if self._good(scope, shapes)]
 
-    def window_key(self, block: Block, window: exp.Window) -> Shapes | None:
-        """What is known of an expression of PARTITION BY that follows the time."""
+    def near_windows(self, block: Block) -> Iterator[tuple[exp.Window, bool]]:
+        """The windows of a block, and whether one looks at rows near in time alone."""
+        offered = self._gaps_in(block)
+        for window in windows(block):
+            yield (
+                window,
+                any(
+                    self.window_key(block, window, gaps) is not None
+                    or self.window_reach(block, window, gaps) is not None
+                    for gaps in offered
+                ),
+            )
+
+    def window_key(self, block: Block, window: exp.Window, gaps: Gaps) -> Shapes | None:
+        """
+        What is known of an expression of PARTITION BY that follows the time.
+
+        It is NULL only where what is missing in ``gaps`` is.
+        """
         scope = self.scope(block)
         for item in _partitioned_by(window, _named(block)):
             shapes = self.shapes(block, item)
-            if self._good(scope, shapes):
+            if self._good(scope, shapes) and self._row_gaps(block, item) <= gaps:
                 return shapes
         return None
 
+    def _row_gaps(self, block: Block, node: exp.Expr) -> Gaps:
+        return self.gaps(block, Output("", node))
+
     def window_reach(
-        self, block: Block, window: exp.Window
+        self, block: Block, window: exp.Window, gaps: Gaps
     ) -> Mapping[Key, tuple[Shape, int, int]] | None:
         """
         How far from its own row a RANGE frame looks, by the column it is ordered by.
 
         Against each input: that column's shape, and how far the rows of the frame lie before and
-        after; None when there is no bound.
+        after; None when there is no bound. The rows without a value to be ordered by are in
+        one frame, so there may be none but where what is missing in ``gaps`` is.
         """
         named = _named(block)
-        found = reach(window, named) or guarded(window, named) or self._kept_near(block, window)
+        found = reach(window, named)
+        if found is not None and not self._row_gaps(block, found.order) <= gaps:
+            return None
+        found = found or guarded(window, named) or self._kept_near(block, window)
         if found is None:
             return None
         scope, shapes = self.scope(block), self.shapes(block, found.order)

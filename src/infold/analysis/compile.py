@@ -206,12 +206,13 @@ def _kept(subject: Subject) -> Mapping[str, Grain]:
     """The columns that lie in one cell with the partition column, for models that read it."""
     cells, series = cells_of(subject), subject.model.timeseries
     if cells is not None:
-        columns = cells.of(subject.relation).columns
-        own = columns.get(cells.column.lower(), {})
+        kept, column = cells.of(subject.relation), cells.column.lower()
+        columns, gaps = kept.columns, kept.gaps
+        own = columns.get(column, {})
         return {
             name: grain_of(shapes)
             for name, shapes in columns.items()
-            if _beside(cells, own, shapes)
+            if _beside(cells, own, shapes) and gaps[name] <= gaps.get(column, frozenset())
         }
     if subject.model.kind is Kind.EVENTS and series is not None:
         return {series.event_time_column.lower(): event_grain(subject)}

@@ -2,9 +2,10 @@
 What identifies a definition: a change here means that the table has to be built again.
 
 A fingerprint covers the words of the SELECT and whatever of the declaration decides about
-content. Comments, layout and the case of names do not count; neither do tags, descriptions and
-how long a file settles. It is made from the tokens rather than from a tree printed again, so
-that nothing of the query is lost and a new version of the parser does not rebuild every table.
+content. Comments, layout and the case of names in a query do not count; neither do tags,
+descriptions and how long a file settles. It is made from the tokens rather than from a tree
+printed again, so that nothing of the query is lost and a new version of the parser does not
+rebuild every table.
 """
 
 from __future__ import annotations
@@ -105,12 +106,13 @@ def _source(source: Source) -> list[object]:
     """
     All of a source that decides which rows come out of a file.
 
-    Not where the files are: files that are no longer named have gone, as others have.
+    Not where the files are: files that are no longer named have gone, as others have. Declared
+    columns count to the letter, as they are compared with what a file has.
     """
     return [
         source.name.lower(),
         source.format.value,
-        [[column.name.lower(), column.type.lower()] for column in source.columns],
+        [[column.name, column.type] for column in source.columns],
         (source.event_time_column or "").lower(),
         (source.received_column or "").lower(),
         source.future_tolerance,

@@ -47,7 +47,7 @@ def reach(window: exp.Window, named: Mapping[str, exp.Expr]) -> Reach | None:
         return None
     start = _end(spec.args.get("start"), spec.args.get("start_side"))
     last = spec.args.get("end") or "CURRENT ROW"
-    end = _end(last, spec.args.get("end_side"))
+    end = _end(last, spec.args.get("end_side"), last=True)
     if start is None or end is None:
         return None
     by = order.expressions[0]
@@ -81,7 +81,7 @@ def _part(window: exp.Expr, named: Mapping[str, exp.Expr], key: str) -> exp.Expr
     return found if isinstance(found, exp.Expr) else None
 
 
-def _end(bound: object, side: object) -> int | None:
+def _end(bound: object, side: object, *, last: bool = False) -> int | None:
     """How far one end of a frame lies before the current row; None for an unbounded one."""
     if isinstance(bound, str):
         return 0 if bound.upper() == "CURRENT ROW" else None
@@ -93,7 +93,8 @@ def _end(bound: object, side: object) -> int | None:
         span = None if days is None else (int(days) * DAY, int(days) * DAY)
     if span is None:
         return None
-    return max(span) if str(side).upper() == "PRECEDING" else -min(span)
+    span = span if str(side).upper() == "PRECEDING" else (-span[1], -span[0])
+    return min(span) if last else max(span)
 
 
 def guarded(window: exp.Window, named: Mapping[str, exp.Expr]) -> Reach | None:

@@ -81,6 +81,26 @@ def links(predicate: exp.Expr | None) -> Iterator[Link]:
             yield from _compared(node.this, node.expression, at_least=False, strict=strict)
 
 
+def needed(predicate: exp.Expr | None) -> Iterator[exp.Expr]:
+    """Values that are not NULL where a predicate is true."""
+    for node in conjuncts(predicate):
+        if isinstance(node, _COMPARISONS):
+            for side in (node.this, node.expression):
+                yield offset(side)[0]
+        elif isinstance(node, exp.Between):
+            for side in (node.this, node.args["low"], node.args["high"]):
+                yield offset(side)[0]
+        elif isinstance(node, exp.Not) and isinstance(node.this.unnest(), exp.Is):
+            said = node.this.unnest()
+            if isinstance(said.expression, exp.Null):
+                yield offset(said.this)[0]
+    for link in links(predicate):
+        yield from (link.left, link.right)
+
+
+_COMPARISONS = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+
+
 def offset(node: exp.Expr) -> tuple[exp.Expr, Span]:
     """A value and the constant that is added to it."""
     if isinstance(node, exp.Paren):

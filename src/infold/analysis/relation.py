@@ -75,6 +75,8 @@ class Origin:
 
     entry: From
     column: str
+    fields: tuple[str, ...] = ()
+    """Of a struct: which of its fields."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -307,13 +307,15 @@ def find_column(entries: Sequence[From], parts: Sequence[str]) -> Origin | objec
             if rest and tuple(parts[: len(prefix)]) == prefix:
                 columns = _lower(entry.relation.columns)
                 if columns is None or rest[0] in columns:
-                    return Origin(entry, rest[0]) if columns is not None else _UNKNOWN
+                    return (
+                        Origin(entry, rest[0], tuple(rest[1:])) if columns is not None else _UNKNOWN
+                    )
     for entry in entries:
         columns = _lower(entry.relation.columns)
         if columns is None:
             unknown = True
         elif parts[0] in columns:
-            return Origin(entry, parts[0])
+            return Origin(entry, parts[0], tuple(parts[1:]))
     return _UNKNOWN if unknown else None
 
 

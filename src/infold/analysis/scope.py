@@ -7,6 +7,10 @@ after ``b.ts BETWEEN a.ts - INTERVAL 1 DAY AND a.ts`` the times of b's rows are 
 is said ON an outer join, or a SEMI or ANTI one, holds only where a row was found; so such an entry
 hands on what is known of its own inputs, and nothing else.
 
+Its columns are NULL where no row was found, and what is known of a value is not said of its NULLs.
+These are all one to GROUP BY and to windows, of whatever time the rows are; so it is kept of each
+column what its NULLs come from (:data:`Gaps`).
+
 A subquery in an expression is an entry too (:mod:`infold.analysis.nested`): EXISTS is a SEMI join,
 NOT EXISTS an ANTI join, a scalar subquery a LEFT join to one group.
 """
@@ -20,7 +24,7 @@ from sqlglot import exp
 
 from infold.analysis.floors import Floor, floor_of
 from infold.analysis.lengths import negated, of_units, offsets
-from infold.analysis.links import FAR, Link, links, moved_by
+from infold.analysis.links import FAR, Link, links, moved_by, needed
 from infold.analysis.relation import Block, From, Origin, own
 from infold.analysis.shape import Grain, Shape, Span
 from infold.interval import Granularity
@@ -30,6 +34,13 @@ Key = tuple[int, ...]
 
 Shapes = Mapping[Key, Shape]
 """What is known of a column: its shape against each of some inputs."""
+
+Gaps = frozenset[Key]
+"""
+Where the NULLs of a column that follows the time come from: the entries of FROM, on the way to
+them as in a :data:`Key`, of which an outer join may have found no row. The column is NULL in the
+rows where one of them is missing, and in no other.
+"""
 
 Atom = tuple[int, str]
 """A value of one entry of FROM: the entry, and a column's name or an expression's text."""
@@ -74,16 +85,26 @@ class Scope:
     inputs: Mapping[int, frozenset[Key]]
     units: bool
     ties: tuple[Tie, ...] = ()
+    absent: Mapping[Atom, Gaps] = field(default_factory=dict)
+    """Where the NULLs of an entry's columns come from, before they are joined here."""
     known: dict[Atom, dict[Key, Shape]] = field(default_factory=dict)
     nullable: set[int] = field(default_factory=set)
     stated: dict[tuple[Atom, Atom], Span] = field(default_factory=dict)
+    asserted: set[Atom] = field(default_factory=set)
+    """The values that WHERE compares: what it says of them holds of every row."""
+    present: set[Key] = field(default_factory=set)
+    """What is missing in no row, as WHERE or an inner join asks for a value of it."""
 
     def __post_init__(self) -> None:
         self.known = {atom: dict(shapes) for atom, shapes in self.given.items()}
         for at, entry in enumerate(self.block.entries):
             self._join(at, entry)
-        for link in links(self.block.node.args.get("where")):
+        where = self.block.node.args.get("where")
+        for link in links(where):
             self._state(link)
+            atoms = self.atom(link.left), self.atom(link.right)
+            self.asserted.update(atom for atom in atoms if atom is not None)
+        self._ask(where)
         for tie in self.ties:
             self._tie(tie)
         self._close()
@@ -130,7 +151,7 @@ class Scope:
             return self.known.get(atom, {}) if atom is not None else {}
         found = self._computed(node)
         atom = self.atom(node)
-        if atom is not None and atom in self.known:
+        if atom is not None and atom in self.known and self._holds(atom, node):
             return {**self.known[atom], **found}
         return found
 
@@ -140,6 +161,67 @@ class Scope:
             return {}
         inner, how = change
         return {key: how(shape) for key, shape in self.shapes(inner).items()}
+
+    def _holds(self, atom: Atom, node: exp.Expr) -> bool:
+        """
+        Whether what is known of an expression holds wherever it is not NULL.
+
+        ``coalesce(o.ts, DATE '2020-01-01') = x.ts`` ON an outer join to ``o`` is not said of the
+        rows without one; a call that makes NULL of NULL has no other value there.
+        """
+        strict = self._under(node) is not None
+        return strict or atom[0] not in self.nullable or atom in self.asserted
+
+    def _under(self, node: exp.Expr) -> exp.Column | None:
+        """The column that an expression is NULL with, and only with."""
+        while not isinstance(node, exp.Column):
+            if isinstance(node, (exp.Paren, exp.Alias)):
+                node = node.this
+                continue
+            change = _change(node, literal_units=self.units)
+            if change is None:
+                return None
+            node = change[0]
+        if id(node) in self.block.aliases:
+            return self._under(self.block.aliases[id(node)])
+        return node
+
+    def gaps(self, node: exp.Expr) -> Gaps:
+        """Where the NULLs come from of an expression that something is known of."""
+        return self._missing(node) - self.present
+
+    def _missing(self, node: exp.Expr) -> Gaps:
+        """The same before it is asked what is there in all rows."""
+        column = self._under(node)
+        atom = self._column(column) if column is not None else None
+        if column is None or atom is None:
+            return frozenset()
+        return self._gaps(atom, merged=not column.table)
+
+    def column_gaps(self, entry: From, name: str, *, merged: bool) -> Gaps:
+        """
+        Where the NULLs come from of a column of an entry, lower case.
+
+        ``merged``: whether it is asked for by its name alone, which after an outer join with USING
+        is the value of either side.
+        """
+        return self._gaps((id(entry), name), merged=merged) - self.present
+
+    def _gaps(self, atom: Atom, *, merged: bool) -> Gaps:
+        for entry in self.block.entries if merged else ():
+            join = entry.join
+            if join is None or join.side.upper() not in ("RIGHT", "FULL"):
+                continue
+            if atom[1] in {name.name.lower() for name in join.args.get("using") or ()}:
+                return frozenset({(id(join),)})  # missing where neither side has the value
+        own = {(atom[0],)} if atom[0] in self.nullable else set()
+        whole = atom[0], atom[1].partition("\0")[0]  # a field of a struct is NULL with the struct
+        return self.absent.get(whole, frozenset()) | own
+
+    def _ask(self, predicate: exp.Expr | None) -> None:
+        """What is there in all rows for which a predicate is true."""
+        for node in needed(predicate):
+            self.present |= self._missing(node)
 
     def column(self, entry: From, name: str) -> Shapes:
         """What is known of a column of an entry, lower case; nothing of one that is not there."""
@@ -152,7 +234,7 @@ class Scope:
             origin = origin or tie.origins.get(id(node))
         if origin is None or not any(one is origin.entry for one in self.block.entries):
             return None
-        return id(origin.entry), origin.column
+        return id(origin.entry), "\0".join((origin.column, *origin.fields))
 
     def atom(self, node: exp.Expr) -> Atom | None:
         """The value that an expression is, where it draws on one entry alone."""
@@ -174,10 +256,18 @@ class Scope:
                 return None
         if len(entries) != 1:
             return None
+        return entries.pop(), self._by_atoms(node)
+
+    def _by_atoms(self, node: exp.Expr) -> str:
+        """The SQL of an expression over one entry, alike however its columns are written."""
         bare = node.copy()
-        for column in list(bare.find_all(exp.Column)):
-            column.set("table", None)
-        return entries.pop(), bare.sql("spark", normalize=True).lower()
+        written = list(node.find_all(exp.Column))
+        for one, column in zip(written, list(bare.find_all(exp.Column)), strict=True):
+            atom = self._column(one)
+            for key in ("table", "db", "catalog"):
+                column.set(key, None)
+            column.set("this", exp.to_identifier(atom[1] if atom else "", quoted=True))
+        return bare.sql("spark", normalize=True)
 
     def _floored_already(self, floor: Floor) -> bool:
         """Whether a floor leaves each value as it is."""
@@ -198,9 +288,12 @@ class Scope:
             self.nullable.add(id(entry))
         if side in ("RIGHT", "FULL"):
             self.nullable.update(id(one) for one in self.block.entries[:at])
+            self.present.clear()
         outer = side in ("LEFT", "RIGHT", "FULL") or kind in ("SEMI", "ANTI")
         for link in links(join.args.get("on")):
             self._state(link, only=id(entry) if outer else None)
+        if not outer:
+            self._ask(join.args.get("on"))
         for name in join.args.get("using") or ():
             for other in self.block.entries[:at]:
                 left, right = (id(other), name.name.lower()), (id(entry), name.name.lower())

@@ -1,8 +1,9 @@
 """
 Iceberg tables behind ``ports.Lake``: catalog row, metadata file, and rows through pyiceberg.
 
-Only :meth:`IcebergLake.rows` and ``values`` import pyiceberg. They open a table by its metadata
-file, so they need neither a catalog nor its name, and read one snapshot even while a run commits.
+Only :meth:`IcebergLake.rows`, ``times`` and ``values`` import pyiceberg. They open a table by its
+metadata file, so they need neither a catalog nor its name, and read one snapshot even while a run
+commits.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infold import crash, errors
+from infold.interval import instants
 from infold.lake import catalog
 from infold.ports import Head, History
 
@@ -103,13 +105,15 @@ class IcebergLake:
             return History()
         metadata = catalog.metadata(location)
         kept = metadata.get("snapshots") or []
-        commits = takewhile(lambda entry: _operation(entry) != REWRITE, main_branch(metadata))
+        main = list(main_branch(metadata))
+        commits = takewhile(lambda entry: _operation(entry) != REWRITE, main)
         grew = [_grew(snapshot) for snapshot in commits]
         return History(
             snapshots=len(kept),
             oldest_at=min((entry["timestamp-ms"] for entry in kept), default=0) * 1000,
             since_rewrite=len(grew),
             steady=grew.index(True) if True in grew else len(grew),
+            main=tuple(entry["snapshot-id"] for entry in main),
         )
 
     def rows(
@@ -135,6 +139,14 @@ class IcebergLake:
         if unknown:
             raise errors.unknown_columns(unknown, known)
         return _scan(stored, wanted, where, limit)
+
+    def times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
+        """As ``ports.Lake`` says."""
+        location = self.location(table)
+        if location is None:
+            return ()
+        then = open_table(location).scan(snapshot_id=snapshot)
+        return instants(then.select(column).to_arrow().drop_null(), column)
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """As ``ports.Lake`` says."""

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ from infold.model import Source
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.io import FileIO
+    from pyiceberg.schema import Schema
     from pyiceberg.table import FileScanTask
 
 
@@ -33,27 +34,30 @@ def table_files(root: Path, source: Source, catalog_db: Path) -> tuple[FileSeen,
     """The files of an Iceberg source now, by path; ``catalog_db`` is the target's own catalog."""
     at = location(root, source, catalog_db)
     kept = root / ".infold" / "sources" / f"{source.name}.json"
-    files = _load(kept, at)
+    names = [column.name for column in source.columns]
+    files = _load(kept, at, names)
     if files is None:
-        files = data_files(at)
-        _keep(kept, at, files)
+        files = data_files(at, names)
+        _keep(kept, at, names, files)
     return files
 
 
-def _load(kept: Path, location: str) -> tuple[FileSeen, ...] | None:
+def _load(kept: Path, location: str, names: Sequence[str]) -> tuple[FileSeen, ...] | None:
     try:
         found = json.loads(kept.read_bytes())
-        if found["location"] != location:
+        if found["location"] != location or found["columns"] != names:
             return None
         return tuple(FileSeen(*values) for values in found["files"])
     except (OSError, ValueError, KeyError, TypeError):
         return None  # not there, or not ours any more: it is only kept to save time
 
 
-def _keep(kept: Path, location: str, files: Iterable[FileSeen]) -> None:
+def _keep(kept: Path, location: str, names: Sequence[str], files: Iterable[FileSeen]) -> None:
     if not kept.parent.parent.is_dir():  # looking at a project creates nothing in it
         return
-    text = json.dumps({"location": location, "files": [astuple(file) for file in files]})
+    text = json.dumps(
+        {"location": location, "columns": names, "files": [astuple(file) for file in files]}
+    )
     new = kept.with_name(f"{kept.name}.{os.getpid()}")
     try:
         kept.parent.mkdir(exist_ok=True)
@@ -73,13 +77,13 @@ def location(root: Path, source: Source, catalog_db: Path) -> str:
     return found
 
 
-def data_files(location: str) -> tuple[FileSeen, ...]:
+def data_files(location: str, names: Collection[str] = ()) -> tuple[FileSeen, ...]:
     """
     The files of the current snapshot of the table whose metadata is at ``location``, by path.
 
-    Iceberg never writes to a file twice, so a path and the positions deleted from it say what rows
-    it gives. ``modified_at`` is 0: when a file was written does not matter here. Equality deletes
-    raise ``errors.equality_deletes``.
+    Iceberg never writes to a file twice, so a path, the positions deleted from it and what the
+    columns ``names`` (empty: all) stand for say what rows it gives. ``modified_at`` is 0: when a
+    file was written does not matter here. Equality deletes raise ``errors.equality_deletes``.
     """
     table = open_table(location)
     try:
@@ -89,13 +93,14 @@ def data_files(location: str) -> tuple[FileSeen, ...]:
             raise
         raise errors.equality_deletes(location) from error
     deleted = _deleted(table.io, tasks)
+    columns = _columns(table.schema(), names)
     found = {
         task.file.file_path: FileSeen(
             path=task.file.file_path,
             size=task.file.file_size_in_bytes,
             modified_at=0,
             fingerprint=_fingerprint(
-                task.file.file_size_in_bytes, deleted.get(task.file.file_path, ())
+                task.file.file_size_in_bytes, columns, deleted.get(task.file.file_path, ())
             ),
         )
         for task in tasks
@@ -121,10 +126,29 @@ def _deleted(io: FileIO, tasks: Iterable[FileScanTask]) -> dict[str, set[int]]:
     return found
 
 
-def _fingerprint(size: int, deleted: Iterable[int]) -> str:
-    """Size, and which rows are deleted."""
+def _columns(schema: Schema, names: Collection[str]) -> str:
+    """
+    Which stored values the columns ``names`` (empty: all) and their parts stand for.
+
+    Iceberg finds a column's values by its id. A name that moved to another id, as by two renames,
+    gives other values out of the same file. Types may only be promoted, which keeps them.
+    """
+    found = [
+        field.model_dump(mode="json")
+        for field in schema.name_mapping.root
+        if not names or set(names).intersection(field.names)
+    ]
+    found.sort(key=lambda field: str(field["names"]))
+    return _digest(json.dumps(found, sort_keys=True))
+
+
+def _fingerprint(size: int, columns: str, deleted: Iterable[int]) -> str:
+    """Size, what the columns are, and which rows are deleted."""
     marks = sorted(deleted)
     if not marks:
-        return str(size)
-    digest = hashlib.sha256(",".join(map(str, marks)).encode()).hexdigest()
-    return f"{size}:{len(marks)}:{digest[:16]}"
+        return f"{size}:{columns}"
+    return f"{size}:{columns}:{len(marks)}:{_digest(','.join(map(str, marks)))}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -23,22 +23,23 @@ def values_of(stored: StaticTable, column: str, snapshot: int, limit: int) -> pa
 
     Values of rows that were deleted may be among them: files are looked at, not delete files. When
     there are more than ``limit``, some that are more than that. None: there is no such column of
-    strings.
+    strings, or a file was written when it had another name.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
     from pyiceberg.types import StringType
 
-    known = {field.name.lower(): field for field in stored.schema().fields}
-    field = known.get(column.lower())
+    then = stored.scan(snapshot_id=snapshot)
+    field = {field.name.lower(): field for field in then.projection().fields}.get(column.lower())
     if field is None or not isinstance(field.field_type, StringType):
         return None
     found = pa.array([], pa.string())
-    for task in stored.scan(selected_fields=(field.name,), snapshot_id=snapshot).plan_files():
+    for task in then.select(field.name).plan_files():
         with stored.io.new_input(task.file.file_path).open() as file:
-            parts = pq.ParquetFile(file, read_dictionary=[field.name])
-            if field.name not in parts.schema_arrow.names:
+            known = pq.read_metadata(file)
+            if field.name not in known.schema.names:  # written when it had another name
                 return None
+            parts = pq.ParquetFile(file, metadata=known, read_dictionary=[field.name])
             for batch in parts.iter_batches(_ROWS, columns=[field.name]):
                 own = batch.column(0).dictionary.cast(pa.string())
                 found = pa.chunked_array([found, own]).unique().drop_null()

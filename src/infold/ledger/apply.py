@@ -62,6 +62,8 @@ def _quarantine(query: Query, outcome: Outcome) -> None:
                 "events": held.events,
                 "session_user": held.user,
                 "user_at": held.user_at,
+                "carried": held.carried,
+                "campaign": held.campaign,
             }
             for held in outcome.held
         ],

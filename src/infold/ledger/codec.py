@@ -38,6 +38,7 @@ def dump_outcome(outcome: Outcome) -> str:
             "receipt": _receipt(outcome.receipt),
             "held": [astuple(held) for held in outcome.held],
             "freed": outcome.freed,
+            "untold": outcome.untold,
         }
     )
 
@@ -59,6 +60,7 @@ def load_outcome(text: str) -> Outcome:
         receipt=_load_receipt(raw["receipt"]),
         held=tuple(Held(*values) for values in raw.get("held", ())),
         freed=tuple((of, start) for of, start in raw.get("freed", ())),
+        untold=raw.get("untold"),
     )
 
 

@@ -18,8 +18,9 @@ from typing import Any
 
 from infold import crash, errors
 from infold.ledger.sql import SCHEMA, SQL
+from infold.trace import UNKNOWN
 
-FORMAT = 3
+FORMAT = 4
 """The version of the tables. A ledger with a greater one was written by a newer program."""
 
 FORMAT_ROW = "infold.ledger"
@@ -217,9 +218,22 @@ class Database:
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:
-    """Give a ledger of an older format the tables that it lacks. So far none was ever changed."""
+    """
+    Give a ledger of an older format the tables and columns that it lacks.
+
+    Up to format 3 nobody wrote down the campaigns of sessions in quarantine. A rebuild finds them,
+    so the traces of models that have such sessions are made to hold no longer.
+    """
     connection.execute("BEGIN IMMEDIATE")
     try:
+        held = {name for (name,) in connection.execute(_COLUMNS)}
+        if held and "campaign" not in held:
+            for column in ("carried", "campaign"):
+                connection.execute(f"ALTER TABLE quarantined ADD COLUMN {column} TEXT")
+            connection.execute(
+                "UPDATE traces SET fingerprint = ? WHERE model IN (SELECT model FROM quarantined)",
+                (UNKNOWN,),
+            )
         known = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
         for statement in SCHEMA:
             words = statement.split()
@@ -231,6 +245,9 @@ def _upgrade(connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+_COLUMNS = "SELECT name FROM pragma_table_info('quarantined')"
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

@@ -203,6 +203,8 @@ quarantined = Table(
     _big("events"),
     _text("session_user", null=True),
     _big("user_at", null=True),
+    _text("carried", null=True),
+    _text("campaign", null=True),
     **CLUSTERED,
 )
 

@@ -65,7 +65,8 @@ SCHEMA: tuple[str, ...] = (
     (
         "CREATE TABLE quarantined ( model TEXT NOT NULL, session_of TEXT NOT NULL, session_start "
         "BIGINT NOT NULL, session_end BIGINT NOT NULL, events BIGINT NOT NULL, session_user "
-        "TEXT, user_at BIGINT, PRIMARY KEY (model, session_of, session_start) ) WITHOUT ROWID"
+        "TEXT, user_at BIGINT, carried TEXT, campaign TEXT, PRIMARY KEY (model, session_of, "
+        "session_start) ) WITHOUT ROWID"
     ),
     (
         "CREATE TABLE runs ( id TEXT NOT NULL, number BIGINT NOT NULL, command TEXT NOT NULL, "
@@ -149,8 +150,8 @@ SQL: dict[str, str] = {
     "add_meta": "INSERT INTO meta (name, value) VALUES (:name, :value)",
     "add_quarantined": (
         "INSERT INTO quarantined (model, session_of, session_start, session_end, events, "
-        "session_user, user_at) VALUES (:model, :session_of, :session_start, :session_end, "
-        ":events, :session_user, :user_at)"
+        "session_user, user_at, carried, campaign) VALUES (:model, :session_of, :session_start, "
+        ":session_end, :events, :session_user, :user_at, :carried, :campaign)"
     ),
     "add_run": (
         "INSERT INTO runs (id, number, command, state, as_of, started_at, finished_at, detail, "
@@ -334,9 +335,9 @@ SQL: dict[str, str] = {
     ),
     "quarantined": (
         "SELECT quarantined.session_of, quarantined.session_start, quarantined.session_end, "
-        "quarantined.events, quarantined.session_user, quarantined.user_at FROM quarantined "
-        "WHERE quarantined.model = :model ORDER BY quarantined.session_start, "
-        "quarantined.session_of"
+        "quarantined.events, quarantined.session_user, quarantined.user_at, quarantined.carried, "
+        "quarantined.campaign FROM quarantined WHERE quarantined.model = :model ORDER BY "
+        "quarantined.session_start, quarantined.session_of"
     ),
     "rows_of_table": (
         "SELECT coalesce(sum(cells.rows), 0) AS coalesce_1 FROM cells WHERE cells.table_name = "

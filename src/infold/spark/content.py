@@ -58,13 +58,18 @@ def row_hash(schema: T.StructType) -> Column:
 
 def _hashable(field: T.StructField) -> Column:
     if isinstance(field.dataType, T.MapType):
-        return F.to_json(F.sort_array(F.map_entries(column(field.name))), _JSON)
+        return F.to_json(F.sort_array(F.map_entries(column(field.name))), JSON)
     if isinstance(field.dataType, T.ArrayType | T.StructType):
-        return F.to_json(column(field.name), _JSON)
+        return F.to_json(column(field.name), JSON)
     return column(field.name)
 
 
-_JSON = {"ignoreNullFields": "false"}
+JSON = {
+    "ignoreNullFields": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""How values of values are written to be compared: Spark itself would leave microseconds out."""
 
 
 def micros(time: Column) -> Column:
@@ -169,6 +174,22 @@ def time_type(rows: DataFrame, name: str) -> str:
 def in_time(rows: DataFrame, name: str, ranges: Ranges, *, exact: bool = False) -> str:
     """The SQL predicate that a time column of some rows is in ``ranges``; see :func:`within`."""
     return within(name, time_type(rows, name), ranges, exact=exact)
+
+
+def in_cells(
+    rows: DataFrame, name: str, cells: Sequence[Interval], granularity: Granularity | None
+) -> DataFrame:
+    """The rows whose time is in one of some cells, however many these are."""
+    ranges = Ranges.of(cells)
+    near = rows.where(in_time(rows, name, ranges))
+    if granularity is None or len(ranges.parts) <= _LITERAL_RANGES:
+        return near  # there is one cell, or the predicate holds for just these
+    starts = ", ".join(f"{cell.start}L" for cell in cells)
+    marked = near.withColumn(_CELL, cell_start(column(name), granularity))
+    return marked.where(F.expr(f"{_CELL} IN ({starts})")).drop(_CELL)
+
+
+_CELL = "_infold_cell"
 
 
 def _between(name: str, type_: str, part: Interval) -> str:

@@ -3,9 +3,9 @@ Keeping tables in shape, by the program itself: compaction and expiry, within a 
 
 Each run may add a few small files, and deletion vectors, to many partitions. When commits have
 gathered, the partitions with the most files are rewritten, worst first, until the run's budget is
-spent; the rest waits for the next run. Snapshots that are old are expired, but never one that
-a reader's trace still has to compare with. Neither changes content, and both keep ``_version``,
-so the thousandth run costs what the tenth did.
+spent; the rest waits for the next run. Snapshots that are old are expired before that, but never
+the newest version's, nor one that a reader's trace names or still has to compare with. Neither
+changes content, and both keep ``_version``, so the thousandth run costs what the tenth did.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class Maintenance:
         """Look after the tables of ``models``, named once a step; the content of none changes."""
         for model, steps in Counter(models).items():
             history = self.lake.history(table_name(model))
-            if _due(history, steps):
-                self.compact(model)
             if history.snapshots > MOST_SNAPSHOTS or (
                 history.snapshots > 2 * KEEP_SNAPSHOTS
                 and history.oldest_at < (time.time() - KEEP_SECONDS) * 1_000_000
             ):
-                self.expire(model, everything=history.snapshots > MOST_SNAPSHOTS)
+                self.expire(model, history, everything=history.snapshots > MOST_SNAPSHOTS)
+            if _due(history, steps):
+                self.compact(model)
 
     def compact(self, model: str, *, budget: int = BUDGET_BYTES) -> int:
         """Rewrite the partitions with the most files, within ``budget`` bytes; how many it was."""
@@ -90,12 +90,13 @@ class Maintenance:
             done += 1
         return done
 
-    def expire(self, model: str, *, everything: bool = False) -> None:
-        """Drop old snapshots and the files that only they hold."""
+    def expire(self, model: str, history: History, *, everything: bool = False) -> None:
+        """Drop old snapshots and the files that only they hold; none that a version names."""
         if self._lagging(model):
             return
         age = -1 if everything else KEEP_SECONDS  # whole seconds: this one counts as over
         keep = MOST_SNAPSHOTS // 2 if everything else KEEP_SNAPSHOTS
+        keep = max(keep, self._back(model, history))
         self.spark.sql(
             "CALL infold.system.expire_snapshots("
             f"table => '{self._quoted_name(model)}',"
@@ -117,6 +118,22 @@ class Maintenance:
             if since is not None and net(self.ledger.changes(model, since)):
                 return True
         return False
+
+    def _back(self, model: str, history: History) -> int:
+        """
+        How many snapshots back readers go: to the newest version, and to those in traces.
+
+        Every rewritten partition is a snapshot, so a version may lie behind any number of them.
+        """
+        head = self.ledger.heads().get(model)
+        if head is None:
+            return 0
+        named = {head.number}
+        for trace in self.ledger.traces().values():
+            named.update(number for name, number in trace.inputs.items() if name == model)
+        versions = self.ledger.versions(model, min(named) - 1)
+        pinned = {version.snapshot for version in versions if version.number in named}
+        return max((n for n, found in enumerate(history.main, 1) if found in pinned), default=0)
 
     def _identifier(self, model: str) -> str:
         return f"infold.{quoted(self.project.name)}.{quoted(table_name(model))}"

@@ -14,12 +14,11 @@ import re
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from infold.interval import MAX, MIN
 from infold.model import Keep, Nulls
 from infold.project import Aggregate, SessionsQuery
 from infold.spark.content import column, micros
 
-_NUMBER, _OF, _AT = "_infold_number", "_infold_of", "_infold_at"
+_NUMBER, _OF, _AT, _WORD = "_infold_number", "_infold_of", "_infold_at", "_infold_word"
 
 
 def quarantined(events: DataFrame, query: SessionsQuery) -> DataFrame:
@@ -28,9 +27,10 @@ def quarantined(events: DataFrame, query: SessionsQuery) -> DataFrame:
     spans = rows.groupBy(_OF, _NUMBER).agg(
         F.min(_AT).alias("start"), F.max(_AT).alias("end"), F.count(F.lit(1)).alias("events")
     )
-    named = spans.withColumn("of", F.col(_OF).cast("string"))
-    held = _is_held(query, F.col("of"), F.col("start"), F.col("end"))
-    return named.where(held).select("of", "start", "end", "events")
+    spoken = _spoken_of(spans, query, "start", "end")
+    held = _is_held(query, F.col("start"), F.col("end"))
+    named = spoken.where(held).withColumn("of", F.col(_OF).cast("string"))
+    return named.select("of", "start", "end", "events")
 
 
 def _numbered(events: DataFrame, query: SessionsQuery, order: Column) -> DataFrame:
@@ -198,31 +198,37 @@ def _let_in(rows: DataFrame, query: SessionsQuery) -> DataFrame:
     whole = Window.partitionBy(_OF, _NUMBER)
     first, last = F.min(_AT).over(whole), F.max(_AT).over(whole)
     measured = rows.withColumn("_infold_first", first).withColumn("_infold_last", last)
-    of, first, last = F.col(_OF).cast("string"), F.col("_infold_first"), F.col("_infold_last")
-    allowed = ~_is_held(query, of, first, last)
+    spoken = _spoken_of(measured, query, "_infold_first", "_infold_last")
+    first, last = F.col("_infold_first"), F.col("_infold_last")
+    allowed = ~_is_held(query, first, last)
     if query.keep is Keep.HEAD and query.quarantine_after is not None:
-        by_hand = F.coalesce(_said(query, of, first, last), F.lit(False))
+        by_hand = F.coalesce(_WORD, F.lit(False))
         allowed = allowed | (~by_hand & (F.col(_AT) - first <= query.quarantine_after))
-    return measured.where(allowed)
+    return spoken.where(allowed)
 
 
-def _is_held(query: SessionsQuery, of: Column, first: Column, last: Column) -> Column:
+def _is_held(query: SessionsQuery, first: Column, last: Column) -> Column:
     """Whether a session is in quarantine: what was said last of it counts, then its length."""
     by_length = F.lit(False)
     if query.quarantine_after is not None:
         by_length = last - first > query.quarantine_after
-    return F.coalesce(_said(query, of, first, last), by_length)
+    return F.coalesce(_WORD, by_length)
 
 
-def _said(query: SessionsQuery, of: Column, first: Column, last: Column) -> Column:
-    """The last word about a session: held or not; NULL where nobody said anything."""
-    word = F.lit(None).cast("boolean")
-    for entry in sorted(query.entries, key=lambda entry: entry.number):
-        meant = of == entry.of
-        if entry.start is not None and entry.end is not None:
-            meant = meant & last.between(entry.start, MAX) & first.between(MIN, entry.end)
-        word = F.when(meant, F.lit(entry.held)).otherwise(word)
-    return word
+def _spoken_of(rows: DataFrame, query: SessionsQuery, first: str, last: str) -> DataFrame:
+    """Rows of sessions with the last word about theirs: held or not; NULL where nobody said any."""
+    if not query.entries:
+        return rows.withColumn(_WORD, F.lit(None).cast("boolean"))
+    entries = [(one.number, one.of, one.held, one.start, one.end) for one in query.entries]
+    said = rows.sparkSession.createDataFrame(
+        entries, "number bigint, meant string, held boolean, since bigint, until bigint"
+    )
+    spans = rows.select(_OF, _NUMBER, first, last).distinct()
+    met = (F.col(last) >= F.col("since")) & (F.col(first) <= F.col("until"))
+    overlaps = F.col("since").isNull() | met
+    heard = spans.join(said, (F.col(_OF).cast("string") == F.col("meant")) & overlaps)
+    words = heard.groupBy(_OF, _NUMBER).agg(F.max_by("held", "number").alias(_WORD))
+    return rows.join(words, [_OF, _NUMBER], "left")
 
 
 def session_id(of: Column, start: Column) -> Column:

@@ -1,8 +1,10 @@
 """
 The table of rows that could not be used: which model, which file, why, and the raw row.
 
-It is written before the step's own commit and again after a crash, so a write first takes out what
-is there of the files in question. Files that leave take their rows along.
+Rows come before the step's own commit, so that none is missing once the ledger says that its file
+is taken in; rows leave after it, so that none is missing while the ledger says so still. Whatever
+a step that died has left too many is of files that the ledger does not know, or knows to have
+nothing set aside: the next step of the model takes it out, with what leaves by then.
 """
 
 from __future__ import annotations
@@ -23,46 +25,54 @@ from infold.spark.work import Work
 TABLE = "infold__set_aside"
 
 
-def write(
-    work: Work,
-    step: Step,
-    arriving: DataFrame | None,
-    paths: Mapping[int, str],
-    *,
-    rows: int,
-    gone: Collection[int],
-) -> int:
+def write(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]) -> int:
     """
-    Bring the rows of a step's files up to date; the number of commits that took.
+    Before the step's commit: the rows of the files in ``paths``; the number of commits it took.
 
-    ``rows`` is how many rows of the files in ``paths`` are set aside now (0: nothing to write);
-    ``gone`` are files whose rows leave.
+    Some are set aside. What an earlier step wrote of the same files is replaced.
     """
-    if not rows and not gone:
-        return 0
-    fresh = _rows(work, step, arriving, paths) if arriving is not None and rows else None
+    fresh = _rows(work, step, arriving, paths)
     if not work.tables.exists(TABLE):
-        if fresh is not None:
-            work.tables.create(TABLE, fresh, Layout(), work.stamp(step))
-        return 0 if fresh is None else 1
-    stored = work.tables.read(TABLE)
-    ids = sorted({*gone, *paths})
-    old = stored.where((F.col("model") == step.model) & F.col("file_id").isin(ids))
-    old = old.select("model", "file_id").distinct()
-    if not old.isEmpty():
-        # Distinct pairs of model and file, each removing all its rows.
-        work.tables.merge(
-            TABLE,
-            insert=stored.limit(0) if fresh is None else fresh,
-            delete=old,
-            on=("model", "file_id"),
-            within="true",
-            stamp=work.stamp(step),
-        )
-        return 1
-    if fresh is not None:
+        work.tables.create(TABLE, fresh, Layout(), work.stamp(step))
+    elif old := set(paths).intersection(_files(work, step)):
+        _merge(work, step, fresh, old)
+    else:
         work.tables.append(TABLE, fresh, work.stamp(step))
-    return 0 if fresh is None else 1
+    return 1
+
+
+def tidy(work: Work, step: Step, keep: Collection[int]) -> int:
+    """
+    After the step's commit: take out the model's rows but for those of the files in ``keep``.
+
+    The number of commits comes back.
+    """
+    if not work.tables.exists(TABLE):
+        return 0
+    over = _files(work, step).difference(keep)
+    if over:
+        _merge(work, step, work.tables.read(TABLE).limit(0), over)
+    return 1 if over else 0
+
+
+def _files(work: Work, step: Step) -> set[int]:
+    """The files of which the table has rows of the step's model."""
+    stored = work.tables.read(TABLE).where(F.col("model") == step.model)
+    return {row["file_id"] for row in stored.select("file_id").distinct().collect()}
+
+
+def _merge(work: Work, step: Step, insert: DataFrame, files: Collection[int]) -> None:
+    """Put rows in the place of all that there are of some files."""
+    ids = sorted(files)
+    table = pa.table({"model": [step.model] * len(ids), "file_id": pa.array(ids, pa.int64())})
+    work.tables.merge(
+        TABLE,
+        insert=insert,
+        delete=work.spark.createDataFrame(table),
+        on=("model", "file_id"),
+        within="true",
+        stamp=work.stamp(step),
+    )
 
 
 def _rows(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]) -> DataFrame:

@@ -1,14 +1,23 @@
-"""No clock: a table whose rows depend on when it was built cannot be verified."""
+"""
+No clock: a table whose rows depend on when it was built cannot be verified.
+
+A clock is a call, a bare name, or one of the strings that Spark reads as the time of the query
+(``DATE 'today'``, ``event_ts < 'now'``). Such a string is refused where it becomes a time; in a
+list of texts it is a text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
-from sqlglot.tokenizer_core import TokenType
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
 
 from infold import refusals
 from infold.analysis.calls import calls
-from infold.analysis.subject import Subject
+from infold.analysis.relation import Block, Table, blocks
+from infold.analysis.subject import Subject, time_column
 from infold.errors import InfoldError
 
 _CALLS = frozenset(
@@ -34,9 +43,72 @@ _BARE = frozenset(
 )
 _NOW_WITHOUT_ARGUMENTS = frozenset({"unix_timestamp"})
 
+# As Spark has it: the word, and a time zone perhaps ('epoch' is the same at every run).
+_TODAY = re.compile(r"\s*(now|today|tomorrow|yesterday)(?![a-z])[ \t]*\S*\s*", re.IGNORECASE)
+_STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
+_TIMES = frozenset({"date", "timestamp", "timestamp_ltz", "timestamp_ntz"})
+_CASTS = frozenset({"cast", "try_cast"})
+_OF_TIMES = frozenset(
+    {
+        *_TIMES,
+        "add_months",
+        "convert_timezone",
+        "date_add",
+        "date_diff",
+        "date_format",
+        "date_part",
+        "date_sub",
+        "date_trunc",
+        "dateadd",
+        "datediff",
+        "datepart",
+        "day",
+        "dayofmonth",
+        "dayofweek",
+        "dayofyear",
+        "extract",
+        "from_utc_timestamp",
+        "hour",
+        "last_day",
+        "minute",
+        "month",
+        "months_between",
+        "next_day",
+        "quarter",
+        "second",
+        "timestampadd",
+        "timestampdiff",
+        "to_date",
+        "to_timestamp",
+        "to_timestamp_ltz",
+        "to_timestamp_ntz",
+        "to_utc_timestamp",
+        "trunc",
+        "try_to_date",
+        "try_to_timestamp",
+        "unix_date",
+        "unix_micros",
+        "unix_millis",
+        "unix_seconds",
+        "weekday",
+        "weekofyear",
+        "year",
+    }
+)
+"""Functions whose arguments Spark makes times of."""
+
+_ORDERED = (TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE)
+_CLAUSES = (TokenType.AND, TokenType.OR, TokenType.WHEN, TokenType.WHERE, TokenType.ON)
+_EQUALS = (exp.EQ, exp.NEQ, exp.NullSafeEQ)
+
 
 def check(subject: Subject) -> Iterator[InfoldError]:
-    """Every call of a clock."""
+    """Every call of a clock, then every string that is one."""
+    yield from _called(subject)
+    yield from _written(subject)
+
+
+def _called(subject: Subject) -> Iterator[InfoldError]:
     text = subject.text
     for i, token in enumerate(text.tokens):
         after_dot = i > 0 and text.tokens[i - 1].token_type is TokenType.DOT
@@ -48,3 +120,124 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             continue
         if call.name in _CALLS or (call.name in _NOW_WITHOUT_ARGUMENTS and not call.arguments):
             yield refusals.clock(text.spot_of_token(token), f"{call.name}()")
+
+
+def _written(subject: Subject) -> Iterator[InfoldError]:
+    """The strings that Spark makes a time of, and the time of the query."""
+    text = subject.text
+    today = [
+        i
+        for i, token in enumerate(text.tokens)
+        if token.token_type in _STRINGS and _TODAY.fullmatch(token.text)
+    ]
+    if not today:
+        return
+    arguments = _arguments(text.tokens)
+    compared = {
+        (spot.line, spot.column) for spot in map(text.spot_of, _compared_to_a_time(subject))
+    }
+    for i in today:
+        spot = text.spot_of_token(text.tokens[i])
+        start, end = _unbracketed(text.tokens, i)
+        if (
+            not arguments.isdisjoint({(start, end), (i, i + 1)})
+            or _becomes_a_time(text.tokens, start, end)
+            or (spot.line, spot.column) in compared
+        ):
+            yield refusals.clock(spot, f"the string '{text.tokens[i].text.strip()}' read as a time")
+
+
+def _arguments(tokens: Sequence[Token]) -> set[tuple[int, int]]:
+    """Ranges of tokens that are made a time as the argument of a call."""
+    found: set[tuple[int, int]] = set()
+    for call in calls(tokens, 0, len(tokens)):
+        for start, end in call.arguments:
+            if call.name in _CASTS and _says(tokens, end - 2, TokenType.ALIAS):
+                if _is_time(tokens, end - 1):
+                    found.add((start, end - 2))
+            elif call.name == "extract" and _says(tokens, start + 1, TokenType.FROM):
+                found.add((start + 2, end))
+            elif call.name in _OF_TIMES:
+                found.add((start, end))
+    return found
+
+
+def _unbracketed(tokens: Sequence[Token], i: int) -> tuple[int, int]:
+    """The range of a token with the brackets around it alone."""
+    start, end = i, i + 1
+    while _says(tokens, start - 1, TokenType.L_PAREN) and _says(tokens, end, TokenType.R_PAREN):
+        start, end = start - 1, end + 1
+    return start, end
+
+
+def _becomes_a_time(tokens: Sequence[Token], start: int, end: int) -> bool:
+    """Whether what stands before or behind a string makes a time of it."""
+    if _is_time(tokens, start - 1):
+        return True
+    if _says(tokens, end, TokenType.DCOLON) and _is_time(tokens, end + 1):
+        return True
+    if _says(tokens, start - 1, *_ORDERED, TokenType.BETWEEN):
+        return True
+    if _says(tokens, end, *_ORDERED, TokenType.BETWEEN):
+        return True
+    if _says(tokens, end, TokenType.NOT) and _says(tokens, end + 1, TokenType.BETWEEN):
+        return True
+    return _says(tokens, start - 1, TokenType.AND) and _ends_between(tokens, start - 1)
+
+
+def _ends_between(tokens: Sequence[Token], i: int) -> bool:
+    """Whether the AND at ``i`` is that of a BETWEEN."""
+    depth = 0
+    for token in reversed(tokens[:i]):
+        depth += (token.token_type is TokenType.R_PAREN) - (token.token_type is TokenType.L_PAREN)
+        if depth < 0 or (depth == 0 and token.token_type in _CLAUSES):
+            return False
+        if depth == 0 and token.token_type is TokenType.BETWEEN:
+            return True
+    return False
+
+
+def _is_time(tokens: Sequence[Token], i: int) -> bool:
+    """Whether the token is the name of a type of times."""
+    if not 0 <= i < len(tokens) or tokens[i].token_type in (*_STRINGS, TokenType.IDENTIFIER):
+        return False
+    return tokens[i].text.lower() in _TIMES and not _says(tokens, i - 1, TokenType.DOT)
+
+
+def _says(tokens: Sequence[Token], i: int, *kinds: TokenType) -> bool:
+    return 0 <= i < len(tokens) and tokens[i].token_type in kinds
+
+
+def _compared_to_a_time(subject: Subject) -> Iterator[exp.Expr]:
+    """What =, <> or IN compares with something that is known to be a time."""
+    for block in blocks(subject.relation):
+        if not isinstance(block, Block):
+            continue
+        for node in block.expressions():
+            if isinstance(node, _EQUALS):
+                sides = (node.this, node.expression)
+            elif isinstance(node, exp.In):
+                sides = (node.this, *node.expressions)
+            else:
+                continue
+            if any(_known_time(side, block, subject) for side in sides):
+                yield from (side.unnest() for side in sides)
+
+
+def _known_time(node: exp.Expr, block: Block, subject: Subject) -> bool:
+    node = node.unnest()
+    if isinstance(node, exp.Cast):
+        return node.to.sql(dialect="spark").lower() in _TIMES
+    if not isinstance(node, exp.Column):
+        return isinstance(node, exp.TsOrDsToDate | exp.TimestampTrunc | exp.DateTrunc)
+    origin = block.origins.get(id(node))
+    if origin is None or not isinstance(origin.entry.relation, Table):
+        return False
+    name, column = origin.entry.relation.name.lower(), origin.column.lower()
+    source = subject.sources.get(name)
+    if source is not None:
+        types = {declared.name.lower(): declared.type.lower() for declared in source.columns}
+        return types.get(column) in _TIMES
+    of_node = subject.nodes.get(name)
+    known = time_column(of_node) if of_node is not None else None
+    return known is not None and known.lower() == column

@@ -63,7 +63,7 @@ def _refused(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldError]
         spot, why = relation.text.spot_of(out.node), _why(cells, relation, out)
         keeping = cells.keeping(relation)
         yield refusals.partition_unproven(spot, cells.called, cells.column, why, keeping)
-    else:
+    elif not _others(cells):
         yield _unknown(cells, "its columns are not known")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infold import refusals
-from infold.analysis.cells import cells_of, windows
+from infold.analysis.cells import cells_of
 from infold.analysis.relation import Block
 from infold.analysis.subject import Subject
 from infold.errors import InfoldError
@@ -26,8 +26,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             continue
         if id(block) in cells.chosen:
             continue
-        for window in windows(block):
-            aligned = cells.window_key(block, window) is not None
-            if not aligned and cells.window_reach(block, window) is None:
+        for window, near in cells.near_windows(block):
+            if not near:
                 at = block.text.spot_of(window)
                 yield refusals.window_over_cells(at, cells.called, cells.keeping(block))

@@ -210,6 +210,8 @@ def _compile(
     if _rereads(aggregate):
         return _reread(aggregate, type_)
     if aggregate.call in ("first", "last"):
+        if type_ is not None and not orderable(type_):  # two that tie could not be told apart
+            return _in_order(aggregate, given)
         return _first_or_last(aggregate, given, value)
     compiled = _SIMPLE[aggregate.call](aggregate.name, given, type_, value)
     return compiled or _in_order(aggregate, given)
@@ -380,7 +382,8 @@ def _first_or_last(aggregate: Aggregate, given: _Given, value: str | None) -> _C
 
 def _in_order(aggregate: Aggregate, given: _Given) -> _Compiled:
     """An aggregate over values whose order shows (sums of doubles): Spark's own, in order."""
-    sql = f"{aggregate.call}({given.argument}){given.where()}"
+    nulls = ", true" if aggregate.ignore_nulls else ""
+    sql = f"{aggregate.call}({given.argument}{nulls}){given.where()}"
     part = Part(aggregate.name, sql, way=Way.ORDERED)
     return _Compiled((part,), aggregate.name)
 

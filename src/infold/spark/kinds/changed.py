@@ -17,10 +17,10 @@ from operator import and_
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from infold.interval import Ranges
+from infold.interval import Granularity, Interval
 from infold.plan import Step
 from infold.project import Node
-from infold.spark.content import column, in_time
+from infold.spark.content import column, in_cells
 from infold.spark.kinds.stored import ID, VERSION
 from infold.spark.work import Work
 from infold.trace import CellChange, net
@@ -44,6 +44,7 @@ class Changed:
     since: int
     time: str | None
     identity: Sequence[str] = ()
+    granularity: Granularity | None = None
 
     @property
     def rows(self) -> int:
@@ -65,7 +66,7 @@ class Changed:
 
     def added(self) -> DataFrame:
         """Rows that were not there before."""
-        cells = Ranges.of(change.cell for change in self.changes if change.added)
+        cells = [change.cell for change in self.changes if change.added]
         now = self._in(self.now, cells)
         if self.numbered:
             return now.where(F.col(VERSION) > self.since)
@@ -75,7 +76,7 @@ class Changed:
 
     def gone(self) -> DataFrame | None:
         """Rows that are no longer there; None when nothing was removed."""
-        cells = Ranges.of(change.cell for change in self.changes if change.removed)
+        cells = [change.cell for change in self.changes if change.removed]
         if self.before is None or not cells:
             return None
         before, now = (self._in(frame, cells) for frame in (self.before, self.now))
@@ -86,8 +87,11 @@ class Changed:
         same = [column(name).eqNullSafe(F.col(f"__{at}")) for at, name in enumerate(names)]
         return before.join(others, reduce(and_, same), "left_anti")
 
-    def _in(self, frame: DataFrame, cells: Ranges) -> DataFrame:
-        return frame if self.time is None else frame.where(in_time(frame, self.time, cells))
+    def _in(self, frame: DataFrame, cells: Sequence[Interval]) -> DataFrame:
+        """The rows of these cells and no others: what came back elsewhere is no change."""
+        if self.time is None:
+            return frame
+        return in_cells(frame, self.time, cells, self.granularity)
 
 
 def _minus(rows: DataFrame, others: DataFrame) -> DataFrame:
@@ -108,6 +112,7 @@ def changed_input(
         since=since,
         time=time,
         identity=key or [name for name in _KNOWN_BY if name in now.columns][:1],
+        granularity=work.project[name].model.granularity,
     )
 
 

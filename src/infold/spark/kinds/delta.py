@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from infold.project import SessionsQuery
-from infold.spark.kinds.aggregates import Measures
+from infold.spark.kinds.aggregates import Measures, Part
 from infold.spark.kinds.changed import Changed
-from infold.spark.kinds.islands import islands, prepared, wanted, who
+from infold.spark.kinds.islands import BEGINS, CAMPAIGN, islands, prepared, wanted, who
 from infold.spark.kinds.pieces import COUNT, NAMED, NAMED_AT
 
 GONE = "__gone"
@@ -23,11 +23,25 @@ def bare(over: Measures) -> Measures:
     return replace(over, arguments=(), parts=(), picks=(), raw=False)
 
 
-def counted(over: Measures) -> Measures:
+LEAST_CAMPAIGN, MOST_CAMPAIGN, ANY_BEGINS = "__least", "__most", "__any_begins"
+"""The parts that say whether new events may end a session in quarantine that they lie in."""
+
+
+def counted(over: Measures, query: SessionsQuery) -> Measures:
     """Of the aggregates only those that say what is known of a session in quarantine."""
-    parts = tuple(part for part in over.parts if part.name in (COUNT, NAMED, NAMED_AT))
+    parts = [part for part in over.parts if part.name in (COUNT, NAMED, NAMED_AT)]
+    if query.cuts.campaign:
+        parts.append(_of_new(LEAST_CAMPAIGN, "min", CAMPAIGN))
+        parts.append(_of_new(MOST_CAMPAIGN, "max", CAMPAIGN))
+    if query.cuts.start:
+        parts.append(_of_new(ANY_BEGINS, "bool_or", BEGINS))
     picks = tuple(pick for pick in over.picks if pick.value == NAMED)
-    return replace(over, parts=parts, picks=picks, raw=False)
+    return replace(over, parts=tuple(parts), picks=picks, raw=False)
+
+
+def _of_new(name: str, how: str, column: str) -> Part:
+    """A part that nothing stored has."""
+    return Part(name, f"{how}({column})", f"{how}({name})", restore="NULL")
 
 
 def merges(query: SessionsQuery, over: Measures) -> bool:
@@ -50,7 +64,7 @@ class Delta:
         self.query, self.view, self.changed = query, view, changed
         self.over = over if merges(query, over) else bare(over)
         if query.limited and not merges(query, over):
-            self.over = counted(over)
+            self.over = counted(over, query)
 
     def nobody(self) -> DataFrame:
         """The added events without a user or an identifier, which are in no session."""

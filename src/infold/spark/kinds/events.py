@@ -76,7 +76,7 @@ def _build(ingest: Ingest) -> Outcome:
     tally.arrive(found, ingest.new, _seen(observed, found))
     ingest.unchanged(ingest.new.values())
     before = work.ledger.files(step.model)
-    commits = ingest.aside(arriving, tally, before)
+    commits = ingest.aside(arriving, tally)
     admitted = arriving.where(F.col(STATE) == int(State.ADMITTED))
     how = spread(ingest.node, admitted, found)
     rows, left_out = loaded(ingest.node, admitted, how)
@@ -95,7 +95,7 @@ def _build(ingest: Ingest) -> Outcome:
     gone = {file.id for file in before} - set(ingest.new)
     read = tally.arrived
     outcome = ingest.outcome(tally, gone, whole=True, commits=commits + 1, read=read, scanned=read)
-    return replace(outcome, snapshot=snapshot)
+    return ingest.tidied(replace(outcome, snapshot=snapshot), tally)
 
 
 def _stored(ingest: Ingest, snapshot: int, tally: Tally) -> None:
@@ -127,7 +127,7 @@ def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
         found = counts(arriving, ingest.node)
         tally.arrive(found, ingest.new, _seen(observed, found))
         ingest.unchanged(taken.values())
-    commits = ingest.aside(arriving, tally, news.gone)
+    commits = ingest.aside(arriving, tally)
     if ingest.node.model.unique_key:
         change = compete(ingest, arriving, tally)
     else:
@@ -142,7 +142,9 @@ def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
     if not change:
         outcome = replace(outcome, committed=False)
     prepared(outcome)
-    return replace(outcome, snapshot=_commit(ingest, change, tally)) if change else outcome
+    if change:
+        outcome = replace(outcome, snapshot=_commit(ingest, change, tally))
+    return ingest.tidied(outcome, tally)
 
 
 def _kept(arriving: DataFrame, observed: Observation | None) -> DataFrame:

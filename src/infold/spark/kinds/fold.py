@@ -49,7 +49,7 @@ from infold.spark.kinds.islands import (
 )
 from infold.spark.kinds.manual import ASKED
 from infold.spark.kinds.numbers import renumbered
-from infold.spark.kinds.pieces import CARRIED, NAMED, sessions_of
+from infold.spark.kinds.pieces import CARRIED, IN_FORCE, NAMED, sessions_of
 from infold.spark.kinds.stored import FIRST, ID, LAST, of, restored, rows
 from infold.spark.kinds.totals import (
     KEY,
@@ -214,7 +214,7 @@ class _Fold:
             F.sum(EVENTS).alias(EVENTS),
             F.collect_list(OLD).alias(OLD),
             self._unclear().alias(AGAIN),
-            *([F.min_by(CARRIED, START).alias(CARRIED)] if query.cuts.campaign else []),
+            *([self._carried()] if query.cuts.campaign else []),
             *(self._entries() if self.limited else []),
             *(F.expr(str(part.merge)).alias(part.name) for part in self.delta.over.parts),
         )
@@ -224,8 +224,8 @@ class _Fold:
         if self.limited:
             one = ~F.col(GONE)
             if query.cuts.campaign or query.cuts.start:
-                one = F.lit(False)
-            elif query.max_length is not None:
+                one = one & quarantine.uncut(query)
+            if query.max_length is not None:
                 one = one & (F.col(END) - F.col(START) <= query.max_length)
             grouped = quarantine.judged(
                 grouped,
@@ -234,13 +234,20 @@ class _Fold:
                 again=F.col(AGAIN),
                 tied=F.col("__tied"),
                 changed=F.col("__changed"),
-            ).drop("__changed", "__tied", GONE)
+            ).drop("__changed", "__tied", GONE, IN_FORCE)
         return grouped.drop("__i")
+
+    def _carried(self) -> Column:
+        """The campaign before a component, as what was stored says it of the first instant."""
+        first = F.struct(START, ~F.expr(self._known))
+        return F.min_by(CARRIED, first).alias(CARRIED)
 
     def _entries(self) -> list[Column]:
         """What a component gathers of the entries in it, and of what may be one."""
         tied = [_ambiguous(p, self._known) for p in self.delta.over.picks if p.value == NAMED]
+        in_force = [F.max(IN_FORCE).alias(IN_FORCE)] if self.query.cuts.campaign else []
         return [
+            *in_force,
             F.collect_list(quarantine.ENTRY).alias(quarantine.FREED),
             F.min("__changed").alias("__changed"),
             F.bool_or(self._gone).alias(GONE),

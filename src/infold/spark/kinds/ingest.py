@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
-from infold.files import FileCell, FileKnown
+from infold.files import FileCell
 from infold.interval import Granularity, Interval, Ranges
 from infold.model import Source
 from infold.plan import FileNews, Step
@@ -92,16 +92,29 @@ class Ingest:
             return "true"
         return in_time(rows, self.time, cells)
 
-    def aside(self, arriving: DataFrame | None, tally: Tally, before: Iterable[FileKnown]) -> int:
-        """Bring the table of rows set aside up to date; the number of commits."""
-        return set_aside.write(
-            self.work,
-            self.step,
-            arriving,
-            {id_: file.path for id_, file in self.new.items()},
-            rows=sum(tally.aside.values()),
-            gone=[file.id for file in before if file.set_aside],
-        )
+    def aside(self, arriving: DataFrame | None, tally: Tally) -> int:
+        """Keep the rows set aside, before anything is committed; the number of commits."""
+        if arriving is None or not any(tally.aside.values()):
+            return 0
+        paths = {id_: file.path for id_, file in self.new.items()}
+        return set_aside.write(self.work, self.step, arriving, paths)
+
+    def tidied(self, outcome: Outcome, tally: Tally) -> Outcome:
+        """Once an outcome holds: rows set aside of files that are no longer there leave."""
+        before = [file for file in self.work.ledger.files(self.step.model) if file.set_aside]
+        gone = {file.id for file in (before if outcome.whole else self.news.gone)}
+        if not (any(file.id in gone for file in before) or self._after_a_death()):
+            return outcome  # looking costs a job of Spark's
+        keep = {file.id for file in before} - gone
+        keep.update(file for file, rows in tally.aside.items() if rows)
+        commits = set_aside.tidy(self.work, self.step, keep)
+        receipt = replace(outcome.receipt, commits=outcome.receipt.commits + commits)
+        return replace(outcome, receipt=receipt)
+
+    def _after_a_death(self) -> bool:
+        """Whether the model's last run did not end well, and may have left rows behind."""
+        runs = self.work.ledger.runs(2, model=self.step.model)
+        return any(run.state != "done" for run in runs if run.id != self.work.run)
 
     def unchanged(self, files: Iterable[sources.File]) -> None:
         """Raise ``errors.source_changed`` unless the files are still what was listed."""

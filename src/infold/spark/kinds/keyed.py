@@ -28,7 +28,7 @@ from infold.plan import Action, Step
 from infold.ports import Prepared
 from infold.project import GroupedQuery, Node
 from infold.record import Outcome, Receipt
-from infold.spark.content import column, content, plain, row_hash
+from infold.spark.content import JSON, column, content, plain, row_hash
 from infold.spark.kinds import recompute
 from infold.spark.kinds.changed import KEY, changed_input, traceable
 from infold.spark.kinds.fold import SMALL, view_of
@@ -79,11 +79,8 @@ def _text(key: Column, type_: T.DataType) -> Column:
     if isinstance(type_, T.BinaryType):
         return F.hex(key)
     if isinstance(type_, T.ArrayType | T.StructType):
-        return F.to_json(key, _JSON)
+        return F.to_json(key, JSON)
     return key.cast("string")
-
-
-_JSON = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 
 
 @dataclass(frozen=True)

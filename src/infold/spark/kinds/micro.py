@@ -8,12 +8,12 @@ width: one string among them makes Spark sort everything.
 
 First and last values of strings are therefore looked for as numbers. The distinct values of such a
 column are found beforehand (the *dictionary*, when they are few; where the column is stored as it
-is, its files tell them, which takes no time), each is hashed to 32 bits such
-that no two share a hash, and an event becomes a *word*: its offset in the bucket, 31 bits, before
-the 32 bits of its value. The least word is that of the earliest event; the least word with all
-bits of the value flipped is, too. If both show the same value, all events at the earliest instant
-have it, and the dictionary gives it back. If not, the order of keys decides, and the island is
-*tied*: its events are read again, which is rare.
+is, its files tell them, which takes no time), each is hashed to 32 bits such that no two share a
+hash, and an event becomes a *word*: its offset in the bucket, 31 bits, before the 32 bits of its
+value. The least word is that of the earliest event; the least word with all bits of the value
+flipped is, too. If both show the same value, all events at the earliest instant have it, and the
+dictionary gives it back. If not, the order of keys decides, and the island is *tied*: its events
+are read again, which is rare.
 
 Everything here is exact whatever the data are; what is measured beforehand decides about speed
 alone (see ``bench/sessions_kernel.py``).
@@ -72,9 +72,7 @@ def untold(_: str) -> pa.Array | None:
     return None
 
 
-def quick_islands(
-    events: DataFrame, query: SessionsQuery, over: Measures, told: Told = untold
-) -> DataFrame:
+def quick_islands(events: DataFrame, query: SessionsQuery, over: Measures, told: Told) -> DataFrame:
     """The islands of prepared events, for mergeable aggregates."""
     words = _words(events, over, told) if _fixed_but_picks(events, over) else None
     if words is None:

@@ -33,6 +33,8 @@ from infold.spark.kinds.manual import RULED, ruled
 
 CARRIED = "__carried"
 """The campaign in force when a session began, before its first event; NULL for none."""
+IN_FORCE = "__in_force"
+"""The campaign in force from a session's first instant to its end: another one would end it."""
 UNTIL, ALL = "__until", "__all"
 """The last instant and the number of events of a session, those past the limit too."""
 WHOLE_USER, WHOLE_USER_AT = "__user", "__user_at"
@@ -40,7 +42,7 @@ WHOLE_USER, WHOLE_USER_AT = "__user", "__user_at"
 COUNT, NAMED, NAMED_AT = "_events_n", "_user_v", "_user_at"
 """The parts of a session's number of events, and of its user and when an event names it."""
 
-_STRETCH, _PIECE = "__stretch", "__piece"
+_STRETCH, _PIECE, _OWN = "__stretch", "__piece", "__own"
 
 
 def sessions_of(
@@ -50,7 +52,8 @@ def sessions_of(
     The sessions of prepared events: islands, or pieces of them where sessions end inside.
 
     Where ``events`` begin inside of an island, they say in ``__carried`` which campaign was in
-    force before. With a limit for the quarantine, sessions have ``__until`` and ``__all``.
+    force before. With a limit for the quarantine, sessions have ``__until`` and ``__all``,
+    and where campaigns end them ``__in_force``.
     """
     rows, keys = numbered(events, query, by), [*by, NUMBER]
     more = []
@@ -81,8 +84,8 @@ def _stretches(
         before = F.max_by(CAMPAIGN, order).over(by_time.rangeBetween(Window.unboundedPreceding, -1))
         if CARRIED in rows.columns:
             before = F.coalesce(before, F.when(F.col(NUMBER) == 1, F.col(CARRIED)))
-        rows = rows.withColumn(CARRIED, before).withColumn("__own", own)
-        other = F.col("__own").isNotNull() & ~F.col("__own").eqNullSafe(F.col(CARRIED))
+        rows = rows.withColumn(CARRIED, before).withColumn(_OWN, own)
+        other = F.col(_OWN).isNotNull() & ~F.col(_OWN).eqNullSafe(F.col(CARRIED))
         begins = begins | other
     return rows.withColumn(_STRETCH, _running(begins, by_time))
 
@@ -126,6 +129,8 @@ def _within(
     """Events up to the limit, and the names of what they say of all events of their session."""
     session = Window.partitionBy(*keys)
     whole = {UNTIL: F.max(TIME).over(session), ALL: F.count(F.lit(1)).over(session)}
+    if query.cuts.campaign:
+        whole[IN_FORCE] = F.coalesce(_OWN, CARRIED)  # the same at every instant of a session
     for pick in over.picks:
         if pick.value == NAMED:
             known = F.col(pick.argument).isNotNull()

@@ -9,6 +9,7 @@ are read again but those that stay in the table (``keep: head``), when something
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -19,12 +20,14 @@ from infold.model import Keep
 from infold.project import SessionsQuery
 from infold.record import Held
 from infold.spark.content import column, micros
-from infold.spark.kinds.delta import GONE
+from infold.spark.kinds.delta import ANY_BEGINS, GONE, LEAST_CAMPAIGN, MOST_CAMPAIGN
 from infold.spark.kinds.islands import END, EVENTS, START, USER
 from infold.spark.kinds.manual import RULED, about, ruled, said
 from infold.spark.kinds.pieces import (
     ALL,
+    CARRIED,
     COUNT,
+    IN_FORCE,
     NAMED,
     NAMED_AT,
     UNTIL,
@@ -32,6 +35,7 @@ from infold.spark.kinds.pieces import (
     WHOLE_USER_AT,
 )
 from infold.spark.kinds.stored import FIRST, LAST, of
+from infold.spark.kinds.totals import OLD
 
 ENTRY = "__entry"
 """Of what takes part in a fold: where an entry begins; NULL for what is none."""
@@ -53,6 +57,8 @@ _ENTRY = T.StructType(
         T.StructField("events", T.LongType()),
         T.StructField("user", T.StringType()),
         T.StructField("user_at", T.LongType()),
+        T.StructField("carried", T.StringType()),
+        T.StructField("campaign", T.StringType()),
     ]
 )
 
@@ -73,8 +79,10 @@ def with_entries(everything: DataFrame, entries: Sequence[Held]) -> DataFrame:
     What the table keeps of a session in quarantine has been counted in its entry already.
     """
     types = {field.name: field.dataType for field in everything.schema}
-    values = [(e.of, e.start, e.end, e.events, e.user, e.user_at) for e in entries]
-    names = (USER, START, END, COUNT, NAMED, NAMED_AT)
+    if CARRIED in types:
+        types[IN_FORCE] = T.StringType()
+    values = [astuple(entry) for entry in entries]
+    names = (USER, START, END, COUNT, NAMED, NAMED_AT, CARRIED, IN_FORCE)
     made = everything.sparkSession.createDataFrame(values, _ENTRY).toDF(*names)
     rows = made.select(
         *(F.col(name).cast(types[name]).alias(name) for name in names if name in types),
@@ -84,7 +92,7 @@ def with_entries(everything: DataFrame, entries: Sequence[Held]) -> DataFrame:
     )
     found = everything.unionByName(rows, allowMissingColumns=True)
     entered = F.max(ENTRY).over(Window.partitionBy(USER, START)).isNotNull()
-    head = F.col("__old").isNotNull() & entered
+    head = F.col(OLD).isNotNull() & entered
     parts = [name for name in (COUNT, NAMED, NAMED_AT) if name in types]
     return found.withColumns({name: F.when(~head, F.col(name)) for name in parts})
 
@@ -159,6 +167,23 @@ def judged(
     ).drop(RULED)
 
 
+def uncut(query: SessionsQuery) -> Column:
+    """
+    Whether a component is one session in quarantine that nothing new can end or begin anew.
+
+    One campaign is in force in a session from its first instant on. Events with that campaign, or
+    with none, leave it whole wherever they lie in it, and so do events that begin no session.
+    """
+    found = (F.size(FREED) == 1) & (F.get(FREED, F.lit(0)) == F.col(START))
+    found = found & (F.size(OLD) == F.size(stays(OLD)))
+    if query.cuts.start:
+        found = found & ~F.coalesce(ANY_BEGINS, F.lit(False))
+    if query.cuts.campaign:
+        for new in (F.col(LEAST_CAMPAIGN), F.col(MOST_CAMPAIGN)):
+            found = found & (new.isNull() | (new == F.col(IN_FORCE)))
+    return F.coalesce(found, F.lit(False))
+
+
 def _held(query: SessionsQuery, length: Column) -> Column:
     """Whether a session is in quarantine: as somebody said, else by its length."""
     longer = F.lit(False)
@@ -176,14 +201,17 @@ def entry(
     rows: DataFrame, end: Column, events: Column, user: str = NAMED, at: str = NAMED_AT
 ) -> Column:
     """An entry of rows that have what they are of and where they start."""
-    named = user in rows.columns
+    named, cut = user in rows.columns, IN_FORCE in rows.columns
+    unknown = F.lit(None).cast("string")
     values = {
         "of": F.col(USER).cast("string"),
         "start": F.col(START),
         "end": end,
         "events": events,
-        "user": F.col(user).cast("string") if named else F.lit(None).cast("string"),
+        "user": F.col(user).cast("string") if named else unknown,
         "user_at": F.col(at) if named else F.lit(None).cast("bigint"),
+        "carried": F.col(CARRIED) if cut else unknown,
+        "campaign": F.col(IN_FORCE) if cut else unknown,
     }
     return F.struct(*(value.alias(name) for name, value in values.items()))
 
@@ -199,7 +227,7 @@ def entered(found: DataFrame, query: SessionsQuery) -> DataFrame:
     held = _held(query, F.col(UNTIL) - F.col(START))
     one = F.array(entry(rows, F.col(UNTIL), F.col(ALL), WHOLE_USER, WHOLE_USER_AT))
     made = rows.withColumns({HELD: F.when(held, one).otherwise(nothing()), OUT: held & _out(query)})
-    return made.drop(UNTIL, ALL, WHOLE_USER, WHOLE_USER_AT, RULED)
+    return made.drop(UNTIL, ALL, WHOLE_USER, WHOLE_USER_AT, IN_FORCE, RULED)
 
 
 def whole(found: DataFrame) -> DataFrame:

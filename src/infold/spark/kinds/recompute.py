@@ -20,11 +20,19 @@ from infold import errors
 from infold.interval import Granularity, Interval, Ranges
 from infold.model import Kind, Strategy
 from infold.plan import Action, Step
+from infold.planning import kept_of
 from infold.ports import Prepared
 from infold.project import Node
 from infold.record import Outcome, Receipt
 from infold.spark.content import column, in_time, plain, time_type, within
-from infold.spark.kinds.states import States, computed, grouped, partition_column
+from infold.spark.kinds.states import (
+    States,
+    Watched,
+    computed,
+    grouped,
+    observed,
+    partition_column,
+)
 from infold.spark.session import unshuffled
 from infold.spark.tables.port import Layout
 from infold.spark.work import Work
@@ -137,27 +145,64 @@ def _recompute(
 ) -> Outcome:
     name = partition_column(node)
     type_ = time_type(rows, name)
+    # What lies before a start that has moved: no step has it among its cells, and no cell holds it.
+    left = Ranges.ever() - kept_of(node)
+    held = {state.cell: state for state in work.cells(step.model, step.cells | left)}
+    if not held and step.batches == 1 and _strategy(node) is not Strategy.APPEND:
+        # An append could not be made again after a crash, and batches are computed side by side.
+        watched = observed(rows, node, step.cells, type_)
+        if watched is not None:
+            kept = watched.rows.where(within(name, type_, step.cells, exact=True))
+            return _written_at_once(work, node, step, replace(watched, rows=kept), prepared)
     # All that the query yields is kept where it is first computed, which is for its cells' states:
     # rows of other cells are few, as inputs are read no further than the query needs.
     rows, after = computed(rows, node, step.cells, type_)
-    before = {state.cell: state for state in work.cells(step.model, step.cells)}
-    changes = _changes(before, after.cells)
+    changes = _changes(held, after.cells)
     real = [change for change in changes if change.real]
     outcome = _outcome(work, step, changes, after, snapshot=None, whole=False)
     if not real:
         return prepared(replace(outcome, changes=(), committed=False))
     appended = _strategy(node) is Strategy.APPEND
-    held = [change.cell for change in real if change.rows_before]
-    if appended and held:
-        raise errors.append_would_repeat(step.model, len(held), str(held[0]))
+    again = [c.cell for c in real if c.rows_before and step.cells.overlaps(c.cell)]
+    if appended and again:
+        raise errors.append_would_repeat(step.model, len(again), str(again[0]))
     outcome = prepared(replace(outcome, changes=tuple(real)))
+    ranges = Ranges.of(change.cell for change in real) & (step.cells | left)
+    kept = rows.where(within(name, type_, ranges & step.cells, exact=True))
+    return replace(outcome, snapshot=_write(work, node, step, outcome, kept, ranges))
+
+
+def _written_at_once(
+    work: Work, node: Node, step: Step, watched: Watched, prepared: Prepared
+) -> Outcome:
+    """
+    Cells that hold nothing yet, computed while they are written: there is nothing to compare with.
+
+    What they come to hold is known once they are committed. Should the run die in between, it is
+    for the next one to count them and to build them again (``recover``).
+    """
+    changes = _changes({}, {cell: CellState(cell, 0, 0) for cell in watched.cells})
+    untold = _outcome(work, step, changes, States({}), snapshot=None, whole=False)
+    announced = prepared(replace(untold, untold=partition_column(node)))
+    snapshot = _write(work, node, step, announced, watched.rows, step.cells)
+    came = watched.states()
+    made = _outcome(work, step, _changes({}, came.cells), came, snapshot=snapshot, whole=False)
+    if not made.changes:  # a commit of nothing is no version
+        return replace(made, committed=False, snapshot=None, trace=announced.trace)
+    return replace(made, version=announced.version, trace=announced.trace)
+
+
+def _write(
+    work: Work, node: Node, step: Step, outcome: Outcome, rows: DataFrame, ranges: Ranges
+) -> int:
+    """Replace ``ranges`` by the step's rows in them; add these where nothing is to be replaced."""
+    name = partition_column(node)
     stamp = work.stamp(replace(step, version=outcome.version))
-    ranges = Ranges.of(change.cell for change in real) & step.cells
-    kept = rows.where(within(name, type_, ranges, exact=True))
-    if appended or (not held and _carried(work, step, ranges) > _ROWS_TO_CARRY):
-        return replace(outcome, snapshot=work.tables.append(step.model, kept, stamp))
-    snapshot = work.tables.replace(step.model, column=name, ranges=ranges, rows=kept, stamp=stamp)
-    return replace(outcome, snapshot=snapshot)
+    appended = _strategy(node) is Strategy.APPEND
+    held = any(change.rows_before for change in outcome.changes)
+    if not held and (appended or _carried(work, step, ranges) > _ROWS_TO_CARRY):
+        return work.tables.append(step.model, rows, stamp)
+    return work.tables.replace(step.model, column=name, ranges=ranges, rows=rows, stamp=stamp)
 
 
 def _carried(work: Work, step: Step, ranges: Ranges) -> int:

@@ -89,7 +89,7 @@ def _rows(
 
 
 def _found(
-    ready: DataFrame, query: SessionsQuery, over: Measures, size: int, told: Told = untold
+    ready: DataFrame, query: SessionsQuery, over: Measures, size: int, told: Told
 ) -> DataFrame:
     """The sessions of prepared events; most of a large table's are islands as they stand."""
     if size < LARGE or not merges(query, over):

@@ -2,7 +2,8 @@
 How the cells of a query's rows stand: how many rows each has, their content, their last time.
 
 A few cells, which is what a day's run builds, are observed while the rows are computed: one pass,
-and no shuffle. Many are grouped, in a query of its own over rows that are kept.
+which may be the one that writes them, and no shuffle. Many are grouped, in a query of its own over
+rows that are kept.
 """
 
 from __future__ import annotations
@@ -55,15 +56,36 @@ def computed(rows: DataFrame, node: Node, asked: Ranges, type_: str) -> tuple[Da
 
     ``type_`` is the partition column's: ``date`` or ``timestamp``.
     """
-    cells = _few(node, asked)
-    name = partition_column(node)
-    if cells is None:
+    watched = observed(rows, node, asked, type_)
+    if watched is None:
         rows = rows.localCheckpoint(eager=False)
-        return rows, grouped(rows, node, F.expr(within(name, type_, asked, exact=True)))
-    seen = Observation()
+        test = within(partition_column(node), type_, asked, exact=True)
+        return rows, grouped(rows, node, F.expr(test))
+    rows = watched.rows.localCheckpoint()
+    return rows, watched.states()
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Rows that say how their cells stand when they are computed, which is to be once."""
+
+    rows: DataFrame
+    cells: Sequence[Interval]
+    seen: Observation
+
+    def states(self) -> States:
+        """How the cells stand; waits until the rows have been computed."""
+        return _told(self.seen.get, self.cells)
+
+
+def observed(rows: DataFrame, node: Node, asked: Ranges, type_: str) -> Watched | None:
+    """The same rows, watched; None where the cells ``asked`` for are too many for that."""
+    cells, name = _few(node, asked), partition_column(node)
+    if cells is None:
+        return None
     tests = [within(name, type_, Ranges((cell,)) & asked, exact=True) for cell in cells]
-    rows = _observed(rows, seen, name, tests)
-    return rows, _told(seen.get, cells)
+    seen = Observation()
+    return Watched(_observed(rows, seen, name, tests), cells, seen)
 
 
 def grouped(rows: DataFrame, node: Node, asked: Column | None = None) -> States:
@@ -97,7 +119,7 @@ def _few(node: Node, asked: Ranges) -> list[Interval] | None:
 
 
 def _observed(rows: DataFrame, seen: Observation, name: str, tests: Sequence[str]) -> DataFrame:
-    """The rows, computed and kept; those that pass each of the ``tests`` are summed on the way."""
+    """The rows; those that pass each of the ``tests`` are summed while they are computed."""
     at = quoted(name)
     sums = ["count(1) AS rows", f"count_if({at} IS NULL) AS nowhere"]
     for number, test in enumerate(tests):
@@ -108,7 +130,7 @@ def _observed(rows: DataFrame, seen: Observation, name: str, tests: Sequence[str
             f"max(if({test}, unix_micros(cast({at} AS timestamp)), NULL)) AS last_{number}",
         ]
     hashed = rows.select("*", row_hash(rows.schema).alias(_HASH))
-    return hashed.observe(seen, *map(F.expr, sums)).drop(_HASH).localCheckpoint()
+    return hashed.observe(seen, *map(F.expr, sums)).drop(_HASH)
 
 
 def _told(sums: Mapping[str, Any], cells: Sequence[Interval]) -> States:

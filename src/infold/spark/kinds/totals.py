@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.interval import Granularity, Interval, Ranges
-from infold.spark.content import cell_of, cell_start, content, micros, quoted, row_hash
+from infold.spark.content import JSON, cell_of, cell_start, content, micros, quoted, row_hash
 from infold.spark.kinds.islands import END, EVENTS, START
 from infold.spark.kinds.stored import FIRST, ID, LAST, STATE
 from infold.trace import CellChange, CellState, wrap
@@ -47,10 +47,9 @@ def key_of(rows: DataFrame, granularity: Granularity | None) -> Column:
 def _hashed(part: T.StructField) -> Iterable[Column]:
     value = F.expr(f"{STATE}.{quoted(part.name)}")
     yield value.isNull()
-    yield F.to_json(value, _JSON) if isinstance(part.dataType, T.MapType) else value
-
-
-_JSON = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
+    # A hash leaves out what is NULL inside, and takes no maps.
+    nested = isinstance(part.dataType, T.MapType | T.ArrayType | T.StructType)
+    yield F.to_json(value, JSON) if nested else value
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,24 @@ a column that is no string both are NULL). Blank lines are nothing.
 
 Quoted line breaks need Spark's whole-file reader, which cannot split a file over tasks; it is used
 for files that hold a quote at all, and for gzip, which cannot be split anyway.
+
+Spark puts a replacement character in place of bytes that are not UTF-8, and two users become one.
+So where a file is not all UTF-8 (or is gzip, which nobody looks through beforehand), Spark is told
+to read Latin-1, in which every byte is a character, and the bytes are put together here: a row that
+is not UTF-8 is unparsable.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -33,14 +41,19 @@ from infold.spark.reading.paths import glob
 _EMPTY = "\u0001infold: empty\u0001"  # what a quoted empty field is read as, to tell it from NULL
 _CORRUPT = "_corrupt"
 _CHUNK = 1 << 22
+_BYTEWISE = "ISO-8859-1"
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What decides how a CSV file is read: its header, and whether fields may hold line breaks."""
+    """
+    What decides how a CSV file is read: its header, whether fields may hold line breaks, and
+    whether some bytes may be no text.
+    """
 
     header: tuple[str, ...]
     quotes: bool
+    bytewise: bool
     drift: str | None
 
 
@@ -66,7 +79,8 @@ def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present
         spark.read.schema(schema)
         .options(
             header="true",
-            sep=source.delimiter,
+            encoding=_BYTEWISE if shape.bytewise else "UTF-8",
+            sep=source.delimiter.encode().decode(_BYTEWISE if shape.bytewise else "UTF-8"),
             escape='"',
             nullValue="",
             emptyValue=_EMPTY,
@@ -78,9 +92,16 @@ def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present
     )
     # Spark's line reader passes over lines of blanks, its whole-file reader does not.
     fields = fields.where(F.coalesce(F.trim(F.col(_CORRUPT)), F.lit("-")) != "")
+    if shape.bytewise:
+        fields = fields.withColumns({name: _decoded(name) for name in (*names, _CORRUPT)})
     options = {"sep": source.delimiter, "escape": '"', "nullValue": "", "emptyValue": '""'}
     plain = [_plain(name).alias(name) for name in names]
     broken = F.when(F.col(_CORRUPT).isNotNull(), F.lit("unparsable: wrong number of fields"))
+    raw = F.coalesce(F.col(_CORRUPT), F.to_csv(F.struct(*plain), options))
+    if shape.bytewise:
+        valid = [F.coalesce(F.is_valid_utf8(name), F.lit(True)) for name in (*names, _CORRUPT)]
+        broken = F.when(~reduce(and_, valid), F.lit(fit.NOT_UTF8)).otherwise(broken)
+        raw = F.make_valid_utf8(raw)
     if shape.drift is not None:
         broken = F.lit(f"drift: {shape.drift}")
     texts = []
@@ -94,10 +115,17 @@ def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present
     taken = fields.select(
         *texts,
         F.col("_metadata.file_path").alias(fit.PATH),
-        F.coalesce(F.col(_CORRUPT), F.to_csv(F.struct(*plain), options)).alias(fit.RAW),
+        raw.alias(fit.RAW),
         broken.alias(fit.BROKEN),
     )
     return fit.typed(taken, source.columns, source.timestamp_format)
+
+
+def _decoded(name: str) -> Column:
+    """The text whose bytes were read as one character each."""
+    read = F.col(name)
+    ascii_ = F.length(read) == F.octet_length(read)  # nearly all there is, and right already
+    return F.when(ascii_, read).otherwise(F.encode(read, _BYTEWISE).cast("string"))
 
 
 def _plain(name: str) -> Column:
@@ -114,8 +142,8 @@ def _shape(file: Present, source: Source) -> Shape | None:
         header,
         [f"column {name} is there twice" for name in twice],
     )
-    quotes = file.at.suffix == ".gz" or _holds_quote(file.at)
-    return Shape(header, quotes, drift)
+    quotes, text = (True, False) if file.at.suffix == ".gz" else _looked_through(file.at)
+    return Shape(header, quotes, not text, drift)
 
 
 def _header(file: Present, delimiter: str) -> tuple[str, ...] | None:
@@ -131,9 +159,15 @@ def _header(file: Present, delimiter: str) -> tuple[str, ...] | None:
     return None
 
 
-def _holds_quote(path: Path) -> bool:
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            if b'"' in chunk:
-                return True
-    return False
+def _looked_through(path: Path) -> tuple[bool, bool]:
+    """Whether a file holds a quote, and whether all of it is UTF-8."""
+    quotes, decoder = False, codecs.getincrementaldecoder("utf-8")()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                quotes = quotes or b'"' in chunk
+                decoder.decode(chunk)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return True, False  # the slower reader is right whether there are quotes or not
+    return quotes, True

@@ -17,7 +17,9 @@ from pyspark.sql import types as T
 from infold.model import Column as Declared
 
 _DATE = r"^\s*[+-]?\d{4,6}-\d{1,2}-\d{1,2}"
-_EXTRA_DIGITS = 18
+
+_SPACE = r"[\x00-\x20]*"  # what Java trims
+_EXPONENT = rf"^{_SPACE}[+-]?([0-9.]+)[eE]([+-]?[0-9]+){_SPACE}$"
 
 _EPOCHS = {
     "epoch_seconds": ("decimal(20,6)", 1_000_000),
@@ -26,6 +28,9 @@ _EPOCHS = {
 }
 
 FILE, PATH, RAW, PROBLEM, BROKEN = "_source_file", "_path", "_raw", "_problem", "_broken"
+
+NOT_UTF8 = "unparsable: not UTF-8"
+"""The problem of a row whose bytes are no text: read on, two users might become one."""
 
 
 def datatype(declared: Declared) -> T.DataType:
@@ -79,12 +84,20 @@ def _timestamp(text: Column, written: str) -> Column:
 
 
 def _decimal(text: Column, wanted: T.DecimalType) -> Column:
-    narrow = text.try_cast(wanted)
-    scale = min(38 - (wanted.precision - wanted.scale), wanted.scale + _EXTRA_DIGITS)
-    if scale <= wanted.scale:
-        return narrow
-    wide = T.DecimalType(wanted.precision - wanted.scale + scale, scale)
-    return F.when(text.try_cast(wide) == narrow, narrow)
+    # Looked at as text: a cast rounds, and there is no wider type to compare with at 38 digits.
+    plain = rf"^{_SPACE}[+-]?[0-9]*(?:\.[0-9]{{0,{wanted.scale}}}0*)?{_SPACE}$"
+    return F.when(text.rlike(plain) | _scientific(text, wanted.scale), text.try_cast(wanted))
+
+
+def _scientific(text: Column, scale: int) -> Column:
+    """Whether the text is a number with an exponent and has no digits beyond the scale."""
+    mantissa = F.regexp_extract(text, _EXPONENT, 1)
+    exponent = F.regexp_extract(text, _EXPONENT, 2).try_cast("int")
+    fraction = F.length(F.regexp_extract(mantissa, r"\.([0-9]*?)0*$", 1))
+    zeros = F.length(F.regexp_extract(mantissa, r"(0*)(?:\.0*)?$", 1))
+    digits = F.when(fraction > 0, fraction).otherwise(-zeros) - exponent
+    nothing = ~mantissa.rlike("[1-9]")
+    return text.rlike(_EXPONENT) & (nothing | (digits <= F.lit(scale)))
 
 
 def _floating(text: Column, wanted: T.DataType) -> Column:
@@ -108,14 +121,20 @@ def text_name(at: int) -> str:
     return f"_text{at}"
 
 
+def lost_name(at: int) -> str:
+    """The name of the flag that the text of the declared column ``at`` is not what was written."""
+    return f"_lost{at}"
+
+
 def typed(texts: DataFrame, columns: Sequence[Declared], timestamp_format: str) -> DataFrame:
     """
     Rows of typed values from rows of texts (``_text0`` …, ``_path``, ``_raw``, ``_broken``).
 
-    ``_broken`` says what is wrong with a row as a whole; it is NULL when it came apart well.
+    ``_broken`` says what is wrong with a row as a whole; it is NULL when it came apart well. Where
+    there is a flag ``_lost0`` …, it says that a text is not what was written, and fits nothing.
     """
     wanted = [datatype(column) for column in columns]
-    values = texts.select(
+    values = texts.withColumn(BROKEN, _apart(F.col(BROKEN))).select(
         "*",
         *(
             fitted(F.col(text_name(at)), type_, timestamp_format).alias(f"_value{at}")
@@ -127,7 +146,13 @@ def typed(texts: DataFrame, columns: Sequence[Declared], timestamp_format: str) 
         for at, type_ in enumerate(wanted)
         if not isinstance(type_, T.StringType) or isinstance(type_, T.VarcharType | T.CharType)
     }
-    judged = values.withColumn(PROBLEM, F.coalesce(F.col(BROKEN), misfits(columns, misfit)))
+    for at in range(len(wanted)):
+        if lost_name(at) in texts.columns:
+            lost = F.coalesce(F.col(lost_name(at)), F.lit(False))
+            misfit[at] = misfit[at] | lost if at in misfit else lost
+    misfit = dict(sorted(misfit.items()))
+    problem = F.coalesce(F.col(BROKEN), misfits(columns, misfit))
+    judged = values.withColumn(PROBLEM, _apart(problem))
     return judged.select(
         *(
             F.when(F.col(PROBLEM).isNull(), F.col(f"_value{at}")).alias(column.name)
@@ -137,6 +162,18 @@ def typed(texts: DataFrame, columns: Sequence[Declared], timestamp_format: str) 
         RAW,
         PROBLEM,
     )
+
+
+def _apart(value: Column) -> Column:
+    """
+    A value as it is, in a projection that Spark leaves alone.
+
+    Spark pushes conditions below projections, and puts projections into each other, by writing an
+    expression wherever its name stands. Texts are named many times over on their way to values:
+    the plan of a table of ten columns would grow to gigabytes. Not so past a value that Spark does
+    not take for a function of its row.
+    """
+    return F.when(F.spark_partition_id() >= 0, value)
 
 
 def misfits(columns: Sequence[Declared], tests: dict[int, Column]) -> Column:

@@ -2,8 +2,8 @@
 Rows of an Iceberg table, by the data files that hold them, at one metadata file.
 
 The table is opened by its metadata file, so that everything a step reads is of one snapshot even
-while others write. The files asked for must all be part of it with the same deletes: else the
-source has moved on since it was listed.
+while others write. The files asked for must all be part of it with the same deletes, and their
+columns the same: else the source has moved on since it was listed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def rows(
 ) -> DataFrame:
     """All rows of the table with their data file's path; the caller keeps those of ``files``."""
     at = location(root, source, catalog_db)
-    here = {file.path: file.fingerprint for file in data_files(at)}
+    declared = [column.name for column in source.columns]
+    here = {file.path: file.fingerprint for file in data_files(at, declared)}
     for file in files:
         if here.get(file.path) != fingerprints[file.path]:
             raise errors.source_changed(source.name, file.path)

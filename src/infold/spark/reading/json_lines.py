@@ -6,6 +6,10 @@ every digit of a number, and the brackets make sure that the object is all there
 (two objects run together would else lose the second one without a word). A value fits its column
 when its text does, so the string ``"12"`` is a good bigint; an object in a string column is kept
 as JSON text. A key that is not there is NULL.
+
+A number with an exponent, or of more than 38 digits, is a double to ``try_parse_json``. Where
+that may not be what was written (in a string, in a decimal of many digits, beyond every double)
+the row is unparsable, and so is a line that is not UTF-8.
 """
 
 from __future__ import annotations
@@ -19,8 +23,10 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from infold import errors
+from infold.model import Column as Declared
 from infold.model import Source
 from infold.spark.reading import fit
 from infold.spark.reading.drift import Present, differences, settle
@@ -32,6 +38,10 @@ IN_PROCESS = 4 * 1024 * 1024
 """Bytes, about, whose keys are looked at in this process; more are Spark's business."""
 
 _GZIPPED = 10
+
+_MAYBE_DOUBLE = r"^-?(?:[0-9]+\.[0-9]|Infinity$)"
+# More digits than a double is sure to keep, in what is read as one.
+_LONG_NUMBER = r"[0-9](?:\.?[0-9]){15,}[eE]|[0-9](?:\.?[0-9]){38}"
 
 
 @dataclass(slots=True)
@@ -71,7 +81,7 @@ def _read(
                 for at in range(len(source.columns))
             ),
             fit.PATH,
-            F.col(_LINE).alias(fit.RAW),
+            F.make_valid_utf8(F.col(_LINE)).alias(fit.RAW),
             F.lit(f"drift: {drift}").alias(fit.BROKEN),
         )
         return fit.typed(texts, source.columns, source.timestamp_format)
@@ -86,16 +96,41 @@ def _read(
     good = F.col(_KIND) & F.col(_PARSED).isNotNull() & alone
     texts = parsed.select(
         *(_text(column.name).alias(fit.text_name(at)) for at, column in enumerate(source.columns)),
+        *(
+            lost.alias(fit.lost_name(at))
+            for at, column in enumerate(source.columns)
+            if (lost := _lost(column)) is not None
+        ),
         fit.PATH,
-        F.col(_LINE).alias(fit.RAW),
-        F.when(~good, F.lit("unparsable: not one JSON object")).alias(fit.BROKEN),
+        F.make_valid_utf8(F.col(_LINE)).alias(fit.RAW),
+        F.when(~F.is_valid_utf8(F.col(_LINE)), F.lit(fit.NOT_UTF8))
+        .when(~good, F.lit("unparsable: not one JSON object"))
+        .alias(fit.BROKEN),
     )
     return fit.typed(texts, source.columns, source.timestamp_format)
 
 
 def _text(name: str) -> Column:
+    return _value(name, "string")
+
+
+def _value(name: str, type_: str) -> Column:
     quote = '"' if "'" in name else "'"
-    return F.try_variant_get(F.col(_PARSED), f"$[0][{quote}{name}{quote}]", "string")
+    return F.try_variant_get(F.col(_PARSED), f"$[0][{quote}{name}{quote}]", type_)
+
+
+def _lost(column: Declared) -> Column | None:
+    """Whether a value was read as a double that may not be what was written; None: never."""
+    wanted, text = fit.datatype(column), _text(column.name)
+    if isinstance(wanted, T.StringType | T.VarcharType | T.CharType | T.BinaryType):
+        suspect = text.rlike(_MAYBE_DOUBLE)
+    elif isinstance(wanted, T.DecimalType):
+        suspect = F.col(_LINE).rlike(_LONG_NUMBER) & text.rlike(_MAYBE_DOUBLE)
+    elif isinstance(wanted, T.DoubleType | T.FloatType):
+        suspect = text.isin("Infinity", "-Infinity")
+    else:
+        return None
+    return suspect & (F.schema_of_variant(_value(column.name, "variant")) == "DOUBLE")
 
 
 # -- drift: the keys of all objects of a file

@@ -1,0 +1,71 @@
+"""A star over a struct has columns that are not known; the others beside it are what they say."""
+
+from __future__ import annotations
+
+import pytest
+from tests.declare.shop import read
+
+from infold.interval import DAY
+from infold.project import Bound
+
+PROJECT = """
+name: shop
+sources:
+  raw.clicks:
+    path: clicks/*.json
+    event_time_column: ts
+    columns: {id: int, ts: timestamp, place: "struct<city: string, country: string>"}
+"""
+CLICKS = """---
+materialization: events
+unique_key: id
+timeseries: {event_time_column: ts}
+---
+SELECT * FROM raw.clicks"""
+DAYS = """---
+materialization: table
+incremental: {}
+timeseries: {event_time_column: ts, partition_column: ts, granularity: day}
+---
+"""
+WINDOW = "count(*) OVER (ORDER BY ts RANGE BETWEEN INTERVAL 3 DAYS PRECEDING AND CURRENT ROW)"
+
+
+@pytest.mark.parametrize(
+    ("sql", "bound"),
+    [
+        ("SELECT ts, place.* FROM clicks", Bound(0, 0)),
+        ("SELECT ts + INTERVAL 3 DAYS AS ts, place.* FROM clicks", Bound(3 * DAY, -3 * DAY)),
+        (f"SELECT ts, place.*, {WINDOW} AS n FROM clicks", Bound(3 * DAY, 0)),
+        (f"SELECT c.*, place.*, {WINDOW} AS n FROM clicks AS c", Bound(3 * DAY, 0)),
+    ],
+)
+def test_what_is_read_follows_from_the_columns_beside_the_star(sql: str, bound: Bound) -> None:
+    """A column of the same name as the input's is its own expression, and windows reach on."""
+    project, errors = read(
+        {
+            "infold.yml": PROJECT,
+            "models/clicks.sql": CLICKS,
+            "models/subject.sql": DAYS + sql,
+        }
+    )
+
+    assert project is not None, errors
+    assert [entry.bounds for entry in project["subject"].inputs] == [(bound,)]
+
+
+@pytest.mark.parametrize(
+    "items",
+    ["id, place.*", "c.* EXCEPT (ts), place.*"],
+)
+def test_a_time_that_is_left_out_is_no_partition_column(items: str) -> None:
+    """The input's time column does not stand in for one that is not selected."""
+    _, errors = read(
+        {
+            "infold.yml": PROJECT,
+            "models/clicks.sql": CLICKS,
+            "models/subject.sql": f"{DAYS}SELECT {items} FROM clicks AS c",
+        }
+    )
+
+    assert [error.slug for error in errors] == ["partition-not-proven"]
