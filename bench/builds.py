@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench import runs
 from bench.generate import Shape
@@ -13,6 +14,9 @@ from bench.project import DATA, with_history
 
 from infold import api
 from infold.spark.tables.iceberg import IcebergTables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrameWriterV2
 
 SESSION_WINDOW = """
 SELECT
@@ -39,15 +43,14 @@ def against_session_window(size: Size) -> list[Line]:
     """
     First build of sessions, against ``session_window`` with the same aggregates.
 
-    Both read the stored events and write an Iceberg table of one layout, one after the other in
-    one session, with the settings of a large build.
+    Both read the stored events and write an Iceberg table of one layout and the same properties,
+    one after the other in one session, with the settings of a large build.
     """
     root, _ = with_history("a", year(size), sessions=size.repeats + 1)
     runs.run(root, ["events", "sessions"])  # both warm: the first model's build is not counted
     project = api.open_project(root)
     spark = runs.large_session(project)
     tables = IcebergTables(spark, project.name, api.lake(project))
-    layout = tables.layout("sessions")
     ours, theirs = Clock(), Clock()
     models = iter(range(2, size.repeats + 2))
 
@@ -56,14 +59,7 @@ def against_session_window(size: Size) -> list[Line]:
         ours.add(runs.run(root, [model]).step(model))
 
     def session_window() -> None:
-        rows = spark.sql(SESSION_WINDOW.format(events=tables.identifier("events")))
-        writer = rows.writeTo(tables.identifier("by_session_window")).using("iceberg")
-        for key, value in (("format-version", "3"), ("write.spark.fanout.enabled", "true")):
-            writer = writer.tableProperty(key, value)
-        if layout.partition is not None:
-            from pyspark.sql.functions import partitioning
-
-            writer = writer.partitionedBy(partitioning.months("session_start"))
+        writer = by_session_window(tables)
         with theirs.timing():
             writer.createOrReplace()
 
@@ -80,6 +76,21 @@ def against_session_window(size: Size) -> list[Line]:
             + ("as many sessions" if same else "**other sessions**"),
         )
     ]
+
+
+def by_session_window(tables: IcebergTables) -> DataFrameWriterV2:
+    """Spark's sessions of the events table, to be written with the layout of ``sessions``."""
+    from pyspark.sql.functions import partitioning
+
+    rows = tables.spark.sql(SESSION_WINDOW.format(events=tables.identifier("events")))
+    writer = rows.writeTo(tables.identifier("by_session_window")).using("iceberg")
+    for key, value in tables.lake.properties("sessions").items():
+        if key.startswith("write."):
+            writer = writer.tableProperty(key, value)
+    writer = writer.tableProperty("format-version", "3")
+    if tables.layout("sessions").partition is None:
+        return writer
+    return writer.partitionedBy(partitioning.months("session_start"))
 
 
 def within_heap(size: Size) -> list[Line]:

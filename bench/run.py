@@ -5,8 +5,8 @@ Runs measured cases, each in a process of its own, and writes bench/RESULTS.md.
     make bench BENCH=a,g SCALE=0.1  # some, smaller
     python -m bench --cases a,b --scale 0.1
 
-Results of earlier cases are kept beside the generated data, so cases can be run one by one; the
-table says at what scale each was measured.
+Results of earlier cases are kept beside the generated data, and what the page says of the others
+stays, so cases can be run one by one; the page says at what scale each was measured.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -48,6 +49,10 @@ CASES: dict[str, Case] = {
 
 HERE = Path(__file__).parent
 
+SECTION = re.compile(r"^## (\w)\. .*?\n(?=\n## |\Z)", re.DOTALL | re.MULTILINE)
+"""What the page says of a case, from its title to the next one's."""
+MACHINES = re.compile(r"^Measured on: (.*)\.$", re.MULTILINE)
+
 INTRODUCTION = """\
 # Measurements
 
@@ -58,7 +63,8 @@ over a year; in `web` 5 % of events are late, log-uniform from a minute to 90 da
 are late by up to a year, uniformly, so that every old day is touched. 0.5 % arrive twice. A day
 has 168 k events. Case m compares with SQLMesh, a pinned version of which `bench/versus.py` installs
 into an environment of its own: the same SQL, jars, Spark settings, cores, heap and number of models
-in hand, each side in a warm process of its own, and the same rows at the end, which is checked.
+in hand, and the same rows at the end, which is checked; each side in a process of its own, warmed
+by twelve days, with a pause before either begins, as a JVM goes on compiling after its work.
 What is timed is not the same work. infold reads the project, finds by itself what is new, compares
 each cell's content with what was there, records traces and looks after its files; SQLMesh keeps its
 project loaded, is told by the clock which day to build, and would not see a late row. There medians
@@ -81,27 +87,37 @@ def measure(name: str, size: Size) -> None:
     print(table(lines), flush=True)
 
 
-def report() -> str:
-    """Everything that was measured, as the page bench/RESULTS.md."""
-    parts = [INTRODUCTION]
-    machines: list[dict[str, str]] = []
+def report(written: str = "") -> str:
+    """
+    Everything that was measured, as the page bench/RESULTS.md.
+
+    ``written`` is the page as it is; what it says of cases that were never measured in this
+    checkout stays.
+    """
+    sections = {found[1]: found[0] for found in SECTION.finditer(written)}
+    machines: list[str] = []
     for name, case in CASES.items():
         if not _kept(name).exists():
             continue
         kept: dict[str, Any] = json.loads(_kept(name).read_text())
-        if kept["machine"] not in machines:
-            machines.append(kept["machine"])
+        known = "; ".join(f"{key} {value}" for key, value in kept["machine"].items())
+        if known not in machines:
+            machines.append(known)
         title = (case.__doc__ or name).strip().splitlines()[0]
         command = f"make bench BENCH={name}"
         if kept["scale"] != 1:
             command += f" SCALE={kept['scale']:g}"
         lines = [Line(**line) for line in kept["lines"]]
-        parts.append(f"## {name}. {title}\n\n`{command}`\n\n{table(lines)}\n")
-    if not machines:
+        sections[name] = f"## {name}. {title}\n\n`{command}`\n\n{table(lines)}\n"
+    if not sections:
         return INTRODUCTION + "\nNothing was measured yet.\n"
-    facts = ["; ".join(f"{key} {value}" for key, value in known.items()) for known in machines]
-    parts.insert(1, "Measured on: " + " / ".join(facts) + ".\n")
-    return "\n".join(parts)
+    before = MACHINES.search(written)
+    for known in before[1].split(" / ") if before else []:
+        if known not in machines:
+            machines.append(known)
+    measured_on = "Measured on: " + " / ".join(machines) + ".\n"
+    in_order = (sections[name] for name in CASES if name in sections)
+    return "\n".join((INTRODUCTION, measured_on, *in_order))
 
 
 def _kept(name: str) -> Path:
@@ -136,7 +152,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command += ["--scale", str(options.scale), "--repeats", str(options.repeats)]
         done = subprocess.run(command, cwd=HERE.parent, env=os.environ, check=False)
         failed += done.returncode != 0
-    (HERE / "RESULTS.md").write_text(report())
+    page = HERE / "RESULTS.md"
+    page.write_text(report(page.read_text() if page.exists() else ""))
     return failed
 
 

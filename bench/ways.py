@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from bench import runs
-from bench.builds import SESSION_WINDOW, forget, year
+from bench.builds import by_session_window, forget, year
 from bench.days import DAY_EVENTS
 from bench.generate import DAY, FIRST_DAY, MINUTE, Rows, file_name, write
 from bench.measure import Clock, Line, Size, alternately, ratio
@@ -42,10 +42,9 @@ def first_builds(size: Size) -> list[Line]:
     theirs, ours = Clock(), [Clock() for _ in WAYS]
 
     def session_window() -> None:
-        rows = spark.sql(SESSION_WINDOW.format(events=tables.identifier("events")))
-        writer = rows.writeTo(tables.identifier("by_session_window")).using("iceberg")
+        writer = by_session_window(tables)
         with theirs.timing():
-            writer.tableProperty("format-version", "3").createOrReplace()
+            writer.createOrReplace()
 
     session_window()
     theirs.seconds.clear()

@@ -250,6 +250,7 @@ def verify(
         project,
         looking.ledger,
         looking.lake,
+        looking.vanished(),
         progress or Quiet(),
     )
     verdicts = verifier.verify(chosen, sample)
@@ -333,8 +334,13 @@ def manifest(
 
 def coverage(project: Project) -> Mapping[str, Ranges]:
     """The cells that hold rows, of every stored table."""
-    book = ledger(project)
-    return {name: Ranges.of(state.cell for state in book.cells(name)) for name in book.heads()}
+    looking = observer(project)
+    book, gone = looking.ledger, looking.vanished()
+    return {
+        name: Ranges.of(state.cell for state in book.cells(name))
+        for name in book.heads()
+        if name not in gone
+    }
 
 
 def explain(
@@ -451,8 +457,9 @@ def _status(
     if standing is None:
         return ModelStatus(name, node.model.kind, State.VIEW)
     model = seen.models[name]
-    cells = looking.ledger.cells(name)
-    head = looking.ledger.heads().get(name)
+    there = model.trace is not None  # else what the ledger knows is of a table that is gone
+    cells = looking.ledger.cells(name) if there else ()
+    head = looking.ledger.heads().get(name) if there else None
     files = looking.ledger.files(name)
     said = node.model.incremental
     said_cron = said.cron if said is not None else None

@@ -22,14 +22,14 @@ from typing import Any, Protocol
 from infold import errors
 from infold.interval import Ranges
 from infold.model import Kind, table_name
-from infold.observe import Observer
+from infold.observe import VANISHED, Observer
 from infold.plan import Asked, Plan, Step
 from infold.planning import plan
 from infold.ports import Engine, Lake, Ledger
 from infold.project import Project
 from infold.protect import refuse_rebuilds, stands
 from infold.record import Outcome, Receipt
-from infold.recover import committed, recover
+from infold.recover import FORGET, committed, recover
 from infold.report import RunResult, Standing
 from infold.states import after, standings
 from infold.turns import Turn, Turns, batches
@@ -86,7 +86,11 @@ class Runner:
         try:
             with self.fence():
                 self.ledger.begin_run(run, request.command, self.observer.as_of, _detail(request))
-                notes = (*recover(self.ledger, self.lake), *self._forget_departed())
+                notes = (
+                    *recover(self.ledger, self.lake),
+                    *self._forget_departed(),
+                    *self._forget_vanished(run),
+                )
                 with self._closing(run):
                     result = self._rounds(run, request)
                 self.ledger.finish_run(run, "done", result.receipt)
@@ -232,6 +236,15 @@ class Runner:
             elif name not in self.project:
                 self.ledger.forget(name)
                 yield f"{name} is no longer in the project; its table stays as it is"
+
+    def _forget_vanished(self, run: str) -> Iterator[str]:
+        """Models whose table somebody dropped; their readers are to see what goes and comes."""
+        for number, name in enumerate(self.observer.vanished(), 1):
+            step = f"{run}-gone{number}"
+            self.ledger.begin_step(run, step, 0, name, FORGET, {})
+            self.ledger.forget(name, step=step)
+            self.ledger.close_step(step, "done")
+            yield VANISHED.format(name)
 
     def _remember_locations(self) -> None:
         known = {table_name(name): "" for name in self.ledger.heads()}

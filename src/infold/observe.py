@@ -27,6 +27,10 @@ Peek = Callable[[Source, Sequence[FileSeen], Granularity], "tuple[CellState, ...
 """The rows by cell of new files, from their event times alone; None when that costs too much."""
 
 
+VANISHED = "{0}: its table was dropped, not by infold; all of it is built anew"
+"""What people are told of a table that is not there any more."""
+
+
 @dataclass
 class Observer:
     """Looks at one project; each source is listed at most once in its life."""
@@ -47,12 +51,25 @@ class Observer:
         heads = self.ledger.heads()
         entries = self.ledger.newest_entries()
         self.refuse_foreign_writes(heads)
+        gone = self.vanished()
+        traces = {name: trace for name, trace in traces.items() if name not in gone}
         models = {
             node.name: self._model(node, traces.get(node.name), heads, entries.get(node.name, 0))
             for node in self.project
             if node.model.kind is not Kind.VIEW
         }
-        return Observed(self.as_of, models)
+        return Observed(self.as_of, models, tuple(map(VANISHED.format, gone)))
+
+    def vanished(self) -> tuple[str, ...]:
+        """Models whose table was dropped, and not by us: it is not in the catalog any more."""
+        traces, heads = self.ledger.traces(), self.ledger.heads()
+        built = [
+            node.name
+            for node in self.project
+            if node.name in traces and node.name in heads and heads[node.name].snapshot is not None
+        ]
+        found = self.lake.moved({table_name(name): "" for name in built})
+        return tuple(name for name in built if not found.get(table_name(name)))
 
     def refuse_foreign_writes(self, heads: Mapping[str, Version]) -> None:
         """Look at the metadata of tables that moved since the ledger last saw them."""

@@ -92,3 +92,33 @@ def test_runs_that_die_are_made_good(program: Program, deaths: list[list[int]]) 
         Dying(SHAPES["fold"], folder, "fold", folder, program.users).play(program)
     finally:
         shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@settings(max_examples=EXAMPLES)
+@given(
+    program=programs(users=4, rounds=(2, 5)),
+    drops=st.lists(st.lists(st.integers(0, 9), max_size=2), max_size=6),
+)
+def test_tables_that_somebody_drops_come_back(
+    shape: str, program: Program, drops: list[list[int]]
+) -> None:
+    """Between runs, tables go behind infold's back; the next run has every row again."""
+    folder = Path(tempfile.mkdtemp(prefix="infold-dry-"))
+    rest = iter(drops)
+
+    class Losing(DryPlay):
+        """Loses the tables that were drawn before a run of everything."""
+
+        def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+            for at in () if window or terms else next(rest, ()):
+                tables = sorted(self.memory.tables)
+                if tables:
+                    del self.memory.tables[tables[at % len(tables)]]
+                    self._complete = False
+            return super()._go(window, terms)
+
+    try:
+        Losing(SHAPES[shape], folder, shape, folder, program.users).play(program)
+    finally:
+        shutil.rmtree(folder)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,14 @@ def test_forgotten_models_come_back_and_teardown_leaves_nothing(tmp_path: Path) 
         for row in api.manifest(shop.project(), "incremental_manifest").to_pylist()
     }
     assert success == "2024-03-02T10:00:00+00:00"
+
+    rows = shop.rows("sessions")
+    with closing(sqlite3.connect(shop.project().catalog_db)) as catalog, catalog:
+        catalog.execute("DELETE FROM iceberg_tables WHERE table_name = 'sessions'")
+    verdicts = {entry.model: entry for entry in api.verify(shop.project()).models}
+    assert verdicts["sessions"].note == "its table was dropped: `infold run` builds it anew"
+    assert [step.model for step, _ in shop.run().steps] == ["sessions"]
+    assert shop.rows("sessions") == rows
 
     api.teardown(shop.project())
     assert not any((shop.root / "warehouse").rglob("*.parquet"))

@@ -10,7 +10,7 @@ files. The ledger's own account of each cell is compared as well.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,8 @@ class Verifier:
     project: Project
     ledger: Ledger
     lake: Lake
+    vanished: Collection[str]
+    """Models whose table somebody dropped: there is nothing to compare."""
     progress: Progress
 
     def verify(self, selected: frozenset[str] | None, sample: int | None) -> tuple[Verdict, ...]:
@@ -67,25 +69,15 @@ class Verifier:
     def _verdict(self, node: Node, trace: Trace, sample: int | None) -> Verdict:
         notes = []
         if trace.fingerprint != node.fingerprint:
-            return Verdict(
-                node.name,
-                node.model.kind,
-                0,
-                0,
-                0,
-                equal=False,
-                note="its definition changed since it was built: `infold run` rebuilds it",
+            return _unequal(
+                node, "its definition changed since it was built: `infold run` rebuilds it"
             )
+        if node.name in self.vanished:
+            return _unequal(node, "its table was dropped: `infold run` builds it anew")
         step, gone = self._as_built(node, trace)
         if gone:
-            return Verdict(
-                node.name,
-                node.model.kind,
-                0,
-                0,
-                0,
-                equal=False,
-                note=f"{gone} was dropped since it was read: `infold run` brings both up to date",
+            return _unequal(
+                node, f"{gone} was dropped since it was read: `infold run` brings both up to date"
             )
         work = Work(
             self.spark,
@@ -139,6 +131,8 @@ class Verifier:
         for name, version in trace.inputs.items():
             stands = version
             later = self.ledger.versions(name, version)
+            if name in self.vanished:
+                return _built_from(node, trace, {}), name
             if dropped(later):
                 if net(self.ledger.changes(name, version)) or later[-1].snapshot is None:
                     return _built_from(node, trace, {}), name
@@ -208,7 +202,7 @@ def view_rows(work: Work, node: Node) -> pa.Table:
     heads, traces = work.ledger.heads(), work.ledger.traces()
     frames = {}
     for entry in node.inputs:
-        if entry.name not in traces:  # never built, or dropped since
+        if entry.name not in traces or not work.tables.exists(entry.name):  # or dropped since
             raise errors.not_built(entry.name)
         frames[entry.name] = plain(work.frame(entry.name, heads[entry.name].number))
     return work.sql(node, frames).toArrow()
@@ -225,6 +219,11 @@ def _repeated(stored: DataFrame, node: Node) -> int:
 
 def _built_from(node: Node, trace: Trace, inputs: Mapping[str, tuple[int, int]]) -> Step:
     return Step(node.name, Action.BUILD, kept_of(node), (), inputs, trace=trace)
+
+
+def _unequal(node: Node, why: str) -> Verdict:
+    """A table that is known to be no rebuild, without looking at its rows."""
+    return Verdict(node.name, node.model.kind, 0, 0, 0, equal=False, note=why)
 
 
 def _never_built(node: Node) -> Verdict:

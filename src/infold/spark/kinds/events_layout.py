@@ -10,7 +10,7 @@ compares them needs no second shuffle, and its sort is the order in which the fi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
@@ -45,15 +45,16 @@ def spread(node: Node, rows: DataFrame, counted: Iterable[Count]) -> Spread:
     admitted = [count for count in counted if count.state is State.ADMITTED]
     total = sum(count.rows for count in admitted)
     tasks = -(-total // ROWS_OF_A_TASK) or 1
+    key = node.model.unique_key if len(node.model.unique_key) == 1 else ()
+    layout = Layout(distinct=tuple(key))
     if node.model.timeseries is None or not admitted:
-        return Spread(Layout(), tasks, None)
+        return Spread(layout, tasks, None)
     name = node.model.timeseries.event_time_column
     first = min(count.first or 0 for count in admitted)
     months = (max(count.last or 0 for count in admitted) - first) // _MONTH + 1
     partition = Granularity.MONTH if total / months >= _ROWS_OF_A_MONTH else Granularity.YEAR
-    layout = Layout()
     if total >= ROWS_FOR_PARTITIONS:
-        layout = Layout(name, partition, time_type(rows, name))
+        layout = replace(layout, column=name, partition=partition, type=time_type(rows, name))
     if months >= 2 * tasks:
         return Spread(layout, tasks, cell_start(column(name), Granularity.MONTH))
     at = micros(column(name))

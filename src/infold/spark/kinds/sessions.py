@@ -39,7 +39,7 @@ from infold.spark.kinds.islands import (
 from infold.spark.kinds.micro import VALUES, Told, quick_islands, untold
 from infold.spark.kinds.numbers import numbered
 from infold.spark.kinds.pieces import COUNT, sessions_of
-from infold.spark.kinds.stored import FIRST, LAST, rows, stored_part
+from infold.spark.kinds.stored import FIRST, ID, LAST, rows, stored_part
 from infold.spark.tables.port import Layout
 from infold.spark.work import Work
 from infold.trace import CellChange, CellState
@@ -142,7 +142,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     snapshot = work.tables.create(
         step.model,
         _rows(found, events, query, over, step.version),
-        Layout(FIRST, Granularity.MONTH),
+        Layout(FIRST, Granularity.MONTH, distinct=(ID, FIRST, LAST)),
         work.stamp(step),
     )
     table = work.tables.read(step.model, snapshot)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _PROPERTY = "snapshot-property."
 _SESSION_PROPERTY = "spark.sql.iceberg.snapshot-property."
+_DICTIONARY = "write.parquet.dict-encoding-enabled.column"
 _PROPERTIES = {
     "format-version": "3",
     "write.delete.mode": "merge-on-read",
@@ -171,9 +172,10 @@ def _files(touched: Ranges) -> int:
 
 
 def _layout_properties(layout: Layout) -> dict[str, str]:
+    no_dictionary = {f"{_DICTIONARY}.{name}": "false" for name in layout.distinct}
     if layout.column is None or layout.partition is None:
-        return {}
-    return {
+        return no_dictionary
+    return no_dictionary | {
         "infold.column": layout.column,
         "infold.partition": layout.partition.value,
         "infold.type": layout.type,

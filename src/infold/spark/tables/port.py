@@ -41,6 +41,11 @@ class Layout:
     partition: Granularity | None = None
     type: str = "timestamp"
     """The column's type: ``timestamp`` or ``date``."""
+    distinct: tuple[str, ...] = ()
+    """
+    Columns of hardly a value twice. A Parquet writer that looks for repeated values in them finds
+    none, and takes half of the time of writing to do so.
+    """
 
 
 class Tables(Protocol):
