@@ -92,8 +92,11 @@ Rows = Callable[[Project, Ledger, Lake, Collection[str]], "pa.Table"]
 def rows(
     project: Project, ledger: Ledger, lake: Lake, table: str, names: Collection[str]
 ) -> pa.Table:
-    """The rows of a manifest table, of these models."""
-    return TABLES[table](project, ledger, lake, names)
+    """The rows of a manifest table, of those of these models whose table is there."""
+    stored = lake.moved({table_name(name): "" for name in names})
+    return TABLES[table](
+        project, ledger, lake, [name for name in names if stored.get(table_name(name))]
+    )
 
 
 def _incremental(project: Project, ledger: Ledger, lake: Lake, names: Collection[str]) -> pa.Table:

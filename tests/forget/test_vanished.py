@@ -35,6 +35,8 @@ def test_it_is_built_anew_and_said(tmp_path: Path) -> None:
     assert todo.notes == ("daily: its table was dropped, not by infold; all of it is built anew",)
     assert (str(daily.state), daily.rows, daily.covered) == ("new model", 0, Ranges())
     assert "daily" not in api.coverage(shop)
+    manifest = api.manifest(shop, "incremental_manifest").to_pylist()
+    assert [row["model"] for row in manifest] == ["clicks", "sessions"]
 
 
 def test_its_readers_wait_for_it(tmp_path: Path) -> None:
