@@ -201,6 +201,18 @@ def any_value(at: Spot) -> InfoldError:
     )
 
 
+def mode(at: Spot) -> InfoldError:
+    """``mode`` without a word on values that stand equally often."""
+    return InfoldError(
+        "not-deterministic",
+        "mode takes any of the values that stand equally often",
+        todo="Say which one: mode(x, true) takes the least of them, "
+        "mode() WITHIN GROUP (ORDER BY x DESC) the greatest.",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
 def order_dependent(at: Spot, call: str, instead: str) -> InfoldError:
     """An aggregate that depends on an order that rows do not have."""
     return InfoldError(

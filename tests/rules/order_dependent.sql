@@ -25,3 +25,23 @@ SELECT user_id, first(url) AS a, last_value(url) AS b, collect_list(url) AS c FR
 -- refused: not-deterministic `any_value`: in sessions too
 -- with: {materialization: sessions, sessions: {user: user_id, gap: 1 hour}}
 SELECT any_value(url) AS a FROM clicks
+
+-- refused: not-deterministic `mode`
+-- refused: not-deterministic `mode`
+SELECT user_id, mode(url) AS a, mode(url, false) AS b FROM clicks GROUP BY user_id
+
+-- refused: not-deterministic `mode`: in sessions too
+-- with: {materialization: sessions, sessions: {user: user_id, gap: 1 hour}}
+SELECT mode(url) AS a FROM clicks
+
+-- accepted: of values as frequent the least, or the greatest
+-- elsewhere: SELECT user_id, min(url) AS a, max(url) AS b FROM clicks GROUP BY user_id
+SELECT user_id, mode(url, true) AS a, mode() WITHIN GROUP (ORDER BY url DESC) AS b FROM clicks GROUP BY user_id
+
+-- accepted: whatever the order was is forgotten
+-- elsewhere: SELECT user_id, min(url) AS a FROM clicks GROUP BY user_id
+SELECT user_id, array_min(transform(array_distinct(collect_list(url)), x -> upper(x))) AS a FROM clicks GROUP BY user_id
+
+-- refused: order-dependent `collect_list`: used before it is forgotten
+-- elsewhere: SELECT user_id, first(url) AS a FROM clicks GROUP BY user_id
+SELECT user_id, array_max(slice(collect_list(url), 1, 1)) AS a FROM clicks GROUP BY user_id
