@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from infold import errors
 from infold.interval import Ranges
 from infold.model import Kind, table_name
-from infold.observe import VANISHED, Observer
+from infold.observe import VANISHED, Observer, locations
 from infold.plan import Asked, Plan, Step
 from infold.planning import plan
 from infold.ports import Engine, Lake, Ledger
@@ -247,11 +247,7 @@ class Runner:
             yield VANISHED.format(name)
 
     def _remember_locations(self) -> None:
-        known = {table_name(name): "" for name in self.ledger.heads()}
-        found = self.lake.moved(known)
-        self.ledger.remember_locations(
-            {table: location for table, location in found.items() if location}
-        )
+        self.ledger.remember_locations(locations(self.lake, self.ledger.heads()))
 
     @contextmanager
     def _closing(self, run: str) -> Iterator[None]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from infold.interval import Ranges, show_duration
 from infold.manual import session_id
 from infold.model import IDENTIFIER, Kind, Sessions, table_name
+from infold.observe import locations
 from infold.planning import kept_of, reached
 from infold.ports import Lake, Ledger
 from infold.project import Node, Project
@@ -93,9 +94,9 @@ def rows(
     project: Project, ledger: Ledger, lake: Lake, table: str, names: Collection[str]
 ) -> pa.Table:
     """The rows of a manifest table, of those of these models whose table is there."""
-    stored = lake.moved({table_name(name): "" for name in names})
+    there = locations(lake, names)
     return TABLES[table](
-        project, ledger, lake, [name for name in names if stored.get(table_name(name))]
+        project, ledger, lake, [name for name in names if table_name(name) in there]
     )
 
 

@@ -7,7 +7,7 @@ step, ends even while files keep arriving; what came meanwhile is the next run's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from infold import errors
@@ -31,6 +31,12 @@ VANISHED = "{0}: its table was dropped, not by infold; all of it is built anew"
 """What people are told of a table that is not there any more."""
 
 
+def locations(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
+    """Table -> where its metadata is now, for those of the models' tables that are there."""
+    found = lake.moved(dict.fromkeys(map(table_name, models), ""))
+    return {table: location for table, location in found.items() if location}
+
+
 @dataclass
 class Observer:
     """Looks at one project; each source is listed at most once in its life."""
@@ -50,8 +56,9 @@ class Observer:
         traces = self.ledger.traces()
         heads = self.ledger.heads()
         entries = self.ledger.newest_entries()
-        self.refuse_foreign_writes(heads)
-        gone = self.vanished()
+        moved = self._moved(heads)
+        self._refuse_foreign_writes(heads, moved)
+        gone = self._vanished(traces, heads, moved)
         traces = {name: trace for name, trace in traces.items() if name not in gone}
         models = {
             node.name: self._model(node, traces.get(node.name), heads, entries.get(node.name, 0))
@@ -62,24 +69,36 @@ class Observer:
 
     def vanished(self) -> tuple[str, ...]:
         """Models whose table was dropped, and not by us: it is not in the catalog any more."""
-        traces, heads = self.ledger.traces(), self.ledger.heads()
-        built = [
-            node.name
-            for node in self.project
-            if node.name in traces and node.name in heads and heads[node.name].snapshot is not None
-        ]
-        found = self.lake.moved({table_name(name): "" for name in built})
-        return tuple(name for name in built if not found.get(table_name(name)))
+        heads = self.ledger.heads()
+        return self._vanished(self.ledger.traces(), heads, self._moved(heads))
 
-    def refuse_foreign_writes(self, heads: Mapping[str, Version]) -> None:
-        """Look at the metadata of tables that moved since the ledger last saw them."""
+    def _vanished(
+        self,
+        traces: Mapping[str, Trace],
+        heads: Mapping[str, Version],
+        moved: Mapping[str, str | None],
+    ) -> tuple[str, ...]:
+        built = [node.name for node in self.project if node.name in traces and node.name in heads]
+        return tuple(
+            name
+            for name in built
+            if heads[name].snapshot is not None and moved.get(table_name(name), "") is None
+        )
+
+    def _moved(self, heads: Mapping[str, Version]) -> Mapping[str, str | None]:
+        """Tables whose metadata is not where the ledger last saw it; None where they are gone."""
         known = self.ledger.locations()
-        tables = {table_name(name): known.get(table_name(name), "") for name in heads}
+        return self.lake.moved({t: known.get(t, "") for t in map(table_name, heads)})
+
+    def _refuse_foreign_writes(
+        self, heads: Mapping[str, Version], moved: Mapping[str, str | None]
+    ) -> None:
+        """Look at the metadata of tables that moved since the ledger last saw them."""
         steps = {
             table_name(name): head.step if head.snapshot is not None else None
             for name, head in heads.items()
         }
-        for table, location in self.lake.moved(tables).items():
+        for table, location in moved.items():
             head = self.lake.head(table) if location else None
             if head is None:
                 continue

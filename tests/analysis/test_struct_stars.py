@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import pytest
 from tests.declare.shop import read
+from tests.rules.drawn import EVENTS, TAKEN, declared
 
 from infold.interval import DAY
 from infold.project import Bound
 
-PROJECT = """
-name: shop
-sources:
-  raw.clicks:
-    path: clicks/*.json
-    event_time_column: ts
-    columns: {id: int, ts: timestamp, place: "struct<city: string, country: string>"}
-"""
-CLICKS = """---
-materialization: events
-unique_key: id
-timeseries: {event_time_column: ts}
----
-SELECT * FROM raw.clicks"""
+FILES = {
+    "infold.yml": declared(
+        'id: int, ts: timestamp, place: "struct<city: string, country: string>"'
+    ),
+    "models/clicks.sql": TAKEN.format(EVENTS, "clicks"),
+}
 DAYS = """---
 materialization: table
 incremental: {}
@@ -42,13 +35,7 @@ WINDOW = "count(*) OVER (ORDER BY ts RANGE BETWEEN INTERVAL 3 DAYS PRECEDING AND
 )
 def test_what_is_read_follows_from_the_columns_beside_the_star(sql: str, bound: Bound) -> None:
     """A column of the same name as the input's is its own expression, and windows reach on."""
-    project, errors = read(
-        {
-            "infold.yml": PROJECT,
-            "models/clicks.sql": CLICKS,
-            "models/subject.sql": DAYS + sql,
-        }
-    )
+    project, errors = read({**FILES, "models/subject.sql": DAYS + sql})
 
     assert project is not None, errors
     assert [entry.bounds for entry in project["subject"].inputs] == [(bound,)]
@@ -60,12 +47,6 @@ def test_what_is_read_follows_from_the_columns_beside_the_star(sql: str, bound: 
 )
 def test_a_time_that_is_left_out_is_no_partition_column(items: str) -> None:
     """The input's time column does not stand in for one that is not selected."""
-    _, errors = read(
-        {
-            "infold.yml": PROJECT,
-            "models/clicks.sql": CLICKS,
-            "models/subject.sql": f"{DAYS}SELECT {items} FROM clicks AS c",
-        }
-    )
+    _, errors = read({**FILES, "models/subject.sql": f"{DAYS}SELECT {items} FROM clicks AS c"})
 
     assert [error.slug for error in errors] == ["partition-not-proven"]

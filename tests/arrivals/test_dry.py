@@ -6,7 +6,6 @@ See ``dry``: what is computed is the reference's, what is decided is the program
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,16 +27,19 @@ EXAMPLES = settings().max_examples // 5
 """Programs of each shape: a few, three times as many before a change lands, hundreds in a soak."""
 
 
+def play(kind: type[DryPlay], shape: str, program: Program, jobs: int | None = None) -> None:
+    """All of a program, in a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
+        folder = Path(name)
+        kind(SHAPES[shape], folder, shape, folder, program.users, jobs=jobs).play(program)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @settings(max_examples=EXAMPLES)
 @given(program=programs(users=6, rounds=(2, 6)))
 def test_what_is_planned_is_enough(shape: str, program: Program) -> None:
     """After every run each table holds what its definition says, so no stale cell was forgotten."""
-    folder = Path(tempfile.mkdtemp(prefix="infold-dry-"))
-    try:
-        DryPlay(SHAPES[shape], folder, shape, folder, program.users).play(program)
-    finally:
-        shutil.rmtree(folder)
+    play(DryPlay, shape, program)
 
 
 @settings(max_examples=EXAMPLES)
@@ -48,7 +50,6 @@ def test_what_is_planned_is_enough(shape: str, program: Program) -> None:
 )
 def test_batches_side_by_side_change_no_row(program: Program, jobs: int, deaths: list[int]) -> None:
     """However many batches are computed at once, in whatever order they end, or die."""
-    folder = Path(tempfile.mkdtemp(prefix="infold-dry-"))
     rest = iter(deaths)
 
     class Dying(DryPlay):
@@ -62,10 +63,7 @@ def test_batches_side_by_side_change_no_row(program: Program, jobs: int, deaths:
                 self._complete = False
             return super()._go(window, terms)
 
-    try:
-        Dying(SHAPES["landed"], folder, "landed", folder, program.users, jobs=jobs).play(program)
-    finally:
-        shutil.rmtree(folder)
+    play(Dying, "landed", program, jobs=jobs)
 
 
 @settings(max_examples=EXAMPLES)
@@ -75,7 +73,6 @@ def test_batches_side_by_side_change_no_row(program: Program, jobs: int, deaths:
 )
 def test_runs_that_die_are_made_good(program: Program, deaths: list[list[int]]) -> None:
     """However often a run died, and wherever, the next one brings every table where it belongs."""
-    folder = Path(tempfile.mkdtemp(prefix="infold-dry-"))
     rest = iter(deaths)
 
     class Dying(DryPlay):
@@ -88,10 +85,7 @@ def test_runs_that_die_are_made_good(program: Program, deaths: list[list[int]]) 
                 self._complete = False
             return super()._go(window, terms)
 
-    try:
-        Dying(SHAPES["fold"], folder, "fold", folder, program.users).play(program)
-    finally:
-        shutil.rmtree(folder)
+    play(Dying, "fold", program)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -104,7 +98,6 @@ def test_tables_that_somebody_drops_come_back(
     shape: str, program: Program, drops: list[list[int]]
 ) -> None:
     """Between runs, tables go behind infold's back; the next run has every row again."""
-    folder = Path(tempfile.mkdtemp(prefix="infold-dry-"))
     rest = iter(drops)
 
     class Losing(DryPlay):
@@ -118,7 +111,4 @@ def test_tables_that_somebody_drops_come_back(
                     self._complete = False
             return super()._go(window, terms)
 
-    try:
-        Losing(SHAPES[shape], folder, shape, folder, program.users).play(program)
-    finally:
-        shutil.rmtree(folder)
+    play(Losing, shape, program)

@@ -100,3 +100,9 @@ def folders(project: Project) -> set[str]:
     """The folders of tables that there are."""
     base = project.warehouse / project.name
     return {path.name for path in base.iterdir()} if base.exists() else set()
+
+
+def drop(project: Project, name: str) -> None:
+    """As another engine drops a table: its row in the catalog goes."""
+    with closing(sqlite3.connect(project.catalog_db)) as catalog, catalog:
+        catalog.execute("DELETE FROM iceberg_tables WHERE table_name = ?", (name,))

@@ -7,20 +7,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.forget.standing import stand_up
+from tests.forget.standing import drop, stand_up
 
 from infold import api
 from infold.errors import InfoldError
 from infold.interval import Ranges
 from infold.plan import Action
-from infold.project import Project
-
-
-def drop(project: Project, *names: str) -> None:
-    """As another engine drops a table: its row in the catalog goes."""
-    with closing(sqlite3.connect(project.catalog_db)) as catalog, catalog:
-        for name in names:
-            catalog.execute("DELETE FROM iceberg_tables WHERE table_name = ?", (name,))
 
 
 def test_it_is_built_anew_and_said(tmp_path: Path) -> None:

@@ -9,13 +9,20 @@ from hypothesis import strategies as st
 from infold.interval import Ranges, instant, moment
 from infold.project import Node, Reference
 
-PROJECT = """
+
+def declared(columns: str) -> str:
+    """A project with a source ``raw.clicks`` of these columns, ``ts`` among them."""
+    return f"""
 name: shop
 sources:
   raw.clicks:
     path: clicks/*.json
     event_time_column: ts
-    columns: {id: int, who: string, ts: timestamp, code: string}
+    columns: {{{columns}}}
+"""
+
+
+LOOKUP = """\
   raw.places:
     path: places.csv
     columns: {code: string, place: string, since: timestamp}
@@ -23,7 +30,7 @@ sources:
 TAKEN = "---\nmaterialization: {}\n---\nSELECT * FROM raw.{}"
 EVENTS = "events\nunique_key: id\ntimeseries: {event_time_column: ts}"
 FILES = {
-    "infold.yml": PROJECT,
+    "infold.yml": declared("id: int, who: string, ts: timestamp, code: string") + LOOKUP,
     "models/clicks.sql": TAKEN.format(EVENTS, "clicks"),
     "models/orders.sql": TAKEN.format(EVENTS, "clicks"),
     "models/places.sql": TAKEN.format("table", "places"),

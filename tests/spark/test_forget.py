@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.forget.standing import drop
 from tests.spark.test_time_range import DAILY, ROLLING, Shop, model
 
 from infold import api
@@ -56,8 +55,7 @@ def test_forgotten_models_come_back_and_teardown_leaves_nothing(tmp_path: Path) 
     assert success == "2024-03-02T10:00:00+00:00"
 
     rows = shop.rows("sessions")
-    with closing(sqlite3.connect(shop.project().catalog_db)) as catalog, catalog:
-        catalog.execute("DELETE FROM iceberg_tables WHERE table_name = 'sessions'")
+    drop(shop.project(), "sessions")
     verdicts = {entry.model: entry for entry in api.verify(shop.project()).models}
     assert verdicts["sessions"].note == "its table was dropped: `infold run` builds it anew"
     assert [step.model for step, _ in shop.run().steps] == ["sessions"]

@@ -46,7 +46,7 @@ def spread(node: Node, rows: DataFrame, counted: Iterable[Count]) -> Spread:
     total = sum(count.rows for count in admitted)
     tasks = -(-total // ROWS_OF_A_TASK) or 1
     key = node.model.unique_key if len(node.model.unique_key) == 1 else ()
-    layout = Layout(distinct=tuple(key))
+    layout = Layout(distinct=key)
     if node.model.timeseries is None or not admitted:
         return Spread(layout, tasks, None)
     name = node.model.timeseries.event_time_column

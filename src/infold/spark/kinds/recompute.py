@@ -148,7 +148,8 @@ def _recompute(
     # What lies before a start that has moved: no step has it among its cells, and no cell holds it.
     left = Ranges.ever() - kept_of(node)
     held = {state.cell: state for state in work.cells(step.model, step.cells | left)}
-    if not held and step.batches == 1 and _strategy(node) is not Strategy.APPEND:
+    appended = _strategy(node) is Strategy.APPEND
+    if not held and step.batches == 1 and not appended:
         # An append could not be made again after a crash, and batches are computed side by side.
         watched = observed(rows, node, step.cells, type_)
         if watched is not None:
@@ -162,7 +163,6 @@ def _recompute(
     outcome = _outcome(work, step, changes, after, snapshot=None, whole=False)
     if not real:
         return prepared(replace(outcome, changes=(), committed=False))
-    appended = _strategy(node) is Strategy.APPEND
     again = [c.cell for c in real if c.rows_before and step.cells.overlaps(c.cell)]
     if appended and again:
         raise errors.append_would_repeat(step.model, len(again), str(again[0]))

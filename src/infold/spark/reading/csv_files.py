@@ -74,13 +74,14 @@ def rows(spark: SparkSession, source: Source, files: Sequence[Present]) -> list[
 
 def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present]) -> DataFrame:
     names = [f"_field{at}" for at in range(len(shape.header))]
+    encoding = _BYTEWISE if shape.bytewise else "UTF-8"
     schema = T.StructType([T.StructField(name, T.StringType()) for name in (*names, _CORRUPT)])
     fields = (
         spark.read.schema(schema)
         .options(
             header="true",
-            encoding=_BYTEWISE if shape.bytewise else "UTF-8",
-            sep=source.delimiter.encode().decode(_BYTEWISE if shape.bytewise else "UTF-8"),
+            encoding=encoding,
+            sep=source.delimiter.encode().decode(encoding),
             escape='"',
             nullValue="",
             emptyValue=_EMPTY,

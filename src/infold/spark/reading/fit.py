@@ -9,6 +9,8 @@ Excess digits of a second beyond microseconds are the one thing that is cut off.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -141,16 +143,15 @@ def typed(texts: DataFrame, columns: Sequence[Declared], timestamp_format: str) 
             for at, type_ in enumerate(wanted)
         ),
     )
-    misfit = {
-        at: F.col(text_name(at)).isNotNull() & F.col(f"_value{at}").isNull()
-        for at, type_ in enumerate(wanted)
-        if not isinstance(type_, T.StringType) or isinstance(type_, T.VarcharType | T.CharType)
-    }
-    for at in range(len(wanted)):
+    misfit = {}
+    for at, type_ in enumerate(wanted):
+        tests = []
+        if not isinstance(type_, T.StringType) or isinstance(type_, T.VarcharType | T.CharType):
+            tests.append(F.col(text_name(at)).isNotNull() & F.col(f"_value{at}").isNull())
         if lost_name(at) in texts.columns:
-            lost = F.coalesce(F.col(lost_name(at)), F.lit(False))
-            misfit[at] = misfit[at] | lost if at in misfit else lost
-    misfit = dict(sorted(misfit.items()))
+            tests.append(F.coalesce(F.col(lost_name(at)), F.lit(False)))
+        if tests:
+            misfit[at] = reduce(or_, tests)
     problem = F.coalesce(F.col(BROKEN), misfits(columns, misfit))
     judged = values.withColumn(PROBLEM, _apart(problem))
     return judged.select(
