@@ -21,6 +21,7 @@ from tests.spark.test_sessions import (
     READ_AGAIN,
     SEEDS,
     UNSHRUNK,
+    borders_in,
     named_events,
     play,
     programs,
@@ -328,9 +329,11 @@ def test_a_large_build_equals_the_reference(spark: SparkSession, name: str, seed
     made = shop(spark, WAYS[name])
     made.arrive(rows_of(programs(seed)))
     speak(made, Random(seed))
-    built = build(made.frame(1), replace(made.query, entries=tuple(made.ledger.said)), size=LARGE)
-    made.tables.create("sessions", built, Layout(), Stamp("r", "s", 1))
-    found = made.rows()
-    for row in found:
-        row.pop("session_id")
-    assert difference(made.expected(), found) == ""
+    query = replace(made.query, entries=tuple(made.ledger.said))
+    for borders in ((), borders_in(made, seed)):
+        built = build(made.frame(1), query, size=LARGE, at=borders)
+        made.tables.create("sessions", built, Layout(), Stamp("r", "s", 1))
+        found = made.rows()
+        for row in found:
+            row.pop("session_id")
+        assert difference(made.expected(), found) == "", borders

@@ -85,8 +85,25 @@ def unshuffled(session: SparkSession) -> Iterator[None]:
     Such a plan needs no shuffle, so there is nothing that adaptive execution could adapt; it would
     only run each of its stages as a job of its own.
     """
-    before = {key: session.conf.get(key) or "" for key in _UNSHUFFLED}
-    for key, value in _UNSHUFFLED.items():
+    with _set(session, _UNSHUFFLED):
+        yield
+
+
+@contextmanager
+def side_by_side(session: SparkSession) -> Iterator[None]:
+    """
+    Settings for a union of frames of one part each, which is to be as many parts, not one.
+
+    Spark takes such frames for parts of a whole, and a single task reads all of them.
+    """
+    with _set(session, {"spark.sql.unionOutputPartitioning": "false"}):
+        yield
+
+
+@contextmanager
+def _set(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    before = {key: session.conf.get(key) or "" for key in settings}
+    for key, value in settings.items():
         session.conf.set(key, value)
     try:
         yield
@@ -154,6 +171,8 @@ def _fixed_settings() -> dict[str, str]:
         # a dozen round trips to the JVM for each call: half of a small run.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.dataFrameQueryContext.enabled": "false",
+        # Generated code that differs in the number of its stage only is compiled once.
+        "spark.sql.codegen.useIdInClassName": "false",
         # Asked for by pyspark's own data frames in tests and Python models only.
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }

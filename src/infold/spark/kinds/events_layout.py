@@ -28,6 +28,8 @@ ROWS_OF_A_TASK = 1_000_000
 _MONTH = 30 * DAY
 _STRETCH = 8 * DAY
 _ROWS_OF_A_MONTH = 20_000
+_DICTIONARY = 128 * 1024
+"""Files of events tell a column's values at once while these are in dictionaries of this size."""
 _STRETCH_COLUMN = "_stretch"
 
 
@@ -45,8 +47,7 @@ def spread(node: Node, rows: DataFrame, counted: Iterable[Count]) -> Spread:
     admitted = [count for count in counted if count.state is State.ADMITTED]
     total = sum(count.rows for count in admitted)
     tasks = -(-total // ROWS_OF_A_TASK) or 1
-    key = node.model.unique_key if len(node.model.unique_key) == 1 else ()
-    layout = Layout(distinct=key)
+    layout = Layout(dictionary=_DICTIONARY)
     if node.model.timeseries is None or not admitted:
         return Spread(layout, tasks, None)
     name = node.model.timeseries.event_time_column

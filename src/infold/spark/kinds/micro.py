@@ -2,9 +2,10 @@
 The first build of a large table: micro-islands, and strings as numbers while they are aggregated.
 
 Events of one user in one *bucket* of time no longer than the gap always lie in one island. So a
-plain hash aggregation by user and bucket does most of the work, and only its result is shuffled
-and sorted to find the islands. That is quick as long as the aggregates' buffers have a fixed
-width: one string among them makes Spark sort everything.
+plain hash aggregation by user and bucket does most of the work, and only its result is sorted to
+find the islands. That is quick as long as the aggregates' buffers have a fixed width: one string
+among them makes Spark sort everything. A long history is cut into *stretches* of time, each
+aggregated and sorted by a task of its own (see ``stretches``).
 
 First and last values of strings are therefore looked for as numbers. The distinct values of such a
 column are found beforehand (the *dictionary*, when they are few; where the column is stored as it
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -44,9 +46,14 @@ from infold.spark.kinds.islands import (
     spans,
     within_spans,
 )
+from infold.spark.kinds.stretches import Stretches
+from infold.spark.session import side_by_side
 
 BUCKET = "__m"
 """The start of a bucket, in microseconds."""
+
+ALL = "count(1)"
+"""A part that counts an island's events."""
 
 OFFSET = 2**31
 """The longest bucket: offsets in it have 31 bits."""
@@ -72,65 +79,135 @@ def untold(_: str) -> pa.Array | None:
     return None
 
 
-def quick_islands(events: DataFrame, query: SessionsQuery, over: Measures, told: Told) -> DataFrame:
-    """The islands of prepared events, for mergeable aggregates."""
+def quick_islands(
+    events: DataFrame, query: SessionsQuery, over: Measures, told: Told, stretches: Stretches
+) -> DataFrame:
+    """
+    The islands of prepared events, for mergeable aggregates.
+
+    ``stretches`` are the same events cut by time, or none of them.
+    """
     words = _words(events, over, told) if _fixed_but_picks(events, over) else None
     if words is None:
-        return _by_bucket(events, query, over)
-    # Looked at twice, and smaller than the events: kept on disk, not made twice.
-    found = _by_bucket(words.written(events, _bucket(query)), query, words.over)
-    seen = Observation()
-    found = found.observe(seen, F.count_if(words.tied()).alias("ties"))
-    found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
-    ties = seen.get.get("ties") or 0
+        return _islands(events, query, over, stretches)
+    way = _Way(query, words.over, words.columns(_bucket(query)))
+    found, ties = _kept_islands(way, events, stretches, words.tied())
     if ties == 0:
         return words.read(found)
     if ties > TIES:
-        return _by_bucket(events, query, over)
+        return _islands(events, query, over, stretches)
     plain = words.read(found.where(~words.tied()))
     tied = found.where(words.tied())
     read_again = within_spans(events, F.broadcast(spans(tied)))
     return plain.unionByName(islands(read_again, query, over))
 
 
+def _islands(
+    events: DataFrame, query: SessionsQuery, over: Measures, stretches: Stretches
+) -> DataFrame:
+    """Islands of values as they are."""
+    way = _Way(query, over)
+    if stretches.borders:
+        return _across(way, stretches, F.lit(False))[0].drop(_HASH)
+    return way.told(way.linked(way.micro(events))).drop(_HASH)
+
+
+def _kept_islands(
+    way: _Way, events: DataFrame, stretches: Stretches, tied: Column
+) -> tuple[DataFrame, int]:
+    """Islands that are looked at more than once, and how many of them are tied."""
+    if stretches.borders:
+        return _across(way, stretches, tied)
+    return _kept(way.told(way.linked(way.micro(events))), tied)
+
+
+def _across(way: _Way, stretches: Stretches, tied: Column) -> tuple[DataFrame, int]:
+    """Islands of each stretch by itself, then those near a border put together; and the tied."""
+    near = stretches.near(way.query)
+    own = [way.linked(way.micro(events)) for events in stretches.frames]
+    with side_by_side(own[0].sparkSession):
+        found, ties = _kept(way.told(reduce(DataFrame.unionAll, own)), tied & ~near)
+    joined, more = _kept(way.told(way.linked(found.where(near))), tied)
+    return found.where(~near).unionByName(joined), ties + more
+
+
+def _kept(found: DataFrame, tied: Column) -> tuple[DataFrame, int]:
+    """Islands on disk, which are smaller than events; and how many of them are tied."""
+    seen = Observation()
+    found = found.observe(seen, F.count_if(tied).alias("ties"))
+    found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
+    return found, seen.get.get("ties") or 0
+
+
+class _Way:
+    """From prepared events to islands: columns made once, for however many stretches of them."""
+
+    def __init__(self, query: SessionsQuery, over: Measures, words: Sequence[Column] = ()) -> None:
+        self.query = query
+        zone = query.cuts.midnight
+        self._given = [*words, (F.col(TIME) - _offset(_bucket(query))).alias(BUCKET)]
+        self._bucket = [USER, BUCKET]
+        if zone is not None:  # a bucket may lie around midnight
+            self._given.append(local_day(F.col(TIME), zone).alias("__day"))
+            self._bucket.append("__day")
+        # A count of all events is an island's own, and need not travel beside it.
+        parts = [part for part in over.parts if part.events != ALL]
+        self._first = [
+            F.min(TIME).alias(START),
+            F.max(TIME).alias(END),
+            F.count(F.lit(1)).alias(EVENTS),
+            *(F.expr(over.over(part)).alias(part.name) for part in parts),
+            # Most comparisons of a sort end at its first eight bytes; ids often begin alike.
+            F.xxhash64(USER).alias(_HASH),
+        ]
+        self._merged = [
+            F.min(START).alias(START),
+            F.max(END).alias(END),
+            F.sum(EVENTS).alias(EVENTS),
+            *(F.expr(str(part.merge)).alias(part.name) for part in parts),
+        ]
+        self._told = [
+            *map(F.col, (USER, _HASH, START, END, EVENTS)),
+            *(
+                F.col(part.name if part.events != ALL else EVENTS).alias(part.name)
+                for part in over.parts
+            ),
+        ]
+        by_time = Window.partitionBy(_HASH, USER).orderBy(START)
+        before = F.lag(END).over(by_time)
+        far = apart(query, before, F.col(START))
+        self._begins = F.when(before.isNull() | far, 1).otherwise(0)
+        self._number = F.sum("__b").over(by_time.rowsBetween(Window.unboundedPreceding, 0))
+        self._ends = query.gap is not None or query.fallback is not None or zone is not None
+
+    def micro(self, events: DataFrame) -> DataFrame:
+        """Micro-islands: islands of the events of a bucket."""
+        return events.select("*", *self._given).groupBy(*self._bucket).agg(*self._first)
+
+    def linked(self, found: DataFrame) -> DataFrame:
+        """
+        Islands, from such as may go on in the next one of their user.
+
+        None of these overlap, so the one before is enough to look at.
+        """
+        keys = [_HASH, USER]
+        if self._ends:
+            found = found.withColumn("__b", self._begins).withColumn("__i", self._number)
+            keys.append("__i")
+        return found.groupBy(*keys).agg(*self._merged)
+
+    def told(self, found: DataFrame) -> DataFrame:
+        """Islands with all of their columns."""
+        return found.select(*self._told)
+
+
+_HASH = "__h"
+
+
 def _bucket(query: SessionsQuery) -> int:
     """How long buckets are: no longer than any silence that ends a session."""
     gaps = [query.gap, query.fallback.gap if query.fallback else None]
     return max(1, min((gap for gap in gaps if gap is not None and gap < OFFSET), default=OFFSET))
-
-
-def _by_bucket(events: DataFrame, query: SessionsQuery, over: Measures) -> DataFrame:
-    """Micro-islands, then islands: buckets of a user are apart, so the one before is enough."""
-    own = [USER, BUCKET]
-    zone = query.cuts.midnight
-    rows = events.withColumn(BUCKET, F.col(TIME) - _offset(_bucket(query)))
-    if zone is not None:  # a bucket may lie around midnight
-        rows = rows.withColumn("__day", local_day(F.col(TIME), zone))
-        own.append("__day")
-    micro = rows.groupBy(*own).agg(
-        F.min(TIME).alias(START),
-        F.max(TIME).alias(END),
-        F.count(F.lit(1)).alias(EVENTS),
-        *(F.expr(over.over(part)).alias(part.name) for part in over.parts if part.events),
-    )
-    keys = [USER]
-    if query.gap is not None or query.fallback or zone is not None:
-        # Most comparisons of the sort end at its first eight bytes; ids often begin alike.
-        micro = micro.withColumn("__h", F.xxhash64(USER))
-        by_time = Window.partitionBy("__h", USER).orderBy(START)
-        before = F.lag(END).over(by_time)
-        begins = F.when(before.isNull() | apart(query, before, F.col(START)), 1).otherwise(0)
-        micro = micro.withColumn("__b", begins).withColumn(
-            "__i", F.sum("__b").over(by_time.rowsBetween(Window.unboundedPreceding, 0))
-        )
-        keys += ["__h", "__i"]
-    found = micro.groupBy(*keys).agg(
-        F.min(START).alias(START),
-        F.max(END).alias(END),
-        F.sum(EVENTS).alias(EVENTS),
-        *(F.expr(str(part.merge)).alias(part.name) for part in over.parts),
-    )
-    return found.drop("__h", "__i")
 
 
 def _offset(bucket: int) -> Column:
@@ -163,14 +240,15 @@ class _Words:
     over: Measures
     dictionaries: Mapping[str, _Dictionary]
 
-    def written(self, events: DataFrame, bucket: int) -> DataFrame:
-        """Prepared events with the words of their values."""
+    def columns(self, bucket: int) -> Sequence[Column]:
+        """The words of an event's values."""
         offset = F.shiftleft(_offset(bucket), 32)
-        words = {}
+        words = []
         for name, dictionary in self.dictionaries.items():
-            words[f"{name}_lo"] = offset.bitwiseOR(dictionary.hashed())
-            words[f"{name}_hi"] = offset.bitwiseOR(F.lit(VALUE) - dictionary.hashed())
-        return events.select("*", *(word.alias(name) for name, word in words.items()))
+            words.append(offset.bitwiseOR(dictionary.hashed()).alias(f"{name}_lo"))
+            flipped = F.lit(VALUE) - dictionary.hashed()
+            words.append(offset.bitwiseOR(flipped).alias(f"{name}_hi"))
+        return words
 
     def tied(self) -> Column:
         """Whether events at the instant of a pick have different values."""
@@ -249,15 +327,14 @@ def _word_parts(pick: Pick) -> Sequence[Part]:
             f"{pick.value}_{side}",
             f"{end}({pick.argument}_{side}){pick.where}",
             f"{end}_by({pick.value}_{side}, CASE WHEN {pick.value}_{side} IS NOT NULL"
-            f" THEN {BUCKET} END)",
+            f" THEN {START} END)",
         )
         for side in ("lo", "hi")
     ]
     if not pick.edge:
         # Where in time the word's bucket is; at a session's edge its own start or end says that.
-        word = f"{pick.value}_lo"
-        merge = f"{end}(CASE WHEN {word} IS NOT NULL THEN {BUCKET} END)"
-        parts.append(Part(f"{pick.value}_m", "", merge))
+        at = f"{pick.value}_m"
+        parts.append(Part(at, f"min({BUCKET}){pick.where}", f"{end}({at})"))
     return parts
 
 

@@ -8,7 +8,7 @@ the table is in ``stored``, and how changed events are folded in is in ``fold``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -31,6 +31,7 @@ from infold.spark.kinds.islands import (
     START,
     compiled,
     prepared,
+    reach,
     spans,
     wanted,
     who,
@@ -39,7 +40,8 @@ from infold.spark.kinds.islands import (
 from infold.spark.kinds.micro import VALUES, Told, quick_islands, untold
 from infold.spark.kinds.numbers import numbered
 from infold.spark.kinds.pieces import COUNT, sessions_of
-from infold.spark.kinds.stored import FIRST, ID, LAST, rows, stored_part
+from infold.spark.kinds.stored import FIRST, LAST, rows, stored_part
+from infold.spark.kinds.stretches import Stretches, borders, cut
 from infold.spark.tables.port import Layout
 from infold.spark.work import Work
 from infold.trace import CellChange, CellState
@@ -68,14 +70,17 @@ def build(
     version: int = 1,
     size: int = 0,
     told: Told = untold,
+    at: Sequence[int] = (),
 ) -> DataFrame:
     """
     All sessions of all events, as the table stores them.
 
-    ``size`` is about how many events there are; it and what is ``told`` decide about speed alone.
+    ``size`` is about how many events there are; it, what is ``told``, and the borders ``at`` which
+    events are cut by time decide about speed alone.
     """
     over = compiled(events, query)
-    found = _found(prepared(events, query, over), query, over, size, told)
+    parts = cut(events, query, over, at)
+    found = _found(prepared(events, query, over), query, over, size, told, parts)
     return _rows(found, events, query, over, version)
 
 
@@ -89,12 +94,17 @@ def _rows(
 
 
 def _found(
-    ready: DataFrame, query: SessionsQuery, over: Measures, size: int, told: Told
+    ready: DataFrame,
+    query: SessionsQuery,
+    over: Measures,
+    size: int,
+    told: Told,
+    stretches: Stretches,
 ) -> DataFrame:
     """The sessions of prepared events; most of a large table's are islands as they stand."""
     if size < LARGE or not merges(query, over):
         return _made(ready, query, over)
-    found = quick_islands(ready, query, over, told)
+    found = quick_islands(ready, query, over, told, stretches)
     if query.limited:
         found = quarantine.entered(quarantine.whole(found), query)
     longest = _as_they_stand(query)
@@ -134,7 +144,8 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     events = view_of(work, node, query.input)(work.frame(name, step.inputs[name][1]))
     read = sum(state.rows for state in work.cells(name))
     over = compiled(events, query)
-    found = _found(prepared(events, query, over), query, over, read, _told(work, node, step, read))
+    ready, stretches = prepared(events, query, over), _stretches(work, node, events, query, over)
+    found = _found(ready, query, over, read, _told(work, node, step, read), stretches)
     held: tuple[Held, ...] = ()
     if query.limited:  # looked at twice: for the ledger, for the table
         found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
@@ -142,7 +153,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     snapshot = work.tables.create(
         step.model,
         _rows(found, events, query, over, step.version),
-        Layout(FIRST, Granularity.MONTH, distinct=(ID, FIRST, LAST)),
+        Layout(FIRST, Granularity.MONTH),
         work.stamp(step),
     )
     table = work.tables.read(step.model, snapshot)
@@ -182,6 +193,22 @@ def _all_of_them(work: Work, node: Node) -> bool:
     """Whether what the query ranges over is a table of events, all of which have a time."""
     query = node.query
     return query is not None and work.project[query.input].model.kind is Kind.EVENTS
+
+
+def _stretches(
+    work: Work, node: Node, events: DataFrame, query: SessionsQuery, over: Measures
+) -> Stretches:
+    """The events once more, by the partitions that they are stored in, where that pays."""
+    name = node.inputs[0].name
+    if query.input != name or not _all_of_them(work, node):
+        return Stretches()  # through a view, or of a table that may be anybody's
+    layout = work.tables.layout(name)
+    if layout.column != query.time_column:
+        return Stretches()
+    tasks = work.spark.sparkContext.defaultParallelism
+    return cut(
+        events, query, over, borders(work.cells(name), layout.partition, reach(query), tasks)
+    )
 
 
 def _told(work: Work, node: Node, step: Step, size: int) -> Told:

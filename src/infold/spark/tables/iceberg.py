@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _PROPERTY = "snapshot-property."
 _SESSION_PROPERTY = "spark.sql.iceberg.snapshot-property."
-_DICTIONARY = "write.parquet.dict-encoding-enabled.column"
 _PROPERTIES = {
     "format-version": "3",
     "write.delete.mode": "merge-on-read",
@@ -172,10 +171,10 @@ def _files(touched: Ranges) -> int:
 
 
 def _layout_properties(layout: Layout) -> dict[str, str]:
-    no_dictionary = {f"{_DICTIONARY}.{name}": "false" for name in layout.distinct}
+    dictionary = {"write.parquet.dict-size-bytes": str(layout.dictionary)}
     if layout.column is None or layout.partition is None:
-        return no_dictionary
-    return no_dictionary | {
+        return dictionary
+    return dictionary | {
         "infold.column": layout.column,
         "infold.partition": layout.partition.value,
         "infold.type": layout.type,

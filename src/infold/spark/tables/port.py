@@ -41,10 +41,11 @@ class Layout:
     partition: Granularity | None = None
     type: str = "timestamp"
     """The column's type: ``timestamp`` or ``date``."""
-    distinct: tuple[str, ...] = ()
+    dictionary: int = 32 * 1024
     """
-    Columns of hardly a value twice. A Parquet writer that looks for repeated values in them finds
-    none, and takes half of the time of writing to do so.
+    How many bytes of distinct values the writer of a file collects for a column before it stores
+    the column plain. Looking each value up among many takes longer than all the rest of writing,
+    and a compressed file becomes no smaller for it.
     """
 
 
