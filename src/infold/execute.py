@@ -29,7 +29,7 @@ from infold.ports import Engine, Lake, Ledger
 from infold.project import Project
 from infold.protect import refuse_rebuilds, stands
 from infold.record import Outcome, Receipt
-from infold.recover import FORGET, committed, recover
+from infold.recover import LOSE, committed, recover
 from infold.report import RunResult, Standing
 from infold.states import after, standings
 from infold.turns import Turn, Turns, batches
@@ -241,7 +241,7 @@ class Runner:
         """Models whose table somebody dropped; their readers are to see what goes and comes."""
         for number, name in enumerate(self.observer.vanished(), 1):
             step = f"{run}-gone{number}"
-            self.ledger.begin_step(run, step, 0, name, FORGET, {})
+            self.ledger.begin_step(run, step, 0, name, LOSE, {})
             self.ledger.forget(name, step=step)
             self.ledger.close_step(step, "done")
             yield VANISHED.format(name)

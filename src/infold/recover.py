@@ -22,6 +22,9 @@ from infold.trace import UNKNOWN, Cause, Pending, joined, wrap
 FORGET = "forget"
 """The action of a step that forgets a model; once the ledger has forgotten it, its table goes."""
 
+LOSE = "lose"
+"""The action of a step that forgets a model whose table is gone: nothing is left to drop."""
+
 
 def recover(ledger: Ledger, lake: Lake) -> Iterator[str]:
     """Finish or forget every open step of earlier runs; says what was done."""
@@ -36,12 +39,13 @@ def recover(ledger: Ledger, lake: Lake) -> Iterator[str]:
         elif record.outcome is not None and not record.outcome.committed:
             ledger.finish_step(record.id, record.outcome)
             yield f"{record.model}: a step that a dead run had ended was finished"
-        elif record.action == FORGET:
+        elif record.action in (FORGET, LOSE):
             if record.model in ledger.traces():
                 ledger.close_step(record.id, "forgotten")
                 yield f"{record.model}: a run died before it forgot it"
             else:
-                lake.drop(table_name(record.model))
+                if record.action == FORGET:
+                    lake.drop(table_name(record.model))
                 ledger.close_step(record.id, "done")
                 yield f"{record.model}: forgetting it, which a dead run had begun, was finished"
         else:

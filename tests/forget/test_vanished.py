@@ -7,12 +7,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.forget.standing import drop, stand_up
+from tests.forget.standing import drop, folders, stand_up
 
 from infold import api
 from infold.errors import InfoldError
 from infold.interval import Ranges
 from infold.plan import Action
+from infold.recover import LOSE, recover
 
 
 def test_it_is_built_anew_and_said(tmp_path: Path) -> None:
@@ -58,3 +59,24 @@ def test_one_that_was_made_again_by_others_is_refused(tmp_path: Path) -> None:
         api.observe(shop)
 
     assert caught.value.slug == "foreign-write"
+
+
+def test_a_run_that_died_while_it_forgot_one_leaves_its_files(tmp_path: Path) -> None:
+    """Whoever dropped the table decides what becomes of its files."""
+    shop = stand_up(tmp_path / "shop")
+    drop(shop, "daily")
+    book = api.ledger(shop)
+    book.acquire("r2")
+    book.begin_run("r2", "run", 0, {})
+    book.begin_step("r2", "r2-gone1", 0, "daily", LOSE, {})
+    book.forget("daily", step="r2-gone1")
+    book.close()
+
+    book = api.ledger(shop)
+    book.acquire("r3")
+    said = list(recover(book, api.lake(shop)))
+
+    assert said == ["daily: forgetting it, which a dead run had begun, was finished"]
+    assert not book.unfinished()
+    book.close()
+    assert "daily" in folders(shop)

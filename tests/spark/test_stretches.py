@@ -39,7 +39,7 @@ class TestBorders:
         assert found == tuple(instant(f"{month}-01") for month in MONTHS[1:8])
 
     def test_few_rows_make_no_stretch(self) -> None:
-        """Partitions beside each other are put together, as long as that makes none of 1.5 shares."""
+        """Partitions beside each other are put together, up to one and a half shares."""
         cells = history(12, 1, 1, 12, 12, 12, 12, 12, 2, 2, 2)
         found = borders(cells, Granularity.MONTH, HOUR, 1)
         assert found == tuple(instant(f"{MONTHS[at]}-01") for at in (3, 4, 5, 6, 7))
