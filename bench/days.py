@@ -10,6 +10,8 @@ from bench.measure import Clock, Line, Size, alternately, ratio
 from bench.project import same_files, with_history
 
 DAY_EVENTS = 168_000
+WARM = 4
+"""Days that are not counted: the JVM still compiles much of what a day takes."""
 
 
 def one_more_day(size: Size) -> list[Line]:
@@ -20,8 +22,9 @@ def one_more_day(size: Size) -> list[Line]:
 def _one_more_day(size: Size, profile: str, target: float) -> Line:
     root, deliveries = with_history(f"b-{profile}", year(size, profile))
     runs.run(root)
-    deliveries.deliver(size.rows(DAY_EVENTS))
-    runs.run(root)  # the first of its kind in this JVM
+    for _ in range(WARM):
+        deliveries.deliver(size.rows(DAY_EVENTS))
+        runs.run(root)
     day, rebuild = Clock(), Clock()
     for _ in range(size.repeats):
         deliveries.deliver(size.rows(DAY_EVENTS))
