@@ -21,7 +21,7 @@ from tests.spark.test_sessions import (
     READ_AGAIN,
     SEEDS,
     UNSHRUNK,
-    borders_in,
+    large_builds_equal_the_reference,
     named_events,
     play,
     programs,
@@ -32,8 +32,6 @@ from infold.interval import HOUR, MINUTE
 from infold.model import Campaign, Cuts, Keep, Nulls
 from infold.project import Aggregate, Fallback, Output
 from infold.spark import rebuild
-from infold.spark.kinds.sessions import LARGE, build
-from infold.spark.tables.port import Layout, Stamp
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -330,10 +328,4 @@ def test_a_large_build_equals_the_reference(spark: SparkSession, name: str, seed
     made.arrive(rows_of(programs(seed)))
     speak(made, Random(seed))
     query = replace(made.query, entries=tuple(made.ledger.said))
-    for borders in ((), borders_in(made, seed)):
-        built = build(made.frame(1), query, size=LARGE, at=borders)
-        made.tables.create("sessions", built, Layout(), Stamp("r", "s", 1))
-        found = made.rows()
-        for row in found:
-            row.pop("session_id")
-        assert difference(made.expected(), found) == "", borders
+    large_builds_equal_the_reference(made, query, seed)

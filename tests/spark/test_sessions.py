@@ -20,6 +20,8 @@ from tests.reference.world import Row
 from tests.spark.folding import GAP, Call, Shop
 
 from infold.interval import DAY, MINUTE, SECOND
+from infold.project import SessionsQuery
+from infold.spark.kinds.micro import Told, untold
 from infold.spark.kinds.sessions import LARGE, build
 from infold.spark.tables.port import Layout, Stamp
 
@@ -505,19 +507,21 @@ def test_a_large_build_equals_the_reference(
         urls = ["/", "/a", "/pay", "/gone", "é"]
         return pa.array(urls) if sql == "(url)" and seed % 2 else None
 
-    for borders in ((), borders_in(shop, seed)):
-        table = build(shop.frame(1), shop.query, size=LARGE, told=told, at=borders)
+    large_builds_equal_the_reference(shop, shop.query, seed, told)
+
+
+def large_builds_equal_the_reference(
+    shop: Shop, query: SessionsQuery, seed: int, told: Told = untold
+) -> None:
+    """Whole, and cut at instants of events, so that sessions lie across the borders."""
+    times = sorted({row["event_ts"] for row in shop.events})
+    for borders in ((), sorted(Random(seed).sample(times, 3))):
+        table = build(shop.frame(1), query, size=LARGE, told=told, at=borders)
         shop.tables.create("sessions", table, Layout(), Stamp("r", "s", 1))
         found = shop.rows()
         for row in found:
             row.pop("session_id")
         assert difference(shop.expected(), found) == "", borders
-
-
-def borders_in(shop: Shop, seed: int) -> list[int]:
-    """Instants to cut a large build's events at: some of events, so that sessions lie across."""
-    times = sorted({row["event_ts"] for row in shop.events})
-    return sorted(Random(seed).sample(times, 3))
 
 
 @settings(max_examples=1, phases=UNSHRUNK)

@@ -91,7 +91,10 @@ def quick_islands(
     if words is None:
         return _islands(events, query, over, stretches)
     way = _Way(query, words.over, words.columns(_bucket(query)))
-    found, ties = _kept_islands(way, events, stretches, words.tied())
+    if stretches.borders:
+        found, ties = _across(way, stretches, words.tied())
+    else:
+        found, ties = _kept(way.told(way.linked(way.micro(events))), words.tied())
     if ties == 0:
         return words.read(found)
     if ties > TIES:
@@ -110,15 +113,6 @@ def _islands(
     if stretches.borders:
         return _across(way, stretches, F.lit(False))[0].drop(_HASH)
     return way.told(way.linked(way.micro(events))).drop(_HASH)
-
-
-def _kept_islands(
-    way: _Way, events: DataFrame, stretches: Stretches, tied: Column
-) -> tuple[DataFrame, int]:
-    """Islands that are looked at more than once, and how many of them are tied."""
-    if stretches.borders:
-        return _across(way, stretches, tied)
-    return _kept(way.told(way.linked(way.micro(events))), tied)
 
 
 def _across(way: _Way, stretches: Stretches, tied: Column) -> tuple[DataFrame, int]:

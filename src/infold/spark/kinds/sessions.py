@@ -41,7 +41,7 @@ from infold.spark.kinds.micro import VALUES, Told, quick_islands, untold
 from infold.spark.kinds.numbers import numbered
 from infold.spark.kinds.pieces import COUNT, sessions_of
 from infold.spark.kinds.stored import FIRST, LAST, rows, stored_part
-from infold.spark.kinds.stretches import Stretches, borders, cut
+from infold.spark.kinds.stretches import borders, cut
 from infold.spark.tables.port import Layout
 from infold.spark.work import Work
 from infold.trace import CellChange, CellState
@@ -79,8 +79,7 @@ def build(
     events are cut by time decide about speed alone.
     """
     over = compiled(events, query)
-    parts = cut(events, query, over, at)
-    found = _found(prepared(events, query, over), query, over, size, told, parts)
+    found = _found(events, query, over, size, told, at)
     return _rows(found, events, query, over, version)
 
 
@@ -94,17 +93,18 @@ def _rows(
 
 
 def _found(
-    ready: DataFrame,
+    events: DataFrame,
     query: SessionsQuery,
     over: Measures,
     size: int,
     told: Told,
-    stretches: Stretches,
+    at: Sequence[int],
 ) -> DataFrame:
-    """The sessions of prepared events; most of a large table's are islands as they stand."""
+    """The sessions of events; most of a large table's are islands as they stand."""
+    ready = prepared(events, query, over)
     if size < LARGE or not merges(query, over):
         return _made(ready, query, over)
-    found = quick_islands(ready, query, over, told, stretches)
+    found = quick_islands(ready, query, over, told, cut(events, query, over, at))
     if query.limited:
         found = quarantine.entered(quarantine.whole(found), query)
     longest = _as_they_stand(query)
@@ -112,13 +112,13 @@ def _found(
         return found
     found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)  # looked at three times
     longer = F.col(END) - F.col(START) > longest
-    cut = found.where(longer)
-    number = cut.count()
+    to_cut = found.where(longer)
+    number = to_cut.count()
     if number > CUT:
         return _made(ready, query, over)
     if number == 0:
         return found
-    again = within_spans(ready, F.broadcast(spans(cut)))
+    again = within_spans(ready, F.broadcast(spans(to_cut)))
     return found.where(~longer).unionByName(_made(again, query, over))
 
 
@@ -142,10 +142,11 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     assert step.trace is not None, "a planned step says what will hold"
     name = node.inputs[0].name
     events = view_of(work, node, query.input)(work.frame(name, step.inputs[name][1]))
-    read = sum(state.rows for state in work.cells(name))
+    cells = work.cells(name)
+    read = sum(state.rows for state in cells)
     over = compiled(events, query)
-    ready, stretches = prepared(events, query, over), _stretches(work, node, events, query, over)
-    found = _found(ready, query, over, read, _told(work, node, step, read), stretches)
+    told, at = _told(work, node, step, read), _borders(work, node, query, cells)
+    found = _found(events, query, over, read, told, at)
     held: tuple[Held, ...] = ()
     if query.limited:  # looked at twice: for the ledger, for the table
         found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
@@ -195,20 +196,18 @@ def _all_of_them(work: Work, node: Node) -> bool:
     return query is not None and work.project[query.input].model.kind is Kind.EVENTS
 
 
-def _stretches(
-    work: Work, node: Node, events: DataFrame, query: SessionsQuery, over: Measures
-) -> Stretches:
-    """The events once more, by the partitions that they are stored in, where that pays."""
+def _borders(
+    work: Work, node: Node, query: SessionsQuery, cells: Iterable[CellState]
+) -> tuple[int, ...]:
+    """Where to cut the input, by the partitions that it is stored in, where that pays."""
     name = node.inputs[0].name
     if query.input != name or not _all_of_them(work, node):
-        return Stretches()  # through a view, or of a table that may be anybody's
+        return ()  # through a view, or of a table that may be anybody's
     layout = work.tables.layout(name)
     if layout.column != query.time_column:
-        return Stretches()
+        return ()
     tasks = work.spark.sparkContext.defaultParallelism
-    return cut(
-        events, query, over, borders(work.cells(name), layout.partition, reach(query), tasks)
-    )
+    return borders(cells, layout.partition, reach(query), tasks)
 
 
 def _told(work: Work, node: Node, step: Step, size: int) -> Told:

@@ -50,17 +50,15 @@ class Stretches:
         )
 
 
-def cut(
-    events: DataFrame, query: SessionsQuery, over: Measures, borders: Sequence[int]
-) -> Stretches:
+def cut(events: DataFrame, query: SessionsQuery, over: Measures, at: Sequence[int]) -> Stretches:
     """Events as ``prepared`` by themselves in each stretch; nothing without a border."""
-    if not borders:
+    if not at:
         return Stretches()
     frames = (
         prepared(events.where(in_time(events, query.time_column, Ranges((part,)))), query, over)
-        for part in (Interval(*ends) for ends in pairwise((MIN, *borders, MAX)))
+        for part in (Interval(*ends) for ends in pairwise((MIN, *at, MAX)))
     )
-    return Stretches(tuple(borders), tuple(frame.coalesce(1) for frame in frames))
+    return Stretches(tuple(at), tuple(frame.coalesce(1) for frame in frames))
 
 
 def borders(
