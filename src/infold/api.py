@@ -263,7 +263,8 @@ def evaluate(project: Project, view: str) -> pa.Table:
     from infold.spark.verify import view_rows
 
     engine = SparkEngine(session(project), project, ledger(project), lake(project), "show")
-    return view_rows(engine.work("show"), project[view])
+    with engine.work("show") as work:
+        return view_rows(work, project[view])
 
 
 def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...]:

@@ -182,6 +182,13 @@ class TestProject:
         """A run without news carries out no step."""
         assert lake.run() == []
 
+    def test_a_long_session_gathers_nothing(self, lake: Lake) -> None:
+        """The names that inputs get for one query are gone after it: a service runs for months."""
+        catalog = api.session(lake.project)._jsparkSession.sessionState().catalog()
+
+        # The public list fails where the session's catalog is Iceberg's.
+        assert catalog.listLocalTempViews("*").isEmpty()
+
     def test_a_view_shows_what_it_says_now(self, lake: Lake) -> None:
         """A view is evaluated over the tables as they are."""
         found = api.evaluate(lake.project, "paying").to_pylist()

@@ -163,7 +163,10 @@ def within(name: str, type_: str, ranges: Ranges, *, exact: bool = False) -> str
 
 def type_of(rows: DataFrame, name: str) -> T.DataType:
     """A column's type; names are taken as SQL takes them, whatever their case."""
-    return rows.select(column(name)).schema.fields[0].dataType
+    found = [field for field in rows.schema.fields if field.name.lower() == name.lower()]
+    if len(found) != 1:  # Spark says best what is wrong with it
+        found = rows.select(column(name)).schema.fields
+    return found[0].dataType
 
 
 def time_type(rows: DataFrame, name: str) -> str:

@@ -55,7 +55,8 @@ class SparkEngine:
         """One step, by its model's kind; what Spark refuses becomes ``errors.step_failed``."""
         node = self.project[step.model]
         try:
-            return _KINDS[node.model.kind](self.work(step_id), step, prepared)
+            with self.work(step_id) as work:
+                return _KINDS[node.model.kind](work, step, prepared)
         except PySparkException as error:
             raise errors.step_failed(step.model, *_said(error)) from error
 

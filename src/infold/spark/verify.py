@@ -63,10 +63,17 @@ class Verifier:
                 continue
             trace = traces.get(node.name)
             self.progress.note(f"comparing {node.name} with its rebuild")
-            verdicts.append(self._verdict(node, trace, sample) if trace else _never_built(node))
+            with self._work() as work:
+                verdicts.append(
+                    self._verdict(work, node, trace, sample) if trace else _never_built(node)
+                )
         return tuple(verdicts)
 
-    def _verdict(self, node: Node, trace: Trace, sample: int | None) -> Verdict:
+    def _work(self) -> Work:
+        tables = IcebergTables(self.spark, self.project.name, self.lake)
+        return Work(self.spark, tables, self.ledger, self.project, "verify", "verify")
+
+    def _verdict(self, work: Work, node: Node, trace: Trace, sample: int | None) -> Verdict:
         notes = []
         if trace.fingerprint != node.fingerprint:
             return _unequal(
@@ -79,14 +86,6 @@ class Verifier:
             return _unequal(
                 node, f"{gone} was dropped since it was read: `infold run` brings both up to date"
             )
-        work = Work(
-            self.spark,
-            IcebergTables(self.spark, self.project.name, self.lake),
-            self.ledger,
-            self.project,
-            "verify",
-            "verify",
-        )
         stored = plain(work.tables.read(node.name))
         rebuilt = self._rebuilt(work, node, step)
         time = _time(node)

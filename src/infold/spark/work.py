@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field
+from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -22,7 +24,11 @@ _view_numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Work:
-    """One step's surroundings. Inputs are always read at the version that the step names."""
+    """
+    One step's surroundings. Inputs are always read at the version that the step names.
+
+    Left (``with``) when the step's rows have been written: Spark resolves names until then.
+    """
 
     spark: SparkSession
     tables: Tables
@@ -30,6 +36,17 @@ class Work:
     project: Project
     run: str
     step_id: str
+    views: list[str] = field(default_factory=list)
+    """Names that were given to frames; they hold what these are made from until they are gone."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        # Where Spark itself has gone, that it went is to be heard, and not that this failed.
+        with nullcontext() if kind is None else suppress(Exception):
+            while self.views:
+                self.spark.catalog.dropTempView(self.views.pop())
 
     def stamp(self, step: Step) -> Stamp:
         """What the step's commit carries."""
@@ -77,7 +94,7 @@ class Work:
             if (name, bound) not in made:
                 if bound is not None and cells is not None and name in frames:
                     rows = _during(frames[name], node.input(name), bound.read(cells))
-                    made[name, bound] = _named(rows)
+                    made[name, bound] = self._named(rows)
                 else:
                     made[name, bound] = self._view(name, needed)
             parts += [node.model.sql[at : reference.start], made[name, bound]]
@@ -98,17 +115,16 @@ class Work:
 
     def _view(self, name: str, frames: Mapping[str, DataFrame]) -> str:
         frame = frames.get(name)
-        return _named(self.sql(self.project[name], frames) if frame is None else frame)
+        return self._named(self.sql(self.project[name], frames) if frame is None else frame)
+
+    def _named(self, frame: DataFrame) -> str:
+        """The name of a new temporary view of a frame."""
+        self.views.append(f"infold_view_{next(_view_numbers)}")
+        frame.createOrReplaceTempView(self.views[-1])
+        return self.views[-1]
 
     def _needs_alias(self, sql: str, end: int) -> bool:
         return not _has_alias(sql, end)
-
-
-def _named(frame: DataFrame) -> str:
-    """The name of a new temporary view of a frame."""
-    view = f"infold_view_{next(_view_numbers)}"
-    frame.createOrReplaceTempView(view)
-    return view
 
 
 def _during(frame: DataFrame, entry: Input, times: Ranges) -> DataFrame:
