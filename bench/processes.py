@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench.builds import forget, year
 from bench.measure import Clock, Line, Size, alternately, ratio
@@ -15,41 +14,16 @@ from bench.project import DATA, with_history
 
 from infold.demo import acts
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 AS_IT_COMES = """
 import sys
-from bench import processes
+from bench.as_it_comes import spark_as_it_comes
 from infold.spark import session
-session.start = processes.spark_as_it_comes
+session.start = spark_as_it_comes
 session.tune = lambda *_: None
 from infold.cli import main
 sys.argv = ["infold", "run"]
 main()
 """
-
-
-def spark_as_it_comes(warehouse: Path, catalog_db: Path, **_: object) -> SparkSession:
-    """Spark with its defaults: only the catalog, its jars and the time zone are given."""
-    from pyspark.sql import SparkSession
-
-    from infold.spark import session
-    from infold.spark.jars import jar_paths
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    settings = {
-        "spark.jars": ",".join(str(jar) for jar in jar_paths()),
-        "spark.sql.extensions": (
-            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-        ),
-        "spark.sql.session.timeZone": "UTC",
-        **session._catalog_settings(warehouse, catalog_db),  # noqa: SLF001 - the very same tables
-    }
-    builder = SparkSession.builder.master("local[*]")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
 
 
 def infold(root: Path, *arguments: str) -> tuple[float, str]:

@@ -60,16 +60,20 @@ INTRODUCTION = """\
 case, taking turns, and the quicker of the repeats is compared with the quicker: machines are noisy,
 ratios less so. Rows are generated (`bench/generate.py`): 10 M events in 2 M sessions of 300 k users
 over a year; in `web` 5 % of events are late, log-uniform from a minute to 90 days; in `spread` 5 %
-are late by up to a year, uniformly, so that every old day is touched. 0.5 % arrive twice. A day
-has 168 k events. Case m compares with SQLMesh, a pinned version of which `bench/versus.py` installs
-into an environment of its own: the same SQL, jars, Spark settings, cores, heap and number of models
-in hand, and the same rows at the end, which is checked; each side in a process of its own, warmed
-by twelve days, with a pause before either begins, as a JVM goes on compiling after its work.
-What is timed is not the same work. infold reads the project, finds by itself what is new, compares
-each cell's content with what was there, records traces and looks after its files; SQLMesh keeps its
-project loaded, is told by the clock which day to build, and would not see a late row. There medians
-are compared. What a lookback gets wrong is measured by `python bench/lookback.py`, what
-starting Spark costs by `python bench/startup.py`.
+are late by up to a year, uniformly, so that every old day is touched. 0.5 % arrive twice. A day has
+168 k events. What a lookback gets wrong is measured by `python bench/lookback.py`, what starting
+Spark costs by `python bench/startup.py`.
+
+Case m compares with SQLMesh, a pinned version of which `bench/versus.py` installs into an
+environment of its own: the same SQL, jars, cores, heap and number of models in hand, and the same
+rows at the end, which is checked. Each side has a process of its own, warmed by thirty days, with a
+pause before each begins, as a JVM goes on compiling after its work; medians are compared. SQLMesh
+leaves Spark's settings to its user, infold chooses them for each run; so SQLMesh is measured in
+Spark as it comes, and once more in a session that was given infold's settings for a large run. What
+is timed is not the same work. infold reads the project, finds by itself what is new, compares each
+cell's content with what was there, records traces and looks after its files, for which one run in
+eight takes twice as long; SQLMesh keeps its project loaded, is told by the clock which day to
+build, and would not see a late row.
 """
 
 

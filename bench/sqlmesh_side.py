@@ -14,14 +14,23 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from bench.as_it_comes import spark_as_it_comes
+
+from infold.spark.session import CATALOG, DEFAULT_MEMORY, start
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
-def main(root: Path, cores: int, tasks: int) -> None:
-    """Answer commands until there are no more."""
+def main(root: Path, cores: int, tasks: int, settings: str) -> None:
+    """Answer commands until there are no more; ``settings`` are ``spark``'s own or ``infold``'s."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever SQLMesh prints is no answer
-    side = Side(root, cores, tasks)
+    (root / "warehouse").mkdir(parents=True, exist_ok=True)
+    spark = (_as_it_comes if settings == "spark" else _as_infold_has_it)(root, cores)
+    side = Side(root, spark, tasks)
     for line in sys.stdin:
         command = json.loads(line)
         answers.write(json.dumps(getattr(side, command.pop("do"))(**command)) + "\n")
@@ -30,18 +39,9 @@ def main(root: Path, cores: int, tasks: int) -> None:
 class Side:
     """A Spark session, the events table, and a SQLMesh context over three models."""
 
-    def __init__(self, root: Path, cores: int, tasks: int) -> None:
-        from infold.spark.session import start
-
+    def __init__(self, root: Path, spark: SparkSession, tasks: int) -> None:
         self.root = root
-        (root / "warehouse").mkdir(parents=True, exist_ok=True)
-        self.spark = start(
-            root / "warehouse",
-            root / "catalog.db",
-            size="large",
-            log=root / "spark.log",
-            extra={"spark.master": f"local[{cores}]"},
-        )
+        self.spark = spark
         self.tasks = tasks
         self.context: Any = None
 
@@ -98,6 +98,25 @@ class Side:
         return max(found, default=-1) + 1
 
 
+def _as_it_comes(root: Path, cores: int) -> SparkSession:
+    own = {
+        "spark.master": f"local[{cores}]",
+        "spark.driver.memory": DEFAULT_MEMORY,
+        f"spark.sql.catalog.{CATALOG}.cache-enabled": "true",  # Iceberg's default
+    }
+    return spark_as_it_comes(root / "warehouse", root / "catalog.db", extra=own)
+
+
+def _as_infold_has_it(root: Path, cores: int) -> SparkSession:
+    return start(
+        root / "warehouse",
+        root / "catalog.db",
+        size="large",
+        log=root / "spark.log",
+        extra={"spark.master": f"local[{cores}]"},
+    )
+
+
 def _days() -> Any:
     from pyspark.sql import functions as F
 
@@ -105,4 +124,4 @@ def _days() -> Any:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

@@ -9,7 +9,10 @@ import subprocess
 import sys
 import time
 import venv
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
@@ -18,7 +21,7 @@ import numpy as np
 from bench import runs
 from bench.builds import forget
 from bench.generate import DAY, FIRST_DAY, file_name, sessions, write
-from bench.measure import Clock, Line, Size, alternately, ratio
+from bench.measure import Clock, Line, Size, ratio
 from bench.project import DATA, SOURCES
 
 from infold import api
@@ -28,12 +31,12 @@ DAYS = 60
 CORES = 2
 TASKS = 4
 """How many models may be in hand at the same time: SQLMesh's default for Spark."""
-FIRST = 12
-"""Days that are not counted: either JVM still compiles much of what a day takes."""
-LEAST = 9
+FIRST = 30
+"""Days that are not counted: each JVM still compiles much of what a day takes."""
+LEAST = 15
 """Days that are counted, if not more: they are over in a second."""
 PAUSE = 3.0
-"""Seconds before either begins: its JVM has compiled and swept by then what the other's leave."""
+"""Seconds before each begins: its JVM has compiled and swept by then what the others leave."""
 
 MODELS = {
     "daily_pages": """SELECT cast(event_ts AS date) AS day, url, count(*) AS events,
@@ -92,63 +95,90 @@ def one_day_into_sixty(size: Size) -> list[Line]:
     """A day of events into sixty, three models in a warm session, against SQLMesh's same SQL."""
     repeats = max(size.repeats, LEAST)
     files = _files(size, DAYS + FIRST + repeats)
-    ours, theirs = _ours(), _Theirs(_their_project())
-    with theirs:
-        return _measured(files, ours, theirs, repeats)
+    with (
+        _Theirs(_their_project("spark"), "spark") as stock,
+        _Theirs(_their_project("infold"), "infold") as tuned,
+    ):
+        return _measured(files, _ours(), stock, tuned)
 
 
-def _measured(files: list[Path], ours: Path, theirs: _Theirs, repeats: int) -> list[Line]:
-    theirs.ask("build", files=[str(file) for file in files[:DAYS]], until=_until(DAYS))
-    _deliver(ours, files[:DAYS])
-    project = api.open_project(ours)
-    runs.large_session(project)
-    runs.run(ours)
-    rest = iter(range(DAYS, len(files)))
-    models, whole = (Clock(), Clock()), (Clock(), Clock())
-    costs: list[tuple[runs.Cost, Any]] = []
+@dataclass(frozen=True)
+class _Day:
+    """What one day took: to take in its file, to build the models; and how that was done."""
 
-    def day() -> None:
-        at = next(rest)
-        # Who goes first changes from day to day: what one leaves in the caches helps the other.
-        for side in ("ours", "theirs") if at % 2 else ("theirs", "ours"):
-            time.sleep(PAUSE)
-            if side == "ours":
-                _deliver(ours, [files[at]])
-                landed = runs.run(ours, ["raw.clicks"])
-                cost = runs.run(ours, jobs=TASKS)
-                models[0].add(cost.seconds)
-                whole[0].add(landed.seconds + cost.seconds)
-            else:
-                told = theirs.ask("day", file=str(files[at]), until=_until(at + 1))
-                models[1].add(told["run"])
-                whole[1].add(told["append"] + told["run"])
-        costs.append((cost, told))
-        print(f"  {cost.by_step}: {cost.seconds:.2f} s, {cost.jobs} jobs; {told}", flush=True)
+    landed: float
+    models: float
+    about: str
 
-    for _ in range(FIRST):
-        day()
-    for clock in (*models, *whole):
-        clock.seconds.clear()
-    alternately(repeats, day)
-    _compare(ours, theirs)
-    cost, told = costs[-1]
-    receipt = cost.result.receipt
-    about = f"{cost.by_step}; {cost.jobs} jobs, {receipt.commits} commits, against {told['jobs']}"
+
+@dataclass
+class _Side:
+    """One of those that are compared: carries out the day of a number, and is timed."""
+
+    day: Callable[[int], _Day]
+    models: Clock = field(default_factory=Clock)
+    whole: Clock = field(default_factory=Clock)
+    about: str = ""
+
+    def carry_out(self, at: int, *, counted: bool) -> None:
+        """One day more; the first ones are not counted."""
+        time.sleep(PAUSE)
+        took = self.day(at)
+        self.about = took.about
+        if counted:
+            self.models.add(took.models)
+            self.whole.add(took.landed + took.models)
+
+
+def _measured(files: list[Path], root: Path, stock: _Theirs, tuned: _Theirs) -> list[Line]:
+    for one in (stock, tuned):
+        one.ask("build", files=[str(file) for file in files[:DAYS]], until=_until(DAYS))
+    _deliver(root, files[:DAYS])
+    runs.large_session(api.open_project(root))
+    runs.run(root)
+
+    def our_day(at: int) -> _Day:
+        _deliver(root, [files[at]])
+        landed = runs.run(root, ["raw.clicks"])
+        cost = runs.run(root, jobs=TASKS)
+        commits = cost.result.receipt.commits
+        return _Day(
+            landed.seconds, cost.seconds, f"{cost.by_step}; {cost.jobs} jobs, {commits} commits"
+        )
+
+    def their_day(one: _Theirs, at: int) -> _Day:
+        told = one.ask("day", file=str(files[at]), until=_until(at + 1))
+        return _Day(told["append"], told["run"], f"{told['jobs']} jobs")
+
+    ours = _Side(our_day)
+    theirs, with_ours = (_Side(partial(their_day, one)) for one in (stock, tuned))
+    sides = (ours, theirs, with_ours)
+    for at in range(DAYS, len(files)):
+        # Who goes first changes from day to day: what one leaves in the caches helps the next.
+        for turn in range(len(sides)):
+            sides[(at + turn) % len(sides)].carry_out(at, counted=at >= DAYS + FIRST)
+    for one in (stock, tuned):
+        _compare(root, one)
+    what = f"one day into {DAYS}, events in their table, three models, against SQLMesh {SQLMESH}"
+    last = f"; the last day: {ours.about}, against {theirs.about}; all tables the same rows"
+    settings = "the same, SQLMesh in a session with infold's settings"
     return [
-        Line(
-            f"one day into {DAYS}, events in their table, three models, against SQLMesh {SQLMESH}",
-            models[0].median / models[1].median,
-            0.8,
-            detail=f"{models[0]} against {models[1]}, ratio of the least {ratio(*models):.2f}; "
-            f"the last day: {about} jobs; both tables the same rows",
+        _line(what, ours.models, theirs.models, 0.8, last),
+        _line(settings, ours.models, with_ours.models),
+        _line(
+            "from the day's file: taken in, against one append and SQLMesh",
+            ours.whole,
+            theirs.whole,
         ),
-        Line(
-            "the same from the day's file: taken in, against one append and SQLMesh",
-            whole[0].median / whole[1].median,
-            None,
-            detail=f"{whole[0]} against {whole[1]}",
-        ),
+        _line(settings, ours.whole, with_ours.whole),
     ]
+
+
+def _line(
+    what: str, ours: Clock, theirs: Clock, target: float | None = None, more: str = ""
+) -> Line:
+    detail = f"{ours} against {theirs}, ratio of the least {ratio(ours, theirs):.2f}{more}"
+    return Line(what, ours.median / theirs.median, target, detail=detail)
 
 
 def _until(days: int) -> str:
@@ -188,8 +218,8 @@ def _ours() -> Path:
     return root
 
 
-def _their_project() -> Path:
-    root = DATA / "m-sqlmesh"
+def _their_project(settings: str) -> Path:
+    root = DATA / f"m-sqlmesh-{settings}"
     shutil.rmtree(root, ignore_errors=True)
     (root / "models").mkdir(parents=True)
     (root / "external_models.yaml").write_text(COLUMNS)
@@ -214,14 +244,14 @@ def _compare(ours: Path, theirs: _Theirs) -> None:
 
 
 class _Theirs:
-    """SQLMesh in a process of its own environment, made when it is missing."""
+    """SQLMesh in a process of its own environment, which is made when it is missing."""
 
-    def __init__(self, root: Path) -> None:
-        python = _environment()
-        source = Path(__file__).parent.parent / "src"
+    def __init__(self, root: Path, settings: str) -> None:
+        python, top = _environment(), Path(__file__).parent.parent
+        arguments = [str(root), str(CORES), str(TASKS), settings]
         self._process = subprocess.Popen(
-            [python, Path(__file__).parent / "sqlmesh_side.py", root, str(CORES), str(TASKS)],
-            env={**os.environ, "PYTHONPATH": str(source)},
+            [python, Path(__file__).parent / "sqlmesh_side.py", *arguments],
+            env={**os.environ, "PYTHONPATH": f"{top / 'src'}{os.pathsep}{top}"},
             cwd=root,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

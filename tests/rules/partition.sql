@@ -89,6 +89,9 @@ SELECT date_add(event_ts, 1) AS day, url FROM clicks
 -- elsewhere: SELECT date_trunc(unit, event_ts) AS day FROM clicks
 SELECT date_trunc(unit, event_ts) AS day FROM clicks
 
+-- refused: partition-not-proven `date_trunc('day' || 's', event_ts)`: a unit that is put together
+SELECT date_trunc('day' || 's', event_ts) AS day FROM clicks
+
 -- accepted: another time zone, whose clocks change
 -- elsewhere: SELECT cast((event_ts AT TIME ZONE 'UTC') AT TIME ZONE 'Europe/Paris' AS date) AS day FROM clicks
 SELECT cast(from_utc_timestamp(event_ts, 'Europe/Paris') AS date) AS day FROM clicks

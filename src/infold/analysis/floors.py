@@ -74,10 +74,11 @@ def literal_units(text: Text) -> bool:
     """
     Whether all units of date_trunc are literals.
 
-    The tree shows ``date_trunc(unit, ts)`` with a column ``unit`` as if it were a literal.
+    The tree shows ``date_trunc(unit, ts)`` with a column ``unit`` as if it were a literal, and of
+    ``date_trunc('mon' || 'th', ts)`` no more than the first string.
     """
     return all(
-        tokens[call.arguments[0][0]].token_type is TokenType.STRING
+        [token.token_type for token in tokens[slice(*call.arguments[0])]] == [TokenType.STRING]
         for tokens in [text.tokens]
         for call in calls(tokens, 0, len(tokens))
         if call.name == "date_trunc" and call.arguments
