@@ -3,8 +3,8 @@ SQLMesh's side of the comparison in ``bench.versus``: a process in SQLMesh's own
 
 Reads one JSON command a line and answers each with one line. ``build`` appends files to the events
 table and plans and applies everything; ``day`` appends one file (timed by itself), then runs what
-is due (timed by itself). Spark is started by infold's own settings for large runs, so that both
-sides have the same jars, memory, cores and options. SQLMesh's context is loaded once and kept.
+is due (timed by itself). Spark has infold's jars, memory, cores and time zone; its other settings
+are its own, or infold's for large runs. SQLMesh's context is loaded once and kept.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.as_it_comes import spark_as_it_comes
 
-from infold.spark.session import CATALOG, DEFAULT_MEMORY, start
+from infold.spark.session import CATALOG, default_memory, start
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,7 +101,7 @@ class Side:
 def _as_it_comes(root: Path, cores: int) -> SparkSession:
     own = {
         "spark.master": f"local[{cores}]",
-        "spark.driver.memory": DEFAULT_MEMORY,
+        "spark.driver.memory": default_memory(),
         f"spark.sql.catalog.{CATALOG}.cache-enabled": "true",  # Iceberg's default
     }
     return spark_as_it_comes(root / "warehouse", root / "catalog.db", extra=own)
