@@ -90,6 +90,7 @@ SELECT date_add(event_ts, 1) AS day, url FROM clicks
 SELECT date_trunc(unit, event_ts) AS day FROM clicks
 
 -- refused: partition-not-proven `date_trunc('day' || 's', event_ts)`: a unit that is put together
+-- alike: no more of it is known than its first part; these two make a unit that there is not
 SELECT date_trunc('day' || 's', event_ts) AS day FROM clicks
 
 -- accepted: another time zone, whose clocks change

@@ -362,6 +362,38 @@ class TestJson:
             "unparsable: id is not string, v is not decimal(38,2), x is not double",
         ]
 
+    def test_a_number_in_an_object_that_would_be_changed_is_named(self, folder: Folder) -> None:
+        """The same within objects and lists, declared or kept as text; other numbers stay."""
+        long = "1234567890" * 4 + "1"
+        folder.put(
+            "a.json",
+            f'{{"t":{{"v":{long}}}}}\n{{"t":[1, 1e400]}}\n{{"t":{{"v":1e-400}}}}\n'
+            '{"t":{"v":1e5}}\n{"t":{"v":12345678901234567890123.5}}\n{"t":"[1e400]"}\n'
+            f'{{"x":[1e400]}}\n{{"x":[{long}, 1e5]}}\n{{"x":[1.5,2]}}\n'
+            f'{{"d":[{long}]}}\n{{"d":[1e2]}}\n{{"d":[1.25]}}\n',
+        )
+        columns = {"t": "string", "x": "array<double>", "d": "array<decimal(38,2)>"}
+        found = {row["_raw"]: row for row in folder.rows(columns)}
+        values = [
+            row["_problem"] or row["t"] or row["x"] or row["d"]
+            for line in (folder.root / "a.json").read_text().splitlines()
+            for row in [found[line]]
+        ]
+        assert values == [
+            "unparsable: t is not string",
+            "unparsable: t is not string",
+            "unparsable: t is not string",
+            '{"v":100000.0}',
+            '{"v":12345678901234567890123.5}',
+            "[1e400]",
+            "unparsable: x is not array<double>",
+            [float(long), 1e5],
+            [1.5, 2.0],
+            "unparsable: d is not array<decimal(38,2)>",
+            [Decimal("100.00")],
+            [Decimal("1.25")],
+        ]
+
     @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
     def test_bytes_that_are_not_utf8_make_the_row_unparsable(
         self, folder: Folder, name: str

@@ -8,14 +8,15 @@ when its text does, so the string ``"12"`` is a good bigint; an object in a stri
 as JSON text. A key that is not there is NULL.
 
 A number with an exponent, or of more than 38 digits, is a double to ``try_parse_json``. Where
-that may not be what was written (in a string, in a decimal of many digits, beyond every double)
-the row is unparsable, and so is a line that is not UTF-8.
+that may not be what was written (in a string, in a decimal of many digits, beyond every double, and
+among the values of an object or a list) the row is unparsable, and so is a line that is not UTF-8.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -42,6 +43,8 @@ _GZIPPED = 10
 _MAYBE_DOUBLE = r"^-?(?:[0-9]+\.[0-9]|Infinity$)"
 # More digits than a double is sure to keep, in what is read as one.
 _LONG_NUMBER = r"[0-9](?:\.?[0-9]){15,}[eE]|[0-9](?:\.?[0-9]){38}"
+# An exponent with which a number may be none that a double can be.
+_FAR_NUMBER = r"[:,\[]\s*-?[0-9][0-9.]*[eE][+-]?[0-9]{3,}\s*[,\]}]"
 
 
 @dataclass(slots=True)
@@ -122,15 +125,25 @@ def _value(name: str, type_: str) -> Column:
 def _lost(column: Declared) -> Column | None:
     """Whether a value was read as a double that may not be what was written; None: never."""
     wanted, text = fit.datatype(column), _text(column.name)
+    kind = F.schema_of_variant(_value(column.name, "variant"))
+    if isinstance(wanted, T.ArrayType | T.MapType | T.StructType):
+        return _lost_inside(text, kind, exact=re.search("decimal|string", wanted.simpleString()))
     if isinstance(wanted, T.StringType | T.VarcharType | T.CharType | T.BinaryType):
-        suspect = text.rlike(_MAYBE_DOUBLE)
-    elif isinstance(wanted, T.DecimalType):
+        itself = text.rlike(_MAYBE_DOUBLE) & (kind == "DOUBLE")
+        return itself | _lost_inside(text, kind, exact=True)
+    if isinstance(wanted, T.DecimalType):
         suspect = F.col(_LINE).rlike(_LONG_NUMBER) & text.rlike(_MAYBE_DOUBLE)
     elif isinstance(wanted, T.DoubleType | T.FloatType):
         suspect = text.isin("Infinity", "-Infinity")
     else:
         return None
-    return suspect & (F.schema_of_variant(_value(column.name, "variant")) == "DOUBLE")
+    return suspect & (kind == "DOUBLE")
+
+
+def _lost_inside(text: Column, kind: Column, *, exact: object) -> Column:
+    """The same of the numbers in an object or a list; ``exact`` if more than doubles hold them."""
+    suspect = f"{_LONG_NUMBER}|{_FAR_NUMBER}" if exact else _FAR_NUMBER
+    return text.rlike(r"^[\[{]") & F.col(_LINE).rlike(suspect) & kind.contains("DOUBLE")
 
 
 # -- drift: the keys of all objects of a file
