@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from bench.generate import Deliveries, Shape, history
@@ -87,6 +88,7 @@ def with_history(name: str, shape: Shape, sessions: int = 1) -> tuple[Path, Deli
 
 def same_files(name: str, of: Path) -> Path:
     """A project that was never run, with the same files (linked, not copied)."""
+    shutil.rmtree(DATA / name, ignore_errors=True)  # what an earlier measurement left
     root = lay_out(DATA / name)
     for path in (of / "landing").iterdir():
         (root / "landing" / path.name).hardlink_to(path)
