@@ -85,6 +85,11 @@ class Folder:
             for row in self.rows(columns, **others)
         ]
 
+    def in_order(self, name: str, columns: Mapping[str, str]) -> list[dict[str, Any]]:
+        """The rows as read, in the order of the lines of a file whose lines all differ."""
+        found = {row["_raw"]: row for row in self.rows(columns)}
+        return [found[line] for line in (self.root / name).read_text().splitlines()]
+
 
 @pytest.fixture
 def folder(tmp_path: Path, spark: SparkSession) -> Iterator[Folder]:
@@ -339,11 +344,9 @@ class TestJson:
             f'{{"id":"{long}e5"}}\n{{"id":"100000.0"}}\n{{"id":1e5,"v":1.5e-3,"x":-1e999}}\n',
         )
         columns = {"id": "string", "v": "decimal(38,2)", "x": "double"}
-        found = {row["_raw"]: row for row in folder.rows(columns)}
         values = [
             row["_problem"] or (row["id"], row["v"], row["x"])
-            for line in (folder.root / "a.json").read_text().splitlines()
-            for row in [found[line]]
+            for row in folder.in_order("a.json", columns)
         ]
         assert values == [
             "unparsable: x is not double",
@@ -373,11 +376,9 @@ class TestJson:
             f'{{"d":[{long}]}}\n{{"d":[1e2]}}\n{{"d":[1.25]}}\n',
         )
         columns = {"t": "string", "x": "array<double>", "d": "array<decimal(38,2)>"}
-        found = {row["_raw"]: row for row in folder.rows(columns)}
         values = [
             row["_problem"] or row["t"] or row["x"] or row["d"]
-            for line in (folder.root / "a.json").read_text().splitlines()
-            for row in [found[line]]
+            for row in folder.in_order("a.json", columns)
         ]
         assert values == [
             "unparsable: t is not string",

@@ -127,7 +127,8 @@ def _lost(column: Declared) -> Column | None:
     wanted, text = fit.datatype(column), _text(column.name)
     kind = F.schema_of_variant(_value(column.name, "variant"))
     if isinstance(wanted, T.ArrayType | T.MapType | T.StructType):
-        return _lost_inside(text, kind, exact=re.search("decimal|string", wanted.simpleString()))
+        exact = re.search("decimal|string", wanted.simpleString()) is not None
+        return _lost_inside(text, kind, exact=exact)
     if isinstance(wanted, T.StringType | T.VarcharType | T.CharType | T.BinaryType):
         itself = text.rlike(_MAYBE_DOUBLE) & (kind == "DOUBLE")
         return itself | _lost_inside(text, kind, exact=True)
@@ -140,7 +141,7 @@ def _lost(column: Declared) -> Column | None:
     return suspect & (kind == "DOUBLE")
 
 
-def _lost_inside(text: Column, kind: Column, *, exact: object) -> Column:
+def _lost_inside(text: Column, kind: Column, *, exact: bool) -> Column:
     """The same of the numbers in an object or a list; ``exact`` if more than doubles hold them."""
     suspect = f"{_LONG_NUMBER}|{_FAR_NUMBER}" if exact else _FAR_NUMBER
     return text.rlike(r"^[\[{]") & F.col(_LINE).rlike(suspect) & kind.contains("DOUBLE")
