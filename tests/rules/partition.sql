@@ -161,3 +161,15 @@ SELECT to_date(event_ts) AS day, event_ts AS since FROM clicks UNION ALL BY NAME
 
 -- refused: partition-not-proven `coalesce(to_date(k.since), DATE '2024-02-01')`: ON says nothing of what stands there instead
 SELECT coalesce(to_date(k.since), DATE '2024-02-01') AS day, event_id FROM clicks LEFT JOIN raw.countries AS k ON coalesce(to_date(k.since), DATE '2024-02-01') = to_date(event_ts)
+
+-- refused: partition-not-proven `trunc(event_ts, 'DD')`: Spark's trunc knows no days, and gives NULL
+-- elsewhere: SELECT CAST(NULL AS date) AS day, url FROM clicks
+SELECT trunc(event_ts, 'DD') AS day, url FROM clicks
+
+-- refused: partition-not-proven `trunc(event_ts, 'HOUR')`: nor hours
+-- elsewhere: SELECT CAST(NULL AS date) AS day, url FROM clicks
+SELECT trunc(event_ts, 'HOUR') AS day, url FROM clicks
+
+-- refused: partition-not-proven `date_trunc('H', event_ts)`: a letter is no unit
+-- elsewhere: SELECT CAST(NULL AS timestamp) AS day, url FROM clicks
+SELECT date_trunc('H', event_ts) AS day, url FROM clicks

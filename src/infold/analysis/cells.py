@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from infold.analysis.aggregates import is_aggregate
-from infold.analysis.floors import floor_of, literal_units
+from infold.analysis.floors import floor_of
 from infold.analysis.frames import (
     Reach,
     base_of,
@@ -113,7 +113,6 @@ class Cells:
     """The entries of FROM that are inputs with a time column, by id, and the text they stand in."""
     seen: dict[int, Kept] = field(default_factory=dict)
     scopes: dict[int, Scope] = field(default_factory=dict)
-    units: dict[int, bool] = field(default_factory=dict)
     near: set[int] = field(default_factory=set)
     """The subqueries in expressions whose rows are near to the row around them, by id."""
     chosen: set[int] = field(default_factory=set)
@@ -232,9 +231,8 @@ class Cells:
                     given[at, name] = {(at, *key): shape for key, shape in shapes.items()}
                     missing = kept.gaps.get(name, frozenset())
                     absent[at, name] = frozenset((at, *key) for key in missing)
-            units = self._units(block.text)
             self.scopes[id(block)] = self._tied(
-                block, lambda ties: Scope(block, given, inputs, units, ties, absent)
+                block, lambda ties: Scope(block, given, inputs, ties, absent)
             )
         return self.scopes[id(block)]
 
@@ -370,11 +368,6 @@ class Cells:
     def bounded(self, shapes: Shapes) -> bool:
         """Whether a column with these shapes can say in which cell a row belongs."""
         return all(shape.bound(self.granularity) is not None for shape in shapes.values())
-
-    def _units(self, text: Text) -> bool:
-        if id(text) not in self.units:
-            self.units[id(text)] = literal_units(text)
-        return self.units[id(text)]
 
     def keeping(self, block: Block) -> list[str]:
         """The columns in a block's FROM that follow the time, for messages."""
@@ -586,9 +579,8 @@ def event_grain(subject: Subject) -> Grain:
     column = series.event_time_column.lower()
     out = next((out for out in block.outputs or () if out.name.lower() == column), None)
     node: exp.Expr | None = out.node if out is not None else None
-    units = literal_units(block.text)
     while node is not None:
-        floor = floor_of(node, literal_units=units)
+        floor = floor_of(node)
         if floor is None:
             break
         if floor.unit is not None and not floor.inside:

@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
 
-from infold.analysis.calls import calls
 from infold.analysis.shape import Grain
-from infold.analysis.text import Text
+from infold.analysis.text import UNIT
 from infold.interval import Granularity
 
-_FINE = frozenset({"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE"})
-_UNITS = {
-    "HOUR": Granularity.HOUR,
-    "DAY": Granularity.DAY,
-    "DD": Granularity.DAY,
+INSIDE = frozenset({"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE"})
+"""The units of date_trunc that are finer than any cell."""
+
+TRUNC = {
     "WEEK": Granularity.WEEK,
     "MONTH": Granularity.MONTH,
     "MON": Granularity.MONTH,
@@ -26,6 +23,16 @@ _UNITS = {
     "YYYY": Granularity.YEAR,
     "YY": Granularity.YEAR,
 }
+"""The units that Spark's trunc knows, to the letter; with any other it gives NULL."""
+
+DATE_TRUNC = {
+    "HOUR": Granularity.HOUR,
+    "DAY": Granularity.DAY,
+    "DD": Granularity.DAY,
+    **TRUNC,
+}
+"""The units of date_trunc that are floors to a cell; with others than these it gives NULL, too."""
+
 _TIMESTAMPS = frozenset(
     {
         exp.DType.TIMESTAMP,
@@ -51,7 +58,7 @@ class Floor:
     inside: bool = False
 
 
-def floor_of(node: exp.Expr, *, literal_units: bool = True) -> Floor | None:
+def floor_of(node: exp.Expr) -> Floor | None:
     """The floor that a call is: a cast to a date or a timestamp, date_trunc, trunc, to_date."""
     if isinstance(node, exp.Cast):  # TRY_CAST too
         if node.to.this in _DATES:
@@ -60,26 +67,11 @@ def floor_of(node: exp.Expr, *, literal_units: bool = True) -> Floor | None:
     if isinstance(node, exp.TsOrDsToDate) and not node.args.get("format"):
         return Floor(node.this, Granularity.DAY)
     if isinstance(node, (exp.TimestampTrunc, exp.DateTrunc)):
-        unit = node.args.get("unit")
-        if not isinstance(unit, (exp.Literal, exp.Var)) or not literal_units:
-            return None
-        name = unit.name.upper()
-        if isinstance(node, exp.TimestampTrunc) and name in _FINE:
+        # As it was written: in the tree H has become HOUR, and a column is like a text.
+        name = str(node.meta.get(UNIT, "")).upper()
+        if isinstance(node, exp.DateTrunc):
+            return Floor(node.this, TRUNC[name]) if name in TRUNC else None
+        if name in INSIDE:
             return Floor(node.this, Granularity.HOUR, inside=True)
-        return Floor(node.this, _UNITS[name]) if name in _UNITS else None
+        return Floor(node.this, DATE_TRUNC[name]) if name in DATE_TRUNC else None
     return None
-
-
-def literal_units(text: Text) -> bool:
-    """
-    Whether all units of date_trunc are literals.
-
-    The tree shows ``date_trunc(unit, ts)`` with a column ``unit`` as if it were a literal, and of
-    ``date_trunc('mon' || 'th', ts)`` no more than the first string.
-    """
-    return all(
-        [token.token_type for token in tokens[slice(*call.arguments[0])]] == [TokenType.STRING]
-        for tokens in [text.tokens]
-        for call in calls(tokens, 0, len(tokens))
-        if call.name == "date_trunc" and call.arguments
-    )

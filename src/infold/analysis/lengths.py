@@ -19,7 +19,7 @@ from sqlglot import exp
 from infold.analysis.shape import Span
 from infold.interval import DAY, HOUR, MINUTE, SECOND, WEEK
 
-_UNITS: dict[str, Span] = {
+UNITS: dict[str, Span] = {
     "MICROSECOND": (1, 1),
     "MILLISECOND": (1_000, 1_000),
     "SECOND": (SECOND, SECOND),
@@ -29,7 +29,7 @@ _UNITS: dict[str, Span] = {
     "DAYOFYEAR": (DAY, DAY),
     "WEEK": (WEEK, WEEK),
 }
-_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _PART = re.compile(r"([+-]?\s*\d+(?:\.\d+)?)\s*([A-Za-z]+)")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?\Z")
 _FIELDS = ("DAY", "HOUR", "MINUTE", "SECOND")
@@ -165,12 +165,12 @@ def _span(text: str, unit: exp.IntervalSpan) -> Span | None:
 def _of(count: float | None, unit: str) -> Span | None:
     if count is None:
         return None
-    if unit in _MONTHS:
-        months = count * _MONTHS[unit]
+    if unit in MONTHS:
+        months = count * MONTHS[unit]
         return _months(int(months)) if months == int(months) else None
-    if unit not in _UNITS:
+    if unit not in UNITS:
         return None
-    exact = round(count * _UNITS[unit][0])
+    exact = round(count * UNITS[unit][0])
     return exact, exact
 
 

@@ -76,14 +76,13 @@ class Scope:
     The rows of a block before it groups them.
 
     ``given`` are the shapes of each entry's columns, by entry and lower-case name; ``inputs`` what
-    each entry reads. ``units``: whether all units of date_trunc in the text are literals. ``ties``
+    each entry reads. ``ties``
     are the subqueries in its expressions, as far as they are looked at.
     """
 
     block: Block
     given: Mapping[Atom, Shapes]
     inputs: Mapping[int, frozenset[Key]]
-    units: bool
     ties: tuple[Tie, ...] = ()
     absent: Mapping[Atom, Gaps] = field(default_factory=dict)
     """Where the NULLs of an entry's columns come from, before they are joined here."""
@@ -156,7 +155,7 @@ class Scope:
         return found
 
     def _computed(self, node: exp.Expr) -> Shapes:
-        change = _change(node, literal_units=self.units)
+        change = _change(node)
         if change is None:
             return {}
         inner, how = change
@@ -178,7 +177,7 @@ class Scope:
             if isinstance(node, (exp.Paren, exp.Alias)):
                 node = node.this
                 continue
-            change = _change(node, literal_units=self.units)
+            change = _change(node)
             if change is None:
                 return None
             node = change[0]
@@ -242,7 +241,7 @@ class Scope:
             node = node.this
         if isinstance(node, exp.Column):
             return self._column(node)
-        floor = floor_of(node, literal_units=self.units)
+        floor = floor_of(node)
         if floor is not None and self._floored_already(floor):
             return self.atom(floor.inner)
         entries = set()
@@ -416,11 +415,9 @@ def grain_of(shapes: Shapes) -> Grain:
     return grains.pop() if len(grains) == 1 else None
 
 
-def _change(
-    node: exp.Expr, *, literal_units: bool
-) -> tuple[exp.Expr, Callable[[Shape], Shape]] | None:
+def _change(node: exp.Expr) -> tuple[exp.Expr, Callable[[Shape], Shape]] | None:
     """What a call does to the shape of the one value that it is a function of."""
-    floor = floor_of(node, literal_units=literal_units)
+    floor = floor_of(node)
     if floor is not None:
         unit = floor.unit
         if floor.inside and unit is not None:

@@ -94,6 +94,9 @@ class Text:
 SPAN = "span"
 """Where the parser notes the start and the end (exclusive) of an expression."""
 
+UNIT = "unit"
+"""Where the parser notes the unit of trunc and date_trunc, if it is a text, as it was written."""
+
 
 def spot_in(file: str, source: str, start: int, end: int) -> Spot:
     """The place in a file of ``source[start:end]``, with its line and what to underline."""

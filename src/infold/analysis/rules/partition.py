@@ -14,6 +14,7 @@ from infold.analysis.relation import Block, Other, Output, Relation, Renamed, Se
 from infold.analysis.rules import distinct, grouping, joins, set_operations, subqueries, windows
 from infold.analysis.scope import Shapes
 from infold.analysis.subject import Subject
+from infold.analysis.text import UNIT
 from infold.errors import InfoldError
 
 
@@ -110,6 +111,9 @@ def _computed_in(cells: Cells, block: Block, out: Output) -> tuple[Relation, int
     return relation, names.index(origin.column)
 
 
+_COMPUTED = "the unit is computed, so it may be any"
+
+
 def _why(cells: Cells, block: Block, out: Output) -> str:
     """Why an expression does not keep the cell."""
     if not cells.of(block).time:
@@ -117,6 +121,9 @@ def _why(cells: Cells, block: Block, out: Output) -> str:
     floor = floor_of(out.node)
     if floor is not None and floor.unit is not None and cells.keeps(block, floor.inner):
         return f"one {floor.unit} does not lie inside one {cells.granularity}"
+    unit = out.node.meta.get(UNIT)
+    if unit is not None and floor is None:
+        return f"'{unit}' is no unit of this function: Spark gives NULL" if unit else _COMPUTED
     node = floor.inner if floor is not None else out.node
     origin = out.origin or block.origins.get(id(node))
     if origin is not None:
