@@ -1,0 +1,90 @@
+"""
+Queries that people write, each with what should become of it.
+
+A file holds one theme. Its first line gives the keys that its queries have in common; each block
+names a query and says what is expected: ``admitted``, or ``refused`` with the slug of the error.
+``with`` changes keys for one query (null takes one away).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import yaml
+from tests.declare.shop import read
+from tests.queries.world import MODELS, PROJECT
+
+HERE = Path(__file__).parent
+NOT_YET = HERE / "not_yet.txt"
+
+
+@dataclass(frozen=True)
+class Query:
+    """One query of a theme."""
+
+    theme: str
+    name: str
+    refused: str
+    front: str
+    sql: str
+
+    def __str__(self) -> str:
+        return f"{self.theme}.{self.name}"
+
+    @property
+    def model(self) -> str:
+        """The file of the model."""
+        return f"---\n{self.front}---\n{self.sql}\n"
+
+    @property
+    def expected(self) -> str:
+        """In a word: admitted, or the slug."""
+        return self.refused or "admitted"
+
+
+@cache
+def queries() -> tuple[Query, ...]:
+    """All of them, in order."""
+    found = []
+    for path in sorted(HERE.glob("*.sql")):
+        text = path.read_text(encoding="utf-8")
+        front = yaml.safe_load(text.splitlines()[0].removeprefix("-- front:"))
+        blocks = re.split(r"\n{2,}(?=-- (?:admitted|refused):)", text)[1:]
+        found += [_query(path.stem, front, block.strip().splitlines()) for block in blocks]
+    return tuple(found)
+
+
+def _query(theme: str, front: dict[str, object], lines: list[str]) -> Query:
+    head = re.fullmatch(r"-- (?:admitted|refused: ([a-z-]+)): (\w+)", lines.pop(0))
+    assert head, lines
+    if lines[0].startswith("-- with:"):
+        front = front | yaml.safe_load(lines.pop(0).removeprefix("-- with:"))
+    said = {key: value for key, value in front.items() if value is not None}
+    return Query(theme, head[2], head[1] or "", yaml.safe_dump(said), "\n".join(lines))
+
+
+@cache
+def verdicts() -> dict[str, str]:
+    """What becomes of each: admitted, or the slugs of its errors. One project holds them all."""
+    files = {"infold.yml": PROJECT} | {f"models/{name}.sql": sql for name, sql in MODELS.items()}
+    files |= {f"models/{query.name}.sql": query.model for query in queries()}
+    _, found = read(files)
+    slugs: dict[str, set[str]] = {f"models/{query.name}.sql": set() for query in queries()}
+    for error in found:
+        assert error.at is not None, error
+        slugs[error.at.file].add(error.slug)
+    return {Path(file).stem: " ".join(sorted(of)) or "admitted" for file, of in slugs.items()}
+
+
+def as_expected(query: Query) -> bool:
+    """Whether it is admitted, or the expected error is among those found."""
+    return query.expected in verdicts()[query.name].split()
+
+
+def not_yet() -> list[str]:
+    """Names of queries that are not judged as they should be yet."""
+    lines = NOT_YET.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]

@@ -1,0 +1,73 @@
+-- front: {materialization: table, incremental: {}, timeseries: {event_time_column: day, partition_column: day, granularity: day}}
+
+-- admitted: near_after_the_last
+SELECT cast(ts AS date) AS day, event_id, CASE WHEN ts - lag(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id) <= INTERVAL 30 MINUTES THEN 0 ELSE 1 END AS starts FROM clicks
+
+-- admitted: far_or_first
+SELECT cast(ts AS date) AS day, event_id, CASE WHEN lag(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id) IS NULL OR ts - lag(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id) > INTERVAL 30 MINUTES THEN 1 ELSE 0 END AS starts FROM clicks
+
+-- admitted: far_or_first_in_a_cte
+WITH seen AS (SELECT event_id, ts, lag(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id) AS before FROM clicks) SELECT cast(ts AS date) AS day, event_id, if(before IS NULL OR ts - before > INTERVAL 30 MINUTES, 1, 0) AS starts FROM seen
+
+-- admitted: far_or_first_or_campaign
+WITH seen AS (SELECT event_id, ts, url, lag(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id) AS before FROM clicks) SELECT cast(ts AS date) AS day, event_id, if(before IS NULL OR ts - before > INTERVAL 30 MINUTES OR url LIKE '%utm%', 1, 0) AS starts FROM seen
+
+-- admitted: not_near_with_coalesce
+SELECT cast(ts AS date) AS day, event_id, NOT coalesce(ts - lag(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id) <= INTERVAL 30 MINUTES, false) AS starts FROM clicks
+
+-- admitted: seconds_between
+SELECT cast(ts AS date) AS day, event_id, if(unix_timestamp(ts) - unix_timestamp(lag(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id)) <= 1800, 0, 1) AS starts FROM clicks
+
+-- admitted: minutes_by_timestampdiff
+SELECT cast(ts AS date) AS day, event_id, if(timestampdiff(MINUTE, ts, lead(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id)) < 30, 0, 1) AS ends FROM clicks
+
+-- admitted: starts_counted_by_day
+WITH seen AS (SELECT ts, lag(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id) AS before FROM clicks WHERE user_id IS NOT NULL) SELECT cast(ts AS date) AS day, count_if(before IS NULL OR before < ts - INTERVAL 30 MINUTES) AS sessions FROM seen GROUP BY 1
+
+-- admitted: near_neighbours_kept
+SELECT cast(ts AS date) AS day, event_id, before FROM (SELECT event_id, ts, lag(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id) AS before FROM clicks) WHERE before >= ts - INTERVAL 1 HOUR
+
+-- admitted: bounce_by_lead
+SELECT cast(ts AS date) AS day, event_id, lead(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id) IS NULL OR lead(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id) - ts > INTERVAL 1 HOUR AS last_of_visit FROM clicks
+
+-- admitted: lag_of_the_day_within_partition
+SELECT cast(ts AS date) AS day, event_id, lag(url) OVER (PARTITION BY user_id, cast(ts AS date) ORDER BY ts, event_id) AS came_from FROM clicks
+
+-- refused: order-dependent: lag_ties_within_the_day
+SELECT cast(ts AS date) AS day, event_id, lag(url) OVER (PARTITION BY user_id, cast(ts AS date) ORDER BY ts) AS came_from FROM clicks
+
+-- refused: window-over-cells: lag_of_any_age
+SELECT cast(ts AS date) AS day, event_id, lag(url) OVER (PARTITION BY user_id ORDER BY ts, event_id) AS came_from FROM clicks
+
+-- refused: window-over-cells: session_number_by_running_sum
+SELECT cast(ts AS date) AS day, event_id, sum(starts) OVER (PARTITION BY user_id ORDER BY ts, event_id) AS session FROM (SELECT *, if(ts - lag(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id) <= INTERVAL 30 MINUTES, 0, 1) AS starts FROM clicks)
+
+-- admitted: session_number_within_the_day
+SELECT cast(ts AS date) AS day, event_id, sum(starts) OVER (PARTITION BY user_id, cast(ts AS date) ORDER BY ts, event_id) AS visit FROM (SELECT event_id, user_id, ts, if(ts - lag(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id) <= INTERVAL 30 MINUTES, 0, 1) AS starts FROM clicks)
+
+-- refused: window-over-cells: days_since_the_last_order
+SELECT cast(ordered_at AS date) AS day, order_id, datediff(ordered_at, lag(ordered_at) OVER (PARTITION BY user_id ORDER BY ordered_at, order_id)) AS days FROM orders
+
+-- admitted: days_since_the_last_order_up_to_thirty
+SELECT cast(ordered_at AS date) AS day, order_id, datediff(ordered_at, max(ordered_at) OVER (PARTITION BY user_id ORDER BY ordered_at RANGE BETWEEN INTERVAL 30 DAYS PRECEDING AND INTERVAL 1 MICROSECOND PRECEDING)) AS days FROM orders
+
+-- admitted: gap_capped_by_case
+SELECT cast(ts AS date) AS day, event_id, CASE WHEN ts - lag(ts) OVER w <= INTERVAL 30 MINUTES THEN ts - lag(ts) OVER w END AS gap FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY ts, event_id)
+
+-- admitted: lag_of_daily_near_by
+SELECT day, n, CASE WHEN lag(day) OVER (ORDER BY day) >= day - INTERVAL 1 DAY THEN 'next' ELSE 'gap' END AS after FROM daily
+
+-- refused: window-over-cells: lag_of_daily_of_any_age
+SELECT day, n - lag(n) OVER (ORDER BY day) AS more FROM daily
+
+-- admitted: yesterday_by_range
+SELECT day, n - sum(n) OVER (ORDER BY day RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND INTERVAL 1 DAY PRECEDING) AS more FROM daily
+
+-- refused: window-over-cells: second_last_by_offset
+SELECT cast(ts AS date) AS day, event_id, lag(ts, 2) OVER (PARTITION BY user_id ORDER BY ts, event_id) AS two_before FROM clicks
+
+-- refused: window-over-cells: lag_with_a_default
+SELECT cast(ts AS date) AS day, event_id, if(ts - lag(ts, 1, TIMESTAMP '2024-01-01') OVER (PARTITION BY user_id ORDER BY ts, event_id) <= INTERVAL 30 MINUTES, 0, 1) AS starts FROM clicks
+
+-- refused: window-over-cells: islands_by_row_number
+SELECT min(day) AS day, count(*) AS length FROM (SELECT day, date_sub(day, cast(row_number() OVER (ORDER BY day) AS int)) AS island FROM daily) GROUP BY island

@@ -1,0 +1,47 @@
+"""
+Each query is admitted or refused as its file says.
+
+What is not judged so yet is listed in ``not_yet.txt``, and a line there that is not needed any more
+fails as well. ``pytest tests/queries --rewrite`` takes such lines out; it adds none.
+"""
+
+from __future__ import annotations
+
+import pytest
+from tests.queries.catalog import NOT_YET, Query, as_expected, not_yet, queries, verdicts
+
+
+@pytest.mark.parametrize("theme", sorted({query.theme for query in queries()}))
+def test_queries_are_judged_as_they_should_be(theme: str) -> None:
+    """All but the listed: admitted, or refused by the right name."""
+    wrong = [
+        f"{query}: {query.expected} expected, found {verdicts()[query.name]}"
+        for query in queries()
+        if query.theme == theme and query.name not in not_yet() and not as_expected(query)
+    ]
+
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_list_of_what_is_not_yet_is_no_longer_than_needed(
+    request: pytest.FixtureRequest,
+) -> None:
+    """A line leaves once its query is judged as it should be."""
+    judged = {query.name for query in queries() if as_expected(query)}
+    if request.config.getoption("--rewrite"):
+        lines = NOT_YET.read_text(encoding="utf-8").splitlines(keepends=True)
+        NOT_YET.write_text("".join(one for one in lines if one.strip() not in judged))
+
+    assert not judged & set(not_yet()), "take these out of not_yet.txt: --rewrite does"
+    assert set(not_yet()) <= {query.name for query in queries()}
+
+
+def test_there_are_enough_and_each_is_another() -> None:
+    """At least 400 and of both kinds; no name and no text stands twice."""
+    texts = {(query.front, query.sql) for query in queries()}
+    refused: list[Query] = [query for query in queries() if query.refused]
+    print(f"{len(queries())} queries, of which {len(refused)} are to be refused")
+
+    assert len(queries()) >= 400
+    assert len(texts) == len({query.name for query in queries()}) == len(queries())
+    assert 100 <= len(refused) <= len(queries()) - 250

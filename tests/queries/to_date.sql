@@ -1,0 +1,52 @@
+-- front: {materialization: table, incremental: {}, timeseries: {event_time_column: day, partition_column: day, granularity: day}}
+
+-- admitted: month_to_date_by_month_partition
+SELECT day, n, sum(n) OVER (PARTITION BY date_trunc('MONTH', day) ORDER BY day) AS so_far FROM daily
+
+-- admitted: month_to_date_by_trunc
+SELECT day, sum(revenue) OVER (PARTITION BY trunc(day, 'MM') ORDER BY day ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS so_far FROM daily
+
+-- admitted: week_to_date
+SELECT day, sum(n) OVER (PARTITION BY date_trunc('WEEK', day) ORDER BY day) AS so_far FROM daily
+
+-- admitted: year_to_date
+SELECT day, sum(n) OVER (PARTITION BY date_trunc('YEAR', day) ORDER BY day) AS so_far FROM daily
+
+-- admitted: quarter_share
+SELECT day, n / sum(n) OVER (PARTITION BY date_trunc('QUARTER', day)) AS share FROM daily
+
+-- admitted: month_to_date_per_country
+SELECT day, country, sum(n) OVER (PARTITION BY country, trunc(day, 'MONTH') ORDER BY day) AS so_far FROM (SELECT cast(ts AS date) AS day, country, count(*) AS n FROM clicks GROUP BY 1, 2)
+
+-- admitted: rank_of_the_day_in_its_month
+SELECT day, rank() OVER (PARTITION BY date_trunc('MONTH', day) ORDER BY n DESC) AS place FROM daily
+
+-- admitted: best_day_of_the_week
+SELECT day, n FROM daily QUALIFY n = max(n) OVER (PARTITION BY date_trunc('WEEK', day))
+
+-- refused: window-over-cells: month_number_without_year
+SELECT day, sum(n) OVER (PARTITION BY month(day) ORDER BY day) AS so_far FROM daily
+
+-- admitted: year_and_month_as_numbers
+SELECT day, sum(n) OVER (PARTITION BY year(day), month(day) ORDER BY day) AS so_far FROM daily
+
+-- admitted: month_to_date_by_self_join
+SELECT a.day, sum(b.n) AS so_far FROM daily AS a JOIN daily AS b ON date_trunc('MONTH', b.day) = date_trunc('MONTH', a.day) AND b.day <= a.day GROUP BY a.day
+
+-- admitted: month_to_date_by_range_join
+SELECT a.day, sum(b.n) AS so_far FROM daily AS a JOIN daily AS b ON b.day BETWEEN trunc(a.day, 'MM') AND a.day GROUP BY a.day
+
+-- admitted: last_month_whole
+SELECT a.day, sum(b.n) AS last_month FROM daily AS a LEFT JOIN daily AS b ON date_trunc('MONTH', b.day) = date_trunc('MONTH', a.day) - INTERVAL 1 MONTH GROUP BY a.day
+
+-- admitted: day_of_month_against_total
+SELECT c.day, c.event_id, m.total FROM (SELECT cast(ts AS date) AS day, event_id, date_trunc('MONTH', ts) AS month FROM clicks) AS c JOIN (SELECT date_trunc('MONTH', ts) AS month, sum(amount) AS total FROM clicks GROUP BY 1) AS m ON m.month = c.month
+
+-- admitted: fiscal_year_to_date
+SELECT day, sum(n) OVER (PARTITION BY date_trunc('YEAR', day + INTERVAL 9 MONTHS) ORDER BY day) AS so_far FROM daily
+
+-- admitted: weeks_from_sunday
+SELECT day, sum(n) OVER (PARTITION BY date_trunc('WEEK', day + INTERVAL 1 DAY) ORDER BY day) AS so_far FROM daily
+
+-- admitted: active_days_of_the_month
+SELECT cast(ts AS date) AS day, user_id, dense_rank() OVER (PARTITION BY user_id, date_trunc('MONTH', ts) ORDER BY cast(ts AS date)) AS active_day, event_id FROM clicks
