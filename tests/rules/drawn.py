@@ -78,7 +78,7 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
     if depth == 0:
         return f"{table} AS x"
     inner = draw(relations(depth - 1))
-    shape = draw(st.sampled_from([*range(24), 12, 12, 19, 21]))
+    shape = draw(st.sampled_from([*range(26), 12, 12, 19, 21]))
     time = draw(st.sampled_from(TIMES))
     if shape <= 3:
         return f"{table} AS x"
@@ -181,6 +181,10 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
         return f"({items}) AS x"
     if shape == 22:
         return f"({draw(optional(inner, depth))}) AS x"
+    if shape == 24:
+        return f"({draw(sides(inner, depth))}) AS x"
+    if shape == 25:
+        return f"({draw(beside(inner))}) AS x"
     limited = "SELECT id, who, ts, code FROM clicks AS x ORDER BY ts, id LIMIT 4"
     return f"({limited}) AS x"
 
@@ -214,6 +218,42 @@ def optional(draw: st.DrawFn, inner: str, depth: int) -> str:
         over = f"ORDER BY cast({key} AS timestamp) RANGE BETWEEN {frame}"
     items = f"cast(count(*) OVER ({over}) AS int) AS id, x.who, {shown} AS ts, x.code"
     return f"SELECT {items} FROM {source}"
+
+
+@st.composite
+def sides(draw: st.DrawFn, inner: str, depth: int) -> str:
+    """Rows brought together by a column that is another one on each side of a UNION ALL."""
+    other = draw(relations(depth - 1))
+    here, there = (draw(st.sampled_from(TIMES)).replace("ts", "x.ts") for _ in range(2))
+    rows = " UNION ALL ".join(
+        f"SELECT x.id, x.who, x.ts, x.code, cast({key} AS timestamp) AS k FROM {source}"
+        for key, source in ((here, inner), (there, other))
+    )
+    form = draw(st.integers(0, 2))
+    if form == 0:
+        over = draw(
+            st.sampled_from(["PARTITION BY x.k", f"ORDER BY x.k RANGE BETWEEN {FRAMES[0]}"])
+        )
+        items = f"cast(count(*) OVER ({over}) AS int) AS id, x.who, x.ts, x.code"
+        return f"SELECT {items} FROM ({rows}) AS x"
+    if form == 1:
+        items = "count(*) AS id, min(x.who) AS who, max(x.ts) AS ts, min(x.code) AS code"
+        return f"SELECT {items} FROM ({rows}) AS x GROUP BY x.k"
+    link = draw(st.sampled_from(LINKS[:4])).replace("o.at", "o.ts").replace("o.by", "o.who")
+    link = link.replace("x.ts", "x.k")
+    return f"SELECT x.id, x.who, x.ts, o.code FROM ({rows}) AS x JOIN orders AS o ON {link}"
+
+
+@st.composite
+def beside(draw: st.DrawFn, inner: str) -> str:
+    """Several windows in one SELECT."""
+    calls = []
+    for _ in range(draw(st.integers(2, 3))):
+        down, frame = draw(st.sampled_from(["", " DESC"])), draw(st.sampled_from(FRAMES[:3]))
+        over = [f"ORDER BY cast(x.ts AS timestamp){down} RANGE BETWEEN {frame}"] * 2
+        over.append(f"PARTITION BY {draw(st.sampled_from(TIMES)).replace('ts', 'x.ts')}")
+        calls.append(f"count(*) OVER ({draw(st.sampled_from(over))})")
+    return f"SELECT cast({' + '.join(calls)} AS int) AS id, x.who, x.ts, x.code FROM {inner}"
 
 
 SUBQUERIES = [

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlglot import exp
 
-from infold.analysis import floors, lengths, links, parse, relation, resolve, scope
+from infold.analysis import bridges, floors, lengths, links, parse, relation, resolve, scope
 from infold.analysis.shape import Shape
 from infold.errors import InfoldError
 from infold.interval import Granularity, micros
@@ -164,7 +164,7 @@ def claimed(sql: str, column: str) -> Shape | None:
     return here.shapes(block.node.expressions[0]).get(key)
 
 
-def _block(sql: str) -> tuple[relation.Block | None, scope.Key]:
+def _block(sql: str) -> tuple[relation.Block | None, bridges.Key]:
     try:
         read = parse.parse("times.sql", sql)
     except InfoldError:

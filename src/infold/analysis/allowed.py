@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from infold import findings
-from infold.analysis.cells import Bounded
+from infold.analysis.kept import Bounded
 from infold.analysis.subject import Subject, time_column
 from infold.errors import InfoldError
 from infold.model import Kind, Override

@@ -12,27 +12,16 @@ Everything is in UTC, so a cast to a date is a floor to the day.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from infold.analysis.aggregates import is_aggregate
-from infold.analysis.floors import floor_of
-from infold.analysis.frames import (
-    Reach,
-    base_of,
-    called,
-    guarded,
-    near_outside,
-    ordering,
-    reach,
-)
-from infold.analysis.links import FAR, links
+from infold.analysis.bridges import Gaps, Key, Needs, Shapes, beyond, either
+from infold.analysis.kept import Bounded, Kept
 from infold.analysis.nested import by_predicate, by_value, parts
 from infold.analysis.relation import (
     Block,
-    Columns,
     From,
     Origin,
     Other,
@@ -42,65 +31,24 @@ from infold.analysis.relation import (
     SetOperation,
     Table,
     blocks,
-    own,
 )
-from infold.analysis.scope import Atom, Gaps, Key, Scope, Shapes, Tie
-from infold.analysis.shape import Grain, Shape, Span
+from infold.analysis.scope import Atom, Scope, Tie
+from infold.analysis.selects import group_items, has_aggregate, over_windows, windows
+from infold.analysis.shape import Shape
 from infold.analysis.subject import Subject, time_column
 from infold.analysis.text import Text
+from infold.analysis.windowed import Windows
 from infold.interval import Granularity
 from infold.model import Kind, Override
 from infold.project import Bound
 from infold.refusals import Cell
 
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """
-    What is known of a relation: the inputs with a time column that it reads, and the columns
-    (lower case) with a shape against every one of them.
-    """
-
-    inputs: frozenset[Key] = frozenset()
-    columns: Mapping[str, Shapes] = field(default_factory=dict)
-    items: tuple[Shapes, ...] | None = None
-    """The same by position, where all columns are known; empty where nothing is known."""
-    gaps: Mapping[str, Gaps] = field(default_factory=dict)
-    """Where the NULLs of these columns come from."""
-    gaps_of: tuple[Gaps, ...] = ()
-    """The same by position, beside ``items``."""
-
-    @property
-    def time(self) -> bool:
-        """Whether it reads an input with a time column."""
-        return bool(self.inputs)
-
-    @staticmethod
-    def of(
-        inputs: frozenset[Key],
-        names: Columns,
-        items: tuple[Shapes, ...] | None,
-        gaps: tuple[Gaps, ...],
-    ) -> Kept:
-        """From what is known of each column in order."""
-        if names is None or items is None:
-            return Kept(inputs)
-        known = [
-            (name.lower(), shapes, missing)
-            for name, shapes, missing in zip(names, items, gaps, strict=False)
-            if shapes and name
-        ]
-        columns = {name: shapes for name, shapes, _ in known}
-        return Kept(inputs, columns, items, {name: missing for name, _, missing in known}, gaps)
+_ALONE: Needs = {(): frozenset()}
+"""A table's row needs nothing else."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bounded:
-    """How far one naming of an input is read; ``start``: where it stands in the model's own SQL."""
-
-    name: str
-    bound: Bound
-    start: int | None
+_SAME: Key = ()
+"""Not an input: the column that two values are both made of."""
 
 
 @dataclass(slots=True, eq=False)
@@ -143,7 +91,7 @@ class Cells:
             return Kept()
         if isinstance(relation, Renamed):
             inner = self.of(relation.inner)
-            return Kept.of(inner.inputs, relation.columns, inner.items, inner.gaps_of)
+            return Kept.of(inner.inputs, relation.columns, inner.items, inner.gaps_of, inner.needs)
         if isinstance(relation, SetOperation):
             return self._union(relation)
         return self._block(relation)
@@ -162,26 +110,29 @@ class Cells:
         found[column.lower()] = {(): Shape(grain=known.get(column.lower()))}
         key: frozenset[Key] = frozenset({()})
         if table.columns is None:
-            return Kept(key, found)
+            return Kept(key, found, needs=_ALONE)
         items = tuple(found.get(name.lower(), {}) for name in table.columns)
-        return Kept(key, found, items, gaps_of=tuple(frozenset() for _ in items))
+        return Kept(key, found, items, gaps_of=tuple(frozenset() for _ in items), needs=_ALONE)
 
     def _union(self, relation: SetOperation) -> Kept:
         """A column is known when it is on both sides; each side's rows are of its own inputs."""
         left, right = self.of(relation.left), self.of(relation.right)
         inputs = left.inputs | right.inputs
+        needs: dict[Key, Gaps | None] = dict.fromkeys(inputs)
+        if not isinstance(relation.node, exp.Union):
+            needs |= left.needs  # its rows are rows of the left side
         if not (left.time and right.time) or left.items is None or right.items is None:
-            return Kept(inputs)
+            return Kept(inputs, needs=needs)
         others, missing = right.items, right.gaps_of
         if relation.node.args.get("by_name"):
             names = [name.lower() for name in relation.left.columns or ()]
             others = tuple(right.columns.get(name, {}) for name in names)
             missing = tuple(right.gaps.get(name, frozenset()) for name in names)
         items = tuple(
-            _either(a, b) if a and b else {} for a, b in zip(left.items, others, strict=False)
+            either(a, b) if a and b else {} for a, b in zip(left.items, others, strict=False)
         )
         gaps = tuple(a | b for a, b in zip(left.gaps_of, missing, strict=False))
-        return Kept.of(inputs, relation.columns, items, gaps)
+        return Kept.of(inputs, relation.columns, items, gaps, needs)
 
     def _block(self, block: Block) -> Kept:
         scope = self.scope(block)
@@ -189,12 +140,11 @@ class Cells:
             known = {out.name.lower(): out for out in self._open(block)}
             found = {name: self.output(block, out) for name, out in known.items()}
             gaps = {name: self.gaps(block, out) for name, out in known.items()}
-            return Kept(
-                scope.every, {n: shapes for n, shapes in found.items() if shapes}, gaps=gaps
-            )
+            columns = {name: shapes for name, shapes in found.items() if shapes}
+            return Kept(scope.every, columns, gaps=gaps, needs=scope.needs)
         items = tuple(self.output(block, out) for out in block.outputs)
         missing = tuple(self.gaps(block, out) for out in block.outputs)
-        return Kept.of(scope.every, block.columns, items, missing)
+        return Kept.of(scope.every, block.columns, items, missing, scope.needs)
 
     def _open(self, block: Block) -> Iterator[Output]:
         """
@@ -222,17 +172,20 @@ class Cells:
             given: dict[tuple[int, str], Shapes] = {}
             inputs: dict[int, frozenset[Key]] = {}
             absent: dict[Atom, Gaps] = {}
+            needs: dict[int, Needs] = {}
             for entry in block.entries:
                 kept, at = self.of(entry.relation), id(entry)
                 if isinstance(entry.relation, Table) and entry.relation.view is None and kept.time:
                     self.tables[at] = (entry, block.text)
                 inputs[at] = frozenset((at, *key) for key in kept.inputs)
+                needs[at] = kept.needs
                 for name, shapes in kept.columns.items():
                     given[at, name] = {(at, *key): shape for key, shape in shapes.items()}
                     missing = kept.gaps.get(name, frozenset())
                     absent[at, name] = frozenset((at, *key) for key in missing)
             self.scopes[id(block)] = self._tied(
-                block, lambda ties: Scope(block, given, inputs, ties, absent)
+                block,
+                lambda ties: Scope(block, given, inputs, ties, absent, needs, self.granularity),
             )
         return self.scopes[id(block)]
 
@@ -261,7 +214,7 @@ class Cells:
         if by_their_where:
             return by_predicate(inner, self.scope)
         kept = self.of(inner)
-        tie = by_value(holder, inner, kept.inputs, kept.items or ())
+        tie = by_value(holder, inner, kept.needs, kept.items or ())
         return None if tie is None else [tie]
 
     def blocks(self) -> Iterator[Block | SetOperation]:
@@ -299,7 +252,7 @@ class Cells:
         shapes = self.row_shapes(block, out)
         if not self.scope(block).full(shapes):
             return {}
-        return self._widened(block, shapes, self.gaps(block, out))
+        return self._widened(block, out, shapes, self.gaps(block, out))
 
     def gaps(self, block: Block, out: Output) -> Gaps:
         """Where the NULLs of an output column come from that follows the time."""
@@ -333,24 +286,60 @@ class Cells:
             inner = scope.shapes(node.this)
             if not keys or not scope.full(inner):
                 return {}
-            return {at: shape.across(keys[0][at]) for at, shape in inner.items()}
+            known = scope.shapes(keys[0])
+            return self._beyond(block, node.this, inner, scope.gaps(node.this), keys[0], known)
         return scope.shapes(node)
 
-    def _widened(self, block: Block, shapes: Shapes, gaps: Gaps) -> Shapes:
-        """The same, where windows bring in what other rows are made from."""
+    def _widened(self, block: Block, out: Output, shapes: Shapes, gaps: Gaps) -> Shapes:
+        """
+        The same, where windows bring in what other rows are made from.
+
+        Windows stand side by side: each brings its rows to the same row. Only what a window finds
+        by the value of another one lies beyond what that one has found.
+        """
+        alone = shapes
+        value = out.origin if out.origin is not None else out.node
         for window in windows(block):
-            key = self.window_key(block, window, gaps)
-            if key is not None:
-                wider = {at: shape.across(key[at]) for at, shape in shapes.items()}
-            else:
-                found = self.window_reach(block, window, gaps)
-                if found is None and self._vouched:
-                    continue
-                if found is None:
-                    return {}  # the rule on windows says so
-                wider = {at: shape.reaching(*found[at]) for at, shape in shapes.items()}
-            shapes = _either(shapes, wider)
+            found = self.windows(block).far(window, gaps)
+            if found is None and self._vouched:
+                continue
+            if found is None:
+                return {}  # the rule on windows says so
+            start = shapes if over_windows(block, window) else alone
+            shapes = either(shapes, self._beyond(block, value, start, gaps, *found))
         return shapes
+
+    def _beyond(
+        self,
+        block: Block,
+        value: exp.Expr | Origin,
+        shapes: Shapes,
+        gaps: Gaps,
+        bridge: exp.Expr,
+        far: Shapes,
+    ) -> Shapes:
+        """A value of one row against the rows of which ``far`` says the bridge's distance."""
+        scope, known = self.scope(block), dict(self.shapes(block, bridge))
+        ways = scope.ways(shapes.keys() & known.keys(), gaps) or [tuple(shapes)]
+        one, other = scope.made_of(value), scope.made_of(bridge)
+        if one is not None and other is not None and one[0] == other[0]:
+            ways = [*ways, (_SAME,)]
+            shapes, known = {**shapes, _SAME: one[1]}, {**known, _SAME: other[1]}
+        return {
+            at: beyond(shapes, known, shape, ways, self.granularity) for at, shape in far.items()
+        }
+
+    def windows(self, block: Block) -> Windows:
+        """The windows of a block, and what is known of its rows."""
+        scope = self.scope(block)
+        return Windows(
+            block,
+            self.subject.relation,
+            lambda node: self.shapes(block, node),
+            lambda node: self.gaps(block, Output("", node)),
+            lambda shapes: self._good(scope, shapes),
+            scope.full,
+        )
 
     @property
     def _vouched(self) -> bool:
@@ -397,9 +386,9 @@ class Cells:
         known = [out for out in outputs if scope.full(self.row_shapes(block, out))]
         return [frozenset(), *(self.gaps(block, out) for out in known)]
 
-    def group_keys(self, block: Block, gaps: Gaps) -> list[Shapes]:
+    def group_keys(self, block: Block, gaps: Gaps) -> list[exp.Expr]:
         """
-        What is known of the expressions of GROUP BY that follow the time.
+        The expressions of GROUP BY that follow the time.
 
         They are NULL only where what is missing in ``gaps`` is: the group of all these NULLs is
         one, of rows of any time.
@@ -410,188 +399,16 @@ class Cells:
         items = (
             [item for item in block.node.expressions if not has_aggregate(item)]
             if group.args.get("all")
-            else list(_group_items(block, group))
+            else list(group_items(block, group))
         )
-        found = [scope.shapes(node) for node in items if scope.gaps(node) <= gaps]
-        return [shapes for shapes in found if self._good(scope, shapes)]
+        found = [node for node in items if scope.gaps(node) <= gaps]
+        return [node for node in found if self._good(scope, scope.shapes(node))]
 
     def near_windows(self, block: Block) -> Iterator[tuple[exp.Window, bool]]:
         """The windows of a block, and whether one looks at rows near in time alone."""
         offered = self._gaps_in(block)
         for window in windows(block):
-            yield (
-                window,
-                any(
-                    self.window_key(block, window, gaps) is not None
-                    or self.window_reach(block, window, gaps) is not None
-                    for gaps in offered
-                ),
-            )
-
-    def window_key(self, block: Block, window: exp.Window, gaps: Gaps) -> Shapes | None:
-        """
-        What is known of an expression of PARTITION BY that follows the time.
-
-        It is NULL only where what is missing in ``gaps`` is.
-        """
-        scope = self.scope(block)
-        for item in _partitioned_by(window, _named(block)):
-            shapes = self.shapes(block, item)
-            if self._good(scope, shapes) and self._row_gaps(block, item) <= gaps:
-                return shapes
-        return None
-
-    def _row_gaps(self, block: Block, node: exp.Expr) -> Gaps:
-        return self.gaps(block, Output("", node))
-
-    def window_reach(
-        self, block: Block, window: exp.Window, gaps: Gaps
-    ) -> Mapping[Key, tuple[Shape, int, int]] | None:
-        """
-        How far from its own row a RANGE frame looks, by the column it is ordered by.
-
-        Against each input: that column's shape, and how far the rows of the frame lie before and
-        after; None when there is no bound. The rows without a value to be ordered by are in
-        one frame, so there may be none but where what is missing in ``gaps`` is.
-        """
-        named = _named(block)
-        found = reach(window, named)
-        if found is not None and not self._row_gaps(block, found.order) <= gaps:
-            return None
-        found = found or guarded(window, named) or self._kept_near(block, window)
-        if found is None:
-            return None
-        scope, shapes = self.scope(block), self.shapes(block, found.order)
-        if not scope.full(shapes):
-            return None
-        return {at: (shape, found.before, found.after) for at, shape in shapes.items()}
-
-    def _kept_near(self, block: Block, window: exp.Window) -> Reach | None:
-        """The reach of LAG or LEAD as a column, where every query around it keeps near rows."""
-        named = _named(block)
-        names = {id(out.node.unalias()): out.name.lower() for out in block.outputs or ()}
-        column, order = names.get(id(window)), ordering(window, named)
-        if column is None or order is None:
-            return None
-        by = {out.name.lower() for out in block.outputs or () if out.node.unalias() == order}
-        spans = [
-            _distance(around, entry, column, by)
-            for around in blocks(self.subject.relation, views=True)
-            if isinstance(around, Block)
-            for entry in around.entries
-            if _is(entry.relation, block)
-        ]
-        known = [span for span in spans if span is not None]
-        if not known or len(known) < len(spans):
-            return None
-        widest = min(low for low, _ in known), max(high for _, high in known)
-        return near_outside(window, named, widest)
-
-
-def _is(relation: Relation, block: Block) -> bool:
-    while isinstance(relation, Renamed):
-        relation = relation.inner
-    return relation is block
-
-
-def _distance(block: Block, entry: From, column: str, by: set[str]) -> Span | None:
-    """How far WHERE lets a column of an entry be from one of the columns ``by`` of it."""
-    low, high = -FAR, FAR
-    for link in links(block.node.args.get("where")):
-        for one in (link, link.turned):
-            sides = [
-                block.origins.get(id(side)) if isinstance(side, exp.Column) else None
-                for side in (one.left, one.right)
-            ]
-            if any(side is None or side.entry is not entry for side in sides):
-                continue
-            left, right = (side.column for side in sides if side is not None)
-            if left == column and right in by:
-                low, high = max(low, one.low), min(high, one.high)
-    return (low, high) if (low, high) != (-FAR, FAR) else None
-
-
-def windows(block: Block) -> Iterator[exp.Window]:
-    """The window functions of a block."""
-    for node in block.expressions():
-        if isinstance(node, exp.Window) and node.arg_key != "windows":
-            yield node
-
-
-def _named(block: Block) -> dict[str, exp.Expr]:
-    """The windows of the WINDOW clause, by lower-case name."""
-    return {window.this.name.lower(): window for window in block.node.args.get("windows") or ()}
-
-
-def _partitioned_by(window: exp.Expr, named: Mapping[str, exp.Expr]) -> Iterator[exp.Expr]:
-    """What a window, or the named one that it builds on, is partitioned by."""
-    yield from window.args.get("partition_by") or []
-    base = base_of(window, named)
-    if base is not None:
-        yield from _partitioned_by(base, named)
-
-
-def _either(a: Shapes, b: Shapes) -> Shapes:
-    """What holds of a value that has the shapes of one or of the other."""
-    found = dict(a)
-    for key, shape in b.items():
-        found[key] = found[key].hull(shape) if key in found else shape
-    return found
-
-
-def _group_items(block: Block, group: exp.Group) -> Iterator[exp.Expr]:
-    """What is grouped by, ordinals replaced by the items they stand for."""
-    items = block.node.expressions
-    for node in group.expressions:
-        if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
-            at = int(node.name) - 1
-            if 0 <= at < len(items):
-                yield items[at]
-        else:
-            yield node
-
-
-def has_aggregate(tree: exp.Expr) -> bool:
-    """Whether a tree has an aggregate call that is not a window function."""
-    over: set[int] = set()
-    for node in own(tree):
-        if isinstance(node, exp.Window):
-            over.add(id(called(node)))
-        elif is_aggregate(node) and id(node) not in over:
-            return True
-    return False
-
-
-def aggregates(block: Block) -> bool:
-    """Whether a block turns many rows into one: GROUP BY, or an aggregate without it."""
-    args = block.node.args
-    if args.get("group"):
-        return True
-    clauses = [*block.node.expressions, args.get("having"), args.get("order")]
-    return any(has_aggregate(clause) for clause in clauses if clause is not None)
-
-
-def event_grain(subject: Subject) -> Grain:
-    """How coarse the event times of an ``events`` model are: by its type or by a floor."""
-    series, block = subject.model.timeseries, subject.relation
-    if series is None or not isinstance(block, Block):
-        return None
-    column = series.event_time_column.lower()
-    out = next((out for out in block.outputs or () if out.name.lower() == column), None)
-    node: exp.Expr | None = out.node if out is not None else None
-    while node is not None:
-        floor = floor_of(node)
-        if floor is None:
-            break
-        if floor.unit is not None and not floor.inside:
-            return floor.unit
-        node = floor.inner
-    origin = block.origins.get(id(node))
-    if origin is None or not isinstance(origin.entry.relation, Table):
-        return None
-    source = subject.sources.get(origin.entry.relation.name)
-    types = {c.name.lower(): c.type.lower() for c in source.columns} if source else {}
-    return Granularity.DAY if types.get(origin.column) == "date" else None
+            yield window, any(self.windows(block).far(window, gaps) for gaps in offered)
 
 
 def cells_of(subject: Subject) -> Cells | None:

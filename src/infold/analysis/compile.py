@@ -9,14 +9,17 @@ from sqlglot import exp
 
 from infold import findings
 from infold.analysis.allowed import BY_SLUG, REACH, Allowed, allowed
-from infold.analysis.cells import Bounded, Cells, cells_of, event_grain
+from infold.analysis.bridges import Shapes
+from infold.analysis.cells import Cells, cells_of
+from infold.analysis.event_grain import event_grain
 from infold.analysis.fingerprint import fingerprint, normal
 from infold.analysis.grouped import take_grouped
+from infold.analysis.kept import Bounded
 from infold.analysis.parse import parse
 from infold.analysis.relation import Columns, Table
 from infold.analysis.resolve import Resolved, resolve
 from infold.analysis.rules import RULES
-from infold.analysis.scope import Shapes, grain_of
+from infold.analysis.scope import grain_of
 from infold.analysis.session_input import session_input
 from infold.analysis.sessions import take_apart
 from infold.analysis.shape import Grain

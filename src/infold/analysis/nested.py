@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
+from infold.analysis.bridges import Needs, Shapes, under
 from infold.analysis.links import Link, asked_for_truth, links, offset
 from infold.analysis.relation import Block, Relation, SetOperation
-from infold.analysis.scope import Key, Near, Scope, Shapes, Tie
+from infold.analysis.scope import Near, Scope, Tie
 
 
 def parts(relation: Relation) -> list[Block | SetOperation]:
@@ -46,12 +47,13 @@ def by_predicate(relation: Relation, scope_of: Callable[[Block], Scope]) -> list
 
 
 def by_value(
-    holder: exp.Expr, relation: Relation, read: frozenset[Key], items: tuple[Shapes, ...]
+    holder: exp.Expr, relation: Relation, read: Needs, items: tuple[Shapes, ...]
 ) -> Tie | None:
     """
     How near the rows are whose value is asked for by IN.
 
-    ``read`` are the inputs of the subquery, ``items`` what is known of each column of it.
+    ``read`` are the inputs of the subquery with what they need, ``items`` what is known of each
+    column of it.
     """
     query = holder.args.get("query") if isinstance(holder, exp.In) else None
     if not isinstance(relation, (Block, SetOperation)) or not isinstance(query, exp.Expr):
@@ -66,7 +68,7 @@ def by_value(
         outer, (low, high) = offset(value)
         known = {(at, *key): shape for key, shape in shapes.items()}
         near.append(Near(outer, (at, str(i)), known, (-high, -low)))
-    return Tie(at, inputs, tuple(near), {})
+    return Tie(at, inputs, tuple(near), {}, under(at, read, optional=True))
 
 
 def _of_where(block: Block, scope: Scope) -> Tie:
@@ -82,7 +84,7 @@ def _of_where(block: Block, scope: Scope) -> Tie:
         for link in _correlated(block)
         if (atom := scope.atom(link.right)) is not None
     )
-    return Tie(at, inputs, near, block.origins)
+    return Tie(at, inputs, near, block.origins, under(at, scope.needs, optional=True))
 
 
 def _correlated(block: Block) -> Iterator[Link]:

@@ -17,30 +17,18 @@ NOT EXISTS an ANTI join, a scalar subquery a LEFT join to one group.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from infold.analysis.bridges import Gaps, Key, Needs, Shapes, Ways, apart, beyond, under
+from infold.analysis.changes import change_of
 from infold.analysis.floors import Floor, floor_of
-from infold.analysis.lengths import negated, of_units, offsets
-from infold.analysis.links import FAR, Link, links, moved_by, needed
+from infold.analysis.links import FAR, Link, links, needed
 from infold.analysis.relation import Block, From, Origin, own
 from infold.analysis.shape import Grain, Shape, Span
 from infold.interval import Granularity
-
-Key = tuple[int, ...]
-"""One input with a time column as a query reads it: the entries of FROM on the way to its table."""
-
-Shapes = Mapping[Key, Shape]
-"""What is known of a column: its shape against each of some inputs."""
-
-Gaps = frozenset[Key]
-"""
-Where the NULLs of a column that follows the time come from: the entries of FROM, on the way to
-them as in a :data:`Key`, of which an outer join may have found no row. The column is NULL in the
-rows where one of them is missing, and in no other.
-"""
 
 Atom = tuple[int, str]
 """A value of one entry of FROM: the entry, and a column's name or an expression's text."""
@@ -68,6 +56,7 @@ class Tie:
     inputs: frozenset[Key]
     near: tuple[Near, ...]
     origins: Mapping[int, Origin | None]
+    needs: Needs
 
 
 @dataclass(slots=True, eq=False)
@@ -76,8 +65,7 @@ class Scope:
     The rows of a block before it groups them.
 
     ``given`` are the shapes of each entry's columns, by entry and lower-case name; ``inputs`` what
-    each entry reads. ``ties``
-    are the subqueries in its expressions, as far as they are looked at.
+    each entry reads. ``ties`` are the subqueries in its expressions, as far as they are looked at.
     """
 
     block: Block
@@ -86,6 +74,10 @@ class Scope:
     ties: tuple[Tie, ...] = ()
     absent: Mapping[Atom, Gaps] = field(default_factory=dict)
     """Where the NULLs of an entry's columns come from, before they are joined here."""
+    needed: Mapping[int, Needs] = field(default_factory=dict)
+    """What each entry's inputs need in it."""
+    granularity: Granularity = Granularity.DAY
+    """Of cells: what is known in several ways is kept as is best for these."""
     known: dict[Atom, dict[Key, Shape]] = field(default_factory=dict)
     nullable: set[int] = field(default_factory=set)
     stated: dict[tuple[Atom, Atom], Span] = field(default_factory=dict)
@@ -93,6 +85,8 @@ class Scope:
     """The values that WHERE compares: what it says of them holds of every row."""
     present: set[Key] = field(default_factory=set)
     """What is missing in no row, as WHERE or an inner join asks for a value of it."""
+    needs: dict[Key, Gaps | None] = field(default_factory=dict)
+    """What has to be there for each input."""
 
     def __post_init__(self) -> None:
         self.known = {atom: dict(shapes) for atom, shapes in self.given.items()}
@@ -106,6 +100,10 @@ class Scope:
         self._ask(where)
         for tie in self.ties:
             self._tie(tie)
+        for at, needs in self.needed.items():
+            self.needs |= under(at, needs, optional=self._optional(at))
+        for tie in self.ties:
+            self.needs |= tie.needs
         self._close()
 
     @property
@@ -155,7 +153,7 @@ class Scope:
         return found
 
     def _computed(self, node: exp.Expr) -> Shapes:
-        change = _change(node)
+        change = change_of(node)
         if change is None:
             return {}
         inner, how = change
@@ -177,13 +175,29 @@ class Scope:
             if isinstance(node, (exp.Paren, exp.Alias)):
                 node = node.this
                 continue
-            change = _change(node)
+            change = change_of(node)
             if change is None:
                 return None
             node = change[0]
         if id(node) in self.block.aliases:
             return self._under(self.block.aliases[id(node)])
         return node
+
+    def made_of(self, value: exp.Expr | Origin) -> tuple[Atom, Shape] | None:
+        """The column that a value is NULL with, and the value's shape against that column's."""
+        if isinstance(value, Origin):
+            atom: Atom | None = (id(value.entry), "\0".join((value.column, *value.fields)))
+        elif isinstance(value, (exp.Paren, exp.Alias)):
+            return self.made_of(value.this)
+        elif isinstance(value, exp.Column):
+            if id(value) in self.block.aliases:
+                return self.made_of(self.block.aliases[id(value)])
+            atom = self._column(value)
+        else:
+            change = change_of(value)
+            inner = self.made_of(change[0]) if change is not None else None
+            return None if inner is None or change is None else (inner[0], change[1](inner[1]))
+        return (atom, Shape(grain=grain_of(self.known.get(atom, {})))) if atom else None
 
     def gaps(self, node: exp.Expr) -> Gaps:
         """Where the NULLs come from of an expression that something is known of."""
@@ -364,12 +378,8 @@ class Scope:
         """How far apart two values of one entry are, as both are known against one input."""
         if one == other or one[0] != other[0]:
             return None
-        shared = self._both_know(one, other)
-        if shared is None:
-            return None
-        a = self.known[one][shared].difference()
-        b = self.known[other][shared].difference()
-        return a[0] - b[1], a[1] - b[0]
+        ways = self._between(one, other)
+        return apart(self.known[one], self.known[other], ways) if ways else None
 
     def _carried(
         self, spans: list[tuple[Atom, Atom, Span]], grains: Mapping[Atom, Grain]
@@ -385,26 +395,45 @@ class Scope:
         atoms = [atom for atom, shapes in self.known.items() if shapes]
         for atom in atoms:
             for bridge in atoms:
-                shared = self._both_know(atom, bridge)
-                if atom == bridge or shared is None:
+                ways = self._between(atom, bridge) if atom != bridge else []
+                if not ways:
                     continue
+                mine, theirs = dict(self.known[atom]), self.known[bridge]
                 for key in self._handed_on(bridge, atom):
-                    self.known[atom][key] = self.known[atom][shared].through(
-                        self.known[bridge][shared], self.known[bridge][key]
-                    )
+                    found = beyond(mine, theirs, theirs[key], ways, self.granularity)
+                    self.known[atom][key] = found
                     yield True
 
-    def _both_know(self, atom: Atom, bridge: Atom) -> Key | None:
-        """An input that ties two values: not one whose row may be missing."""
-        for key in self.known[atom]:
-            if key in self.known[bridge] and (key[0] not in self.nullable or key[0] == atom[0]):
-                return key
-        return None
+    def _between(self, atom: Atom, bridge: Atom) -> Ways:
+        """The inputs that tie two values wherever the first is not NULL."""
+        both = self.known[atom].keys() & self.known[bridge].keys()
+        return self.ways(both, self._gaps(atom, merged=False)) if both else []
+
+    def ways(self, shared: Collection[Key], gaps: Gaps) -> Ways:
+        """
+        By which of the inputs that two values are known against one says something of the other.
+
+        Of a value whose NULLs come from ``gaps``, and where it is not NULL.
+        """
+        found: Ways = []
+        for key, wanted in self.needs.items():
+            if key in shared and wanted is not None and wanted - self.present <= gaps:
+                found.append((key,))
+        for at in dict.fromkeys(key[0] for key in self.needs):
+            group = [key for key in self.needs if key[0] == at]
+            there = not self._optional(at) or (at,) in gaps
+            if len(group) > 1 and there and all(key in shared for key in group):
+                found.append(tuple(group))
+        return found
+
+    def _optional(self, at: int) -> bool:
+        """Whether rows may lack a row of an entry."""
+        return at in self.nullable and (at,) not in self.present
 
     def _handed_on(self, giver: Atom, taker: Atom) -> list[Key]:
         """The inputs that one value may tell another of, and that are news to it."""
         keys = [key for key in self.known[giver] if key not in self.known[taker]]
-        if giver[0] in self.nullable and giver[0] != taker[0]:
+        if self._optional(giver[0]) and giver[0] != taker[0]:
             keys = [key for key in keys if key[0] == giver[0]]
         return keys
 
@@ -413,50 +442,3 @@ def grain_of(shapes: Shapes) -> Grain:
     """How coarse a value is, as all its shapes agree."""
     grains = {shape.grain for shape in shapes.values()}
     return grains.pop() if len(grains) == 1 else None
-
-
-def _change(node: exp.Expr) -> tuple[exp.Expr, Callable[[Shape], Shape]] | None:
-    """What a call does to the shape of the one value that it is a function of."""
-    floor = floor_of(node)
-    if floor is not None:
-        unit = floor.unit
-        if floor.inside and unit is not None:
-            return floor.inner, lambda shape: shape.inside(unit)
-        return floor.inner, lambda shape: shape.floor(unit)
-    moved = moved_by(node)
-    if moved is not None:
-        return moved[0], lambda shape: shape.moved(moved[1])
-    if isinstance(node, exp.AddMonths):
-        span = of_units(node.expression, exp.Var(this="MONTH"))
-        if span is None:
-            return None
-        return node.this, lambda shape: shape.floor(Granularity.DAY).moved(span)
-    if isinstance(node, exp.LastDay) and not node.args.get("unit"):
-        month_of = Granularity.MONTH
-        return node.this, lambda shape: replace(shape.inside(month_of), grain=Granularity.DAY)
-    return _in_zone(node)
-
-
-def _in_zone(node: exp.Expr) -> tuple[exp.Expr, Callable[[Shape], Shape]] | None:
-    """A time on the clocks of a zone."""
-    ahead: Span | None = None
-    inner: exp.Expr | None = None
-    if isinstance(node, (exp.AtTimeZone, exp.FromTimeZone)):
-        zone = node.args.get("zone")
-        if isinstance(zone, exp.Literal):
-            ahead = offsets(zone.name)
-            ahead = ahead if isinstance(node, exp.AtTimeZone) else negated(ahead)
-            inner = node.this
-    elif isinstance(node, exp.ConvertTimezone):
-        source, target = node.args.get("source_tz"), node.args.get("target_tz")
-        back = offsets(source.name) if isinstance(source, exp.Literal) else None
-        if source is None:
-            back = 0, 0  # the session's own zone
-        there = offsets(target.name) if isinstance(target, exp.Literal) else None
-        if back is not None and there is not None:
-            ahead = there[0] - back[1], there[1] - back[0]
-            inner = node.args.get("timestamp")
-    if ahead is None or inner is None:
-        return None
-    span = ahead
-    return inner, lambda shape: shape.moved(span)

@@ -140,29 +140,13 @@ class Shape:
         a, b = self.difference(), other.difference()
         return Shape(None, min(a[0], b[0]), max(a[1], b[1]), grain)
 
-    def across(self, key: Shape) -> Shape:
+    def near(self, before: int, after: int) -> Shape:
         """
-        The shape of one row's ``v`` against the times of other rows with the same ``key``.
+        The shape of one row's ``v`` against the times of rows whose own is near to it.
 
-        ``key`` is the key's own shape against the same input.
+        The other rows' is at most ``before`` less, and ``after`` more.
         """
-        if self.exact and key.exact and self.low == key.low:
-            nested, cell = coarser(self.cell, key.cell)
-            if nested:
-                return Shape(cell, self.low, self.high, self.grain)
-        low, high = self.difference()
-        least, most = key.difference()
-        return Shape(None, low - most + least, high - least + most, self.grain)
-
-    def reaching(self, order: Shape, before: int, after: int) -> Shape:
-        """
-        The shape of one row's ``v`` against the times of rows whose order is near to its own.
-
-        ``order`` is the shape of what is ordered by; the other rows' is at most ``before`` less
-        and ``after`` more than this row's.
-        """
-        apart = order.among((-after, before), order.grain)  # this row's order, by other's times
-        return self.through(order, apart)
+        return self.among((-after, before), self.grain)
 
     def through(self, bridge: Shape, far: Shape) -> Shape:
         """

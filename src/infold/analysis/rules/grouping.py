@@ -8,8 +8,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold import refusals
-from infold.analysis.cells import aggregates, cells_of, has_aggregate
+from infold.analysis.cells import cells_of
 from infold.analysis.relation import Block
+from infold.analysis.selects import aggregates, has_aggregate
 from infold.analysis.subject import Subject
 from infold.analysis.text import hull
 from infold.errors import InfoldError, Spot

@@ -1,0 +1,92 @@
+"""How far a cell reads its inputs: no shorter than it must be, and no longer than it need be."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from tests.declare.shop import read
+from tests.rules.test_rules import around
+
+from infold.interval import DAY
+
+FRONT = (
+    "---\nmaterialization: table\nincremental: {}\n"
+    "timeseries: {event_time_column: day, partition_column: day}\n---\n"
+)
+DAYS_6 = "RANGE BETWEEN INTERVAL 6 DAYS PRECEDING AND CURRENT ROW"
+
+
+@cache
+def bounds(sql: str) -> dict[str, list[tuple[float, float]]]:
+    """The days before and after a cell that each input is read, at each place that names it."""
+    project, errors = read({**around(sql), "models/subject.sql": FRONT + sql})
+    assert project is not None, errors
+    return {
+        entry.name: [(round(b.before / DAY, 3), round(b.after / DAY, 3)) for b in entry.bounds]
+        for entry in project["subject"].inputs
+        if entry.time_column is not None
+    }
+
+
+SIDE_BY_SIDE = f"""
+SELECT cast(event_ts AS date) AS day,
+       sum(amount) OVER (PARTITION BY user_id ORDER BY event_ts {DAYS_6}) AS total,
+       min(amount) OVER (PARTITION BY user_id ORDER BY event_ts {DAYS_6}) AS least,
+       max(amount) OVER (PARTITION BY user_id ORDER BY event_ts DESC {DAYS_6}) AS most
+FROM clicks
+"""
+NESTED = f"""
+SELECT cast(event_ts AS date) AS day, sum(n) OVER (ORDER BY event_ts {DAYS_6}) AS n
+FROM (SELECT event_ts, count(*) OVER (ORDER BY event_ts {DAYS_6}) AS n FROM clicks)
+"""
+KEYED = """
+SELECT cast(o.session_start AS date) AS day,
+       row_number() OVER (PARTITION BY o.session_id, o.session_start ORDER BY c.event_id) AS n
+FROM sessions AS o
+JOIN clicks AS c
+  ON c.event_ts BETWEEN o.session_start - INTERVAL 30 DAYS AND o.session_start
+"""
+GROUPED = """
+SELECT cast(o.session_start AS date) AS day, o.session_id, max(c.event_ts) AS last
+FROM sessions AS o
+JOIN clicks AS c
+  ON c.event_ts BETWEEN o.session_start - INTERVAL 30 DAYS AND o.session_start
+GROUP BY o.session_id, o.session_start
+"""
+SIDES = """(
+  SELECT event_ts AS ts, event_ts AS key FROM clicks
+  UNION ALL SELECT session_start AS ts, session_start - INTERVAL 5 DAYS AS key FROM sessions
+) AS x"""
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        pytest.param(SIDE_BY_SIDE, {"clicks": [(6, 6)]}, id="windows side by side"),
+        pytest.param(NESTED, {"clicks": [(12, 0)]}, id="a window over a window"),
+        pytest.param(
+            KEYED,
+            {"sessions": [(0, 0)], "clicks": [(30, 0)]},
+            id="a partition by the very time that the join is told by",
+        ),
+        pytest.param(
+            GROUPED, {"sessions": [(0, 0)], "clicks": [(30, 0)]}, id="the same as a group"
+        ),
+        pytest.param(
+            f"SELECT cast(ts AS date) AS day, count(*) OVER (PARTITION BY key) AS n FROM {SIDES}",
+            {"clicks": [(5, 0)], "sessions": [(0, 5)]},
+            id="a partition by a column that is further off on one side of a UNION",
+        ),
+        pytest.param(
+            f"SELECT cast(ts AS date) AS day, d.n FROM {SIDES} JOIN daily AS d ON d.day = x.key",
+            {"clicks": [(0, 0)], "sessions": [(0, 0)], "daily": [(5, 0)]},
+            id="a join by such a column",
+        ),
+    ],
+)
+def test_a_bound_is_as_long_as_it_has_to_be(
+    sql: str, expected: dict[str, list[tuple[float, float]]]
+) -> None:
+    """Nested stretches add up, those side by side are one, and a UNION has both of its sides."""
+    assert bounds(sql) == expected
