@@ -68,6 +68,9 @@ class Quiet:
     def done(self, step: object, receipt: object) -> None:
         """Nothing."""
 
+    def failed(self, step: object, error: object) -> None:
+        """Nothing: the run raises it in the end."""
+
     def note(self, text: str) -> None:
         """Nothing."""
 
@@ -170,9 +173,14 @@ def run(
     command: str = "run",
     jobs: int | None = None,
     allow_refresh: bool = False,
+    fail_fast: bool = False,
     progress: Progress | None = None,
 ) -> RunResult:
-    """Bring the project's tables up to date; see :meth:`infold.execute.Runner.run`."""
+    """
+    Bring the project's tables up to date; see :meth:`infold.execute.Runner.run`.
+
+    Raises RunFailed where some of them are not, once all others are (``fail_fast``: at once).
+    """
     if window is not None:
         asked = replace(asked or Asked(), window=window)
     asked = replace(_asked(project, asked, select, exclude), jobs=jobs)
@@ -186,7 +194,7 @@ def run(
         progress=progress or Quiet(),
         fence=lambda: fence(project.root, project.target.name),
     )
-    result = runner.run(Request(asked, max_rows, wait, command, allow_refresh))
+    result = runner.run(Request(asked, max_rows, wait, command, allow_refresh, fail_fast))
     if result.steps:
         from infold.spark import archive
 

@@ -8,8 +8,10 @@ No other module writes such a text, so that the tone is one and the tests compar
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,12 @@ class InfoldError(Exception):
             parts.append(self.todo)
         return "\n\n".join(parts)
 
+    def saying(self, *facts: tuple[str, str]) -> Self:
+        """The same with more facts."""
+        found = copy(self)
+        found.facts = (*self.facts, *facts)
+        return found
+
     @property
     def record(self) -> dict[str, object]:
         """The same as plain values, for ``--json``."""
@@ -93,7 +101,8 @@ class InfoldErrors(InfoldError):  # noqa: N818 (it is what its name says: severa
     """
     Several at once: all that is wrong with a project, so that it is put right in one go.
 
-    The exit code is 2 as soon as one of them is a mistake, 3 when all are refusals.
+    The exit code is the least of theirs: 2 as soon as the project is wrong, and 3 only where all
+    are refusals of a command.
     """
 
     def __init__(self, errors: Iterable[InfoldError]) -> None:
@@ -529,10 +538,10 @@ def protected(target: str, what: str, found: Sequence[tuple[str, str]]) -> Infol
     """Something that would drop or rebuild tables of a protected target."""
     return InfoldError(
         "protected",
-        f"{target} is protected, and this would {what} {len(found):,} of its tables",
+        f"{target} is protected, and this would {what} "
+        + ("one of its tables" if len(found) == 1 else f"{len(found):,} of its tables"),
         tuple(found),
-        "Nothing was written. --allow-refresh allows it, for this once; "
-        "--exclude brings the others up to date without.",
+        "They are as they were. --allow-refresh allows it, for this once.",
         exit_code=3,
     )
 
@@ -565,8 +574,8 @@ def foreign_write(table: str, snapshot: int | None) -> InfoldError:
         "foreign-write",
         f"{table} was changed by something other than infold",
         (("snapshot", "unknown" if snapshot is None else str(snapshot)),),
-        "Nothing was written, because it would build on rows that nobody can vouch for. "
-        "Roll the table back to the snapshot before this one, "
+        "It is left alone, and so is what reads it: that would build on rows that nobody can vouch "
+        "for. Roll the table back to the snapshot before this one, "
         "or drop it: the next run builds it anew.",
         exit_code=3,
     )
@@ -578,7 +587,18 @@ def step_failed(model: str, what: str, condition: str) -> InfoldError:
         "step-failed",
         f"{model} could not be built",
         (("why", what), *((("condition", condition),) if condition else ())),
-        "Its table is as it was before. Once the cause is gone, run again.",
+        "Nothing of this step was written. Once the cause is gone, run again.",
+        exit_code=1,
+    )
+
+
+def still_stale(model: str) -> InfoldError:
+    """A step that leaves just what it was to put right."""
+    return InfoldError(
+        "step-failed",
+        f"{model} could not be built",
+        (("why", "it is still stale after being built"),),
+        "That is a mistake in infold: please report it with what `infold plan --json` says.",
         exit_code=1,
     )
 

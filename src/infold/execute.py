@@ -6,20 +6,22 @@ which carries the step's id → done, in the ledger. A run that finds a step of 
 unfinished looks for its id in the table's history: there, and what will hold was written down: the
 step is finished (``recover`` says how where just its cells were); else it never happened. Steps
 that replace a whole table are simply done again.
-Nothing here decides what to build; that is ``planning``.
+Nothing here decides what to build; that is ``planning``. What fails is one model's, and keeps only
+its readers waiting; ``course`` keeps count of it.
 """
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from infold import errors
+from infold import errors, outside
+from infold.course import Course, ends
 from infold.interval import Ranges
 from infold.model import Kind, table_name
 from infold.observe import VANISHED, Observer, locations
@@ -27,11 +29,11 @@ from infold.plan import Asked, Plan, Step
 from infold.planning import plan
 from infold.ports import Engine, Lake, Ledger
 from infold.project import Project
-from infold.protect import refuse_rebuilds, stands
+from infold.protect import refused_rebuilds, stands
 from infold.record import Outcome, Receipt
 from infold.recover import LOSE, committed, recover
-from infold.report import RunResult, Standing
-from infold.states import after, standings
+from infold.report import RunFailed, RunResult, Standing
+from infold.states import standings
 from infold.turns import Turn, Turns, batches
 
 
@@ -43,6 +45,9 @@ class Progress(Protocol):
 
     def done(self, step: Step, receipt: Receipt) -> None:
         """The step ended well."""
+
+    def failed(self, step: Step, error: errors.InfoldError) -> None:
+        """The step did not succeed; the run goes on with what does not need it."""
 
     def note(self, text: str) -> None:
         """Something worth a line."""
@@ -58,6 +63,8 @@ class Request:
     command: str = "run"
     allow_refresh: bool = False
     """Whether tables of a protected target may be built anew."""
+    fail_fast: bool = False
+    """Whether the first failure ends the run."""
 
 
 @dataclass
@@ -77,65 +84,75 @@ class Runner:
         """
         Observe, plan, carry out, until nothing that was asked for is stale.
 
-        Raises InfoldError: ``locked``, ``over_budget`` or ``foreign_write`` before anything is
-        written, ``step_failed`` after the steps before it were kept.
+        Raises InfoldError: ``locked``, ``over_budget`` and the like before anything is written.
+        Raises RunFailed when a model could not be brought up to date, and after all others were:
+        its ``result`` says what was done all the same.
         """
-        run = new_id()
+        course = Course(new_id(), self.project, request.asked, fail_fast=request.fail_fast)
         started = time.monotonic()
-        self.ledger.acquire(run, wait=request.wait)
+        self.ledger.acquire(course.run, wait=request.wait)
         try:
             with self.fence():
-                self.ledger.begin_run(run, request.command, self.observer.as_of, _detail(request))
-                notes = (
-                    *recover(self.ledger, self.lake),
-                    *self._forget_departed(),
-                    *self._forget_vanished(run),
+                self._begin(course, request)
+                with self._closing(course, started):
+                    self._rounds(course, request)
+                    result = course.result(self._touched(course))
+                self.ledger.finish_run(
+                    course.run, result.state, result.receipt, result.error or None
                 )
-                with self._closing(run):
-                    result = self._rounds(run, request)
-                self.ledger.finish_run(run, "done", result.receipt)
-            return replace(result, notes=notes, seconds=time.monotonic() - started)
         finally:
             self.ledger.release()
+        result = replace(result, seconds=time.monotonic() - started)
+        if result.failures:
+            raise RunFailed(result) from result.failures[0].error
+        return result
 
-    def _rounds(self, run: str, request: Request) -> RunResult:
-        plans: list[Plan] = []
-        before: tuple[Standing, ...] = ()
-        done: list[tuple[Step, Receipt]] = []
+    def _begin(self, course: Course, request: Request) -> None:
+        """Write down that the run begins, and put right what earlier ones left."""
+        self.ledger.begin_run(course.run, request.command, self.observer.as_of, _detail(request))
+        course.notes = (
+            *recover(self.ledger, self.lake),
+            *self._forget_departed(),
+            *self._forget_vanished(course.run),
+        )
+
+    def _rounds(self, course: Course, request: Request) -> None:
         engine: Engine | None = None
         while True:
-            asked = _still(request.asked, done)
+            asked = _still(request.asked, course.done)
             self.observer.restated = frozenset(asked.restated)
-            seen = self.observer.observe()
+            seen = self.observer.look()
             now = plan(self.project, seen, asked)
-            if not plans and request.max_rows is not None and now.rows > request.max_rows:
-                raise errors.over_budget(now.rows, request.max_rows)
-            if not plans:
-                before = standings(self.project, seen, now)
-            refuse_rebuilds(
-                self.project,
-                now,
-                asked,
-                stands(self.ledger, self.lake),
-                allowed=request.allow_refresh,
-            )
-            plans.append(now)
-            ready = self._side_by_side(now, asked)
+            if not course.plans:
+                if request.max_rows is not None and now.rows > request.max_rows:
+                    raise errors.over_budget(now.rows, request.max_rows)
+                course.before = tuple(
+                    entry for entry in standings(self.project, seen, now) if _meant(request, entry)
+                )
+            course.plans.append(now)
+            course.refuse(seen.refused, now)
+            course.refuse(self._protected(now, asked, request), now)
+            ready = self._side_by_side(course.left(now), asked)
+            for step, _ in ready:
+                if sum(_same(other, step) for other, _ in course.done) > _MOST_STEPS:
+                    course.fail(step, errors.still_stale(step.model))
+            ready = [(step, turn) for step, turn in ready if step.model not in course.failures]
             if not ready:
                 break
-            for step, _ in ready:
-                if sum(_same(other, step) for other, _ in done) > _MOST_STEPS:
-                    raise errors.step_failed(step.model, "it is still stale after being built", "")
             if engine is None:
-                engine = self.engine(run, now)
-            total = len(done) + max(len(now.steps), len(ready))
-            done += self._wave(run, len(done), total, ready, engine)
-        if engine is not None:
-            engine.maintain(tuple(step.model for step, _ in done))
+                engine = self.engine(course.run, now)
+            total = len(course.done) + max(len(now.steps), len(ready))
+            self._wave(course, total, ready, engine)
+        if engine is not None and course.done:
+            engine.maintain(tuple(step.model for step, _ in course.done))
             self._remember_locations()
-        receipt = sum((receipt for _, receipt in done), Receipt())
-        stood = tuple(self._stood(entry, done) for entry in before if _meant(request, entry))
-        return RunResult(run, "done", tuple(plans), tuple(done), receipt, standings=stood)
+
+    def _protected(
+        self, now: Plan, asked: Asked, request: Request
+    ) -> Mapping[str, errors.InfoldError]:
+        """The models of a protected target that this plan would build anew."""
+        known = stands(self.ledger, self.lake)
+        return refused_rebuilds(self.project, now, asked, known, allowed=request.allow_refresh)
 
     def _side_by_side(self, now: Plan, asked: Asked) -> list[tuple[Step, Turn]]:
         """
@@ -163,47 +180,66 @@ class Runner:
     def _ingests(self, step: Step) -> bool:
         return self.project[step.model].model.kind is Kind.EVENTS
 
-    def _stood(self, entry: Standing, done: Sequence[tuple[Step, Receipt]]) -> Standing:
-        """How a model stood, with the event time that the run's steps did process."""
-        own = [(step, receipt) for step, receipt in done if step.model == entry.model]
-        since = min((step.version for step, _ in own), default=0) - 1
-        changes = self.ledger.changes(entry.model, since) if own else ()
-        touched = Ranges.of(change.cell for change in changes)
-        return after(self.project[entry.model], entry, own, touched)
+    def _touched(self, course: Course) -> Mapping[str, Ranges]:
+        """The cells that the steps of a run changed, by model."""
+        first: dict[str, int] = {}
+        for step, _ in course.done:
+            first[step.model] = min(step.version, first.get(step.model, step.version))
+        return {
+            model: Ranges.of(change.cell for change in self.ledger.changes(model, version - 1))
+            for model, version in first.items()
+        }
 
     def _wave(
         self,
-        run: str,
-        before: int,
+        course: Course,
         total: int,
         ready: Sequence[tuple[Step, Turn]],
         engine: Engine,
-    ) -> list[tuple[Step, Receipt]]:
-        """Steps side by side; all end before the first failure is raised."""
-        numbered = list(enumerate(ready, before + 1))
-        if len(numbered) == 1:
-            [(seq, (step, turn))] = numbered
-            self.progress.step(seq, total, step)
-            receipt = self._carry_out(run, seq, step, engine, turn)
-            self.progress.done(step, receipt)
-            return [(step, receipt)]
-        engines = [engine, *(engine.beside(at) for at in range(len(numbered) - 1))]
+    ) -> None:
+        """Steps side by side; all of them end, whatever becomes of the others."""
+        numbered = list(enumerate(ready, len(course.done) + len(course.failures) + 1))
         for seq, (step, _) in numbered:
             self.progress.step(seq, total, step)
+        if len(numbered) == 1:
+            [(seq, (step, turn))] = numbered
+            self._tell(course, step, self._attempt(course.run, seq, step, engine, turn))
+            return
+        engines = [engine, *(engine.beside(at) for at in range(len(numbered) - 1))]
         with ThreadPoolExecutor(len(numbered)) as pool:
             begun = [
-                pool.submit(self._carry_out, run, seq, step, own, turn)
+                pool.submit(self._attempt, course.run, seq, step, own, turn)
                 for (seq, (step, turn)), own in zip(numbered, engines, strict=True)
             ]
-        finished = []
         for (seq, (step, _)), made in zip(numbered, begun, strict=True):
             if made.exception() is None:
                 self.progress.step(seq, total, step)
-                self.progress.done(step, made.result())
-                finished.append((step, made.result()))
+                self._tell(course, step, made.result())
         for made in begun:
-            made.result()  # raises the first failure
-        return finished
+            made.result()  # raises what ends the run
+
+    def _tell(self, course: Course, step: Step, made: Receipt | errors.InfoldError) -> None:
+        """A step has ended, well or not."""
+        if isinstance(made, Receipt):
+            self.progress.done(step, made)
+            course.done.append((step, made))
+        else:
+            self.progress.failed(step, made)
+            course.fail(step, made)
+
+    def _attempt(
+        self, run: str, seq: int, step: Step, engine: Engine, turn: Turn
+    ) -> Receipt | errors.InfoldError:
+        """Carry a step out; the error that is its model's. Raises those that are everybody's."""
+        try:
+            return self._carry_out(run, seq, step, engine, turn)
+        except Exception as error:  # noqa: BLE001 - one model's failure, whatever it is
+            known = outside.told(error, self.project.root)
+            if known is not error:
+                known.__cause__ = error
+            if ends(known):
+                raise known from known.__cause__
+            return known
 
     def _carry_out(self, run: str, seq: int, step: Step, engine: Engine, turn: Turn) -> Receipt:
         step_id = f"{run}-{seq}"
@@ -250,16 +286,26 @@ class Runner:
         self.ledger.remember_locations(locations(self.lake, self.ledger.heads()))
 
     @contextmanager
-    def _closing(self, run: str) -> Iterator[None]:
-        """A run that fails is written down as such, whatever made it fail."""
+    def _closing(self, course: Course, started: float) -> Iterator[None]:
+        """A run that something ends is written down as such, with all that it did before."""
         try:
             yield
-        except errors.InfoldError as error:
-            state = "refused" if error.exit_code == _REFUSED else "failed"
-            self.ledger.finish_run(run, state, Receipt(), error.what)
-            raise
+        except Exception as error:
+            known = outside.told(error, self.project.root)
+            result = course.ended(known)
+            result = replace(result, seconds=time.monotonic() - started)
+            with suppress(errors.InfoldError):  # the ledger itself may be what failed
+                self.ledger.finish_run(course.run, result.state, result.receipt, known.what)
+            if course.done or len(result.failures) > 1:
+                raise RunFailed(result) from error
+            if known is error:
+                raise
+            raise known from error
         except BaseException as error:
-            self.ledger.finish_run(run, "failed", Receipt(), f"{type(error).__name__}: {error}")
+            with suppress(errors.InfoldError):
+                self.ledger.finish_run(
+                    course.run, "failed", course.receipt, f"stopped by {type(error).__name__}"
+                )
             raise
 
 
@@ -268,7 +314,6 @@ def _meant(request: Request, entry: Standing) -> bool:
 
 
 _MOST_STEPS = 3
-_REFUSED = 3
 
 
 def new_id() -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from infold import errors
+from infold import errors, outside
 from infold.files import FileKnown, FileSeen
 from infold.interval import Granularity
 from infold.model import Kind, Source, table_name
@@ -50,9 +50,20 @@ class Observer:
     restated: frozenset[str] = frozenset()
     """Models that are to be built again although nothing that they read may have changed."""
     _listed: dict[str, Files] = field(default_factory=dict)
+    _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
 
     def observe(self) -> Observed:
-        """What holds now. Raises ``errors.foreign_write`` where someone else changed a table."""
+        """What holds now. Raises what :meth:`look` only says of a table or a source."""
+        seen = self.look()
+        if len(seen.refused) > 1:
+            raise errors.InfoldErrors(seen.refused.values())
+        for error in seen.refused.values():
+            raise error
+        return seen
+
+    def look(self) -> Observed:
+        """What holds now, and of which models it cannot be said, each with the error."""
+        self._refused = {}
         traces = self.ledger.traces()
         heads = self.ledger.heads()
         entries = self.ledger.newest_entries()
@@ -65,7 +76,8 @@ class Observer:
             for node in self.project
             if node.model.kind is not Kind.VIEW
         }
-        return Observed(self.as_of, models, tuple(map(VANISHED.format, gone)))
+        notes = tuple(map(VANISHED.format, gone))
+        return Observed(self.as_of, models, notes, dict(self._refused))
 
     def vanished(self) -> tuple[str, ...]:
         """Models whose table was dropped, and not by us: it is not in the catalog any more."""
@@ -94,20 +106,25 @@ class Observer:
         self, heads: Mapping[str, Version], moved: Mapping[str, str | None]
     ) -> None:
         """Look at the metadata of tables that moved since the ledger last saw them."""
-        steps = {
-            table_name(name): head.step if head.snapshot is not None else None
-            for name, head in heads.items()
-        }
-        for table, location in moved.items():
-            head = self.lake.head(table) if location else None
-            if head is None:
+        for name, version in heads.items():
+            table = table_name(name)
+            if not moved.get(table) or name not in self.project:
                 continue
-            known_step = steps[table]
-            if head.foreign is not None:
-                raise errors.foreign_write(table, head.foreign)
-            if head.steps and known_step is not None and known_step not in head.steps:
-                # Someone set the table back to a snapshot from before our last step.
-                raise errors.foreign_write(table, head.snapshot)
+            try:
+                self._refuse_foreign_write(table, version)
+            except errors.InfoldError as error:
+                self._refused[name] = error
+
+    def _refuse_foreign_write(self, table: str, version: Version) -> None:
+        head = self.lake.head(table)
+        if head is None:
+            return
+        known_step = version.step if version.snapshot is not None else None
+        if head.foreign is not None:
+            raise errors.foreign_write(table, head.foreign)
+        if head.steps and known_step is not None and known_step not in head.steps:
+            # Someone set the table back to a snapshot from before our last step.
+            raise errors.foreign_write(table, head.snapshot)
 
     def _model(
         self, node: Node, trace: Trace | None, heads: Mapping[str, Version], entries: int
@@ -164,9 +181,14 @@ class Observer:
 
     def _files(self, node: Node, *, fresh: bool) -> FileNews:
         source = self.project.sources[node.source or node.name]
-        if source.name not in self._listed:
-            self._listed[source.name] = self.listing(source)
-        present, settling = self._listed[source.name]
+        try:
+            present, settling = self._listing(source)
+        except (errors.InfoldError, OSError) as error:
+            known_as = outside.named(error)
+            if known_as is None:
+                raise
+            self._refused.setdefault(node.name, known_as)
+            return FileNews(source=source.name, as_of=self.as_of)
         known = {file.path: file for file in self.ledger.files(node.name)}
         by_path = {file.path: file for file in present}
         changed = [
@@ -198,6 +220,11 @@ class Observer:
             peek=peek,
             as_of=self.as_of,
         )
+
+    def _listing(self, source: Source) -> Files:
+        if source.name not in self._listed:
+            self._listed[source.name] = self.listing(source)
+        return self._listed[source.name]
 
 
 def _left(known: FileKnown, seen: FileSeen | None) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from infold.errors import InfoldError
 from infold.files import FileKnown, FileSeen
 from infold.interval import Interval, Ranges
 from infold.trace import Cause, CellChange, CellState, Trace
@@ -107,6 +108,12 @@ class Observed:
     as_of: int
     models: Mapping[str, ModelSeen]
     notes: tuple[str, ...] = ()
+    refused: Mapping[str, InfoldError] = field(default_factory=dict)
+    """Models that must not be built upon, and why: a table or a source is not what it should be."""
+
+
+UP_TO_DATE = "up to date"
+"""Why a model without anything to do is left alone."""
 
 
 class Action(StrEnum):

@@ -18,6 +18,7 @@ from infold import cron
 from infold.interval import MAX, MIN, Interval, Ranges, show, show_duration
 from infold.model import Kind
 from infold.plan import (
+    UP_TO_DATE,
     Action,
     Asked,
     FileNews,
@@ -92,7 +93,7 @@ class _Draft:
         if step is not None:
             self.steps[node.name] = step
         elif not any(entry.model == node.name for entry in self.left):
-            self.left.append(Left(node.name, "up to date"))
+            self.left.append(Left(node.name, UP_TO_DATE))
 
     def events(self, node: Node, model: ModelSeen) -> Step | None:
         """Files in and out; everything when there is no table yet or another definition."""

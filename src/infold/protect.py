@@ -7,9 +7,10 @@ was allowed to. Keeping a table up to date is no rebuild, even where that writes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from infold import errors
+from infold.errors import InfoldError
 from infold.interval import Ranges
 from infold.model import table_name
 from infold.plan import Asked, Plan, Step
@@ -46,15 +47,16 @@ def warnings(project: Project, plan: Plan, asked: Asked, stands: Stands) -> tupl
     )
 
 
-def refuse_rebuilds(
+def refused_rebuilds(
     project: Project, plan: Plan, asked: Asked, stands: Stands, *, allowed: bool
-) -> None:
-    """Raise ``errors.protected`` when a plan rebuilds a table of a protected target."""
+) -> Mapping[str, InfoldError]:
+    """The models that a plan builds anew on a protected target, each with the refusal."""
     if not project.target.protected or allowed:
-        return
-    found = tuple(rebuilds(plan, asked, stands))
-    if found:
-        raise errors.protected(project.target.name, "rebuild", found)
+        return {}
+    return {
+        name: errors.protected(project.target.name, "rebuild", ((name, why),))
+        for name, why in rebuilds(plan, asked, stands)
+    }
 
 
 def rebuilds(plan: Plan, asked: Asked, stands: Stands) -> Iterator[tuple[str, str]]:

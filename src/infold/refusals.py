@@ -2,7 +2,9 @@
 What is refused because of what a query means, by one function each, with its place.
 
 Such a query may be good SQL; its table could not be kept up to date in the way that was asked for,
-or not be verified (exit code 3). Mistakes about columns that follow from a query stand here too.
+or not be verified. As with a mistake the exit code is 2, from every command: `check` finds both,
+and nothing runs before both are mended. Mistakes about columns that follow from a query stand here
+too.
 Each has a section in docs/errors.md.
 """
 
@@ -13,7 +15,8 @@ from dataclasses import dataclass
 
 from infold.errors import InfoldError, Spot
 
-REFUSED = 3
+REFUSED = 2
+"""A project that is refused is wrong for the shell, as one with a mistake is."""
 
 # --- a query's meaning
 

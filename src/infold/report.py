@@ -11,12 +11,40 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from infold.errors import InfoldError, InfoldErrors
 from infold.interval import Interval, Ranges
 from infold.model import Kind
 from infold.plan import Plan, Step
 from infold.project import Bound
 from infold.record import Arrival, Receipt, StepRecord
 from infold.trace import CellState, Pending, Trace
+
+REFUSED = 3
+"""The exit code of what is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """
+    A model that a run did not bring up to date, and why; without a ``model``, what ended the run.
+
+    ``batches`` is how many there were to build when it failed, with those of this run before it.
+    """
+
+    model: str
+    error: InfoldError
+    batches: int = 1
+
+    @property
+    def refused(self) -> bool:
+        """Whether it was not tried at all, on purpose."""
+        return self.error.exit_code == REFUSED
+
+    @property
+    def reason(self) -> str:
+        """In one line: the slug, and what is wrong in as few words as there are."""
+        why = dict(self.error.facts).get("why")
+        return f"{self.error.slug}: {why or self.error.what}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +53,9 @@ class RunResult:
     What one run did.
 
     A run is a loop: ``plans`` are the plans of its rounds in order, the last one empty when
-    everything that was asked for is up to date. ``state`` is ``done`` or ``failed``. ``seconds``
-    is the time of the whole run, the start of Spark included; ``receipt`` adds up the steps.
+    everything that was asked for is up to date. ``state`` is ``done``, ``failed`` or ``refused``
+    (then nothing was written). ``seconds`` is the time of the whole run, the start of Spark
+    included; ``receipt`` adds up the steps.
     """
 
     run: str
@@ -39,6 +68,32 @@ class RunResult:
     error: str = ""
     standings: tuple[Standing, ...] = ()
     """The models that were asked for, as they stood before, with the limits that were processed."""
+    failures: tuple[Failure, ...] = ()
+    untried: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Models that were left alone, each with those that it reads and that failed; none: asked."""
+    current: tuple[str, ...] = ()
+    """The models that were asked for and are up to date now."""
+
+
+class RunFailed(InfoldErrors):
+    """
+    A run that did not bring everything up to date; ``result`` is what it did all the same.
+
+    The exit code is 3 when everything that was to be done was refused, so that nothing was
+    written; else 1.
+    """
+
+    def __init__(self, result: RunResult) -> None:
+        super().__init__(failure.error for failure in result.failures)
+        self.result = result
+        self.exit_code = REFUSED if result.state == "refused" else 1
+
+    @property
+    def record(self) -> dict[str, object]:
+        """One error as it is, several as a list; with the exit code of the run."""
+        [*others, first] = [error.record for error in self.errors]
+        found = {"errors": [*others, first]} if others else first
+        return found | {"exit_code": self.exit_code}
 
 
 @dataclass(frozen=True, slots=True)

@@ -309,6 +309,7 @@ class DryPlay(Play):
     prints: dict[str, str] = field(default_factory=dict)
     progress: Progress | None = None
     jobs: int | None = None
+    fail_fast: bool = False
     _texts: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -367,7 +368,8 @@ class DryPlay(Play):
         )
         try:
             chosen = selected(project, terms) if terms else None
-            return runner.run(Request(Asked(window=window, selected=chosen, jobs=self.jobs)))
+            asked = Asked(window=window, selected=chosen, jobs=self.jobs)
+            return runner.run(Request(asked, fail_fast=self.fail_fast))
         finally:
             ledger.close()
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
+from infold import errors
 from infold.files import FileKnown, FileSeen
 from infold.interval import DAY, EVER, MAX, MINUTE, Interval, Ranges, instant
 from infold.model import (
@@ -28,6 +29,7 @@ from infold.report import (
     Certificate,
     ExplainedInput,
     Explanation,
+    Failure,
     ModelStatus,
     RunResult,
     Standing,
@@ -296,6 +298,33 @@ def result() -> RunResult:
             replace(STANDINGS["sessions"], lower=day(5).start, upper=day(11).end),
             STANDINGS["daily"],
         ),
+    )
+
+
+def failed() -> RunResult:
+    """A run that was refused one model, failed in two, and did what does not need them."""
+    daily = errors.step_failed("daily", "[DIVIDE_BY_ZERO] Division by zero", "DIVIDE_BY_ZERO")
+    committed = ("committed", "1 of 47 batches of this run, which stay")
+    return replace(
+        result(),
+        state="failed",
+        failures=(
+            Failure("daily", daily.saying(committed), 47),
+            Failure("users", errors.protected("dev", "rebuild", (("users", "restated"),))),
+        ),
+        untried=(("weekly", ("daily", "users")),),
+        current=("countries", "clicks", "sessions"),
+    )
+
+
+def refused() -> RunResult:
+    """A run in which there was nothing to do but what is refused."""
+    why = (("daily", "its definition changed"),)
+    return RunResult(
+        "r",
+        "refused",
+        failures=(Failure("daily", errors.protected("prod", "rebuild", why)),),
+        untried=(("users", ("daily",)),),
     )
 
 

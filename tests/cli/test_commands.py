@@ -18,7 +18,8 @@ from tests.cli.conftest import FakeApi, Infold, Screen
 from infold import api, demo, errors
 from infold.interval import Interval, instant
 from infold.plan import Asked
-from infold.report import RunResult
+from infold.record import Receipt
+from infold.report import RunFailed, RunResult
 from infold.spark import java
 from infold.trace import Version
 
@@ -101,7 +102,7 @@ class TestRun:
         infold(
             "run", "--start", "2024-03-06", "--end", "2024-03-07", "-s", "daily", "-x", "countries",
             "--as-of", "2024-03-11", "--max-rows", "1000", "--wait", "2.5", "--per-partition",
-            "--ignore-cron",
+            "--ignore-cron", "--fail-fast",
         )  # fmt: skip
         asked = fake.asked["run"]
         del asked["progress"]
@@ -115,6 +116,7 @@ class TestRun:
             "wait": 2.5,
             "jobs": None,
             "allow_refresh": False,
+            "fail_fast": True,
         }
 
     def test_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
@@ -133,11 +135,57 @@ class TestRun:
         assert result.exit_code == 0
         screen("run_nothing", result.stdout)
 
-    def test_a_failed_run(self, fake: FakeApi, infold: Infold) -> None:
-        """Exit code 1."""
-        fake.result = RunResult("r", "failed", (sample.plan(),), sample.result().steps)
+    def test_a_run_of_which_a_part_failed(
+        self, fake: FakeApi, infold: Infold, screen: Screen
+    ) -> None:
+        """What was done, what was not and why, then the errors; exit code 1."""
+        fake.result, fake.raises = sample.failed(), RunFailed(sample.failed())
 
-        assert infold("run").exit_code == 1
+        result = infold("run")
+
+        assert result.exit_code == 1
+        assert result.stderr == f"\n{fake.raises}\n"
+        screen("run_failed", result.stdout)
+
+    def test_a_run_of_which_a_part_failed_as_json(
+        self, fake: FakeApi, infold: Infold, screen: Screen
+    ) -> None:
+        """One object: the steps and the receipt of what was committed, and the error."""
+        fake.raises = RunFailed(sample.failed())
+
+        result = infold("run", "--json")
+
+        found = json.loads(result.stdout)
+        assert result.exit_code == 1
+        assert [step["model"] for step in found["steps"]] == ["clicks", "sessions", "daily"]
+        assert found["receipt"]["arrived"] == 10_317
+        assert found["error"]["exit_code"] == 1
+        screen("run_failed_json", result.stdout)
+
+    def test_a_run_that_was_refused_whole(self, fake: FakeApi, infold: Infold) -> None:
+        """Nothing was written: exit code 3, as for every refusal."""
+        fake.raises = RunFailed(sample.refused())
+
+        result = infold("run")
+
+        assert result.exit_code == 3
+        assert result.stdout == (
+            "\nRun r: refused, nothing was written\n"
+            "  refused     daily  protected: prod is protected, and this would rebuild one of its "
+            "tables\n"
+            "  not tried   users  because of daily\n"
+        )
+
+    def test_many_batches_are_one_line(self, fake: FakeApi, infold: Infold) -> None:
+        """A receipt names a model once, with the number of its steps and their sum."""
+        [*_, daily] = sample.result().steps
+        fake.result = replace(sample.result(), steps=(daily,) * 49, receipt=Receipt(arrived=290))
+
+        lines = infold("run").stdout.partition("Receipt")[2].splitlines()
+
+        assert [line for line in lines if "daily" in line] == [
+            "  time          44.1 s  daily in 49 steps: 490.00 read, 490.00 scanned per arrived row"
+        ]
 
     def test_a_refusal(self, fake: FakeApi, infold: Infold) -> None:
         """The message on stderr, its own exit code, nothing on stdout."""

@@ -152,7 +152,7 @@ def test_every_materialization_has_its_keys() -> None:
 
 SHAPES = {
     "plan": shapes.plan(sample.plan()),
-    "run": shapes.run(sample.result()),
+    "run": shapes.run(sample.failed()),
     "status": shapes.status("shop", sample.status(), {"clicks": Ranges()}),
     "history": shapes.history(sample.history()),
     "explain": shapes.explanation(sample.explanation(sample.day(6))),
@@ -161,7 +161,8 @@ SHAPES = {
     "verify": shapes.certificate(sample.certificate(equal=False)),
 }
 FREE = {
-    *("clicks", "sessions", "countries"),  # models, as keys of inputs
+    *("clicks", "sessions", "countries", "users"),  # models, as keys of inputs and of facts
+    *("committed", "condition"),  # facts
     *("null key", "unparsable"),  # reasons
     *("user_id", "events", "revenue"),  # columns of a sampled row
 }

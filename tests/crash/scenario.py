@@ -33,6 +33,7 @@ from tests.reference.compare import difference, stored
 from tests.reference.world import Record
 
 from infold import api, crash
+from infold.errors import InfoldError
 from infold.ledger import lease
 from infold.model import table_name
 from infold.plan import Step
@@ -189,6 +190,9 @@ class Life:
     def done(self, step: Step, receipt: Receipt) -> None:
         """A step has ended."""
         self.model = ""
+
+    def failed(self, step: Step, error: InfoldError) -> None:
+        """The run raises it in the end."""
 
     def note(self, text: str) -> None:
         """Nothing that matters here."""

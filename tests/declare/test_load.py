@@ -391,11 +391,11 @@ class TestLoading:
         assert caught.value.slug == "no-project"
 
     def test_all_mistakes_are_raised_together(self, shop: Path) -> None:
-        """As check lists them; mistakes outweigh refusals in the exit code."""
+        """As check lists them; for refusals and for mistakes the exit code is 2."""
         write(shop, {"models/daily.sql": DAILY.replace("GROUP BY 1", "GROUP BY user_id")})
         with pytest.raises(InfoldErrors) as caught:
             load(shop)
-        assert caught.value.exit_code == 3
+        assert caught.value.exit_code == 2
 
         write(shop, {"models/clicks.sql": CLICKS.replace("url,", "ulr,")})
         with pytest.raises(InfoldErrors) as caught:

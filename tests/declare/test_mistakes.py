@@ -459,7 +459,7 @@ def test_a_refusal_says_why_and_what_to_do() -> None:
     """The whole picture of a finding, and its exit code."""
     _, found = read(spoilt(D, "GROUP BY 1", "GROUP BY user_id"))
 
-    assert found[0].exit_code == 3
+    assert found[0].exit_code == 2
     assert str(found[0]) == (
         "group-over-cells: these groups reach over all time, so a day of daily cannot be rebuilt alone\n"
         "\n"

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -15,7 +16,6 @@ from tests.forget.standing import NAMES, day, folders, put, stand_up, tables
 
 from infold import api
 from infold.cli import cli
-from infold.errors import InfoldError
 from infold.interval import Ranges
 from infold.ledger.lease import Holder
 from infold.ledger.store import SqlLedger
@@ -23,6 +23,7 @@ from infold.plan import Action, Asked
 from infold.project import Project
 from infold.record import Outcome
 from infold.recover import recover
+from infold.report import RunFailed
 from infold.trace import CellChange, Trace, net
 
 PROD = "  prod: {warehouse: tables, ledger: 'sqlite:///prod.db', protected: true}\n"
@@ -250,14 +251,16 @@ class TestRefusals:
 class TestProtection:
     """On a protected target no run builds anew what stands."""
 
-    def refused(self, project: Project, **asked: object) -> str:
-        """Why a run is refused, and that nothing began."""
-        with pytest.raises(InfoldError) as caught:
-            api.run(project, asked=Asked(**asked))  # type: ignore[arg-type]
+    def refused(self, project: Project, *names: str, **asked: Any) -> str:
+        """Why a run of some models is refused, and that nothing began."""
+        with pytest.raises(RunFailed) as caught:
+            api.run(project, asked=Asked(selected=frozenset(names), **asked))
         assert caught.value.slug == "protected"
         assert caught.value.exit_code == 3
+        assert not caught.value.result.steps
         assert api.history(project)[0].state == "refused"
-        return "; ".join(f"{name}: {why}" for name, why in caught.value.facts)
+        facts = [fact for error in caught.value.errors for fact in error.facts]
+        return "; ".join(f"{name}: {why}" for name, why in facts)
 
     def changed(self, project: Project) -> Project:
         """The project with another definition of its daily table."""
@@ -270,14 +273,14 @@ class TestProtection:
         project = self.changed(prod)
         todo = api.make_plan(project, api.observe(project), select=["daily"])
 
-        assert self.refused(project) == "daily: its definition changed"
+        assert self.refused(project, "daily") == "daily: its definition changed"
         assert todo.notes == (
             "daily: its definition changed; prod is protected, so a run needs --allow-refresh",
         )
 
     def test_everything_again(self, prod: Project) -> None:
         """A stretch of a table may be built again; all of it is a rebuild."""
-        every = self.refused(prod, restated={"daily": Ranges.ever()})
+        every = self.refused(prod, "daily", restated={"daily": Ranges.ever()})
         stretch = api.make_plan(
             prod, api.observe(prod), Asked(restated={"daily": Ranges((day(0),))})
         )
@@ -289,7 +292,7 @@ class TestProtection:
         """Tables that nothing is known of are not replaced as if there were none."""
         (prod.root / "prod.db").unlink()
 
-        assert "clicks: its table stands, and nothing is known of it" in self.refused(prod)
+        assert "clicks: its table stands, and nothing is known of it" in self.refused(prod, *NAMES)
 
     def test_a_model_that_left_keeps_its_state(self, prod: Project) -> None:
         """A file deleted by mistake costs nothing once it is back."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -66,6 +67,11 @@ wait = click.option(
 
 
 yes = click.option("--yes", "-y", is_flag=True, help="Do not ask; it is meant.")
+fail_fast = click.option(
+    "--fail-fast",
+    is_flag=True,
+    help="End with the first failure; by default all models are built that do not read it.",
+)
 allow_refresh = click.option(
     "--allow-refresh",
     is_flag=True,
@@ -160,21 +166,41 @@ def build_again(
         printed(shapes.plan(plan))
     if dry_run or not plan:
         return 0
-    with progress(quiet=as_json, verbose=False) as told:
-        result = api.run(
-            project,
-            asked=asked,
-            as_of=clock,
-            wait=wait,
-            command=command,
-            allow_refresh=allow_refresh,
-            progress=told,
-        )
-    if as_json:
-        printed(shapes.run(result))
-    else:
-        click.echo(f"\n{receipt_screen(result)}")
-    return 1 if result.state == "failed" else 0
+    with reporting(as_json=as_json):
+        with progress(quiet=as_json, verbose=False) as told:
+            result = api.run(
+                project,
+                asked=asked,
+                as_of=clock,
+                wait=wait,
+                command=command,
+                allow_refresh=allow_refresh,
+                progress=told,
+            )
+        if as_json:
+            printed(shapes.run(result))
+        else:
+            click.echo(f"\n{receipt_screen(result)}")
+    return 0
+
+
+@contextmanager
+def reporting(*, as_json: bool) -> Iterator[None]:
+    """Where a run fails in a part, its receipt comes first, then every error; then its code."""
+    from infold.report import RunFailed
+
+    try:
+        yield
+    except RunFailed as failed:
+        from infold.render import shapes
+        from infold.render.run import receipt_screen
+
+        if as_json:
+            printed(shapes.failed(failed))
+        else:
+            click.echo(f"\n{receipt_screen(failed.result)}")
+            click.echo(f"\n{failed}", err=True)
+        click.get_current_context().exit(failed.exit_code)
 
 
 def opened(*, downgrade: bool = False) -> Project:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from infold.errors import InfoldError
 from infold.plan import Step
 from infold.record import Receipt
-from infold.render.run import step_line
+from infold.render.run import failed_line, step_line
 from infold.render.words import count
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ class Silent:
         """Nothing."""
 
     def done(self, step: Step, receipt: Receipt) -> None:
+        """Nothing."""
+
+    def failed(self, step: Step, error: InfoldError) -> None:
         """Nothing."""
 
     def note(self, text: str) -> None:
@@ -58,6 +62,10 @@ class Lines(Silent):
     def done(self, step: Step, receipt: Receipt) -> None:
         """The step's line."""
         self.say(step_line(self.index, step, receipt))
+
+    def failed(self, step: Step, error: InfoldError) -> None:
+        """The step's line; the whole error comes at the end."""
+        self.say(failed_line(self.index, step, error))
 
     def note(self, text: str) -> None:
         """The text, on a line of its own."""

@@ -16,6 +16,7 @@ from infold.cli import common
     help="Refuse before starting when about more rows than this would be read.",
 )
 @common.allow_refresh
+@common.fail_fast
 @common.wait
 @click.option(
     "--jobs",
@@ -39,6 +40,7 @@ def command(
     as_of: str | None,
     max_rows: int | None,
     allow_refresh: bool,
+    fail_fast: bool,
     wait: float,
     jobs: int | None,
     verbose: bool,
@@ -48,7 +50,8 @@ def command(
     Bring the tables up to date.
 
     Carries out what `infold plan` shows, with the same options. A line is printed for each step
-    as it ends, and a receipt at the end.
+    as it ends, and a receipt at the end. A model that fails, or is refused, keeps waiting only
+    those that read it: the receipt says which, and the exit code is 1.
     """
     from infold import api, window
     from infold.cli.progress import progress
@@ -65,23 +68,26 @@ def command(
         batch_size=common.batches(batch_size, per_partition),
         ignore_cron=ignore_cron,
     )
-    with progress(quiet=as_json, verbose=verbose) as told:
-        result = api.run(
-            project,
-            asked=asked,
-            select=select,
-            exclude=exclude,
-            as_of=window.as_of(as_of),
-            max_rows=max_rows,
-            wait=wait,
-            jobs=jobs,
-            allow_refresh=allow_refresh,
-            progress=told,
-        )
-    if as_json:
-        common.printed(shapes.run(result))
-    elif result.steps:
-        click.echo(f"\n{receipt_screen(result)}")
-    else:
-        click.echo(nothing_screen(project, None, result.plans[-1], result.standings, result.notes))
-    return 1 if result.state == "failed" else 0
+    with common.reporting(as_json=as_json):
+        with progress(quiet=as_json, verbose=verbose) as told:
+            result = api.run(
+                project,
+                asked=asked,
+                select=select,
+                exclude=exclude,
+                as_of=window.as_of(as_of),
+                max_rows=max_rows,
+                wait=wait,
+                jobs=jobs,
+                allow_refresh=allow_refresh,
+                fail_fast=fail_fast,
+                progress=told,
+            )
+        if as_json:
+            common.printed(shapes.run(result))
+        elif result.steps:
+            click.echo(f"\n{receipt_screen(result)}")
+        else:
+            last = result.plans[-1]
+            click.echo(nothing_screen(project, None, last, result.standings, result.notes))
+    return 0

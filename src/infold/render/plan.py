@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from infold.interval import Granularity, Ranges
 from infold.model import Kind
-from infold.plan import Action, FileNews, Left, ModelSeen, Observed, Plan, Step
+from infold.plan import UP_TO_DATE, Action, FileNews, Left, ModelSeen, Observed, Plan, Step
 from infold.project import Node, Project
 from infold.render import words
 from infold.render.states import states_text
@@ -20,7 +20,6 @@ from infold.report import Standing
 from infold.trace import Cause
 
 LEGEND = "# built   . missing   + rows arrived   B to build   - left alone"
-UP_TO_DATE = "up to date"
 
 
 def plan_screen(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from infold.errors import InfoldError
 from infold.plan import Step
 from infold.record import Receipt
 from infold.render import words
@@ -31,8 +32,36 @@ def step_line(index: int, step: Step, receipt: Receipt) -> str:
     )
 
 
+def failed_line(index: int, step: Step, error: InfoldError) -> str:
+    """The same for a step that did not succeed, with why in a word."""
+    return f"{index:>3}. {step.model:<12}  {step.action.value:<9}  {'failed':>10}  {error.slug}"
+
+
+def outcome_lines(result: RunResult) -> list[str]:
+    """What failed, what was not tried because of it, and what is up to date all the same."""
+    rows = [
+        (
+            "refused" if failure.refused else "failed",
+            failure.model or "the run",
+            words.clip(failure.reason, words.WIDTH),
+        )
+        for failure in result.failures
+    ]
+    for model, because in result.untried:
+        why = f"because of {words.names(because)}" if because else "the run ended before"
+        rows.append(("not tried", model, why))
+    if not rows:
+        return []
+    last = [f"  up to date  {words.names(result.current, most=40)}"] if result.current else []
+    return [*words.columns([("up to date", "", ""), *rows])[1:], *last]
+
+
 def receipt_screen(result: RunResult) -> str:
-    """The receipt of a whole run."""
+    """The receipt of a whole run; of one that did nothing, what it could not do."""
+    outcome = outcome_lines(result)
+    if not result.steps:
+        head = f"Run {result.run}: {result.state}, nothing was written"
+        return "\n\n".join(["\n".join([head, *outcome]), *result.notes])
     total = result.receipt
     rows = [
         ("rows arrived", f"{total.arrived:,}", _files(total)),
@@ -51,12 +80,18 @@ def receipt_screen(result: RunResult) -> str:
         rows.append(("sessions", "", _sessions(total)))
     rows.append(("commits", f"{total.commits:,}", ""))
     rows.extend(
-        (("time" if i == 0 else ""), words.seconds(receipt.seconds), _at(step, receipt, total))
-        for i, (step, receipt) in enumerate(result.steps)
+        (
+            ("time" if i == 0 else ""),
+            words.seconds(receipt.seconds),
+            _at(model, steps, receipt, total),
+        )
+        for i, (model, steps, receipt) in enumerate(_by_model(result))
     )
     rows.append(("", words.seconds(result.seconds), "in all, the start of Spark included"))
     head = f"Receipt of run {result.run}: {result.state}"
     parts = ["\n".join([head, *words.columns(rows, right=(1,))])]
+    if outcome:
+        parts.append("\n".join(["What is up to date, and what is not", *outcome]))
     if result.standings:
         parts.insert(0, states_text(result.standings))
     if result.notes:
@@ -75,12 +110,22 @@ def _per(rows: int, arrived: int) -> str:
     return f"{rows / arrived:.2f} per arrived row" if arrived else ""
 
 
-def _at(step: Step, receipt: Receipt, total: Receipt) -> str:
-    """A step and its own ratios: what it read for each row that arrived in the run."""
+def _by_model(result: RunResult) -> list[tuple[str, int, Receipt]]:
+    """Each model once, in the order of their first steps: how many there were, and their sum."""
+    found: dict[str, tuple[int, Receipt]] = {}
+    for step, receipt in result.steps:
+        steps, before = found.get(step.model, (0, Receipt()))
+        found[step.model] = (steps + 1, before + receipt)
+    return [(model, steps, receipt) for model, (steps, receipt) in found.items()]
+
+
+def _at(model: str, steps: int, receipt: Receipt, total: Receipt) -> str:
+    """A model and its own ratios: what it read for each row that arrived in the run."""
+    name = f"{model} in {steps:,} steps" if steps > 1 else model
     if not total.arrived:
-        return step.model
+        return name
     read, scanned = receipt.read / total.arrived, receipt.scanned / total.arrived
-    return f"{step.model}: {read:.2f} read, {scanned:.2f} scanned per arrived row"
+    return f"{name}: {read:.2f} read, {scanned:.2f} scanned per arrived row"
 
 
 def _files(total: Receipt) -> str:

@@ -24,6 +24,7 @@ from infold.report import (
     Explanation,
     Forgotten,
     ModelStatus,
+    RunFailed,
     RunResult,
     Standing,
 )
@@ -85,6 +86,11 @@ def _files(value: FileNews) -> Shape:
     }
 
 
+def failed(value: RunFailed) -> Shape:
+    """What a run did that did not do everything: as :func:`run`, with the error as everywhere."""
+    return run(value.result) | {"error": value.record}
+
+
 def run(value: RunResult) -> Shape:
     """What a run did."""
     return {
@@ -99,6 +105,14 @@ def run(value: RunResult) -> Shape:
         "left": plan(value.plans[-1])["left"] if value.plans else [],
         "states": [standing(entry) for entry in value.standings],
         "notes": list(value.notes),
+        "failed": [
+            {"model": entry.model or None, "refused": entry.refused, "error": entry.error.record}
+            for entry in value.failures
+        ],
+        "not_tried": [
+            {"model": model, "because_of": list(because)} for model, because in value.untried
+        ],
+        "up_to_date": list(value.current),
         "error": value.error or None,
     }
 

@@ -1,0 +1,185 @@
+"""
+Runs in which models fail: what does not read them is built, and the next run makes all good.
+
+Without Spark, as ``test_dry``: the runner, the planner and the ledger are the program's own.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.arrivals.dry import DryEngine, DryPlay
+from tests.arrivals.programs import Program, programs
+from tests.arrivals.shapes import SHAPES
+
+from infold import errors
+from infold.interval import Interval
+from infold.model import Kind
+from infold.plan import Step
+from infold.report import RunFailed, RunResult
+
+EXAMPLES = settings().max_examples // 5
+Chosen = Callable[[Step], Exception | None]
+
+
+@contextmanager
+def failing(chosen: Chosen) -> Iterator[None]:
+    """Steps for which ``chosen`` has an error fail with it."""
+    real = DryEngine.carry_out
+
+    def carry_out(self: DryEngine, step: Step, *more: Any) -> Any:
+        error = chosen(step)
+        if error is not None:
+            raise error
+        return real(self, step, *more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DryEngine, "carry_out", carry_out)
+        yield
+
+
+def refusal(model: str) -> errors.InfoldError:
+    """A refusal of one model."""
+    return errors.append_would_repeat(model, 1, "2024-03-01")
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> DryPlay:
+    """Clicks, sessions by them, tables by these, and a lookup; two files are there."""
+    found = DryPlay(SHAPES["fold"], tmp_path, "fold", tmp_path, 6)
+    for number in range(2):
+        found.arrive(Random(number))
+    return found
+
+
+def stored(play: DryPlay) -> set[str]:
+    """The models that have a table."""
+    return {node.name for node in play.project if node.model.kind is not Kind.VIEW}
+
+
+def failed(play: DryPlay, chosen: Chosen, fail_fast: bool = False) -> RunFailed:
+    """The end of a run in which steps fail."""
+    play.fail_fast = fail_fast
+    with failing(chosen), pytest.raises(RunFailed) as caught:
+        play._go(None, ())
+    play.fail_fast = False
+    return caught.value
+
+
+def test_what_does_not_read_it_is_built(play: DryPlay) -> None:
+    """One model fails; only those that read it, however far off, are not tried."""
+    first = "sessions"
+
+    end = failed(play, lambda step: ArithmeticError("no") if step.model == first else None)
+
+    result, below = end.result, play.shape.downstream([first])
+    assert end.exit_code == 1
+    assert result.state == "failed"
+    assert [failure.model for failure in result.failures] == [first]
+    assert {model for model, _ in result.untried} == below
+    assert all(because == (first,) for _, because in result.untried)
+    assert set(result.current) == stored(play) - below - {first}
+    assert {step.model for step, _ in result.steps} == set(result.current)
+    assert result.receipt.read == sum(receipt.read for _, receipt in result.steps) > 0
+
+
+def test_what_it_left_is_built_by_the_next_run(play: DryPlay) -> None:
+    """And nothing else."""
+    end = failed(play, lambda step: ArithmeticError("no") if step.model == "sessions" else None)
+
+    again = play._go(None, ())
+
+    assert {step.model for step, _ in again.steps} == {"sessions", *dict(end.result.untried)}
+    assert not play._go(None, ()).steps
+
+
+def test_only_a_run_that_wrote_nothing_is_refused(play: DryPlay) -> None:
+    """A refusal beside something built is exit code 1; where nothing else is left, 3."""
+
+    def chosen(step: Step) -> Exception | None:
+        return refusal(step.model) if step.model == "sessions" else None
+
+    beside, alone = failed(play, chosen), failed(play, chosen)
+
+    assert (beside.exit_code, beside.result.state) == (1, "failed")
+    assert (alone.exit_code, alone.result.state) == (3, "refused")
+    assert alone.result.steps == ()
+    assert alone.record["slug"] == "append-would-repeat"
+    book = play.ledger
+    assert [run.state for run in book.runs(2)] == ["refused", "failed"]
+    assert book.runs(2)[1].receipt.read == beside.result.receipt.read
+    book.close()
+
+
+def test_fail_fast_ends_with_the_first(play: DryPlay) -> None:
+    """Nothing more is begun."""
+    end = failed(play, lambda step: refusal(step.model), fail_fast=True)
+
+    assert len(end.result.failures) == 1
+    assert end.result.steps == ()
+    assert end.result.untried
+
+
+def test_a_lost_lease_is_everybodys(play: DryPlay) -> None:
+    """It ends the run, and what was done before is told."""
+    end = failed(play, lambda step: errors.lease_lost("r") if step.model == "sessions" else None)
+
+    assert end.slug == "lease-lost"
+    assert [failure.model for failure in end.result.failures] == [""]
+    assert end.result.steps
+
+
+def test_a_mistake_of_the_programs_own_is_one_models_too(play: DryPlay) -> None:
+    """Its traceback is kept; the others are built."""
+    end = failed(play, lambda step: KeyError("oh") if step.model == "sessions" else None)
+
+    assert end.slug == "internal"
+    assert end.result.steps
+
+
+@pytest.mark.deep
+@settings(max_examples=EXAMPLES)
+@given(
+    program=programs(users=5, rounds=(2, 5)),
+    seed=st.integers(0, 2**20),
+    jobs=st.sampled_from([None, 3]),
+    shape=st.sampled_from(sorted(SHAPES)),
+)
+def test_runs_that_fail_in_part_are_made_good(
+    shape: str, program: Program, seed: int, jobs: int | None
+) -> None:
+    """Before each run one in which steps fail at random: afterwards every table is right."""
+    random = Random(seed)
+
+    class Failing(DryPlay):
+        """Fails in part, then runs."""
+
+        def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+            fate = {name: random.random() < 0.3 for name in self.shape.tables}
+
+            def chosen(step: Step) -> Exception | None:
+                late = fate.get(step.model) and random.random() < 0.6
+                return refusal(step.model) if late else None
+
+            with failing(chosen):
+                try:
+                    result = super()._go(window, terms)
+                except RunFailed as end:
+                    result = end.result
+            names = {failure.model for failure in result.failures}
+            assert names <= {name for name, fails in fate.items() if fails}
+            assert not names & set(result.current)
+            self._complete = False
+            return super()._go(window, terms)
+
+    with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
+        folder = Path(name)
+        Failing(SHAPES[shape], folder, shape, folder, program.users, jobs=jobs).play(program)
