@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 
 from infold import findings
@@ -37,6 +38,8 @@ _SUFFIXES = {
 }
 _TIMESTAMP_FORMATS = ("iso", "epoch_seconds", "epoch_millis", "epoch_micros")
 _PATTERN_LETTERS = frozenset("GyuDMLdQqEFahkKHmsSVzOXx")
+_BARE_NANOS = re.compile(r"(?<![.,S])S{7}")
+"""Digits beyond microseconds that nothing parts from the seconds: nobody could tell them."""
 
 
 def read_source(name: str, keys: Keys) -> Source | None:
@@ -161,7 +164,7 @@ def _timestamp_format(keys: Keys) -> str:
         return text or "iso"
     outside = "".join(text.split("'")[::2])  # what stands in quotes means itself
     letters = {letter for letter in outside if letter.isalpha()}
-    if not letters or letters - _PATTERN_LETTERS:
+    if not letters or letters - _PATTERN_LETTERS or _BARE_NANOS.search(text):
         at = keys.at("timestamp_format")
         known = (*_TIMESTAMP_FORMATS, "yyyy-MM-dd HH:mm:ss")
         keys.errors.append(findings.bad_value(at, "timestamp_format", text, known))

@@ -9,10 +9,8 @@ not parse is passed over. What is read for good is read by the engine.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +19,8 @@ from pyarrow import csv, parquet
 from pyarrow import json as arrow_json
 
 from infold.files import FileSeen
-from infold.interval import HOUR, SECOND, Granularity, micros
+from infold.interval import HOUR, Granularity
+from infold.lake import times
 from infold.model import Format, Source
 from infold.trace import CellState
 
@@ -31,7 +30,6 @@ BUDGET = 32 * 1024 * 1024
 _GZIPPED = 5
 """A gzip file of text costs about this much more than its size."""
 
-Parse = Callable[[str], int | None]
 _TEXT = pa.string()
 
 
@@ -46,7 +44,7 @@ def peek(
     cost = sum(file.size * (_GZIPPED if file.path.endswith(".gz") else 1) for file in files)
     column = source.event_time_column
     read = _READERS.get(source.format)
-    parse = _parser(source.timestamp_format)
+    parse = times.parser(source.timestamp_format)
     if column is None or read is None or parse is None or cost > budget_bytes:
         return None
     hours: Counter[int] = Counter()
@@ -97,8 +95,8 @@ def _read_lines(path: Path, column: str) -> pa.Array:
     with pa.input_stream(str(path)) as stream:
         for line in stream.read().splitlines():
             try:
-                value = json.loads(line)[column]
-            except (ValueError, KeyError, TypeError):
+                value = json.loads(line, parse_float=str, parse_int=str)[column]
+            except (ValueError, KeyError, TypeError, RecursionError):
                 continue
             values.append(None if value is None else str(value))
     return pa.array(values, _TEXT)
@@ -119,7 +117,7 @@ _READERS: dict[Format, Callable[[Path, Source, str], Iterator[pa.Array]]] = {
 # -- from values to hours
 
 
-def _hours(values: pa.Array, parse: Parse, written: str) -> dict[int, int]:
+def _hours(values: pa.Array, parse: times.Parse, written: str) -> dict[int, int]:
     """Rows by the hour (an instant) that they fall in; cells are whole hours, so that is enough."""
     times = _times(values, written)
     if times is not None:
@@ -141,88 +139,21 @@ def _times(values: pa.Array, written: str) -> pa.Array | None:
     kind = values.type
     try:
         if pa.types.is_timestamp(kind):
+            if kind.unit == "ns":  # parts of a microsecond are set aside
+                count = values.cast(pa.int64())
+                whole = pc.equal(pc.multiply(pc.divide(count, 1000), 1000), count)
+                values = values.filter(whole)
             return values.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()).cast(naive)
         if pa.types.is_date(kind):
             return values.cast(naive)
-        unit = _EPOCHS.get(written)
+        unit = times.EPOCHS.get(written)
         if unit is not None:
             return pc.multiply_checked(values.cast(pa.int64()), unit).cast(naive)
-        return values.cast(naive) if written == "iso" else None
+        plain = written == "iso" and pc.all(pc.match_substring_regex(values, _PLAIN)).as_py()
+        return values.cast(naive) if plain is not False else None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
 
 
-_EPOCHS = {"epoch_seconds": SECOND, "epoch_millis": 1_000, "epoch_micros": 1}
-
-
-def _parser(written: str) -> Parse | None:
-    """How one value is read; None for a pattern that only the engine understands."""
-    unit = _EPOCHS.get(written)
-    if unit is not None:
-        return lambda text: _epoch(text, unit)
-    if written == "iso":
-        return _iso
-    pattern = _strptime_pattern(written)
-    return None if pattern is None else lambda text: _strptime(text, pattern)
-
-
-def _epoch(text: str, unit: int) -> int | None:
-    try:
-        return round(float(text) * unit)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _iso(text: str) -> int | None:
-    try:
-        return _instant(datetime.fromisoformat(text.strip()))
-    except ValueError:
-        return None
-
-
-def _strptime(text: str, pattern: str) -> int | None:
-    try:
-        return _instant(datetime.strptime(text, pattern))  # noqa: DTZ007 - given UTC below
-    except ValueError:
-        return None
-
-
-def _instant(when: datetime) -> int:
-    return micros(when if when.tzinfo else when.replace(tzinfo=UTC))
-
-
-_LETTERS = {
-    "yyyy": "%Y",
-    "yy": "%y",
-    "MM": "%m",
-    "M": "%m",
-    "MMM": "%b",
-    "dd": "%d",
-    "d": "%d",
-    "HH": "%H",
-    "H": "%H",
-    "hh": "%I",
-    "mm": "%M",
-    "ss": "%S",
-    "SSS": "%f",
-    "SSSSSS": "%f",
-    "a": "%p",
-    "X": "%z",
-    "XX": "%z",
-    "XXX": "%z",
-    "Z": "%z",
-}
-
-
-def _strptime_pattern(pattern: str) -> str | None:
-    """Python's words for a Spark datetime pattern, where it has them."""
-    out = ""
-    for match in re.finditer(r"'([^']*)'|([a-zA-Z])\2*|[^a-zA-Z']", pattern):
-        part = match[0]
-        if match[2]:
-            if part not in _LETTERS:
-                return None
-            out += _LETTERS[part]
-        else:
-            out += (match[1] if match[1] is not None else part).replace("%", "%%")
-    return out
+_PLAIN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?)?$"
+"""Times that Arrow and the engine take alike."""

@@ -92,13 +92,15 @@ def _timestamp(found: pa.DataType, wanted: T.DataType) -> Taken | None:
     if not isinstance(wanted, _TIMES):
         return None
     if found.unit == "ns":
-        # Read as a number of nanoseconds; what is finer than a microsecond is cut off.
+        # Read as a number of nanoseconds; one that is no whole microsecond does not fit.
         thousand = F.lit(1000)
         return Taken(
             T.LongType(),
-            lambda value: F.timestamp_micros(
-                ((value - F.pmod(value, thousand)) / thousand).cast("bigint")
+            lambda value: F.when(
+                value % thousand == 0,
+                F.timestamp_micros(F.call_function("div", value, thousand)),
             ).cast(wanted),
+            checked=True,
         )
     stored = T.TimestampNTZType() if found.tz is None else T.TimestampType()
     return Taken(stored, lambda value: value.cast(wanted))
@@ -106,7 +108,10 @@ def _timestamp(found: pa.DataType, wanted: T.DataType) -> Taken | None:
 
 def _text(wanted: T.DataType, timestamp_format: str) -> Taken | None:
     if isinstance(wanted, T.StringType) and not isinstance(wanted, T.VarcharType | T.CharType):
-        return Taken(T.StringType(), lambda value: value)
+        # A file can say that bytes are text which are none.
+        return Taken(
+            T.StringType(), lambda value: F.when(F.is_valid_utf8(value), value), checked=True
+        )
     if isinstance(wanted, (T.VarcharType, T.CharType, T.DateType, *_TIMES)):
         return Taken(
             T.StringType(),
@@ -132,10 +137,21 @@ def _same_or_wider(found: pa.DataType, wanted: T.DataType) -> Taken | None:
 
 
 def _spark_type(found: pa.DataType) -> T.DataType | None:
+    if _has_nanos(found):
+        return None
     try:
         return from_arrow_type(found)
     except PySparkException:
         return None
+
+
+def _has_nanos(found: pa.DataType) -> bool:
+    """Whether there are nanoseconds inside of a list or an object, where nobody looks at them."""
+    if pa.types.is_timestamp(found):
+        return bool(found.unit == "ns")
+    if not pa.types.is_nested(found):
+        return False
+    return any(_has_nanos(found.field(i).type) for i in range(found.num_fields))
 
 
 def readable(found: pa.DataType) -> T.DataType | None:

@@ -4,10 +4,12 @@ CSV with a header line, plain or gzip, as RFC 4180 has it.
 Every file's header is read in this process, so the order of columns may differ from file to file;
 files with the same header are read together. A field is quoted by ``"`` and a quote inside it is
 doubled; a backslash means itself. An empty field is NULL, a quoted empty one is an empty string (in
-a column that is no string both are NULL). Blank lines are nothing.
+a column that is no string both are NULL). Blank lines, of spaces and tabs or nothing, are nothing.
 
 Quoted line breaks need Spark's whole-file reader, which cannot split a file over tasks; it is used
-for files that hold a quote at all, and for gzip, which cannot be split anyway.
+for files that hold a quote at all, and for gzip, which cannot be split anyway. So it is for files
+with a line of nothing but control characters, NUL bytes for instance: the other reader takes them
+for blanks, and passes over them without a word.
 
 Spark puts a replacement character in place of bytes that are not UTF-8, and two users become one.
 So where a file is not all UTF-8 (or is gzip, which nobody looks through beforehand), Spark is told
@@ -20,6 +22,7 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import re
 import zlib
 from collections import defaultdict
 from collections.abc import Sequence
@@ -47,8 +50,8 @@ _BYTEWISE = "ISO-8859-1"
 @dataclass(frozen=True, slots=True)
 class Shape:
     """
-    What decides how a CSV file is read: its header, whether fields may hold line breaks, and
-    whether some bytes may be no text.
+    What decides how a CSV file is read: its header, whether fields may hold line breaks (or the
+    reader of lines would pass over some), and whether some bytes may be no text.
     """
 
     header: tuple[str, ...]
@@ -92,7 +95,8 @@ def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present
         .csv([glob(file.at) for file in files])
     )
     # Spark's line reader passes over lines of blanks, its whole-file reader does not.
-    fields = fields.where(F.coalesce(F.trim(F.col(_CORRUPT)), F.lit("-")) != "")
+    blanks = F.lit(_blanks(source))
+    fields = fields.where(F.coalesce(F.btrim(F.col(_CORRUPT), blanks), F.lit("-")) != "")
     if shape.bytewise:
         fields = fields.withColumns({name: _decoded(name) for name in (*names, _CORRUPT)})
     options = {"sep": source.delimiter, "escape": '"', "nullValue": "", "emptyValue": '""'}
@@ -143,8 +147,18 @@ def _shape(file: Present, source: Source) -> Shape | None:
         header,
         [f"column {name} is there twice" for name in twice],
     )
-    quotes, text = (True, False) if file.at.suffix == ".gz" else _looked_through(file.at)
+    if file.at.suffix == ".gz":
+        return Shape(header, True, True, drift)
+    try:
+        quotes, text = _looked_through(file.at, _blanks(source) if len(header) > 1 else "")
+    except OSError as error:
+        raise errors.unreadable_file(file.path, str(error)) from error
     return Shape(header, quotes, not text, drift)
+
+
+def _blanks(source: Source) -> str:
+    """What a blank line may hold: spaces and tabs, where they do not part fields."""
+    return " \t".replace(source.delimiter, "")
 
 
 def _header(file: Present, delimiter: str) -> tuple[str, ...] | None:
@@ -160,15 +174,29 @@ def _header(file: Present, delimiter: str) -> tuple[str, ...] | None:
     return None
 
 
-def _looked_through(path: Path) -> tuple[bool, bool]:
-    """Whether a file holds a quote, and whether all of it is UTF-8."""
-    quotes, decoder = False, codecs.getincrementaldecoder("utf-8")()
+def _looked_through(path: Path, blanks: str) -> tuple[bool, bool]:
+    """
+    Whether a file needs the reader of whole files, and whether all of it is UTF-8.
+
+    It does if it holds a quote, or a line that Java would trim to nothing and that is no blank.
+    """
+    quotes, decoder, carried = False, codecs.getincrementaldecoder("utf-8")(), b""
+    odd = bytes(code for code in range(0x21) if chr(code) not in f"{blanks}\r\n")
+    trimmed = re.compile(
+        rb"(?:\A|[\r\n])[\x00-\x09\x0b\x0c\x0e-\x20]*[" + re.escape(odd) + rb"]"
+        rb"[\x00-\x09\x0b\x0c\x0e-\x20]*+(?=[\r\n]|\Z)"
+    )
     try:
         with path.open("rb") as file:
             while chunk := file.read(_CHUNK):
                 quotes = quotes or b'"' in chunk
+                if not quotes:
+                    lines = carried + chunk
+                    carried = lines[max(lines.rfind(b"\n"), lines.rfind(b"\r")) + 1 :]
+                    whole = lines[: len(lines) - len(carried)]
+                    quotes = trimmed.search(whole) is not None
                 decoder.decode(chunk)
             decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return True, False  # the slower reader is right whether there are quotes or not
-    return quotes, True
+    return quotes or trimmed.search(carried) is not None, True

@@ -2,8 +2,8 @@
 Values that fit their declared types: from text, exactly or not at all.
 
 Spark's own casts are close but not strict: ``'12:30'`` is a timestamp of today, ``'2024-01-01 x'``
-a date, ``1.239`` a ``decimal(18,2)``. Nothing may be lost on the way in, so these are refused here.
-Excess digits of a second beyond microseconds are the one thing that is cut off.
+a date, ``1.239`` a ``decimal(18,2)``; the last digits of nanoseconds are cut off. Nothing may be
+lost on the way in, so these are refused here, inside of lists and objects too.
 """
 
 from __future__ import annotations
@@ -17,22 +17,34 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.model import Column as Declared
+from infold.spark.reading import json_text
 
 _DATE = r"^\s*[+-]?\d{4,6}-\d{1,2}-\d{1,2}"
+
+# Minutes without seconds, and hours without minutes, before a zone: ISO 8601, and NULL to a cast.
+_TO_MINUTES = rf"({_DATE[1:]}[T ]\d{{1,2}}:\d{{1,2}})(?=\s*(?:Z|[+-]|[A-Z]))"
+_TO_HOURS = rf"({_DATE[1:]}[T ]\d{{1,2}})(?=\s*(?:Z|[+-]|[A-Z]))"
+_FINER = r"[.,]\d{6}\d*[1-9]"
+"""A fraction of a second with digits beyond microseconds."""
 
 _SPACE = r"[\x00-\x20]*"  # what Java trims
 _EXPONENT = rf"^{_SPACE}[+-]?([0-9.]+)[eE]([+-]?[0-9]+){_SPACE}$"
 
+_WHOLE = rf"^{_SPACE}([+-]?[0-9]+)\.0*{_SPACE}$"
+
 _EPOCHS = {
-    "epoch_seconds": ("decimal(20,6)", 1_000_000),
-    "epoch_millis": ("decimal(20,3)", 1_000),
-    "epoch_micros": ("decimal(20,0)", 1),
+    "epoch_seconds": (T.DecimalType(20, 6), 1_000_000),
+    "epoch_millis": (T.DecimalType(20, 3), 1_000),
+    "epoch_micros": (T.DecimalType(20, 0), 1),
 }
 
 FILE, PATH, RAW, PROBLEM, BROKEN = "_source_file", "_path", "_raw", "_problem", "_broken"
 
 NOT_UTF8 = "unparsable: not UTF-8"
 """The problem of a row whose bytes are no text: read on, two users might become one."""
+
+HALF_PAIR = "unparsable: half of a pair of surrogates"
+"""The same of an escape in JSON that is no character by itself."""
 
 
 def datatype(declared: Declared) -> T.DataType:
@@ -55,13 +67,20 @@ def fitted(text: Column, wanted: T.DataType, timestamp_format: str) -> Column:
     """The value that ``text`` stands for; NULL where it stands for none of that type exactly."""
     if isinstance(wanted, T.VarcharType | T.CharType):
         return F.when(F.length(text) <= wanted.length, text)
+    if isinstance(wanted, T.TimestampType | T.TimestampNTZType):
+        # Through an instant: a cast to TIMESTAMP_NTZ would ignore the offset that is written.
+        return _timestamp(text, timestamp_format).cast(wanted)
+    if isinstance(wanted, NESTED):
+        return _nested(text, wanted, timestamp_format)
+    return _simple(text, wanted)
+
+
+NESTED = (T.ArrayType, T.MapType, T.StructType)
+
+
+def _simple(text: Column, wanted: T.DataType) -> Column:
     if isinstance(wanted, T.StringType):
         return text
-    if isinstance(wanted, T.TimestampType):
-        return _timestamp(text, timestamp_format)
-    if isinstance(wanted, T.TimestampNTZType):
-        # Through an instant: a cast to TIMESTAMP_NTZ would ignore the offset that is written.
-        return _timestamp(text, timestamp_format).cast("timestamp_ntz")
     if isinstance(wanted, T.DateType):
         return F.when(text.rlike(_DATE + r"\s*$"), text.try_cast("date"))
     if isinstance(wanted, T.DecimalType):
@@ -70,19 +89,25 @@ def fitted(text: Column, wanted: T.DataType, timestamp_format: str) -> Column:
         return _floating(text, wanted)
     if isinstance(wanted, T.BinaryType):
         return text.cast("binary")
-    if isinstance(wanted, T.ArrayType | T.MapType | T.StructType):
-        return _nested(text, wanted)
+    if isinstance(wanted, T.IntegralType):
+        # 1.0 is 1; a cast says so of no text with a point in it.
+        whole = F.nullif(F.regexp_extract(text, _WHOLE, 1), F.lit(""))
+        return F.coalesce(text.try_cast(wanted), whole.try_cast(wanted))
     return text.try_cast(wanted)
 
 
 def _timestamp(text: Column, written: str) -> Column:
+    exact = ~text.rlike(_FINER)
     if written == "iso":
+        to_minutes = F.regexp_replace(text, _TO_MINUTES, "$1:00")
+        to_hours = F.regexp_replace(text, _TO_HOURS, "$1:00:00")
+        found = F.coalesce(*(one.try_cast("timestamp") for one in (text, to_minutes, to_hours)))
         # Text without a date would be a time of today, which is no function of the file.
-        return F.when(text.rlike(_DATE), text.try_cast("timestamp"))
+        return F.when(text.rlike(_DATE) & exact, found)
     if written in _EPOCHS:
         type_, unit = _EPOCHS[written]
-        return F.timestamp_micros((text.try_cast(type_) * F.lit(unit)).try_cast("bigint"))
-    return F.try_to_timestamp(text, F.lit(written))
+        return F.timestamp_micros((_decimal(text, type_) * F.lit(unit)).try_cast("bigint"))
+    return F.when(exact, F.try_to_timestamp(text, F.lit(written)))
 
 
 def _decimal(text: Column, wanted: T.DecimalType) -> Column:
@@ -110,12 +135,79 @@ def _floating(text: Column, wanted: T.DataType) -> Column:
     return F.when(infinite | ~(beyond | suffixed), value)
 
 
-def _nested(text: Column, wanted: T.DataType) -> Column:
-    schema = T.StructType([T.StructField("v", wanted), T.StructField("c", T.StringType())])
+def _nested(text: Column, wanted: T.DataType, timestamp_format: str) -> Column:
+    """A list or an object from its JSON text: its parts are texts first, and fit or do not."""
+    schema = T.StructType([T.StructField("v", _texts(wanted)), T.StructField("c", T.StringType())])
+    marked = json_text.marked(text)
     parsed = F.from_json(
-        F.concat(F.lit('{"v":'), text, F.lit("}")), schema, {"columnNameOfCorruptRecord": "c"}
+        F.concat(F.lit('{"v":'), marked, F.lit("}")), schema, {"columnNameOfCorruptRecord": "c"}
     )
-    return F.when(parsed["c"].isNull(), parsed["v"])
+
+    def exactly(found: Column) -> Column:
+        good = found["c"].isNull() & ~_misfit(found["v"], wanted, timestamp_format)
+        return F.when(good, _part(found["v"], wanted, timestamp_format))
+
+    # One value, of keys that are there once; a text from CSV may be anything.
+    sound = json_text.alone(F.try_parse_json(json_text.wrapped(marked)))
+    sound &= ~json_text.half_pair(text) & ~json_text.has_mark(text)
+    # Through a list of one: what was parsed is named many times, and written out once.
+    return F.when(sound, F.transform(F.array(parsed), exactly)[0])
+
+
+def _texts(wanted: T.DataType) -> T.DataType:
+    """The type in which all that is no list and no object is a text."""
+    if isinstance(wanted, T.ArrayType):
+        return T.ArrayType(_texts(wanted.elementType))
+    if isinstance(wanted, T.MapType):
+        return T.MapType(T.StringType(), _texts(wanted.valueType))
+    if isinstance(wanted, T.StructType):
+        fields = [T.StructField(field.name, _texts(field.dataType)) for field in wanted.fields]
+        return T.StructType(fields)
+    return T.StringType()
+
+
+def _part(value: Column, wanted: T.DataType, timestamp_format: str) -> Column:
+    """A value made of texts, as the type that is wanted."""
+    if isinstance(wanted, T.ArrayType):
+        element = wanted.elementType
+        return F.transform(value, lambda one: _part(one, element, timestamp_format))
+    if isinstance(wanted, T.MapType):
+        key, inner = wanted.keyType, wanted.valueType
+        keys = F.transform(F.map_keys(value), lambda one: _part(one, key, timestamp_format))
+        values = F.transform(F.map_values(value), lambda one: _part(one, inner, timestamp_format))
+        return F.map_from_arrays(keys, values)
+    if isinstance(wanted, T.StructType):
+        parts = [
+            _part(value[field.name], field.dataType, timestamp_format).alias(field.name)
+            for field in wanted.fields
+        ]
+        return F.when(value.isNotNull(), F.struct(*parts))
+    return fitted(json_text.unmarked(value), wanted, timestamp_format)
+
+
+def _misfit(value: Column, wanted: T.DataType, timestamp_format: str) -> Column:
+    """Whether a text inside of a value stands for none of its type."""
+    if isinstance(wanted, T.ArrayType):
+        element = wanted.elementType
+        found = F.exists(value, lambda one: _misfit(one, element, timestamp_format))
+    elif isinstance(wanted, T.MapType):
+        key, inner = wanted.keyType, wanted.valueType
+        found = F.exists(F.map_keys(value), lambda one: _misfit(one, key, timestamp_format))
+        found |= F.exists(F.map_values(value), lambda one: _misfit(one, inner, timestamp_format))
+        # Two keys may be one number.
+        keys = F.transform(F.map_keys(value), lambda one: _part(one, key, timestamp_format))
+        found |= F.size(F.array_distinct(keys)) < F.size(keys)
+    elif isinstance(wanted, T.StructType):
+        found = reduce(
+            or_,
+            (_misfit(value[field.name], field.dataType, timestamp_format) for field in wanted),
+            F.lit(False),
+        )
+    elif isinstance(wanted, T.StringType) and not isinstance(wanted, T.VarcharType | T.CharType):
+        return F.lit(False)
+    else:
+        found = value.isNotNull() & _part(value, wanted, timestamp_format).isNull()
+    return F.coalesce(found, F.lit(False))
 
 
 def text_name(at: int) -> str:
@@ -123,17 +215,11 @@ def text_name(at: int) -> str:
     return f"_text{at}"
 
 
-def lost_name(at: int) -> str:
-    """The name of the flag that the text of the declared column ``at`` is not what was written."""
-    return f"_lost{at}"
-
-
 def typed(texts: DataFrame, columns: Sequence[Declared], timestamp_format: str) -> DataFrame:
     """
     Rows of typed values from rows of texts (``_text0`` …, ``_path``, ``_raw``, ``_broken``).
 
-    ``_broken`` says what is wrong with a row as a whole; it is NULL when it came apart well. Where
-    there is a flag ``_lost0`` …, it says that a text is not what was written, and fits nothing.
+    ``_broken`` says what is wrong with a row as a whole; it is NULL when it came apart well.
     """
     wanted = [datatype(column) for column in columns]
     values = texts.withColumn(BROKEN, _apart(F.col(BROKEN))).select(
@@ -143,15 +229,11 @@ def typed(texts: DataFrame, columns: Sequence[Declared], timestamp_format: str) 
             for at, type_ in enumerate(wanted)
         ),
     )
-    misfit = {}
-    for at, type_ in enumerate(wanted):
-        tests = []
-        if not isinstance(type_, T.StringType) or isinstance(type_, T.VarcharType | T.CharType):
-            tests.append(F.col(text_name(at)).isNotNull() & F.col(f"_value{at}").isNull())
-        if lost_name(at) in texts.columns:
-            tests.append(F.coalesce(F.col(lost_name(at)), F.lit(False)))
-        if tests:
-            misfit[at] = reduce(or_, tests)
+    misfit = {
+        at: F.col(text_name(at)).isNotNull() & F.col(f"_value{at}").isNull()
+        for at, type_ in enumerate(wanted)
+        if not isinstance(type_, T.StringType) or isinstance(type_, T.VarcharType | T.CharType)
+    }
     problem = F.coalesce(F.col(BROKEN), misfits(columns, misfit))
     judged = values.withColumn(PROBLEM, _apart(problem))
     return judged.select(

@@ -1,22 +1,17 @@
 """
 JSON lines, plain or gzip: one object a line.
 
-A line goes through Spark's ``try_parse_json``, wrapped in brackets: unlike ``from_json`` it keeps
-every digit of a number, and the brackets make sure that the object is all there is in the line
-(two objects run together would else lose the second one without a word). A value fits its column
-when its text does, so the string ``"12"`` is a good bigint; an object in a string column is kept
-as JSON text. A key that is not there is NULL.
-
-A number with an exponent, or of more than 38 digits, is a double to ``try_parse_json``. Where
-that may not be what was written (in a string, in a decimal of many digits, beyond every double, and
-among the values of an object or a list) the row is unparsable, and so is a line that is not UTF-8.
+A line goes through Spark's ``try_parse_json``, with its numbers marked so that they stay as they
+are written, and in brackets, so that the object is all there is in the line. A value fits its
+column when its text does, so the string ``"12"`` is a good bigint; an object or a list in a string
+column is kept as JSON text. A key that is not there is NULL. A line that is not UTF-8 is
+unparsable, as is one that holds half of a pair of surrogates.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -24,27 +19,19 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from infold import errors
-from infold.model import Column as Declared
 from infold.model import Source
-from infold.spark.reading import fit
+from infold.spark.reading import fit, json_text
 from infold.spark.reading.drift import Present, differences, settle
 from infold.spark.reading.paths import glob, uri
 
-_LINE, _PARSED, _KIND = "_line", "_parsed", "_kind"
+_LINE, _PARSED = "_line", "_parsed"
 
 IN_PROCESS = 4 * 1024 * 1024
 """Bytes, about, whose keys are looked at in this process; more are Spark's business."""
 
 _GZIPPED = 10
-
-_MAYBE_DOUBLE = r"^-?(?:[0-9]+\.[0-9]|Infinity$)"
-# More digits than a double is sure to keep, in what is read as one.
-_LONG_NUMBER = r"[0-9](?:\.?[0-9]){15,}[eE]|[0-9](?:\.?[0-9]){38}"
-# An exponent with which a number may be none that a double can be.
-_FAR_NUMBER = r"[:,\[]\s*-?[0-9][0-9.]*[eE][+-]?[0-9]{3,}\s*[,\]}]"
 
 
 @dataclass(slots=True)
@@ -88,63 +75,30 @@ def _read(
             F.lit(f"drift: {drift}").alias(fit.BROKEN),
         )
         return fit.typed(texts, source.columns, source.timestamp_format)
-    wrapped = F.concat(F.lit("["), F.col(_LINE), F.lit("]"))
+    line = F.col(_LINE)
     parsed = lines.select(
         "*",
-        F.try_parse_json(wrapped).alias(_PARSED),
-        # An object of its own: not a list, a number or nothing.
-        F.col(_LINE).rlike(r"^\s*\{").alias(_KIND),
+        F.try_parse_json(json_text.wrapped(json_text.marked(line))).alias(_PARSED),
     )
-    alone = F.try_variant_get(F.col(_PARSED), "$[1]", "variant").isNull()
-    good = F.col(_KIND) & F.col(_PARSED).isNotNull() & alone
+    # An object of its own: not a list, a number or nothing.
+    good = line.rlike(r"^\s*\{") & json_text.alone(F.col(_PARSED))
     texts = parsed.select(
         *(_text(column.name).alias(fit.text_name(at)) for at, column in enumerate(source.columns)),
-        *(
-            lost.alias(fit.lost_name(at))
-            for at, column in enumerate(source.columns)
-            if (lost := _lost(column)) is not None
-        ),
         fit.PATH,
-        F.make_valid_utf8(F.col(_LINE)).alias(fit.RAW),
-        F.when(~F.is_valid_utf8(F.col(_LINE)), F.lit(fit.NOT_UTF8))
+        F.make_valid_utf8(line).alias(fit.RAW),
+        F.when(~F.is_valid_utf8(line), F.lit(fit.NOT_UTF8))
         .when(~good, F.lit("unparsable: not one JSON object"))
+        .when(json_text.half_pair(line), F.lit(fit.HALF_PAIR))
+        .when(json_text.has_mark(line), F.lit("unparsable: it holds a mark of infold's own"))
         .alias(fit.BROKEN),
     )
     return fit.typed(texts, source.columns, source.timestamp_format)
 
 
 def _text(name: str) -> Column:
-    return _value(name, "string")
-
-
-def _value(name: str, type_: str) -> Column:
     quote = '"' if "'" in name else "'"
-    return F.try_variant_get(F.col(_PARSED), f"$[0][{quote}{name}{quote}]", type_)
-
-
-def _lost(column: Declared) -> Column | None:
-    """Whether a value was read as a double that may not be what was written; None: never."""
-    wanted, text = fit.datatype(column), _text(column.name)
-    kind = F.schema_of_variant(_value(column.name, "variant"))
-    if isinstance(wanted, T.ArrayType | T.MapType | T.StructType):
-        exact = re.search("decimal|string", wanted.simpleString()) is not None
-        return _lost_inside(text, kind, exact=exact)
-    if isinstance(wanted, T.StringType | T.VarcharType | T.CharType | T.BinaryType):
-        itself = text.rlike(_MAYBE_DOUBLE) & (kind == "DOUBLE")
-        return itself | _lost_inside(text, kind, exact=True)
-    if isinstance(wanted, T.DecimalType):
-        suspect = F.col(_LINE).rlike(_LONG_NUMBER) & text.rlike(_MAYBE_DOUBLE)
-    elif isinstance(wanted, T.DoubleType | T.FloatType):
-        suspect = text.isin("Infinity", "-Infinity")
-    else:
-        return None
-    return suspect & (kind == "DOUBLE")
-
-
-def _lost_inside(text: Column, kind: Column, *, exact: bool) -> Column:
-    """The same of the numbers in an object or a list; ``exact`` if more than doubles hold them."""
-    suspect = f"{_LONG_NUMBER}|{_FAR_NUMBER}" if exact else _FAR_NUMBER
-    return text.rlike(r"^[\[{]") & F.col(_LINE).rlike(suspect) & kind.contains("DOUBLE")
+    value = F.try_variant_get(F.col(_PARSED), f"$[0][{quote}{name}{quote}]", "string")
+    return json_text.unmarked(value)
 
 
 # -- drift: the keys of all objects of a file

@@ -16,7 +16,7 @@ from pyspark.sql import types as T
 from infold import errors
 from infold.model import Column, Source
 from infold.spark.content import column as column_of
-from infold.spark.reading import fit
+from infold.spark.reading import fit, int96
 from infold.spark.reading.arrow_types import Taken, readable, taken
 from infold.spark.reading.drift import Present, differences, settle
 from infold.spark.reading.paths import glob
@@ -134,35 +134,37 @@ def _shape(file: Present, source: Source) -> Shape:
         raise errors.unreadable_file(file.path, str(error).splitlines()[0]) from error
     with footer:
         schema = footer.schema_arrow
-        types = tuple(map(_physical, _int96(footer), schema))
-    drift = drift_of(source, tuple(schema.names), types)
+        old = int96.columns(footer)
+        types = tuple(map(_physical, old, schema))
+    declared = {column.name for column in source.columns}
+    suspects = [name for name, is_ in zip(schema.names, old, strict=True) if is_]
+    finer = int96.finer(file.at, [name for name in suspects if name in declared])
+    others = [f"column {name} has parts of a microsecond" for name in finer]
+    drift = drift_of(source, tuple(schema.names), types, others)
     return Shape(tuple(schema.names), types, drift)
 
 
 def drift_of(
-    source: Source, names: tuple[str, ...], types: tuple[pa.DataType, ...], *, extra: bool = True
+    source: Source,
+    names: tuple[str, ...],
+    types: tuple[pa.DataType, ...],
+    others: Sequence[str] = (),
+    *,
+    extra: bool = True,
 ) -> str | None:
     """How stored columns differ from the declared ones; ``extra`` ones only when asked for."""
     by_name = dict(zip(names, types, strict=True))
-    others = [
+    parts = [
         f"column {column.name} is {by_name[column.name]}, declared {column.type}"
         for column in source.columns
         if column.name in by_name
         and taken(by_name[column.name], fit.datatype(column), source.timestamp_format) is None
     ]
+    parts += others
     declared = [column.name for column in source.columns]
-    others += [f"column {name} is there twice" for name in names if names.count(name) > 1]
+    parts += [f"column {name} is there twice" for name in names if names.count(name) > 1]
     found = names if extra else [name for name in names if name in declared]
-    return differences(declared, found, list(dict.fromkeys(others)))
-
-
-def _int96(footer: parquet.ParquetFile) -> list[bool]:
-    """For each top-level column, whether it is a timestamp of the old 96-bit kind."""
-    leaves = {
-        footer.schema.column(i).path: footer.schema.column(i).physical_type
-        for i in range(len(footer.schema.names))
-    }
-    return [leaves.get(name) == "INT96" for name in footer.schema_arrow.names]
+    return differences(declared, found, list(dict.fromkeys(parts)))
 
 
 def _physical(int96: bool, column: pa.Field) -> pa.DataType:

@@ -1,0 +1,55 @@
+"""
+Timestamps of the old 96-bit kind in Parquet files, which count nanoseconds.
+
+Spark cuts them to microseconds without a word, and a file does not say beforehand whether that
+loses something. So such columns are looked through in this process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+_FITS = 9_223_372_036_000_000
+"""Microseconds from 1970 up to which 64 bits hold the nanoseconds, in both directions."""
+
+
+def columns(footer: parquet.ParquetFile) -> list[bool]:
+    """For each top-level column, whether it is a timestamp of the old 96-bit kind."""
+    leaves = {
+        footer.schema.column(i).path: footer.schema.column(i).physical_type
+        for i in range(len(footer.schema.names))
+    }
+    return [leaves.get(name) == "INT96" for name in footer.schema_arrow.names]
+
+
+def finer(path: Path, names: Sequence[str]) -> list[str]:
+    """Those of the 96-bit columns that hold parts of a microsecond."""
+    if not names:
+        return []
+    found: set[str] = set()
+    with (
+        parquet.ParquetFile(path) as exact,
+        parquet.ParquetFile(path, coerce_int96_timestamp_unit="us") as cut,
+    ):
+        pairs = zip(
+            exact.iter_batches(columns=list(names)),
+            cut.iter_batches(columns=list(names)),
+            strict=True,
+        )
+        for whole, short in pairs:
+            found.update(name for name in names if _differ(whole.column(name), short.column(name)))
+    return [name for name in names if name in found]
+
+
+def _differ(nanos: pa.Array, micros: pa.Array) -> bool:
+    """Whether one of the instants is no whole microsecond; beyond 64 bits nobody can tell."""
+    at = micros.cast(pa.int64())
+    near = pc.less(pc.abs(at), _FITS)
+    rest = pc.subtract(nanos.cast(pa.int64()), pc.multiply(at, 1000))
+    found = pc.any(pc.and_(near, pc.not_equal(rest, 0))).as_py()
+    return bool(found)
