@@ -123,7 +123,7 @@ class TestTimestamps:
     ) -> None:
         """Whatever the notation."""
         texts = sorted([good, finer])
-        wanted = {good: utc(2024, 3, 1, 10, 0, 0, 1), finer: "unparsable"}
+        wanted: dict[str, Any] = {good: utc(2024, 3, 1, 10, 0, 0, 1), finer: "unparsable"}
         for found in in_every_format(folder, "timestamp", texts, timestamp_format=written):
             assert found == wanted
         parse = times.parser(written)
@@ -224,7 +224,7 @@ class TestTexts:
         ]
 
 
-NUMBERS = {
+NUMBERS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "int": ({"1": 1, "-0": 0, "1.0": 1, "1.": 1, "+7": 7}, ["1.5", "1e3", "2147483648", "x", ""]),
     "bigint": ({"9223372036854775807": 2**63 - 1}, ["9223372036854775808", "1.01"]),
     "tinyint": ({"-128": -128, "127.00": 127}, ["128"]),
