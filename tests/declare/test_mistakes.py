@@ -93,8 +93,8 @@ KEYS = [
         "bad-value infold.yml:8 `epoch_second` (epoch_seconds, epoch_micros, epoch_millis)",
     ]),
     (YML, "received_column: seen_at", "timestamp_format: HHmmssSSSSSSSSS", [
-        "bad-value infold.yml:8 `HHmmssSSSSSSSSS` "
-        "(iso, epoch_seconds, epoch_millis, epoch_micros, yyyy-MM-dd HH:mm:ss)",
+        ("bad-value infold.yml:8 `HHmmssSSSSSSSSS` "
+        "(iso, epoch_seconds, epoch_millis, epoch_micros, yyyy-MM-dd HH:mm:ss)"),
     ]),
     (YML, "received_column: seen_at", "delimiter: ;", ["needless-key infold.yml:8 `delimiter`"]),
     (YML, "path: countries.csv", "path: countries.csv\n    delimiter: ';;'", [
