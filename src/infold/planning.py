@@ -30,7 +30,7 @@ from infold.plan import (
     Reason,
     Step,
 )
-from infold.project import Batches, Input, Node, Project
+from infold.project import CELLS_TOGETHER, Batches, Input, Node, Project
 from infold.trace import Cause, CellChange, Pending, Trace, joined
 
 _EVERYTHING = Asked()
@@ -241,7 +241,7 @@ class _Draft:
         said = node.model.incremental
         size = self.asked.batch_size or (said.batch_size if said else None)
         if node.batches is Batches.PER_PARTITION_ONLY:
-            size = 1
+            size = min(size or CELLS_TOGETHER, CELLS_TOGETHER)
         if size is None or node.downgraded:
             return [cells], 1
         filled = [cell for cell in with_rows(node, model) if cells.overlaps(cell)]

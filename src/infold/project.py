@@ -209,6 +209,10 @@ class Batches(StrEnum):
     """One cell in one query: what the query means depends on what it is given."""
 
 
+CELLS_TOGETHER = 31
+"""Up to so many cells that are computed each by itself are one query and one commit."""
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """

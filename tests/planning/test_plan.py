@@ -431,11 +431,15 @@ class TestBatches:
             assert step.batches == 7
             assert not step.beside
 
-    def test_an_override_means_one_cell_at_a_time(self) -> None:
-        """What the query means depends on what it is given."""
+    @pytest.mark.parametrize(("together", "built"), [(31, "- B - B B - B"), (2, "- B - B - - -")])
+    def test_cells_by_themselves_are_one_commit_up_to_a_number(
+        self, monkeypatch: pytest.MonkeyPatch, together: int, built: str
+    ) -> None:
+        """Each is a query of its own, and so many are committed at once."""
+        monkeypatch.setattr("infold.planning.CELLS_TOGETHER", together)
         made = self.made(replace(DAILY, vouched=(Override.LIMIT,)), Asked())
 
-        assert strip(made, "daily") == "- B - - - - -"
+        assert strip(made, "daily") == built
 
 
 class TestBounds:

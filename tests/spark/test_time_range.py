@@ -448,6 +448,26 @@ def test_an_override_builds_each_cell_by_itself(shop: Shop) -> None:
 
     assert len(shop.rows("some")) == 3
     assert "allow_limit" in " ".join(result.plans[0].notes)
+    assert result.receipt.commits == 2, "the clicks, and all three days"
+
+
+def test_cells_by_themselves_are_put_together_a_few_at_a_time(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More of them than one query holds give the same rows, also of late days among others."""
+    numbered = """SELECT cast(ts AS date) AS day,
+      count(*) OVER (PARTITION BY who ORDER BY ts, id) AS n FROM raw.clicks"""
+    vouched = "{safety_overrides: {allow_window_functions: true}}"
+    shop.models(numbered=model(numbered, vouched))
+    shop.land(*days("2024-03-01", 7))
+    monkeypatch.setattr("infold.spark.kinds.by_cell.CELLS_TOGETHER", 3)
+    shop.run(equal=False)
+    assert [row[1] for row in shop.rows("numbered")] == [1] * 7
+
+    shop.land("2024-03-02T01:00:00Z", "2024-03-05T02:00:00Z")
+    shop.run(equal=False)
+
+    assert sorted(row[1] for row in shop.rows("numbered")) == [1] * 7 + [2] * 2
 
 
 def test_a_refused_model_is_built_whole_for_one_run(shop: Shop) -> None:

@@ -22,9 +22,10 @@ from infold.model import Kind, Strategy
 from infold.plan import Action, Step
 from infold.planning import kept_of
 from infold.ports import Prepared
-from infold.project import Node
+from infold.project import Batches, Node
 from infold.record import Outcome, Receipt
 from infold.spark.content import column, in_time, plain, time_type, within
+from infold.spark.kinds.by_cell import each_by_itself
 from infold.spark.kinds.states import (
     States,
     Watched,
@@ -81,6 +82,8 @@ def _evaluated(
     frames = work.inputs(node, step)
     if together:
         frames = {name: frame.coalesce(1) for name, frame in frames.items()}
+    if narrow and node.batches is Batches.PER_PARTITION_ONLY:
+        return each_by_itself(work, node, step.cells, frames)
     return work.sql(node, frames, cells)
 
 
