@@ -102,7 +102,8 @@ class Verdict:
     One model, compared with its definition evaluated from scratch.
 
     ``differing`` are (cell, rows stored, rows rebuilt); ``sample`` a few rows that only one side
-    has, as (``stored`` or ``rebuilt``, row). ``note`` says what was not compared, or how.
+    has, as (``stored`` or ``rebuilt``, row); ``key`` are the columns by which rows are known, where
+    that is known. ``note`` says what was not compared, or how.
     """
 
     model: str
@@ -114,6 +115,7 @@ class Verdict:
     differing: tuple[tuple[Interval, int, int], ...] = ()
     sample: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     note: str = ""
+    key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

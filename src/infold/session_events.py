@@ -65,8 +65,6 @@ def events_of(
         )
 
     where = query.where
-    if where is not None and _UNLIKE_SPARK.search(where):
-        where = None
     try:
         found = read(where)
     except (ValueError, TypeError):  # more than columns compared with values
@@ -119,9 +117,6 @@ def _any_of(node: Node, match: Mapping[str, Any]) -> list[dict[str, Any]] | None
     own = next(given for name, given in match.items() if name != query.user)
     return None if user is None else [{**dict.fromkeys(columns), user: own}]
 
-
-_UNLIKE_SPARK = re.compile(r"""["\\]|''""")
-"""What Spark reads otherwise than the in-process reader does, in a predicate."""
 
 _COLUMN = re.compile(r"\s*(\w+|`[^`]+`)\s*\Z")
 

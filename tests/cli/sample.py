@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from infold import errors
 from infold.files import FileKnown, FileSeen
@@ -328,6 +329,12 @@ def refused() -> RunResult:
     )
 
 
+def _compared(id_: str, user: str, events: int, revenue: str | None, url: str) -> dict[str, Any]:
+    """A session as a comparison shows it."""
+    exact = None if revenue is None else Decimal(revenue)
+    return {"session_id": id_, "user_id": user, "events": events, "revenue": exact, "url": url}
+
+
 def certificate(*, equal: bool = True) -> Certificate:
     """All equal, or the sessions of one day not."""
     sessions = Verdict("sessions", Kind.SESSIONS, 988, 7, -2, equal=True)
@@ -341,9 +348,11 @@ def certificate(*, equal: bool = True) -> Certificate:
             equal=False,
             differing=((day(6), 140, 141),),
             sample=(
-                ("rebuilt", {"user_id": "ann", "events": 2, "revenue": Decimal("1.50")}),
-                ("stored", {"user_id": "ann", "events": 1, "revenue": None}),
+                ("stored", _compared("6f1e", "ann", 1, None, "/a-long-way/to/a-page?of=one")),
+                ("rebuilt", _compared("6f1e", "ann", 2, "1.50", "/a-long-way/to/a-page?of=two")),
+                ("rebuilt", _compared("9a01", "bob", 1, None, "/")),
             ),
+            key=("session_id",),
         )
     return Certificate(
         (

@@ -348,6 +348,15 @@ class TestReports:
             "findings": [],
         }
 
+    def test_check_takes_no_source_for_a_model(self, fake: FakeApi, infold: Infold) -> None:
+        """A landed source has a table of its own, and is a source all the same."""
+        landed = replace(
+            sample.COUNTRIES, landed=True, model=replace(sample.COUNTRIES.model, name="raw.c")
+        )
+        fake.project = sample.project(landed, *sample.project())
+
+        assert infold("check").stdout.startswith("5 models, 1 source, no findings in ")
+
     def test_verify_finds_a_difference(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
         """Exit code 4, and what differs."""
         fake.certificate = sample.certificate(equal=False)
@@ -438,6 +447,33 @@ class TestShow:
             "sessions": "20",
             "note": "",
         }
+
+    def test_csv_that_a_script_can_read(
+        self, lake: FakeLake, infold: Infold, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Quotes where a reader needs them; NULL is nothing, an empty text is two quotes."""
+        values = {
+            "id": ["6f1e", None, "", "a,b", 'a"b', "a\nb", " a "],
+            "at": pa.array([0, *[None] * 6], pa.timestamp("us", "UTC")),
+            "parts": [[1, 2], *[None] * 6],
+            "bytes": [b"\xff", *[None] * 6],
+        }
+        monkeypatch.setattr(lake, "rows", lambda *_, **__: pa.table(values))
+
+        lines = infold("show", "daily", "--csv", "-").stdout.split("\n")
+
+        assert lines == [
+            "id,at,parts,bytes",
+            '6f1e,1970-01-01 00:00:00.000000Z,"[1, 2]",ff',
+            ",,,",
+            '"",,,',
+            '"a,b",,,',
+            '"a""b",,,',
+            '"a',
+            'b",,,',
+            " a ,,,",
+            "",
+        ]
 
     def test_json_lines(self, lake: FakeLake, infold: Infold, tmp_path: Path) -> None:
         """To a file, an object a line; said on stderr."""

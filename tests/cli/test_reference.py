@@ -164,7 +164,7 @@ FREE = {
     *("clicks", "sessions", "countries", "users"),  # models, as keys of inputs and of facts
     *("committed", "condition"),  # facts
     *("null key", "unparsable"),  # reasons
-    *("user_id", "events", "revenue"),  # columns of a sampled row
+    *("user_id", "events", "revenue", "url"),  # columns of a sampled row
 }
 
 

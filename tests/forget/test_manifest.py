@@ -132,7 +132,7 @@ class TestCommands:
         )
 
         assert json.loads(by_term)["model"] == "daily"
-        assert by_row.startswith('"model","last_success"\n"daily",')
+        assert by_row.startswith("model,last_success\ndaily,")
         assert by_row.count("\n") == 2
 
     def test_where_knows_times(self, shop: Project) -> None:

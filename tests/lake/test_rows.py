@@ -98,6 +98,8 @@ class TestRows:
             ("at in ('2024-03-08 12:00', '2024-03-10 12:00')", "ac"),
             ("n is null or not (n > 1)", "ac"),
             ("n = 2.0", "b"),
+            ("n not in (1, 7)", "b"),
+            ("n >= 1.5 or n < 0.5", "b"),
             ("_version = 1 and id <> 'a'", "bc"),
         ],
     )
@@ -108,13 +110,9 @@ class TestRows:
     @pytest.mark.parametrize(
         ("where", "why"),
         [
-            ("id = ", "not understood from here: id ="),
-            ("id = 'a' and", "it ends early"),
-            ("upper(id) = 'A'", "not understood from here: upper(id) = 'A'"),
             ("nn = 1", "there is no column nn; there are id, at, day, n"),
-            ("n = 1.5", "1.5 is compared with whole numbers"),
-            ("at > 'noon'", "Invalid isoformat string: 'noon'"),
-            ("id = 7", "Cannot convert LongLiteral into string"),
+            ("at > 'noon'", "'noon' is no date or time: write 2024-03-09 12:00"),
+            ("id = 7", "id is text, 7 is not"),
         ],
     )
     def test_a_filter_that_makes_no_sense(self, lake: IcebergLake, where: str, why: str) -> None:

@@ -21,7 +21,8 @@ def command(as_json: bool) -> None:
     started = time.perf_counter()
     project = common.opened()
     spent = (time.perf_counter() - started) * 1000
-    sources, models = len(project.sources), len(project.nodes)
+    sources = len(project.sources)
+    models = sum(not node.landed for node in project)  # a landed source is a source
     if as_json:
         common.printed({"models": models, "sources": sources, "findings": []})
     else:

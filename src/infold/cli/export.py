@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as codec
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
@@ -16,11 +16,42 @@ if TYPE_CHECKING:
 
 
 def csv(rows: pa.Table, path: Path | None) -> None:
-    """CSV with a header; NULL is empty, an empty text is ``""``."""
-    from pyarrow import csv as writer
+    """
+    CSV with a header, as RFC 4180 has it; quotes only where a reader needs them.
 
+    NULL is an empty field, an empty text is ``""``. What has parts is written as JSON.
+    """
     with _opened(path) as file:
-        writer.write_csv(rows, file)
+        file.write((",".join(map(_field, rows.column_names)) + "\n").encode())
+        for batch in rows.to_batches(max_chunksize=10_000):
+            lines = zip(*(_fields(column) for column in batch.columns), strict=True)
+            file.write("".join(",".join(line) + "\n" for line in lines).encode())
+
+
+def _fields(column: pa.Array) -> Sequence[str]:
+    """The values of a column as CSV has them."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_nested(kind) or pa.types.is_map(kind):
+        texts = [None if value is None else _json(value) for value in column.to_pylist()]
+    elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        texts = [None if value is None else value.hex() for value in column.to_pylist()]
+    else:
+        texts = column.cast(pa.string()).to_pylist()
+    return [_field(text) for text in texts]
+
+
+def _field(text: str | None) -> str:
+    if text is None:
+        return ""
+    if text and not any(sign in text for sign in _STRUCTURE):
+        return text
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'
+
+
+_STRUCTURE = (",", '"', "\n", "\r")
 
 
 def json(rows: pa.Table, path: Path | None) -> None:
@@ -28,8 +59,7 @@ def json(rows: pa.Table, path: Path | None) -> None:
     with _opened(path) as file:
         for batch in rows.to_batches(max_chunksize=10_000):
             for row in batch.to_pylist():
-                line = codec.dumps(row, default=_plain, ensure_ascii=False)
-                file.write(f"{line}\n".encode())
+                file.write(f"{_json(row)}\n".encode())
 
 
 def parquet(rows: pa.Table, path: Path | None) -> None:
@@ -38,6 +68,10 @@ def parquet(rows: pa.Table, path: Path | None) -> None:
 
     with _opened(path) as file:
         writer.write_table(rows, file)
+
+
+def _json(value: Any) -> str:
+    return codec.dumps(value, default=_plain, ensure_ascii=False)
 
 
 @contextmanager

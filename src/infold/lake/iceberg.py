@@ -219,14 +219,14 @@ def _scan(
 ) -> pa.Table:
     from pyiceberg.expressions import AlwaysTrue
 
+    from infold.lake.scan import scanned
+
+    if where is None:
+        return scanned(stored, AlwaysTrue(), columns, limit=limit)
     from infold.lake.where import predicate
 
-    names = tuple(columns)
-    if where is None:
-        return stored.scan(AlwaysTrue(), names, limit=limit).to_arrow()
     try:
-        scan = stored.scan(predicate(where, stored.schema()), names, limit=limit)
-        scan.plan_files()  # binds: a literal of the wrong type shows here
-    except (ValueError, TypeError) as error:
+        rows = predicate(where, stored.schema())
+    except ValueError as error:
         raise errors.bad_filter(where, str(error)) from error
-    return scan.to_arrow()
+    return scanned(stored, rows, columns, limit=limit)

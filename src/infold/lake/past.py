@@ -51,6 +51,8 @@ class IcebergPast:
         stored = self._open(table)
         if stored is None or (snapshot is not None and not stored.snapshot_by_id(snapshot)):
             return None
+        from infold.lake.scan import scanned
+
         schema = _schema(stored, snapshot)
         known = {entry.name.lower(): entry.name for entry in schema.fields}
         needed = {name for match in any_of for name in match}
@@ -62,7 +64,7 @@ class IcebergPast:
         own = [known[name.lower()] for name in wanted]
         rows = _filter(schema, any_of, near, where)
         try:
-            found = stored.scan(rows, tuple(own), snapshot_id=snapshot).to_arrow()
+            found = scanned(stored, rows, own, snapshot=snapshot)
         except FileNotFoundError:  # expired by a run since the metadata was read
             return None
         return found.select(own).rename_columns(wanted)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
+
 from infold.interval import EVER, Interval, show
 from infold.render import words
+from infold.render.pairs import Pair, paired
+from infold.render.table import cell
 from infold.report import Certificate, Verdict
 
 _MOST = 10
 """How many differing cells, and how many rows, are shown of one model."""
+
+_VALUE = 24
+"""A longer value is cut; that it differs is seen all the same."""
 
 _NOTE = 40
 """A longer note stands below the table."""
@@ -64,18 +72,58 @@ def _difference(verdict: Verdict) -> str:
     lines.extend(words.columns(rows, right=(1, 2)))
     if len(verdict.differing) > _MOST:
         lines.append(f"  and {len(verdict.differing) - _MOST} more cells")
-    for side, row in verdict.sample[:_MOST]:
-        text = ", ".join(f"{name}={_value(entry)}" for name, entry in row.items())
-        lines.append(f"  only {side}: {words.clip(text, words.WIDTH - 17)}")
+    lines.extend(_rows(verdict))
     return "\n".join(lines)
+
+
+def _rows(verdict: Verdict) -> Iterator[str]:
+    """The rows of the sample: where both sides have one, the values that differ."""
+    pairs = paired(verdict.sample[: 2 * _MOST], verdict.key)[:_MOST]
+    values = [
+        (_known(pair), name, *_values(stored, rebuilt))
+        for pair in pairs
+        for name, (stored, rebuilt) in pair.differing.items()
+    ]
+    if values:
+        yield from words.columns([("row", "column", "stored", "rebuilt"), *values])
+    for pair in pairs:
+        row = pair.stored if pair.rebuilt is None else pair.rebuilt
+        if row is not None and not pair.differing:
+            side = "stored" if pair.rebuilt is None else "rebuilt"
+            first = {**pair.key, **row}
+            yield f"  only {side}: {words.clip(_text(first), words.WIDTH - 17)}"
+
+
+def _known(pair: Pair) -> str:
+    """What tells the row of a pair: its key, or what both sides have in common."""
+    if pair.key:
+        return words.clip(_text(pair.key), 2 * _VALUE)
+    common = {name: v for name, v in (pair.stored or {}).items() if name not in pair.differing}
+    return words.clip(_text(common), _VALUE)
+
+
+def _text(row: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={cell(value)}" for name, value in row.items())
+
+
+def _values(stored: object, rebuilt: object) -> tuple[str, str]:
+    """Two values, long ones from shortly before where they differ."""
+    a, b = cell(stored, None), cell(rebuilt, None)
+    if a == b:  # what is written alike and is not: a text and a number, an empty text
+        a, b = repr(stored), repr(rebuilt)
+    if max(len(a), len(b)) > _VALUE:
+        at = max(0, _alike(a, b) - _VALUE // 2)
+        a, b = (f"…{text[at:]}" if at else text for text in (a, b))
+    return words.clip(a, _VALUE) or "''", words.clip(b, _VALUE) or "''"
+
+
+def _alike(a: str, b: str) -> int:
+    """How many signs two texts begin with alike."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
 
 
 def _cell(cell: Interval) -> str:
     return "the table" if cell == EVER else show(cell.start)
-
-
-def _value(entry: object) -> str:
-    return "NULL" if entry is None else str(entry)
 
 
 def _sentence(value: Certificate) -> str:

@@ -15,6 +15,7 @@ from infold.interval import Interval, Ranges, iso_duration
 from infold.manual import ManualEntry
 from infold.plan import FileNews, Plan, Step
 from infold.record import Arrival, Receipt, RunRecord, StepRecord
+from infold.render.pairs import paired
 from infold.render.run import amplification
 from infold.render.states import message
 from infold.render.words import iso
@@ -278,6 +279,11 @@ def certificate(value: Certificate) -> Shape:
                     for cell, stored, rebuilt in entry.differing
                 ],
                 "sample": [{"side": side, "row": dict(row)} for side, row in entry.sample],
+                "values": [
+                    {"key": dict(pair.key), "column": name, "stored": stored, "rebuilt": rebuilt}
+                    for pair in paired(entry.sample, entry.key)
+                    for name, (stored, rebuilt) in pair.differing.items()
+                ],
                 "note": entry.note,
             }
             for entry in value.models

@@ -48,8 +48,8 @@ def table_screen(
     return "\n".join([*lines, "", f"{shown}{' ' + note if note else ''}."])
 
 
-def cell(value: Any) -> str:
-    """One value on one line."""
+def cell(value: Any, widest: int | None = _WIDEST) -> str:
+    """One value on one line, at most ``widest`` signs of it."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -61,7 +61,7 @@ def cell(value: Any) -> str:
     text = str(value)
     if not text.isprintable():
         text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    return words.clip(text, _WIDEST)
+    return text if widest is None else words.clip(text, widest)
 
 
 def _decimal(value: Any) -> bool:

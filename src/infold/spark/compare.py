@@ -7,8 +7,9 @@ that differ by content count as equal when they pair up with every double within
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Window
@@ -50,9 +51,18 @@ class Comparison:
 
 
 def compare(
-    stored: DataFrame, rebuilt: DataFrame, time: str | None, granularity: Granularity | None
+    stored: DataFrame,
+    rebuilt: DataFrame,
+    time: str | None,
+    granularity: Granularity | None,
+    key: Sequence[str] = (),
 ) -> Comparison:
-    """Compare two frames of the same columns, cell by cell of the column ``time``."""
+    """
+    Compare two frames of the same columns, cell by cell of the column ``time``.
+
+    ``key`` are the columns that tell rows apart, if they are known: the sample then has the rows
+    of both sides of a few keys.
+    """
     rebuilt = rebuilt.select(*(column(name) for name in stored.columns))
     left, right = states(stored, time, granularity), states(rebuilt, time, granularity)
     suspects = [
@@ -63,14 +73,14 @@ def compare(
     differing: list[tuple[Interval, int, int]] = []
     sample: list[tuple[str, Mapping[str, Any]]] = []
     if suspects:
-        found = _row_by_row(stored, rebuilt, time, granularity, suspects)
+        found = _row_by_row(stored, rebuilt, time, granularity, suspects, key)
         bad = {cell_of(row["_cell"], granularity) for row in found}
         differing = [
             (cell, _rows(left.get(cell)), _rows(right.get(cell)))
             for cell in suspects
             if cell in bad
         ]
-        sample = [(row["_side"], _shown(row)) for row in found[:_SAMPLE]]
+        sample = [(row["_side"], _shown(row, stored.schema)) for row in found[: 2 * _SAMPLE]]
     return Comparison(
         rows=sum(state.rows for state in left.values()),
         cells=len(left),
@@ -108,6 +118,7 @@ def _row_by_row(
     time: str | None,
     granularity: Granularity | None,
     suspects: list[Interval],
+    key: Sequence[str],
 ) -> list[Any]:
     """Rows of the suspect cells that have no partner on the other side, some of each cell."""
     at = F.lit(None).cast("timestamp") if time is None else column(time)
@@ -130,14 +141,23 @@ def _row_by_row(
     right = sides[1].select(*names, *(column(name).alias(f"_other_{name}") for name in floats))
     left = sides[0].select(*names, *(column(name).alias(f"_other_{name}") for name in floats))
     alone = _alone(sides[0], right, floats).unionByName(_alone(sides[1], left, floats))
-    per_cell = Window.partitionBy("_cell", "_side").orderBy("_hash")
     return (
-        alone.withColumn("_rank", F.row_number().over(per_cell))
+        alone.withColumn("_rank", _rank(stored.schema, key))
         .where(F.col("_rank") <= _SAMPLE)
-        .orderBy("_cell", "_hash", "_nth")
+        .orderBy("_cell", "_rank", F.desc("_side"), "_hash", "_nth")
         .drop("_rank", "_hash", "_nth")
         .collect()
     )
+
+
+def _rank(schema: T.StructType, key: Sequence[str]) -> Column:
+    """The place of a row in its cell: one for both sides of a key, else by its columns."""
+    if key:
+        by_key = Window.partitionBy("_cell").orderBy(F.xxhash64(*map(column, key)))
+        return F.dense_rank().over(by_key)
+    atomic = [field.name for field in schema.fields if isinstance(field.dataType, T.AtomicType)]
+    by_columns = Window.partitionBy("_cell", "_side").orderBy(*map(column, atomic), "_hash")
+    return F.row_number().over(by_columns)
 
 
 def _alone(rows: DataFrame, other: DataFrame, floats: list[str]) -> DataFrame:
@@ -156,5 +176,11 @@ def _alone(rows: DataFrame, other: DataFrame, floats: list[str]) -> DataFrame:
     )
 
 
-def _shown(row: Any) -> Mapping[str, Any]:
-    return {name: value for name, value in row.asDict().items() if name not in ("_cell", "_side")}
+def _shown(row: Any, schema: T.StructType) -> Mapping[str, Any]:
+    """A row of a side, its instants in UTC: Spark gives them in the time zone of the machine."""
+    instants = {field.name for field in schema if isinstance(field.dataType, T.TimestampType)}
+    return {
+        name: value.astimezone(UTC) if name in instants and value is not None else value
+        for name, value in row.asDict().items()
+        if name not in ("_cell", "_side")
+    }

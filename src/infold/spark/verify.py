@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from infold import errors
 from infold.execute import Progress
 from infold.interval import EVER, Interval, Ranges
-from infold.model import Kind
+from infold.model import Deduplicate, Kind
 from infold.plan import Action, Step
 from infold.planning import kept_of
 from infold.ports import Lake, Ledger
@@ -94,15 +94,17 @@ class Verifier:
             test = in_time(stored, time, cells, exact=True)
             stored, rebuilt = stored.where(test), rebuilt.where(test)
             notes.append("a sample of its cells" if sample else "without the cells still pending")
-        result = compare(stored, rebuilt, time, node.model.granularity)
+        key = _key(node)
+        result = compare(stored, rebuilt, time, node.model.granularity, key)
         wrong = self._against_ledger(node, result, cells)
         misheld = self._misheld(work, node, step)
         if misheld:
             notes.append(f"{misheld} sessions are in quarantine wrongly, or should be and are not")
         repeated = _repeated(stored, node)
         if repeated:
-            key = ", ".join(node.model.incremental.unique_key) if node.model.incremental else ""
-            notes.append(f"{repeated:,} values of its unique_key ({key}) stand more than once")
+            notes.append(
+                f"{repeated:,} values of its unique_key ({', '.join(key)}) stand more than once"
+            )
         if result.rounded:
             notes.append(f"{result.rounded} cells equal but for the last digits of doubles")
         if wrong:
@@ -117,6 +119,7 @@ class Verifier:
             differing=result.differing or tuple((cell, 0, 0) for cell in wrong),
             sample=result.sample,
             note="; ".join(notes),
+            key=key,
         )
 
     def _as_built(self, node: Node, trace: Trace) -> tuple[Step, str]:
@@ -227,6 +230,19 @@ def _unequal(node: Node, why: str) -> Verdict:
 
 def _never_built(node: Node) -> Verdict:
     return Verdict(node.name, node.model.kind, 0, 0, 0, equal=True, note="never built")
+
+
+def _key(node: Node) -> tuple[str, ...]:
+    """The columns by which rows of a table are known, if it is known which."""
+    if node.model.kind is Kind.SESSIONS:
+        return ("session_id",)
+    if node.grouped is not None:
+        return tuple(key.name for key in node.grouped.keys)
+    if node.model.kind is Kind.EVENTS and node.model.unique_key:
+        time = node.model.timeseries.event_time_column if node.model.timeseries else None
+        everywhere = node.model.deduplicate is Deduplicate.EVERYWHERE
+        return (*node.model.unique_key, *(() if everywhere or time is None else (time,)))
+    return node.model.incremental.unique_key if node.model.incremental else ()
 
 
 def _time(node: Node) -> str | None:
