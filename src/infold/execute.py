@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from infold import errors, outside
 from infold.course import Course, ends
 from infold.interval import Ranges
+from infold.locate import Located
 from infold.model import Kind, table_name
 from infold.observe import VANISHED, Observer, locations
 from infold.plan import Asked, Plan, Step
@@ -118,11 +119,16 @@ class Runner:
 
     def _rounds(self, course: Course, request: Request) -> None:
         engine: Engine | None = None
+        located = Located(self.project)
         while True:
             asked = _still(request.asked, course.done)
             self.observer.restated = frozenset(asked.restated)
-            seen = self.observer.look()
+            seen = located.told(self.observer.look())
             now = plan(self.project, seen, asked)
+            if missing := located.missing(seen, now):
+                engine = engine or self.engine(course.run, now)
+                located.look(engine, missing)
+                continue
             if not course.plans:
                 if request.max_rows is not None and now.rows > request.max_rows:
                     raise errors.over_budget(now.rows, request.max_rows)

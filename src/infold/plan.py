@@ -46,6 +46,21 @@ class FileNews:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """
+    Where rows are that have one of the keys which changed in a lookup, as the engine found.
+
+    ``times`` are the cells of the inputs with such rows, ``rows`` how many these are. Where changes
+    cannot be told row by row, rows are ``everywhere``. ``scanned`` rows were looked through.
+    """
+
+    times: tuple[tuple[str, Ranges], ...] = ()
+    rows: int = 0
+    scanned: int = 0
+    everywhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class InputNews:
     """
     One input of a model: the version its trace read, the newest, and what changed between.
@@ -61,6 +76,8 @@ class InputNews:
     cells: tuple[CellState, ...] = ()
     anew: bool = False
     """Whether it was dropped since: what is gone cannot be compared with what is there."""
+    found: Found | None = None
+    """Of a changed lookup: where its changed keys are; None until somebody has looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +181,8 @@ class Step:
     """Into how many steps the stale cells are cut; this is the first of them."""
     beside: tuple[Ranges, ...] = ()
     """The cells of the batches after it that may be built at the same time."""
+    scanned: int = 0
+    """Rows that were looked through to find the cells."""
     upto: int | None = None
     """The event time at which this run's backfill of the model ends; None without a limit."""
 

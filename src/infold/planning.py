@@ -10,7 +10,7 @@ before it carries them out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -58,6 +58,7 @@ def plan(project: Project, seen: Observed, asked: Asked = _EVERYTHING) -> Plan:
         draft.add(node)
         if node.name in draft.steps:
             notes.extend(_warnings(node))
+            notes.extend(_bounded(node, seen.models[node.name], draft.steps))
     return Plan(tuple(draft.steps.values()), tuple(draft.left), seen.as_of, tuple(notes))
 
 
@@ -70,6 +71,20 @@ def _warnings(node: Node) -> Iterator[str]:
         yield f"{node.name}: its bounds are declared, not proven; `infold verify` checks them"
     for why in node.downgraded:
         yield f"{node.name} is built whole for this run: {why.splitlines()[0]}"
+
+
+def _bounded(node: Node, model: ModelSeen, steps: Mapping[str, Step]) -> Iterator[str]:
+    """Of which lookups a run has yet to find which rows their changed keys have."""
+    if model.trace is None or model.trace.fingerprint != node.fingerprint:
+        return
+    unknown = [
+        news.name
+        for news in model.inputs
+        if node.matched(news.name) and (news.name in steps or (news.changes and news.found is None))
+    ]
+    if unknown:
+        names = " and ".join(unknown)
+        yield f"{node.name}: at most this; a run finds the rows with changed keys of {names} first"
 
 
 class _Draft:
@@ -107,15 +122,17 @@ class _Draft:
 
     def folded(self, node: Node, model: ModelSeen) -> Step | None:
         """A fold of what changed; a build where most of the input is new to the table."""
-        news = model.inputs[0]
-        rows = sum(cell.rows for cell in news.cells)
+        fed = [news for news in model.inputs if not node.looks_up(news.name)]
+        rows = sum(cell.rows for news in fed for cell in news.cells)
         first = _whole(node, model) or next(iter(self._restated(node)), None)
         if first is not None:
             return self._step(node, Action.BUILD, [replace(first, rows=rows)])
         gap = (node.query.gap or 0) if node.query else 0
         reasons = [*self._stale(node, model, gap), *_entries(model)]
-        changed = sum(change.added + change.removed for change in news.changes)
-        if reasons and (news.anew or changed * 2 > rows > 0):
+        changed = sum(c.added + c.removed for news in fed for c in news.changes)
+        changed += 2 * sum(news.found.rows for news in model.inputs if news.found)  # as they were
+        anew = any(news.anew or (news.found and news.found.everywhere) for news in model.inputs)
+        if reasons and (anew or changed * 2 > rows > 0):
             return self._step(node, Action.BUILD, reasons)
         return self._step(node, Action.FOLD, reasons) if reasons else None
 
@@ -258,15 +275,12 @@ class _Draft:
         ]
         for news in model.inputs:
             for cause, changes in _by_cause(node, news).items():
-                cells = reached(node, news.name, _touched(changes), reach)
-                rows = sum(change.added + change.removed for change in changes)
-                detail = f"{rows:,} rows in {_count(len(changes), 'cell')} of {news.name}"
-                reasons.append(Reason(cause, detail, cells, rows))
+                reasons.append(_changed(node, news, cause, changes, reach))
         for entry in _tables(node):
             step = self.steps.get(entry.name)
             if step is not None:
                 cells = reached(node, entry.name, step.stale, reach) if step.stale else Ranges()
-                cause = Cause.LOOKUP if _lookup(node, entry.name) else step.reasons[0].cause
+                cause = Cause.LOOKUP if node.looks_up(entry.name) else step.reasons[0].cause
                 reasons.append(Reason(cause, f"because {entry.name} is built", cells, step.rows))
         return reasons
 
@@ -297,13 +311,14 @@ class _Draft:
             trace=Trace(node.name, node.fingerprint, heads, pending, model.entries),
             before=model.trace,
             expected=any(entry.name in self.steps for entry in _tables(node)),
+            scanned=sum(news.found.scanned for news in model.inputs if news.found),
         )
 
 
 def reached(node: Node, name: str, touched: Ranges, reach: int = 0) -> Ranges:
     """The cells of a model in which something at these times of an input can show."""
     granularity = node.model.granularity
-    if granularity is None or _lookup(node, name):
+    if granularity is None or node.looks_up(name):
         return Ranges.ever()
     if node.model.kind is Kind.TIME_RANGE:
         return granularity.cover(node.input(name).reached(touched))
@@ -385,8 +400,22 @@ def _tables(node: Node) -> tuple[Input, ...]:
     return () if node.model.kind is Kind.EVENTS else node.inputs
 
 
-def _lookup(node: Node, name: str) -> bool:
-    return node.model.kind is Kind.TIME_RANGE and node.input(name).time_column is None
+def _changed(
+    node: Node, news: InputNews, cause: Cause, changes: Sequence[CellChange], reach: int
+) -> Reason:
+    """That rows of an input changed, and where that can show."""
+    rows = sum(change.added + change.removed for change in changes)
+    found = news.found
+    if found is None or found.everywhere:
+        cells = reached(node, news.name, _touched(changes), reach)
+        detail = f"{rows:,} rows in {_count(len(changes), 'cell')} of {news.name}"
+        if found is None and node.matched(news.name):
+            detail += ": at most"
+        return Reason(cause, detail, cells, rows)
+    cells = Ranges.of(
+        part for name, times in found.times for part in reached(node, name, times, reach)
+    )
+    return Reason(cause, f"{found.rows:,} rows with changed keys of {news.name}", cells, found.rows)
 
 
 def _touched(changes: Iterable[CellChange]) -> Ranges:
@@ -397,7 +426,7 @@ def _by_cause(node: Node, news: InputNews) -> dict[Cause, list[CellChange]]:
     """The net changes of an input, by what they are to the model that reads it."""
     found: dict[Cause, list[CellChange]] = {}
     for change in news.changes:
-        if _lookup(node, news.name):
+        if node.looks_up(news.name):
             cause = Cause.LOOKUP
         elif change.removed:
             cause = Cause.REMOVED

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from infold.files import FileCell, FileKnown, FileSeen
 from infold.interval import Interval, Ranges
 from infold.manual import ManualEntry
-from infold.plan import Step
+from infold.plan import Found, Step
 from infold.record import Arrival, Held, Outcome, Receipt, RunRecord, StepRecord
 from infold.trace import CellChange, CellState, Trace, Version
 
@@ -258,6 +258,14 @@ class Engine(Protocol):
 
         A step that replaces a whole table may commit before it can say what holds; it does not
         call ``prepared`` then, and after a crash it is simply done again.
+        """
+
+    def find(self, model: str, lookup: str, since: int, upto: int) -> Found:
+        """
+        Where the rows are that a model reads which have keys that changed in one of its lookups.
+
+        The lookup's versions ``since`` and ``upto`` are compared; the other inputs are looked
+        through as they are now. Writes nothing.
         """
 
     def beside(self, number: int) -> Engine:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from infold.interval import Ranges
 from infold.manual import ManualEntry
-from infold.model import NUMBERS, Cuts, Keep, Model, Override, Source, Target
+from infold.model import NUMBERS, Cuts, Keep, Kind, Model, Override, Source, Target
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -70,6 +70,20 @@ class Input:
     def bound(self) -> Bound:
         """The widest of its bounds in both directions."""
         return reduce(Bound.hull, self.bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """
+    Where a row of a lookup is found: by the values that a row of an input with times has.
+
+    ``pairs`` are SQL over a stored row of the ``input``, and SQL over one of the ``lookup``, which
+    are equal. A row of a lookup that no row of the input matches shows nowhere.
+    """
+
+    lookup: str
+    input: str
+    pairs: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +257,8 @@ class Node:
     """Whether bounds hold because the model's author says so."""
     downgraded: tuple[str, ...] = ()
     """Why the model is refused, where a run was told to build it whole all the same."""
+    matches: tuple[Match, ...] = ()
+    """How lookups are matched, those that are read in no other way."""
     filters: tuple[str, ...] = ()
     """Filters by the interval of a run (``ts >= @start_ts``), which infold's own stand for."""
 
@@ -268,6 +284,23 @@ class Node:
     def input(self, name: str) -> Input:
         """The input of that name."""
         return next(entry for entry in self.inputs if entry.name == name)
+
+    def looks_up(self, name: str) -> bool:
+        """Whether an input is read only to look something up for rows of others."""
+        if self.model.kind in (Kind.EVENTS, Kind.WHOLE, Kind.VIEW):
+            return False
+        one = self.model.kind is not Kind.TIME_RANGE and len(self.inputs) == 1
+        return not one and self.input(name).time_column is None
+
+    @property
+    def unmatched(self) -> tuple[str, ...]:
+        """The lookups of which any change makes all cells stale."""
+        names = (entry.name for entry in self.inputs)
+        return tuple(name for name in names if self.looks_up(name) and not self.matched(name))
+
+    def matched(self, lookup: str) -> tuple[Match, ...]:
+        """How a lookup is matched; empty when its changed rows may show anywhere."""
+        return tuple(match for match in self.matches if match.lookup == lookup)
 
 
 @dataclass(frozen=True, slots=True)

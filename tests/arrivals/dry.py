@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,12 +32,12 @@ from tests.reference.world import Record, Row, frozen
 from infold import api, crash
 from infold.execute import Progress, Request, Runner
 from infold.files import FileKnown, FileSeen, FilesOutcome
-from infold.interval import EVER, Interval
+from infold.interval import EVER, Interval, Ranges
 from infold.ledger.store import SqlLedger
 from infold.manual import ManualEntry
 from infold.model import Kind, Source, table_name
 from infold.observe import Observer
-from infold.plan import Action, Asked, FileNews, Step
+from infold.plan import Action, Asked, FileNews, Found, Step
 from infold.ports import Head, Lake, Prepared
 from infold.project import Node, Project
 from infold.record import Outcome, Receipt
@@ -93,6 +93,20 @@ class DryEngine:
     play: DryPlay
     project: Project
     ledger: SqlLedger
+
+    def find(self, model: str, lookup: str, since: int, upto: int) -> Found:
+        """Where the input has rows of changed keys; keys are plain columns here."""
+        before, after = (Counter(map(frozen, self._at(lookup, at))) for at in (since, upto))
+        changed = [*(before - after), *(after - before)]
+        times = []
+        for match in self.project[model].matched(lookup):
+            names = [[sql.strip("`") for sql in pair] for pair in match.pairs]
+            keys = {tuple(dict(row)[own] for _, own in names) for row in changed}
+            rows = self._at(match.input, self.ledger.heads()[match.input].number)
+            found = [row for row in rows if tuple(row[name] for name, _ in names) in keys]
+            known = [row for row in found if all(row[name] is not None for name, _ in names)]
+            times.append((match.input, Ranges.of(_cells(self.project[match.input], known))))
+        return Found(tuple(times))
 
     def beside(self, number: int) -> DryEngine:
         """The same one: memory sets nothing."""
@@ -168,7 +182,10 @@ class DryEngine:
     def _input(self, step: Step, name: str) -> Rows:
         if self.play.spec(name).view:
             return self._evaluated(step, name)
-        version = step.inputs[name][1]
+        return self._at(name, step.inputs[name][1])
+
+    def _at(self, name: str, version: int) -> Rows:
+        """A stored table at a version."""
         [found] = [v for v in self.ledger.versions(name, version - 1) if v.number == version]
         assert found.snapshot is not None
         return self.play.memory.tables[table_name(name)].snapshots[found.snapshot]

@@ -338,14 +338,20 @@ class TestReports:
         assert result.stderr.startswith("unknown-session: there is no session cafe\n")
 
     def test_check(self, fake: FakeApi, infold: Infold) -> None:
-        """How many models, and that nothing is wrong with them."""
+        """How many models, that nothing is wrong with them, and what each change builds whole."""
         result = infold("check")
+        note = (
+            "daily: every change of countries builds all of it: countries is read otherwise than "
+            "by equality with columns of a row that has a time"
+        )
 
         assert result.stdout.startswith("5 models, 1 source, no findings in ")
+        assert result.stdout.splitlines()[1:] == [f"note: {note}"]
         assert json.loads(infold("check", "--json").stdout) == {
             "models": 5,
             "sources": 1,
             "findings": [],
+            "notes": [note],
         }
 
     def test_check_takes_no_source_for_a_model(self, fake: FakeApi, infold: Infold) -> None:

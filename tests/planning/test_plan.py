@@ -32,14 +32,15 @@ from infold.model import (
     Target,
     Timeseries,
 )
-from infold.plan import Action, Asked, FileNews, InputNews, ModelSeen, Observed, Plan
+from infold.plan import Action, Asked, FileNews, Found, InputNews, ModelSeen, Observed, Plan
 from infold.planning import plan
-from infold.project import Bound, Input, Node, Project, SessionsQuery
+from infold.project import Bound, Input, Match, Node, Project, SessionsQuery
 from infold.render.plan import plan_screen
 from infold.trace import Cause, CellChange, CellState, Pending, Trace
 
 FIRST = instant("2019-10-21")
 DAYS = 7
+ALL = Ranges.ever()
 
 
 def day(number: int) -> Interval:
@@ -247,6 +248,31 @@ class TestWholeReasons:
 
         assert made.steps[0].cells == Ranges.ever()
         assert made.steps[0].reasons[0].cause is Cause.LOOKUP
+
+    def test_changed_keys_of_a_lookup_make_the_cells_stale_that_hold_them(self) -> None:
+        """At most all are, as long as nobody has looked; none where no row has one of the keys."""
+        daily = replace(DAILY, matches=(Match("users", "sessions", (("user", "user"),)),))
+        seen, change = built(daily), CellChange(EVER, 1, 1, 5, 5, 1, 2)
+        news = InputNews("users", 1, 2, (change,), (CellState(EVER, 5, 2),))
+
+        def planned(found: Found | None) -> Plan:
+            inputs = (seen.inputs[0], replace(news, found=found))
+            return plan(project(daily), Observed(0, {"daily": replace(seen, inputs=inputs)}))
+
+        unknown = planned(None)
+        assert unknown.steps[0].cells == planned(Found(everywhere=True)).steps[0].cells == ALL
+        assert unknown.notes == (
+            "daily: at most this; a run finds the rows with changed keys of users first",
+        )
+        [step] = planned(Found((("sessions", Ranges((day(2),))),), 3, 40)).steps
+        assert (step.cells, step.scanned) == (Ranges((day(2),)), 40)
+        assert step.reasons[0].detail == "3 rows with changed keys of users"
+        [step] = planned(Found((("sessions", Ranges()),))).steps
+        assert (step.action, step.cells, step.trace) == (
+            Action.RECOMPUTE,
+            Ranges(),
+            Trace("daily", daily.fingerprint, {"sessions": 1, "users": 2}),
+        )
 
     def test_mostly_new_input_is_built_rather_than_folded(self) -> None:
         """When more than half of the events are new, computing all sessions costs less."""

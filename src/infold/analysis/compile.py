@@ -15,6 +15,7 @@ from infold.analysis.event_grain import event_grain
 from infold.analysis.fingerprint import fingerprint, normal
 from infold.analysis.grouped import take_grouped
 from infold.analysis.kept import Bounded
+from infold.analysis.matches import matches_of
 from infold.analysis.parse import parse
 from infold.analysis.relation import Columns, Table
 from infold.analysis.resolve import Resolved, resolve
@@ -26,7 +27,7 @@ from infold.analysis.shape import Grain
 from infold.analysis.subject import Draft, Subject, time_column
 from infold.errors import InfoldError, Spot
 from infold.model import Kind, Materialization, Model, Source, Timeseries
-from infold.project import Bound, Input, Node, Reference, SessionsQuery
+from infold.project import Bound, Input, Match, Node, Reference, SessionsQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,7 @@ class _Compiler:
             vouched=found.vouched,
             declared=bool(found.declared),
             downgraded=downgraded,
+            matches=_matches(subject) if not downgraded else (),
             filters=draft.filters,
         )
 
@@ -179,6 +181,13 @@ class _Compiler:
             replace(entry, bounds=tuple(sorted(known.get(entry.name, entry.bounds))))
             for entry in found.values()
         )
+
+
+def _matches(subject: Subject) -> tuple[Match, ...]:
+    """How the lookups of a model are matched that is built cell by cell, or by folds."""
+    if subject.model.kind in (Kind.VIEW, Kind.EVENTS, Kind.WHOLE):
+        return ()
+    return matches_of(subject.relation, subject.nodes)
 
 
 def _bounds(subject: Subject) -> list[Bounded]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import click
 
 from infold.cli import common
+from infold.project import Node
 
 
 @click.command("check")
@@ -23,11 +25,23 @@ def command(as_json: bool) -> None:
     spent = (time.perf_counter() - started) * 1000
     sources = len(project.sources)
     models = sum(not node.landed for node in project)  # a landed source is a source
+    notes = [note for node in project for note in remarks(node)]
     if as_json:
-        common.printed({"models": models, "sources": sources, "findings": []})
+        common.printed({"models": models, "sources": sources, "findings": [], "notes": notes})
     else:
         from infold.render.words import count
 
         click.echo(
             f"{count(models, 'model')}, {count(sources, 'source')}, no findings in {spent:.0f} ms."
+        )
+        for note in notes:
+            click.echo(f"note: {note}")
+
+
+def remarks(node: Node) -> Iterator[str]:
+    """What is no mistake in a model, and costs."""
+    for name in node.unmatched:
+        yield (
+            f"{node.name}: every change of {name} builds all of it: {name} is read otherwise than "
+            "by equality with columns of a row that has a time"
         )

@@ -10,12 +10,12 @@ from pyspark.sql import SparkSession
 
 from infold import errors
 from infold.model import Kind
-from infold.plan import Step
+from infold.plan import Found, Step
 from infold.ports import Lake, Ledger, Prepared
 from infold.project import Project
 from infold.record import Outcome
 from infold.spark import set_aside
-from infold.spark.kinds import events, keyed, recompute, sessions
+from infold.spark.kinds import events, keyed, matched, recompute, sessions
 from infold.spark.maintenance import Maintenance
 from infold.spark.tables.iceberg import IcebergTables
 from infold.spark.work import Work
@@ -59,6 +59,14 @@ class SparkEngine:
                 return _KINDS[node.model.kind](work, step, prepared)
         except PySparkException as error:
             raise errors.step_failed(step.model, *_said(error)) from error
+
+    def find(self, model: str, lookup: str, since: int, upto: int) -> Found:
+        """As ``ports.Engine.find``."""
+        try:
+            with self.work("") as work:
+                return matched.find(work, self.project[model], lookup, since, upto)
+        except Exception:  # noqa: BLE001 (what is wrong is said by the step that reads all of it)
+            return Found(everywhere=True)
 
     def beside(self, number: int) -> SparkEngine:
         """An engine with a session of its own; made once, for each of so many threads."""

@@ -3,8 +3,9 @@ What changed in a stored table between two versions: the rows that came, and tho
 
 Rows that infold stores carry the version that inserted them, so what was added is found by that
 number in the changed cells, and files of other versions are not even opened. What is gone is found
-by comparing the two snapshots, in cells that lost rows only. Tables that are recomputed cell by
-cell carry no such number; there both snapshots of the changed cells are compared.
+by comparing the two snapshots, in cells that lost rows only. Tables that are recomputed, cell by
+cell or whole, carry no such number, or one that says nothing: all rows of a table that was built
+anew have the same. There both snapshots of the changed cells are compared, row by row.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pyspark.sql import functions as F
 from infold.interval import Granularity, Interval
 from infold.plan import Step
 from infold.project import Node
-from infold.spark.content import column, in_cells
+from infold.spark.content import column, in_cells, plain
 from infold.spark.kinds.stored import ID, VERSION
 from infold.spark.work import Work
 from infold.trace import CellChange, net
@@ -45,6 +46,8 @@ class Changed:
     time: str | None
     identity: Sequence[str] = ()
     granularity: Granularity | None = None
+    anew: bool = False
+    """Whether the table was built anew since, which inserts rows that were there before."""
 
     @property
     def rows(self) -> int:
@@ -61,8 +64,8 @@ class Changed:
 
     @property
     def numbered(self) -> bool:
-        """Whether rows carry the version that inserted them."""
-        return VERSION in self.now.columns
+        """Whether rows carry the version that inserted them, and came with it."""
+        return VERSION in self.now.columns and not self.anew
 
     def added(self) -> DataFrame:
         """Rows that were not there before."""
@@ -95,6 +98,8 @@ class Changed:
 
 
 def _minus(rows: DataFrame, others: DataFrame) -> DataFrame:
+    """The rows that are not among the others, as users see them; each takes away one equal."""
+    rows = plain(rows)
     return rows.exceptAll(others.select(*map(column, rows.columns)))
 
 
@@ -103,7 +108,19 @@ def changed_input(
 ) -> Changed:
     """What changed in a model's one stored input since the step's trace, by time and unique key."""
     name = node.inputs[0].name
-    since, upto = step.inputs[name]
+    return changed_table(work, name, *step.inputs[name], time=time, key=key)
+
+
+def changed_table(
+    work: Work,
+    name: str,
+    since: int,
+    upto: int,
+    *,
+    time: str | None = None,
+    key: Sequence[str] = (),
+) -> Changed:
+    """What changed in a stored table between two versions."""
     now = work.frame(name, upto)
     return Changed(
         before=work.frame(name, since) if work.snapshot(name, since) is not None else None,
@@ -113,7 +130,13 @@ def changed_input(
         time=time,
         identity=key or [name for name in _KNOWN_BY if name in now.columns][:1],
         granularity=work.project[name].model.granularity,
+        anew=_anew(work, name, since, upto),
     )
+
+
+def _anew(work: Work, name: str, since: int, upto: int) -> bool:
+    """Whether a table was replaced as a whole between two versions."""
+    return any(entry.whole for entry in work.ledger.versions(name, since) if entry.number <= upto)
 
 
 _KNOWN_BY = ("_source_file", KEY, ID)
@@ -123,15 +146,26 @@ _KNOWN_BY = ("_source_file", KEY, ID)
 def traceable(work: Work, node: Node, step: Step) -> bool:
     """Whether a model's one input still has the columns it had, so that changes can be found."""
     name = node.inputs[0].name
-    since, upto = step.inputs[name]
+    return traceable_table(work, name, *step.inputs[name])
+
+
+def traceable_table(
+    work: Work, name: str, since: int, upto: int, *, compared: bool = False
+) -> bool:
+    """
+    Whether a table still has the columns it had, so that changes between versions can be found.
+
+    With ``compared``, rows are to be compared whatever they carry.
+    """
     now = work.frame(name, upto)
-    versions = [entry for entry in work.ledger.versions(name, since) if entry.number <= upto]
     numbered = VERSION in now.columns
-    if numbered and not any(entry.whole for entry in versions):
+    if compared and not _comparable(plain(now)):
+        return False
+    if numbered and not _anew(work, name, since, upto):
         return True
     if work.snapshot(name, since) is None:
         return numbered
-    return work.frame(name, since).schema == now.schema and (numbered or _comparable(now))
+    return work.frame(name, since).schema == now.schema and _comparable(plain(now))
 
 
 def _comparable(frame: DataFrame) -> bool:

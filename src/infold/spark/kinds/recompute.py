@@ -26,6 +26,7 @@ from infold.project import Batches, Node
 from infold.record import Outcome, Receipt
 from infold.spark.content import column, in_time, plain, time_type, within
 from infold.spark.kinds.by_cell import each_by_itself
+from infold.spark.kinds.difference import asked_for, row_by_row
 from infold.spark.kinds.states import (
     States,
     Watched,
@@ -56,6 +57,9 @@ def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
     node = work.project[step.model]
     if step.action is Action.BUILD or not work.tables.exists(step.model):
         return build(work, node, step, *_counted(work, node, step))
+    if not step.cells:  # something it reads changed, and nothing that it holds is made from that
+        nothing = _outcome(work, step, (), States({}), snapshot=None, whole=False)
+        return prepared(replace(nothing, committed=False))
     few = _rows_read(work, step) <= _ROWS_IN_ONE_PART
     rows = _evaluated(work, node, step, narrow=True, together=few)
     if _other_columns(work, step, rows):
@@ -132,11 +136,22 @@ def build(
         step.model, rows, _layout(work, node, _type_of(rows, node)), work.stamp(step)
     )
     after = grouped(work.tables.read(step.model, snapshot), node)
-    changes = _changes(before, after.cells)
+    changes = _told(work, node, step, _changes(before, after.cells), snapshot)
     yielded, nowhere = _yielded(seen)
     beyond = max(0, yielded - nowhere - sum(change.rows_after for change in changes))
     came = replace(after, beyond=beyond, nowhere=nowhere)
     return _outcome(work, step, changes, came, snapshot=snapshot, whole=True)
+
+
+def _told(
+    work: Work, node: Node, step: Step, changes: tuple[CellChange, ...], snapshot: int
+) -> tuple[CellChange, ...]:
+    """The changes of a table that was replaced, row by row where somebody folds them."""
+    old = work.snapshot(step.model, step.version - 1)
+    if old is None or not asked_for(work.project, step.model):
+        return changes
+    frames = (work.tables.read(step.model, at) for at in (old, snapshot))
+    return row_by_row(node, changes, *frames)
 
 
 def _recompute(
@@ -162,6 +177,9 @@ def _recompute(
     # rows of other cells are few, as inputs are read no further than the query needs.
     rows, after = computed(rows, node, step.cells, type_)
     changes = _changes(held, after.cells)
+    if asked_for(work.project, step.model) and any(change.real for change in changes):
+        inside = rows.where(within(name, type_, step.cells, exact=True))
+        changes = row_by_row(node, changes, work.tables.read(step.model), inside)
     real = [change for change in changes if change.real]
     outcome = _outcome(work, step, changes, after, snapshot=None, whole=False)
     if not real:
@@ -255,7 +273,7 @@ def _outcome(
     read = _rows_read(work, step)
     receipt = Receipt(
         read=read,
-        scanned=read,
+        scanned=read + step.scanned,
         written=sum(change.rows_after for change in (changes if whole else real)),
         removed=sum(change.rows_before for change in (changes if whole else real)),
         cells_built=len(changes),
@@ -287,6 +305,8 @@ def _yielded(seen: Observation | None) -> tuple[int, int]:
 def _rows_read(work: Work, step: Step) -> int:
     """Rows of the inputs in the cells that the step reads."""
     node = work.project[step.model]
+    if not step.cells:
+        return 0
     total = 0
     for entry in node.inputs:
         cells = None if entry.time_column is None else entry.read(step.cells)

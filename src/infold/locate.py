@@ -1,0 +1,60 @@
+"""
+Where the changed keys of lookups are, asked of the engine before steps are carried out.
+
+Which cells hold rows of changed keys is known from the rows alone, so a plan that was made without
+looking has all cells that may hold some. A run looks, and plans again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from infold.plan import Found, InputNews, ModelSeen, Observed, Plan
+from infold.ports import Engine
+from infold.project import Node, Project
+
+_Key = tuple[str, str, int, int]
+"""A model, a lookup of it, and the versions of the lookup that are compared."""
+
+
+def unlooked(node: Node, model: ModelSeen) -> Iterator[InputNews]:
+    """The changed lookups of a model of which nobody has looked yet where their keys are."""
+    for news in model.inputs:
+        if news.changes and news.found is None and node.matched(news.name):
+            yield news
+
+
+@dataclass
+class Located:
+    """What was found in one run; asked once for each change of a lookup and model."""
+
+    project: Project
+    known: dict[_Key, Found] = field(default_factory=dict)
+
+    def missing(self, seen: Observed, plan: Plan) -> list[_Key]:
+        """What is to be looked for before the steps of a plan can be carried out."""
+        found = []
+        for step in plan.steps:
+            node = self.project[step.model]
+            if not step.expected:
+                news = unlooked(node, seen.models[step.model])
+                found += [(step.model, one.name, one.since, one.head) for one in news]
+        return [key for key in found if key not in self.known]
+
+    def look(self, engine: Engine, keys: list[_Key]) -> None:
+        """Have the engine look."""
+        for key in keys:
+            self.known[key] = engine.find(*key)
+
+    def told(self, seen: Observed) -> Observed:
+        """What was observed, with what was found."""
+        models = {name: self._told(name, model) for name, model in seen.models.items()}
+        return replace(seen, models=models) if self.known else seen
+
+    def _told(self, name: str, model: ModelSeen) -> ModelSeen:
+        inputs = tuple(
+            replace(news, found=self.known.get((name, news.name, news.since, news.head)))
+            for news in model.inputs
+        )
+        return replace(model, inputs=inputs)
