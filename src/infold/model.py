@@ -308,6 +308,8 @@ class Model:
     prefer: tuple[str, ...] = ()
     """Which copy of an event wins, before the row hash decides: ``column`` or ``column desc``."""
     deduplicate: Deduplicate = Deduplicate.SAME_TIME
+    overrides: tuple[Override, ...] = ()
+    """What its author vouches for, whether it is built cell by cell or whole."""
     tags: tuple[str, ...] = ()
     description: str = ""
     sql_line: int = 1

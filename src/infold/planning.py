@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from infold import cron
 from infold.interval import MAX, MIN, Interval, Ranges, show, show_duration
-from infold.model import Kind
+from infold.model import Kind, Override
 from infold.plan import (
     UP_TO_DATE,
     Action,
@@ -66,7 +66,9 @@ def _warnings(node: Node) -> Iterator[str]:
     """What whoever looks at a plan should know of a model's definition."""
     if node.vouched:
         words = ", ".join(node.vouched)
-        yield f"{node.name}: {words} lets each cell be built by itself; `infold verify` checks it"
+        alone = set(node.vouched) - {Override.NONDETERMINISTIC}
+        what = "each cell be built by itself" if alone else "rows depend on more than the inputs"
+        yield f"{node.name}: {words} lets {what}; `infold verify` checks it"
     if node.declared:
         yield f"{node.name}: its bounds are declared, not proven; `infold verify` checks them"
     for why in node.downgraded:

@@ -10,7 +10,7 @@ Each has a section in docs/errors.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from infold.errors import InfoldError, Spot
@@ -193,6 +193,17 @@ def not_deterministic(at: Spot, call: str, why: str) -> InfoldError:
     )
 
 
+def random_vector(at: Spot) -> InfoldError:
+    """``aes_encrypt`` in a mode that draws an initialization vector."""
+    return InfoldError(
+        "not-deterministic",
+        "aes_encrypt draws another initialization vector at every run",
+        todo="Give it one, made from the row (its fifth argument), or use the mode 'ECB'.",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
 def any_value(at: Spot) -> InfoldError:
     """``any_value``, which may be any."""
     return InfoldError(
@@ -225,6 +236,36 @@ def order_dependent(at: Spot, call: str, instead: str) -> InfoldError:
         exit_code=REFUSED,
         at=at,
     )
+
+
+def order_not_total(at: Spot, what: str, missing: Sequence[str]) -> InfoldError:
+    """An order that decides, and in which rows can tie."""
+    add = ", ".join(missing) or "columns that tell rows apart (a unique_key, keys of GROUP BY)"
+    return InfoldError(
+        "order-not-total",
+        f"{what} depends on which of several rows comes first that tie in its order",
+        todo=f"Add {add} to ORDER BY, {_OR_ANY}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+def ties_in_choice(
+    at: Spot, call: str, value: str, order: str, missing: Sequence[str]
+) -> InfoldError:
+    """``min_by`` or ``max_by`` by something in which rows can tie."""
+    by = order.removeprefix("STRUCT(").removesuffix(")") if order.startswith("STRUCT(") else order
+    add = ", ".join(missing) or value
+    return InfoldError(
+        "order-not-total",
+        f"{call} takes any of several rows that tie in {order}",
+        todo=f"Say which: {call}({value}, struct({by}, {add})), {_OR_ANY}",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
+_OR_ANY = "or say that any will do: `safety_overrides: {allow_nondeterministic: true}`."
 
 
 def limit_without_order(at: Spot, word: str) -> InfoldError:

@@ -61,7 +61,7 @@ def shown(found: Aggregate) -> str:
         ("last(url) FILTER (WHERE amount > 0) IGNORE NULLS", "last(url) ignoring nulls where amount > 0"),
         ("collect_list(url)", "other(url)"),
         ("percentile(amount, 0.5)", "other(amount)"),
-        ("max_by(url, amount)", "other(url)"),
+        ("max_by(url, struct(amount, url))", "other(url)"),
         ("percentile_cont(0.5) WITHIN GROUP (ORDER BY amount)", "other(0.5)"),
         ("approx_count_distinct(url)", "other(url)"),
         ("try_sum(amount)", "other(amount)"),

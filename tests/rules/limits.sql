@@ -4,7 +4,7 @@
 SELECT to_date(event_ts) AS day, url FROM clicks ORDER BY url
 
 -- accepted: the first of a lookup
-SELECT to_date(event_ts) AS day, country FROM clicks JOIN (SELECT * FROM raw.countries ORDER BY code LIMIT 5) USING (code)
+SELECT to_date(event_ts) AS day, country FROM clicks JOIN (SELECT code, country FROM raw.countries ORDER BY code, country LIMIT 5) USING (code)
 
 -- accepted: the first of everything in a whole table
 -- with: {incremental: {enabled: false}, timeseries: {event_time_column: event_ts}}

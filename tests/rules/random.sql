@@ -19,3 +19,11 @@ SELECT url FROM clicks TABLESAMPLE (10 PERCENT)
 -- refused: not-deterministic `rand`: in sessions
 -- with: {materialization: sessions, sessions: {user: user_id, gap: 1 hour}}
 SELECT sum(rand()) AS s FROM clicks
+
+-- refused: not-deterministic `aes_encrypt`
+SELECT aes_encrypt(user_id, '0000111122223333') AS a, aes_encrypt(user_id, '0000111122223333', 'ECB') AS b, aes_encrypt(user_id, '0000111122223333', 'CBC', 'PKCS', '0000111122223333') AS c FROM clicks
+
+-- refused: not-deterministic `hll_sketch_agg`
+-- refused: not-deterministic `kll_sketch_agg_bigint`
+-- refused: not-deterministic `theta_sketch_agg`
+SELECT hll_sketch_estimate(hll_sketch_agg(url)) AS a, kll_sketch_agg_bigint(length(url)) AS b, theta_sketch_agg(url) AS c, approx_count_distinct(url) AS d, count_min_sketch(url, 0.1D, 0.9D, 1) AS e FROM clicks

@@ -29,6 +29,7 @@ pytestmark = pytest.mark.deep
 REASONS = {
     "clock": "another value at every run, which no rows show",
     "not-deterministic": "another value at every run or place, which no rows show",
+    "order-not-total": "rows that tie come as they come; tests/spark/test_determined.py shows some",
     "not-row-wise": "events are taken in row by row, and are no query over cells",
     "not-by-key": "kept by key, and no query over cells",
     "unknown-column": "no query that can be evaluated",

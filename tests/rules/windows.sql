@@ -78,8 +78,8 @@ SELECT to_date(event_ts) AS day, CASE WHEN event_ts - lag(event_ts) OVER (PARTIT
 -- refused: window-over-cells `lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: NOT turns near into far
 SELECT to_date(event_ts) AS day, CASE WHEN NOT event_ts - lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) <= INTERVAL 30 MINUTES THEN 1 ELSE 0 END AS starts FROM clicks
 
--- refused: window-over-cells `lag(url) OVER (PARTITION BY user_id ORDER BY event_ts)`: another column says nothing of time
-SELECT to_date(event_ts) AS day, CASE WHEN lag(url) OVER (PARTITION BY user_id ORDER BY event_ts) <= url THEN 1 ELSE 0 END AS same FROM clicks
+-- refused: window-over-cells `lag(url) OVER (PARTITION BY user_id ORDER BY event_ts, event_id)`: another column says nothing of time
+SELECT to_date(event_ts) AS day, CASE WHEN lag(url) OVER (PARTITION BY user_id ORDER BY event_ts, event_id) <= url THEN 1 ELSE 0 END AS same FROM clicks
 
 -- refused: window-over-cells `lag(event_ts, 1, event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: a default for no row
 SELECT to_date(event_ts) AS day, CASE WHEN event_ts - lag(event_ts, 1, event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) <= INTERVAL 30 MINUTES THEN 0 ELSE 1 END AS starts FROM clicks
@@ -116,4 +116,7 @@ SELECT to_date(c.event_ts) AS day, count(*) OVER (ORDER BY s.session_start RANGE
 SELECT to_date(event_ts) AS day, count(*) OVER (PARTITION BY to_date(k.since)) AS n FROM clicks JOIN raw.countries AS k ON to_date(k.since) = to_date(event_ts)
 
 -- accepted: LAG near by asks no NULL
-SELECT to_date(c.event_ts) AS day, CASE WHEN s.session_start - lag(s.session_start) OVER (PARTITION BY c.user_id ORDER BY s.session_start) <= INTERVAL 30 MINUTES THEN 1 ELSE 0 END AS near FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts
+SELECT to_date(c.event_ts) AS day, CASE WHEN s.session_start - lag(s.session_start) OVER (PARTITION BY c.user_id ORDER BY s.session_start, c.event_ts) <= INTERVAL 30 MINUTES THEN 1 ELSE 0 END AS near FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts
+
+-- accepted: LAG in an order without ties, near by its first column
+SELECT to_date(event_ts) AS day, event_id, CASE WHEN event_ts - lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts, event_id) <= INTERVAL 30 MINUTES THEN 0 ELSE 1 END AS starts FROM clicks

@@ -425,7 +425,7 @@ def test_rows_beyond_the_cells_are_counted(shop: Shop) -> None:
 def test_declared_bounds_are_checked_by_verify(shop: Shop) -> None:
     """Too short a bound gives wrong rows, and verify finds them."""
     last = """SELECT cast(ts AS date) AS day, id,
-      lag(id) OVER (PARTITION BY who ORDER BY ts) AS before FROM raw.clicks"""
+      lag(id) OVER (PARTITION BY who ORDER BY ts, id) AS before FROM raw.clicks"""
     shop.models(last=model(last, "{bounds: {raw.clicks: {before: 1 day}}}"))
     shop.land(*days("2024-03-01", 3))
     result = shop.run()
@@ -697,7 +697,7 @@ WHERE_OTHERS_GO_WRONG = {
     "ON b.day BETWEEN date_sub(a.day, 2) AND a.day GROUP BY a.day",
     # A session over midnight, cut where the day ends.
     "starts": "SELECT cast(ts AS date) AS day, id, CASE WHEN ts - lag(ts) OVER "
-    "(PARTITION BY who ORDER BY ts) <= INTERVAL 30 MINUTES THEN 0 ELSE 1 END AS starts "
+    "(PARTITION BY who ORDER BY ts, id) <= INTERVAL 30 MINUTES THEN 0 ELSE 1 END AS starts "
     "FROM raw.clicks",
     # Rows of a day that has no other row must not keep a row of the day before.
     "quiet": "SELECT d.day FROM daily AS d LEFT ANTI JOIN daily AS e "

@@ -40,7 +40,9 @@ class Call:
 def calls(tokens: Sequence[Token], start: int, end: int) -> Iterator[Call]:
     """Every call that starts in ``tokens[start:end]``, outer ones before those inside them."""
     for i in range(start, end - 1):
-        if tokens[i + 1].token_type is TokenType.L_PAREN and _is_name(tokens, i):
+        if tokens[i + 1].token_type is TokenType.L_PAREN and (
+            _is_name(tokens, i) or _filters_a_list(tokens, i)
+        ):
             yield _call(tokens, i)
 
 
@@ -75,6 +77,13 @@ def split(tokens: Sequence[Token], start: int, end: int) -> list[tuple[int, int]
 def _is_name(tokens: Sequence[Token], i: int) -> bool:
     """Whether the token could be a function's name: a word that is no operator or clause."""
     return tokens[i].token_type not in _NO_FUNCTIONS and tokens[i].text[:1].isidentifier()
+
+
+def _filters_a_list(tokens: Sequence[Token], i: int) -> bool:
+    """Whether it is the function ``filter(list, x -> …)`` and no FILTER (WHERE …)."""
+    if tokens[i].token_type is not TokenType.FILTER or i + 2 >= len(tokens):
+        return False
+    return tokens[i + 2].token_type is not TokenType.WHERE
 
 
 _NO_FUNCTIONS = frozenset(

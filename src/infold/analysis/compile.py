@@ -17,7 +17,7 @@ from infold.analysis.grouped import take_grouped
 from infold.analysis.kept import Bounded
 from infold.analysis.matches import matches_of
 from infold.analysis.parse import parse
-from infold.analysis.relation import Columns, Table
+from infold.analysis.relation import Columns, Key, Rows, Table
 from infold.analysis.resolve import Resolved, resolve
 from infold.analysis.rules import RULES
 from infold.analysis.scope import grain_of
@@ -26,7 +26,15 @@ from infold.analysis.sessions import take_apart
 from infold.analysis.shape import Grain
 from infold.analysis.subject import Draft, Subject, time_column
 from infold.errors import InfoldError, Spot
-from infold.model import Kind, Materialization, Model, Source, Timeseries
+from infold.model import (
+    IDENTIFIER,
+    Deduplicate,
+    Kind,
+    Materialization,
+    Model,
+    Source,
+    Timeseries,
+)
 from infold.project import Bound, Input, Match, Node, Reference, SessionsQuery
 
 
@@ -88,6 +96,7 @@ class _Compiler:
     nodes: dict[str, Node] = field(default_factory=dict)
     views: dict[str, str] = field(default_factory=dict)
     kept: dict[str, Mapping[str, Grain]] = field(default_factory=dict)
+    rows: dict[str, Rows] = field(default_factory=dict)
     errors: list[InfoldError] = field(default_factory=list)
 
     def add(self, draft: Draft) -> None:
@@ -95,7 +104,7 @@ class _Compiler:
         model, text = draft.model, draft.parsed.text
         extra = model.sessions.seen if model.sessions else ()
         resolved = resolve(text, draft.parsed.tree, self.tables, extra)
-        subject = Subject(draft, resolved.relation, self.sources, self.nodes, self.kept)
+        subject = Subject(draft, resolved.relation, self.sources, self.nodes, self.kept, self.rows)
         subject.named = tuple(dict.fromkeys(r.name for r in resolved.references))
         subject.sound = all(name in self.nodes for name in subject.named)
         columns = _columns(model, resolved)
@@ -115,6 +124,7 @@ class _Compiler:
             self.errors.extend(errors)
             return
         self.kept[model.name] = _kept(subject)
+        self.rows[model.name] = _rows(subject, found)
         source = self._source(model, resolved)
         bounds = [*_bounds(subject), *found.declared] if not downgraded else []
         inputs = self._inputs(resolved, source, bounds)
@@ -229,6 +239,28 @@ def _kept(subject: Subject) -> Mapping[str, Grain]:
     if subject.model.kind is Kind.EVENTS and series is not None:
         return {series.event_time_column.lower(): event_grain(subject)}
     return {}
+
+
+def _rows(subject: Subject, found: Allowed) -> Rows:
+    """What tells the rows of a model's table apart."""
+    model = subject.model
+    if model.kind is Kind.EVENTS and model.unique_key and model.timeseries:
+        everywhere = model.deduplicate is Deduplicate.EVERYWHERE
+        time = () if everywhere else (model.timeseries.event_time_column,)
+        return Rows((_key(*model.unique_key, *time),))
+    if model.sessions is not None:
+        said = model.sessions
+        whose = IDENTIFIER if said.identifier else said.user_column
+        plain = whose is not None and said.fallback_gap is None
+        return Rows((_key("session_id"), *((_key(whose, "session_start"),) if plain else ())))
+    if found.vouched or found.declared:
+        return Rows()  # what holds of the query over all rows need not hold of its cells
+    stored = model.kind in (Kind.WHOLE, Kind.TIME_RANGE, Kind.KEYED)
+    return Rows(query=subject.relation) if stored else Rows()
+
+
+def _key(*columns: str | None) -> Key:
+    return frozenset(column.lower() for column in columns if column is not None)
 
 
 def _beside(cells: Cells, own: Shapes, shapes: Shapes) -> bool:

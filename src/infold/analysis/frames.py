@@ -129,7 +129,7 @@ def near_outside(
 
 
 def ordering(window: exp.Window, named: Mapping[str, exp.Expr]) -> exp.Expr | None:
-    """What a window is ordered by, if by one thing alone."""
+    """What a window is ordered by first."""
     order = _ordered_by(window, named)
     return order.this if order is not None else None
 
@@ -145,10 +145,9 @@ def _near(window: exp.Window, order: exp.Ordered, link: Link) -> Reach | None:
 
 
 def _ordered_by(window: exp.Window, named: Mapping[str, exp.Expr]) -> exp.Ordered | None:
+    """What a window is ordered by first: what follows only says which of tied rows comes first."""
     order = _part(window, named, "order")
-    if not isinstance(order, exp.Order) or len(order.expressions) != 1:
-        return None
-    first = order.expressions[0]
+    first = order.expressions[0] if isinstance(order, exp.Order) and order.expressions else None
     return first if isinstance(first, exp.Ordered) else None
 
 

@@ -140,6 +140,17 @@ class SetOperation:
 
 Relation: TypeAlias = Table | Other | Renamed | Block | SetOperation
 
+Key: TypeAlias = frozenset[str]
+"""Columns, in lower case, of which no two rows of a relation have all the same values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What tells the rows of a stored table apart: keys, or what follows from its ``query``."""
+
+    keys: tuple[Key, ...] = ()
+    query: Relation | None = None
+
 
 def own(node: exp.Expr) -> Iterator[exp.Expr]:
     """A node and those under it, subqueries left out."""

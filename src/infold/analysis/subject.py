@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from infold.analysis.parse import Parsed
-from infold.analysis.relation import Relation
+from infold.analysis.relation import Relation, Rows
 from infold.analysis.text import Text
 from infold.errors import Spot
 from infold.interval import Granularity
@@ -43,6 +43,8 @@ class Subject:
     """The models before this one in dependency order, landed sources among them, by name."""
     kept: Mapping[str, Mapping[str, Granularity | None]] = field(default_factory=dict)
     """For each model before it: the columns that keep its cell, and how coarse they are."""
+    rows: Mapping[str, Rows] = field(default_factory=dict)
+    """For each stored table before it: what tells its rows apart."""
     sound: bool = True
     """Whether everything that it reads was found to be right."""
     named: tuple[str, ...] = ()

@@ -143,18 +143,21 @@ def read_model(
             errors.append(findings.needless_key(at, key, f"materialization {kind}"))
     meant = {key: value for key, value in keys.entries.items() if key in _MEANT_FOR[kind]}
     keys.value = replace(keys.value, entries=meant)
+    section = keys.section("incremental")
+    overrides = _overrides(section) if section is not None else ()
     model = Model(
         name=name,
         materialization=kind,
         sql="",
         timeseries=_timeseries(keys, kind),
-        incremental=_incremental(keys),
+        incremental=_incremental(section, overrides) if section is not None else None,
         sessions=read_sessions(keys) if kind is Materialization.SESSIONS else None,
         unique_key=keys.texts("unique_key"),
         prefer=_prefer(keys),
         deduplicate=Deduplicate(
             keys.choice("deduplicate", tuple(Deduplicate)) or Deduplicate.SAME_TIME
         ),
+        overrides=overrides,
         tags=keys.texts("tags"),
         description=keys.text("description") or "",
         place=Place(file),
@@ -207,10 +210,7 @@ def _granularity(section: Keys) -> Granularity:
     return Granularity.SUNDAY_WEEK if week == "sunday" else Granularity(written)
 
 
-def _incremental(keys: Keys) -> Incremental | None:
-    section = keys.section("incremental")
-    if section is None:
-        return None
+def _incremental(section: Keys, overrides: tuple[Override, ...]) -> Incremental | None:
     section.check((*INCREMENTAL, "lookback", "allow_downgrade"), LATER_INCREMENTAL)
     for key, error in (
         ("lookback", findings.needless_lookback),
@@ -221,7 +221,7 @@ def _incremental(keys: Keys) -> Incremental | None:
     cron = _cron(section)
     found = Incremental(
         unique_key=section.texts("unique_key"),
-        overrides=_overrides(section),
+        overrides=overrides,
         bounds=_declared_bounds(section),
         batch_size=section.count("batch_size"),
         batch_concurrency=section.count("batch_concurrency"),

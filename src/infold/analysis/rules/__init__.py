@@ -24,6 +24,7 @@ from infold.analysis.rules import (
     recursion,
     set_operations,
     subqueries,
+    ties,
     time_columns,
     windows,
 )
@@ -36,6 +37,7 @@ RULES: tuple[ModuleType, ...] = (
     clock,
     random,
     order_dependent,
+    ties,
     limits,
     partition,
     grouping,

@@ -10,16 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from infold import refusals
 from infold.analysis.calls import Call, calls
+from infold.analysis.cells import windows
+from infold.analysis.frames import called
+from infold.analysis.identity import COLLECTS, PICKS, Alike, Identity, clause, group_keys, named
+from infold.analysis.relation import Block, blocks
 from infold.analysis.subject import Subject
+from infold.analysis.text import SPAN
 from infold.errors import InfoldError
 from infold.model import Kind
 
 _PICKS = frozenset({"first", "first_value", "last", "last_value"})
 _COLLECTS = frozenset({"array_agg", "collect_list", "collect_set", "listagg", "string_agg"})
+_TEXTS = frozenset({"listagg", "string_agg"})
 _FORGETS_ORDER = frozenset(
     {
         "array_contains",
@@ -28,6 +35,9 @@ _FORGETS_ORDER = frozenset(
         "array_size",
         "array_sort",
         "cardinality",
+        "explode",
+        "explode_outer",
+        "forall",
         "size",
         "sort_array",
     }
@@ -57,24 +67,72 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     """Every aggregate that picks or collects rows in no order."""
     text, tokens = subject.text, subject.text.tokens
     found = list(calls(tokens, 0, len(tokens)))
+    known, ordered = _determined(subject), _ordered(subject)
     for call in found:
         at = text.spot_of_token(tokens[call.start])
+        if tokens[call.start].start in known:
+            continue
         if call.name == "any_value":
             yield refusals.any_value(at)
         elif call.name == "mode" and not (call.within or _deterministic(tokens, call)):
             yield refusals.mode(at)
-        elif subject.model.kind is Kind.SESSIONS:
+        elif subject.model.kind is Kind.SESSIONS or tokens[call.start].start in ordered:
             continue
-        elif call.name in _PICKS and not _in_ordered_window(tokens, call):
+        elif call.name in _PICKS:
             yield refusals.order_dependent(at, call.name, "min_by or max_by with the order")
-        elif call.name in _COLLECTS and not (call.within or _wrapped(found, call)):
-            yield refusals.order_dependent(at, call.name, f"sort_array({call.name}(…))")
+        elif call.name in _COLLECTS and not wrapped(subject, found, call):
+            listed = f"{call.name}(x) WITHIN GROUP (ORDER BY x)"
+            instead = listed if call.name in _TEXTS else f"sort_array({call.name}(…))"
+            yield refusals.order_dependent(at, call.name, instead)
 
 
-def _in_ordered_window(tokens: Sequence[Token], call: Call) -> bool:
-    """Whether it is a window function whose window has an order, or is defined elsewhere."""
-    words = [token.token_type for token in tokens[call.start : call.end]]
-    return call.over and (TokenType.ORDER_BY in words or words[-1] is not TokenType.R_PAREN)
+def _determined(subject: Subject) -> set[int]:
+    """Where calls begin whose value is the same whichever rows they take, and in which order."""
+    found: set[int] = set()
+    identity = Identity(subject.rows)
+    for block in blocks(subject.relation):
+        if not isinstance(block, Block):
+            continue
+        over = {id(called(window)): window for window in windows(block)}
+        for node in block.expressions():
+            if isinstance(node, (*PICKS, *COLLECTS)):
+                window = over.get(id(node))
+                parts = group_keys(block)
+                if window is not None:
+                    parts = clause(window, named(block), "partition_by")
+                value = node.this
+                if isinstance(value, exp.Order):  # WITHIN GROUP
+                    parts, value = [*parts, *value.expressions], value.this
+                alike = Alike.given(identity, block, parts)
+                span = _span(node)
+                if span is not None and (alike.has(value) or _one(alike, node, window)):
+                    found.add(span)
+    return found
+
+
+def _ordered(subject: Subject) -> set[int]:
+    """Where the calls begin of windows with an order; another rule looks at its ties."""
+    return {
+        span
+        for block in blocks(subject.relation)
+        if isinstance(block, Block)
+        for window in windows(block)
+        if clause(window, named(block), "order") and (span := _span(window)) is not None
+    }
+
+
+def _one(alike: Alike, node: exp.Expr, window: exp.Window | None) -> bool:
+    """Whether the order in WITHIN GROUP leaves no ties."""
+    return window is None and isinstance(node.this, exp.Order) and alike.one_source_row()
+
+
+def _span(node: exp.Expr | None) -> int | None:
+    """Where the text of a call begins."""
+    while node is not None:
+        if node.meta and SPAN in node.meta:
+            return int(node.meta[SPAN][0])
+        node = node.parent
+    return None
 
 
 def _deterministic(tokens: Sequence[Token], call: Call) -> bool:
@@ -85,12 +143,40 @@ def _deterministic(tokens: Sequence[Token], call: Call) -> bool:
     return [token.token_type for token in tokens[start:end]] == [TokenType.TRUE]
 
 
-def _wrapped(found: Sequence[Call], call: Call) -> bool:
+def wrapped(subject: Subject, found: Sequence[Call], call: Call) -> bool:
     """Whether a call around it forgets the order again, before anything makes use of it."""
+    tokens = subject.text.tokens
     around = [other for other in found if other.start < call.start and call.end <= other.end]
     for other in reversed(around):  # from the inside
-        if other.name in _FORGETS_ORDER:
-            return True
-        if other.name not in _KEEPS_ELEMENTS:
+        compares = other.name == "array_sort" and len(other.arguments) > 1
+        if other.name in _FORGETS_ORDER and not compares:
+            return _untouched(subject, tokens[call.start].start, tokens[other.start].start)
+        if other.name not in _KEEPS_ELEMENTS or _by_place(tokens, other):
             return False
+    return False
+
+
+def _untouched(subject: Subject, start: int, around: int) -> bool:
+    """Whether no operator between a list and a call around it looks at places or compares."""
+    for block in blocks(subject.relation):
+        for node in block.expressions() if isinstance(block, Block) else ():
+            if isinstance(node, COLLECTS) and _span(node) == start:
+                inner: exp.Expr = node
+                outer = node.parent
+                while outer is not None and (outer.meta or {}).get(SPAN, (-1,))[0] != around:
+                    asked = isinstance(outer, exp.If) and inner.arg_key == "this"
+                    joined = isinstance(outer, exp.DPipe)
+                    if asked or (isinstance(outer, (exp.Binary, exp.Bracket)) and not joined):
+                        return False
+                    inner, outer = outer, outer.parent
+                return True
+    return False
+
+
+def _by_place(tokens: Sequence[Token], call: Call) -> bool:
+    """Whether a call hands each element's place on: ``transform(list, (x, i) -> …)``."""
+    for start, end in call.arguments[1:]:
+        arrow = [i for i in range(start, end) if tokens[i].token_type is TokenType.ARROW]
+        if arrow and any(t.token_type is TokenType.COMMA for t in tokens[start : arrow[0]]):
+            return True
     return False

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from infold import refusals
-from infold.analysis.calls import calls
+from infold.analysis.calls import Call, calls
 from infold.analysis.subject import Subject
 from infold.errors import InfoldError
 
@@ -32,8 +32,33 @@ _ENVIRONMENT = frozenset(
     }
 )
 _APPROXIMATE = frozenset(
-    {"approx_percentile", "approx_top_k", "histogram_numeric", "percentile_approx"}
+    {
+        "approx_percentile",
+        "approx_top_k",
+        "approx_top_k_accumulate",
+        "approx_top_k_combine",
+        "histogram_numeric",
+        "hll_sketch_agg",
+        "hll_union_agg",
+        "kll_merge_agg_bigint",
+        "kll_merge_agg_double",
+        "kll_merge_agg_float",
+        "kll_sketch_agg_bigint",
+        "kll_sketch_agg_double",
+        "kll_sketch_agg_float",
+        "percentile_approx",
+        "theta_intersection_agg",
+        "theta_sketch_agg",
+        "theta_union_agg",
+    }
 )
+"""
+Sketches that are made of samples, or estimate by the order in which values came.
+
+``approx_count_distinct`` (the greatest of each register) and ``count_min_sketch`` (sums of
+counters, with a seed that it is given) come out the same however rows are cut up.
+"""
+
 _BARE = frozenset({TokenType.CURRENT_USER, TokenType.SESSION_USER, TokenType.CURRENT_CATALOG})
 
 
@@ -53,6 +78,16 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         for names, why in zip((_CHANCE, _ENVIRONMENT, _APPROXIMATE), _WHY, strict=True):
             if call.name in names:
                 yield refusals.not_deterministic(text.spot_of_token(token), call.name, why)
+        if call.name == "aes_encrypt" and not _seeded(text.tokens, call):
+            yield refusals.random_vector(text.spot_of_token(token))
+
+
+def _seeded(tokens: Sequence[Token], call: Call) -> bool:
+    """Whether a call of aes_encrypt draws no initialization vector by chance."""
+    if len(call.arguments) >= 5:
+        return True
+    mode = [t.text.upper() for t in tokens[slice(*call.arguments[2])]] if call.arguments[2:] else []
+    return mode == ["ECB"]
 
 
 _WHY = (

@@ -1,0 +1,155 @@
+"""
+An order that decides is total.
+
+Where rows tie in ORDER BY, nothing says which comes first, and Spark takes them as they come: which
+of them is numbered 1, what LAG finds, what a ROWS frame holds, which rows LIMIT lets through. So
+the order (with PARTITION BY) has to hold a key of the rows, or all columns of them that the SELECT
+uses. Ranks and RANGE frames treat tied rows alike, and a value that is itself the same in tied rows
+may be taken from any of them. ``min_by`` and ``max_by`` choose among rows by an order, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from infold import refusals
+from infold.analysis.calls import calls
+from infold.analysis.cells import cells_of, windows
+from infold.analysis.frames import called
+from infold.analysis.identity import COLLECTS, PICKS, Alike, Identity, clause, group_keys, named
+from infold.analysis.relation import Block, SetOperation, blocks
+from infold.analysis.rules.order_dependent import wrapped
+from infold.analysis.subject import Subject
+from infold.analysis.text import SPAN
+from infold.errors import InfoldError
+from infold.model import Kind
+
+_BY_PLACE = (exp.Lag, exp.Lead, exp.Ntile, exp.RowNumber)
+_ALIKE = (exp.CumeDist, exp.DenseRank, exp.PercentRank, exp.Rank)
+_CHOOSES = (exp.ArgMax, exp.ArgMin)
+
+
+def check(subject: Subject) -> Iterator[InfoldError]:
+    """Every order that leaves open what it decides."""
+    if subject.model.kind is Kind.EVENTS:
+        return  # one row is one row there
+    identity = Identity(subject.rows)
+    for block in blocks(subject.relation):
+        if isinstance(block, Block):
+            yield from _in_windows(subject, identity, block)
+            yield from _chosen(subject, identity, block)
+        if subject.model.kind is not Kind.KEYED and not _over_cells(subject, block):
+            yield from _limited(identity, block)
+
+
+def _in_windows(subject: Subject, identity: Identity, block: Block) -> Iterator[InfoldError]:
+    known, text = named(block), block.text
+    listed = list(calls(text.tokens, 0, len(text.tokens)))
+    orders = {_order_of(window, block) for window in windows(block) if _by_place(window, block)}
+    for window in windows(block):
+        function, order = called(window), clause(window, known, "order")
+        alike = Alike.given(identity, block, [*clause(window, known, "partition_by"), *order])
+        if alike.one_row() or isinstance(function, _ALIKE):
+            continue
+        if isinstance(function, _CHOOSES) and not _by_place(window, block):
+            # The rows of a frame agree in what they are partitioned by, and in nothing else.
+            parts = clause(window, known, "partition_by")
+            alike = Alike.given(identity, block, [*parts, function.expression])
+            yield from _choice(subject, block, function, alike)
+            continue
+        if _by_place(window, block):
+            # Of rows that are alike it does not matter which comes first, but they may come in
+            # another order in each of two windows.
+            fine = alike.as_one_row() and len(orders) == 1
+        elif order and isinstance(function, (*PICKS, *COLLECTS)):
+            at = text.index(window.meta[SPAN][0]) if SPAN in window.meta else -1
+            call = next((one for one in listed if one.start == at), None)
+            forgotten = call is not None and wrapped(subject, listed, call)
+            fine = alike.has(function.this) or (isinstance(function, COLLECTS) and forgotten)
+        else:
+            continue
+        if not fine:
+            found = text.spot_of(window)
+            name = found.text[found.column - 1 :].partition("(")[0].strip().lower()
+            yield refusals.order_not_total(found, name, alike.missing())
+
+
+def _over_cells(subject: Subject, block: Block | SetOperation) -> bool:
+    """Whether the rule on limits has its finding."""
+    cells = cells_of(subject)
+    return cells is not None and cells.of(block).time and id(block) not in cells.chosen
+
+
+def _by_place(window: exp.Window, block: Block) -> bool:
+    """Whether what a window function yields depends on the place of its row among its peers."""
+    function = called(window)
+    if isinstance(function, _BY_PLACE):
+        return True
+    return not isinstance(function, _ALIKE) and _counts_rows(window, named(block))
+
+
+def _counts_rows(window: exp.Expr, known: dict[str, exp.Expr]) -> bool:
+    """Whether its frame is of ROWS, and not of all of them."""
+    spec = window.args.get("spec")
+    if isinstance(spec, exp.WindowSpec):
+        ends = (str(spec.args.get("start")).upper(), str(spec.args.get("end")).upper())
+        return str(spec.args.get("kind", "")).upper() == "ROWS" and ends != ("UNBOUNDED",) * 2
+    alias = window.args.get("alias")
+    base = known.get(alias.name.lower()) if isinstance(alias, exp.Expr) else None
+    return base is not None and base is not window and _counts_rows(base, known)
+
+
+def _order_of(window: exp.Window, block: Block) -> tuple[str, ...]:
+    known = named(block)
+    parts = [*clause(window, known, "partition_by"), *clause(window, known, "order")]
+    return tuple(part.sql("spark", normalize=True) for part in parts)
+
+
+def _chosen(subject: Subject, identity: Identity, block: Block) -> Iterator[InfoldError]:
+    """``min_by`` and ``max_by`` in a group."""
+    over = {id(called(window)) for window in windows(block)}
+    for node in block.expressions():
+        if isinstance(node, _CHOOSES) and id(node) not in over:
+            given = [*group_keys(block), node.expression]
+            alike = Alike.given(identity, block, given)
+            yield from _choice(subject, block, node, alike)
+
+
+def _choice(subject: Subject, block: Block, node: exp.Expr, alike: Alike) -> Iterator[InfoldError]:
+    if not alike.has(node.this):
+        name = "max_by" if isinstance(node, exp.ArgMax) else "min_by"
+        value, order = (part.sql("spark") for part in (node.this, node.expression))
+        add = [] if subject.model.kind is Kind.SESSIONS else alike.missing()
+        yield refusals.ties_in_choice(block.text.spot_of(node), name, value, order, add)
+
+
+def _limited(identity: Identity, block: Block | SetOperation) -> Iterator[InfoldError]:
+    """LIMIT and OFFSET behind an ORDER BY that leaves open which rows come first."""
+    args = block.node.args
+    order = args.get("order")
+    word = next((key for key in ("limit", "offset") if args.get(key)), "")
+    if not word or not isinstance(order, exp.Order) or isinstance(block.node.parent, exp.Exists):
+        return
+    if isinstance(block, SetOperation):
+        names = {one.this.name.lower() for one in order.expressions}
+        total = block.columns is not None and {c.lower() for c in block.columns} <= names
+        missing: list[str] = []
+    else:
+        by = [_output_of(block, one.this) for one in order.expressions]
+        alike = Alike.given(identity, block, by)
+        distinct = bool(args.get("distinct"))
+        every = block.outputs is not None and all(map(alike.has_output, block.outputs))
+        total, missing = every or (alike.one_row() and not distinct), alike.missing()
+    if not total:
+        at = block.text.spot_of(order.expressions[0])
+        yield refusals.order_not_total(at, word.upper(), missing)
+
+
+def _output_of(block: Block, node: exp.Expr) -> exp.Expr:
+    """What an item of ORDER BY stands for: an output by its number or its name, or itself."""
+    outputs = block.outputs or ()
+    if isinstance(node, exp.Literal) and node.name.isdigit() and int(node.name) <= len(outputs):
+        return outputs[int(node.name) - 1].node if int(node.name) else node
+    return node
