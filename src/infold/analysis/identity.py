@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from infold.analysis.cells import aggregates
 from infold.analysis.frames import base_of
 from infold.analysis.links import conjuncts
 from infold.analysis.relation import (
@@ -34,6 +33,7 @@ from infold.analysis.relation import (
     own,
 )
 from infold.analysis.row_wise import calls_over_rows
+from infold.analysis.selects import aggregates, named_windows
 
 PICKS = (exp.AnyValue, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.NthValue)
 """Functions that take a value from one of many rows."""
@@ -92,7 +92,7 @@ class Identity:
             node = out.node.unalias()
             numbered = isinstance(node, exp.Window) and isinstance(node.this, exp.RowNumber)
             if numbered and out.origin is None and out.name.lower() in names:
-                parts = clause(node, named(block), "partition_by")
+                parts = clause(node, named_windows(block), "partition_by")
                 if all(map(alike.has, parts)):
                     return True
         makes_rows = any("several rows" in what for what, _ in calls_over_rows(block))
@@ -284,11 +284,6 @@ class Alike:
                 column.set(key, None)
             column.set("this", exp.to_identifier(repr(atom), quoted=True))
         return bare.sql("spark", normalize=True)
-
-
-def named(block: Block) -> dict[str, exp.Expr]:
-    """The windows of the WINDOW clause, by lower-case name."""
-    return {window.this.name.lower(): window for window in block.node.args.get("windows") or ()}
 
 
 def clause(window: exp.Expr, known: Mapping[str, exp.Expr], key: str) -> list[exp.Expr]:

@@ -15,10 +15,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from infold import refusals
 from infold.analysis.calls import Call, calls
-from infold.analysis.cells import windows
 from infold.analysis.frames import called
-from infold.analysis.identity import COLLECTS, PICKS, Alike, Identity, clause, group_keys, named
+from infold.analysis.identity import COLLECTS, PICKS, Alike, Identity, clause, group_keys
 from infold.analysis.relation import Block, blocks
+from infold.analysis.selects import named_windows, windows
 from infold.analysis.subject import Subject
 from infold.analysis.text import SPAN
 from infold.errors import InfoldError
@@ -99,7 +99,7 @@ def _determined(subject: Subject) -> set[int]:
                 window = over.get(id(node))
                 parts = group_keys(block)
                 if window is not None:
-                    parts = clause(window, named(block), "partition_by")
+                    parts = clause(window, named_windows(block), "partition_by")
                 value = node.this
                 if isinstance(value, exp.Order):  # WITHIN GROUP
                     parts, value = [*parts, *value.expressions], value.this
@@ -117,7 +117,7 @@ def _ordered(subject: Subject) -> set[int]:
         for block in blocks(subject.relation)
         if isinstance(block, Block)
         for window in windows(block)
-        if clause(window, named(block), "order") and (span := _span(window)) is not None
+        if clause(window, named_windows(block), "order") and (span := _span(window)) is not None
     }
 
 

@@ -16,11 +16,12 @@ from sqlglot import exp
 
 from infold import refusals
 from infold.analysis.calls import calls
-from infold.analysis.cells import cells_of, windows
+from infold.analysis.cells import cells_of
 from infold.analysis.frames import called
-from infold.analysis.identity import COLLECTS, PICKS, Alike, Identity, clause, group_keys, named
+from infold.analysis.identity import COLLECTS, PICKS, Alike, Identity, clause, group_keys
 from infold.analysis.relation import Block, SetOperation, blocks
 from infold.analysis.rules.order_dependent import wrapped
+from infold.analysis.selects import named_windows, windows
 from infold.analysis.subject import Subject
 from infold.analysis.text import SPAN
 from infold.errors import InfoldError
@@ -45,7 +46,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
 
 
 def _in_windows(subject: Subject, identity: Identity, block: Block) -> Iterator[InfoldError]:
-    known, text = named(block), block.text
+    known, text = named_windows(block), block.text
     listed = list(calls(text.tokens, 0, len(text.tokens)))
     orders = {_order_of(window, block) for window in windows(block) if _by_place(window, block)}
     for window in windows(block):
@@ -87,7 +88,7 @@ def _by_place(window: exp.Window, block: Block) -> bool:
     function = called(window)
     if isinstance(function, _BY_PLACE):
         return True
-    return not isinstance(function, _ALIKE) and _counts_rows(window, named(block))
+    return not isinstance(function, _ALIKE) and _counts_rows(window, named_windows(block))
 
 
 def _counts_rows(window: exp.Expr, known: dict[str, exp.Expr]) -> bool:
@@ -102,7 +103,7 @@ def _counts_rows(window: exp.Expr, known: dict[str, exp.Expr]) -> bool:
 
 
 def _order_of(window: exp.Window, block: Block) -> tuple[str, ...]:
-    known = named(block)
+    known = named_windows(block)
     parts = [*clause(window, known, "partition_by"), *clause(window, known, "order")]
     return tuple(part.sql("spark", normalize=True) for part in parts)
 
