@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from infold.errors import InfoldError, InfoldErrors
-from infold.interval import Interval, Ranges
+from infold.interval import Granularity, Interval, Ranges
 from infold.model import Kind
 from infold.plan import Plan, Step
 from infold.project import Bound
@@ -164,7 +164,8 @@ class Standing:
     The state of one model before a run, and what the run means for it.
 
     ``lower`` and ``upper`` bound the event time that is processed, half-open; None where that is
-    not known. ``work`` is whether there is anything to do, ``empty`` whether what there is holds
+    not known. ``cells`` (of ``granularity``) are the cells between them that are processed, where
+    they are known. ``work`` is whether there is anything to do, ``empty`` whether what there is holds
     no rows of ``reads``. ``why`` says what is behind, where something is.
     """
 
@@ -176,6 +177,8 @@ class Standing:
     work: bool = False
     empty: bool = False
     reads: tuple[str, ...] = ()
+    cells: Ranges = Ranges()
+    granularity: Granularity | None = None
 
 
 @dataclass(frozen=True, slots=True)

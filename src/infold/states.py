@@ -34,7 +34,8 @@ def standings(project: Project, seen: Observed, todo: Plan) -> tuple[Standing, .
 def _standing(project: Project, node: Node, seen: Observed, step: Step | None) -> Standing:
     model = seen.models[node.name]
     state, why = _state(project, node, seen)
-    lower, upper = limits(node, model, step)
+    cells = _cells(node, model, step)
+    lower, upper = _limits(node, model, step)
     late = _starts_late(node, model) if step is not None else ""
     return Standing(
         model=node.name,
@@ -45,6 +46,8 @@ def _standing(project: Project, node: Node, seen: Observed, step: Step | None) -
         work=step is not None,
         empty=step is not None and not step.expected and _known(step) and reads_nothing(step),
         reads=tuple(entry.name for entry in node.inputs),
+        cells=cells,
+        granularity=node.model.granularity,
     )
 
 
@@ -98,7 +101,22 @@ def _siblings(
     }
 
 
-def limits(node: Node, model: ModelSeen, step: Step | None) -> tuple[int | None, int | None]:
+def _cells(node: Node, model: ModelSeen, step: Step | None) -> Ranges:
+    """The cells that a step builds; of endless ones those with rows, as far as they are known."""
+    if step is None or node.model.granularity is None:
+        return Ranges()
+    cells = processed(step) & kept_of(node)
+    if _closed(cells):
+        return cells
+    known = cells & node.model.granularity.cover(Ranges.of(_known_rows(node, model)))
+    return known if _closed(known) else Ranges()
+
+
+def _closed(cells: Ranges) -> bool:
+    return None not in _ends(cells)
+
+
+def _limits(node: Node, model: ModelSeen, step: Step | None) -> tuple[int | None, int | None]:
     """
     The event times that a step builds, ``[lower, upper)``, as far as they are known beforehand.
 
@@ -122,7 +140,8 @@ def after(
     """How a model stood, with what its steps processed; ``touched`` are the cells they changed."""
     if not done:
         return replace(entry, work=False, empty=False, lower=None, upper=None)
-    empty = all(reads_nothing(step, receipt.read) for step, receipt in done)
+    timed = all(source.time_column is not None for source in node.inputs)
+    empty = all(reads_nothing(step, receipt, timed=timed) for step, receipt in done)
     entry = replace(entry, work=True, empty=empty)
     if node.model.granularity is None:
         return entry
@@ -130,8 +149,10 @@ def after(
     cells = Ranges.of(part for step, _ in done if known for part in processed(step))
     lower, upper = _ends(cells)
     first, last = _ends(touched)
+    shown = next((some for some in (cells, touched, entry.cells) if _closed(some)), Ranges())
     return replace(
         entry,
+        cells=shown,
         lower=next((at for at in (lower, first, entry.lower) if at is not None), None),
         upper=next((at for at in (upper, last, entry.upper) if at is not None), None),
     )
@@ -155,13 +176,22 @@ def processed(step: Step) -> Ranges:
     return step.stale & Ranges((Interval(MIN, step.upto),)) or step.stale
 
 
-def reads_nothing(step: Step, rows: int | None = None) -> bool:
-    """Whether a step finds no rows (``rows``, once it is known), and not because some have gone."""
-    gone = any(reason.cause in _WITHOUT_ROWS for reason in step.reasons)
-    return not gone and not (step.rows if rows is None else rows)
+def reads_nothing(step: Step, receipt: Receipt | None = None, *, timed: bool = True) -> bool:
+    """
+    Whether there are no rows for a step, and not because some have gone.
+
+    Rows that a WHERE leaves out are there all the same, and so are those that are set aside: what
+    was expected counts, and what was read. Only where lookups are expected too (not ``timed``),
+    which hold rows whatever the time, does what was read count alone.
+    """
+    if any(reason.cause in _WITHOUT_ROWS for reason in step.reasons):
+        return False
+    if receipt is None:
+        return not step.rows
+    return not (receipt.read or receipt.arrived or (timed and step.rows))
 
 
-_WITHOUT_ROWS = (Cause.REMOVED, Cause.LOOKUP, Cause.DUE)
+_WITHOUT_ROWS = (Cause.REMOVED, Cause.LOOKUP, Cause.DUE, Cause.QUARANTINE)
 
 
 def _known_rows(node: Node, model: ModelSeen) -> list[Interval]:

@@ -22,12 +22,13 @@ from tests.planning.test_plan import (
 from infold.files import FileSeen
 from infold.interval import DAY, Interval, Ranges, instant, show
 from infold.model import Incremental, Materialization, Model, Timeseries
-from infold.plan import Asked, FileNews, InputNews, ModelSeen, Observed
+from infold.plan import Action, Asked, FileNews, InputNews, ModelSeen, Observed, Reason, Step
 from infold.planning import plan
 from infold.project import Input, Node
+from infold.record import Receipt
 from infold.render.states import message
 from infold.report import Standing, State
-from infold.states import standings
+from infold.states import after, standings
 from infold.trace import UNKNOWN, Cause, Pending, Trace
 
 NOW = day(6).end
@@ -281,6 +282,54 @@ class TestLimits:
 
         assert (found.lower, found.upper, found.empty) == (None, None, False)
         assert message(found) == "Standard incremental run"
+
+    def test_cells_far_apart_are_shown_and_not_their_span(self) -> None:
+        """A few by name; of many how many there are, between which limits."""
+        few = stand(EVENTS, A, events=built(EVENTS), a=changed(A, "events", "+ # # + + # #"))["a"]
+        many = stand(EVENTS, A, events=built(EVENTS), a=new("# . # . # . #"))["a"]
+
+        assert message(few).endswith("Processing data of 2019-10-21, [2019-10-24, 2019-10-26)")
+        assert message(many).endswith(
+            "Processing data of 4 cells between 2019-10-21 and 2019-10-28"
+        )
+
+    def test_what_a_run_changed_is_what_is_shown_after_it(self) -> None:
+        """Of tables that take in what changed, whatever its time."""
+        (entry,) = (
+            after(SESSIONS, found, [(fold(), Receipt(read=9))], Ranges((day(0), day(6))))
+            for found in (
+                stand(EVENTS, SESSIONS, events=built(EVENTS), sessions=new())["sessions"],
+            )
+        )
+
+        assert (entry.lower, entry.upper) == (day(0).start, day(6).end)
+        assert message(entry).endswith("Processing data of 2019-10-21, 2019-10-27")
+
+
+def fold(cause: Cause = Cause.ARRIVED, rows: int = 0) -> Step:
+    """A step of the sessions, because of so many rows."""
+    return Step("sessions", Action.FOLD, Ranges(), (Reason(cause, "", Ranges((day(3),)), rows),))
+
+
+@pytest.mark.parametrize(
+    ("step", "receipt", "empty"),
+    [
+        (fold(), Receipt(), True),
+        (fold(rows=5), Receipt(), False),  # a WHERE lets none of them pass
+        (fold(), Receipt(read=5), False),
+        (fold(), Receipt(arrived=5, set_aside=5), False),
+        (fold(Cause.QUARANTINE), Receipt(), False),
+        (fold(Cause.REMOVED), Receipt(), False),
+    ],
+)
+def test_no_data_is_said_where_there_is_none(step: Step, receipt: Receipt, empty: bool) -> None:
+    """Not where rows are left out, have gone, or never mattered."""
+    entry = Standing("sessions", State.STANDARD_RUN, work=True, reads=("events",))
+
+    found = after(SESSIONS, entry, [(step, receipt)], Ranges())
+
+    assert found.empty is empty
+    assert ("No data in events" in message(found)) is empty
 
 
 class TestBackfillLimit:

@@ -137,6 +137,7 @@ def _limits(value: Standing | None) -> Shape:
     return {
         "lower_limit": _maybe(value.lower if value else None),
         "upper_limit": _maybe(value.upper if value else None),
+        "processed": ranges(value.cells if value else Ranges()),
         "no_data": bool(value and value.empty),
     }
 

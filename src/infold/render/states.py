@@ -34,16 +34,28 @@ def _processed(entry: Standing) -> str:
     """Between which event times data is processed, or that there is none."""
     if not entry.work:
         return "Nothing to process"
-    window = ""
-    if entry.lower is not None and entry.upper is not None:
-        window = f" between {show(entry.lower)} and {show(entry.upper)}"
-    elif entry.lower is not None:
-        window = f" from {show(entry.lower)} on"
-    elif entry.upper is not None:
-        window = f" until {show(entry.upper)}"
+    window = _window(entry)
     if entry.empty:
         return f"No data in {words.names(entry.reads)}{window}; covered without rows"
     return f"Processing data{window}" if window else ""
+
+
+_FEW = 3
+
+
+def _window(entry: Standing) -> str:
+    """The cells; of many their number and the first and last limit, of one stretch its ends."""
+    cells, between = entry.cells, ""
+    if 1 < len(cells) <= _FEW:
+        return f" of {words.ranges_text(cells, entry.granularity)}"
+    if entry.lower is not None and entry.upper is not None:
+        between = f" between {show(entry.lower)} and {show(entry.upper)}"
+    elif entry.lower is not None:
+        between = f" from {show(entry.lower)} on"
+    elif entry.upper is not None:
+        between = f" until {show(entry.upper)}"
+    number = words.cells_in(cells, entry.granularity) if len(cells) > _FEW else None
+    return between if number is None else f" of {words.count(number, 'cell')}{between}"
 
 
 def states_text(standings: Sequence[Standing]) -> str:
