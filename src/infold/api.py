@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infold import cron
 from infold.execute import Progress, Request, Runner
 from infold.explain import explain as explained
 from infold.fence import descriptors, fence
@@ -33,11 +32,10 @@ from infold.report import (
     Forgotten,
     ModelStatus,
     RunResult,
-    Standing,
-    State,
 )
-from infold.select import selected
+from infold.select import selected, with_landed
 from infold.states import standings
+from infold.status import status_of
 from infold.story import Stories
 from infold.trace import CellState
 
@@ -280,10 +278,11 @@ def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...
     looking = observer(project, as_of)
     seen = looking.observe()
     todo = plan(project, seen)
-    stale = {step.model: step.stale for step in todo.steps}
+    steps = {step.model: step for step in todo.steps}
     known = {entry.model: entry for entry in standings(project, seen, todo)}
     return tuple(
-        _status(project, looking, seen, stale, known.get(node.name), node.name) for node in project
+        status_of(node, looking.ledger, seen, steps.get(node.name), known.get(node.name))
+        for node in project
     )
 
 
@@ -445,50 +444,12 @@ def _asked(
 ) -> Asked:
     asked = asked or Asked()
     chosen = _selected(project, select, exclude)
-    return asked if chosen is None else replace(asked, selected=chosen)
+    if chosen is None:
+        return asked
+    return replace(asked, selected=with_landed(project, chosen, exclude))
 
 
 def _selected(
     project: Project, select: Sequence[str], exclude: Sequence[str]
 ) -> frozenset[str] | None:
     return selected(project, select, exclude) if select or exclude else None
-
-
-def _status(
-    project: Project,
-    looking: Observer,
-    seen: Observed,
-    stale: Mapping[str, Ranges],
-    standing: Standing | None,
-    name: str,
-) -> ModelStatus:
-    node = project[name]
-    if standing is None:
-        return ModelStatus(name, node.model.kind, State.VIEW)
-    model = seen.models[name]
-    there = model.trace is not None  # else what the ledger knows is of a table that is gone
-    cells = looking.ledger.cells(name) if there else ()
-    head = looking.ledger.heads().get(name) if there else None
-    files = looking.ledger.files(name)
-    said = node.model.incremental
-    said_cron = said.cron if said is not None else None
-    due = None
-    if said is not None and said_cron is not None:
-        due = cron.following(said_cron, said.cron_tz, seen.as_of)
-    last = [cell.last for cell in cells if cell.last is not None]
-    return ModelStatus(
-        model=name,
-        kind=node.model.kind,
-        state=standing.state,
-        rows=sum(cell.rows for cell in cells),
-        covered=Ranges.of(cell.cell for cell in cells),
-        stale=stale.get(name, Ranges()),
-        pending=model.trace.pending if model.trace else (),
-        version=model.version,
-        last_built_at=head.committed_at if head else None,
-        last_event=max(last) if last else None,
-        set_aside=sum(file.set_aside for file in files),
-        waiting=sum(file.waiting for file in files),
-        next_due=due,
-        standing=standing,
-    )

@@ -7,7 +7,7 @@ No other module writes such a text, so that the tone is one and the tests compar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -255,14 +255,22 @@ def window_empty(start: str, end: str) -> InfoldError:
 
 
 def window_unaligned(
-    option: str, at: str, model: str, granularity: str, nearest: tuple[str, str]
+    option: str, at: str, models: Mapping[str, tuple[str, str, str]]
 ) -> InfoldError:
-    """An end of the window lies inside a cell."""
+    """An end of the window lies inside a cell; of each model its unit and the nearest ends."""
+    names = ", ".join(models)
+    if len(models) == 1:
+        ((unit, before, after),) = models.values()
+        facts = [("cells", f"one {unit} each"), ("nearest", f"{before} or {after}")]
+        todo = f"Give {option} one of these two, or name other models."
+    else:
+        facts = [
+            (name, f"one {unit} each, nearest {before} or {after}")
+            for name, (unit, before, after) in models.items()
+        ]
+        todo = f"Give {option} an instant that suits all, or name only models that it suits."
     return InfoldError(
-        "window-unaligned",
-        f"{option} {at} lies inside a cell of {model}",
-        (("cells", f"one {granularity} each"), ("nearest", " or ".join(nearest))),
-        f"Give {option} one of these two, or select other models.",
+        "window-unaligned", f"{option} {at} lies inside a cell of {names}", tuple(facts), todo
     )
 
 

@@ -104,8 +104,9 @@ class Asked:
     ``window`` bounds the cells of models that are recomputed cell by cell; ``selected`` None means
     all models. ``batch_size`` (in cells) goes before the models' own; ``ignore_cron`` takes every
     model for due, and cells that are not over for over. ``restated`` are models to build again,
-    with the cells (all, where none can be told). ``jobs`` is how many steps may be carried out at
-    the same time; None: one model's, as many batches of it as it says itself.
+    with the cells (all, where none can be told); of those in ``within``, cells that were never
+    built are built there and nowhere else. ``jobs`` is how many steps may be carried out at the
+    same time; None: one model's, as many batches of it as it says itself.
     """
 
     window: Interval | None = None
@@ -115,6 +116,7 @@ class Asked:
     backfilled: Mapping[str, int] = field(default_factory=dict)
     """Models with a limit that this run has begun to backfill -> the event time it ends at."""
     restated: Mapping[str, Ranges] = field(default_factory=dict)
+    within: Mapping[str, Ranges] = field(default_factory=dict)
     jobs: int | None = None
 
 

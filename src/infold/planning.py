@@ -168,14 +168,15 @@ class _Draft:
             matters = Ranges.of((*with_rows(node, model), *(s.cell for s in model.cells)))
         now = self.wanted & over & matters
         taken, upto = self._taken_on(node, model, reasons, kept & now)
+        anew = self._anew(node)
         for reason in reasons:
             within = reason.cells & kept
-            inside = within & now & taken
+            inside = within & now & taken & (anew if reason.cause is Cause.MISSING else within)
             if within - inside:
                 pending.append(Pending(reason.cause, within - inside))
             if inside or not reason.cells:
                 build.append(replace(reason, cells=inside, rows=_rows(node, model, inside)))
-        self._leave(node, model, pending, over, taken)
+        self._leave(node, model, pending, over, taken, anew)
         if not build:
             return None
         cells = Ranges.of(part for reason in build for part in reason.cells)
@@ -224,6 +225,11 @@ class _Draft:
             return [Reason(Cause.RESTATED, "asked for", Ranges.ever())]
         return [Reason(Cause.RESTATED, "asked for", granularity.cover(ranges))]
 
+    def _anew(self, node: Node) -> Ranges:
+        """Where cells of a model that were never built are built."""
+        ranges, granularity = self.asked.within.get(node.name), node.model.granularity
+        return Ranges.ever() if ranges is None or granularity is None else granularity.cover(ranges)
+
     def _leave(
         self,
         node: Node,
@@ -231,13 +237,14 @@ class _Draft:
         pending: Sequence[Pending],
         over: Ranges,
         taken: Ranges,
+        anew: Ranges,
     ) -> None:
         """Say what is stale and not built: by window or limit, or because it is not over yet."""
         stale = Ranges.of(part for entry in pending for part in entry.ranges)
-        outside = (stale & over) - self.wanted
+        outside = (stale & over) - (self.wanted & anew)
         if outside:
             self.left.append(Left(node.name, "outside the window", outside))
-        beyond = ((stale & over & self.wanted) - taken) & Ranges.of(with_rows(node, model))
+        beyond = ((stale & over & self.wanted & anew) - taken) & Ranges.of(with_rows(node, model))
         if beyond and node.backfill_limit is not None:
             limit = show_duration(node.backfill_limit)
             self.left.append(Left(node.name, f"beyond its backfill_limit of {limit}", beyond))

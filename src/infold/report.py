@@ -165,8 +165,8 @@ class Standing:
 
     ``lower`` and ``upper`` bound the event time that is processed, half-open; None where that is
     not known. ``cells`` (of ``granularity``) are the cells between them that are processed, where
-    they are known. ``work`` is whether there is anything to do, ``empty`` whether what there is holds
-    no rows of ``reads``. ``why`` says what is behind, where something is.
+    they are known. ``work`` is whether there is anything to do, ``empty`` whether what there is
+    holds no rows of ``reads``. ``why`` says what is behind, where something is.
     """
 
     model: str
@@ -186,8 +186,9 @@ class ModelStatus:
     """
     How one model stands.
 
-    ``covered`` is the event time of its stored rows' cells, ``stale`` what a run would build,
-    ``pending`` the part of it that earlier runs left out; ``set_aside`` and ``waiting`` count rows
+    ``covered`` is the event time of its stored rows' cells, ``stale`` what a run would build, as
+    far as that is known before (``partly`` where it is only some of an endless range), ``pending``
+    the part of it that earlier runs left out; ``set_aside`` and ``waiting`` count rows
     of its source's files.
     """
 
@@ -197,6 +198,7 @@ class ModelStatus:
     rows: int = 0
     covered: Ranges = Ranges()
     stale: Ranges = Ranges()
+    partly: bool = False
     pending: tuple[Pending, ...] = ()
     version: int = 0
     last_built_at: int | None = None

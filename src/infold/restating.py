@@ -39,7 +39,8 @@ def restate(project: Project, terms: Sequence[str], window: Interval | None) -> 
         (name, "a window bounds no model of its kind") for name in sorted(names - again.keys())
     )
     readers = names | project.downstream(names)
-    return Again(Asked(selected=frozenset(readers), restated=again), left)
+    within = {} if window is None else again
+    return Again(Asked(selected=frozenset(readers), restated=again, within=within), left)
 
 
 def backbuild(project: Project, terms: Sequence[str], window: Interval) -> Again:
@@ -64,7 +65,7 @@ def backbuild(project: Project, terms: Sequence[str], window: Interval) -> Again
     left = tuple(
         (name, "it is brought up to date, not built again") for name in sorted(names - again.keys())
     )
-    return Again(Asked(selected=names, restated=again), left)
+    return Again(Asked(selected=names, restated=again, within=again), left)
 
 
 def _stored(project: Project, names: Iterable[str]) -> frozenset[str]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from infold import errors
+from infold.model import Kind
 from infold.project import Project
 
 
@@ -22,6 +23,20 @@ def selected(
     every = frozenset(node.name for node in project)
     included = _union(project, select) if select else every
     return included - _union(project, exclude)
+
+
+def with_landed(
+    project: Project, names: frozenset[str], exclude: Sequence[str] = ()
+) -> frozenset[str]:
+    """
+    Models with the landed sources that they read, directly or through views.
+
+    Nobody thinks of a source as something to be built, so who names a model means its rows too.
+    """
+    readers = [n for n in project if n.name in names and n.model.kind is not Kind.EVENTS]
+    reads = {entry.name for node in readers for entry in node.inputs}
+    landed = {node.name for node in project if node.landed and node.name in reads}
+    return names | (landed - _union(project, exclude))
 
 
 def _union(project: Project, terms: Sequence[str]) -> frozenset[str]:

@@ -2,15 +2,17 @@
 The stretch of event time that a command was asked for: ``--start`` and ``--end``.
 
 Half-open, and whole cells only: an end inside a cell would leave half of the cell unbuilt, or
-build more than was asked for, so it is refused with the nearest instants that would do.
+build more than was asked for, so it is refused with the nearest instants that would do. It bounds
+the cells of models that are built cell by cell, so those are the models that it has to suit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from infold import errors
 from infold.interval import MAX, MIN, Granularity, Interval, instant, show
+from infold.model import Kind
 from infold.project import Project
 
 
@@ -25,13 +27,15 @@ def window(
     if first >= last:
         raise errors.window_empty(str(start), str(end))
     chosen = frozenset(names)
-    for node in project:
-        granularity = node.model.granularity
-        if node.name in chosen and granularity is not None:
-            if start is not None:
-                _refuse_inside("--start", first, node.name, granularity)
-            if end is not None:
-                _refuse_inside("--end", last, node.name, granularity)
+    cells = {
+        node.name: node.model.granularity
+        for node in project
+        if node.name in chosen and node.model.kind is Kind.TIME_RANGE
+    }
+    if start is not None:
+        _refuse_inside("--start", first, cells)
+    if end is not None:
+        _refuse_inside("--end", last, cells)
     return Interval(first, last)
 
 
@@ -61,8 +65,12 @@ def _instant(option: str, text: str) -> int:
         raise errors.not_an_instant(option, text) from None
 
 
-def _refuse_inside(option: str, at: int, model: str, granularity: Granularity) -> None:
-    if not granularity.aligned(at):
-        cell = granularity.cell(at)
-        nearest = (show(cell.start), show(cell.end))
-        raise errors.window_unaligned(option, show(at), model, granularity.value, nearest)
+def _refuse_inside(option: str, at: int, cells: Mapping[str, Granularity | None]) -> None:
+    """Refuse an end that lies inside a cell of any model, and name all of these."""
+    nearest = {
+        name: (granularity.value, show(granularity.cell(at).start), show(granularity.cell(at).end))
+        for name, granularity in cells.items()
+        if granularity is not None and not granularity.aligned(at)
+    }
+    if nearest:
+        raise errors.window_unaligned(option, show(at), nearest)

@@ -73,6 +73,18 @@ class TestPlan:
         assert infold("plan", "--auto").exit_code == 0
         assert infold("plan", "--auto", "--start", "2024-03-06").exit_code == 2
 
+    @pytest.mark.parametrize("command", ["plan", "run"])
+    def test_models_are_named_as_by_status(
+        self, fake: FakeApi, infold: Infold, command: str
+    ) -> None:
+        """As terms, beside those of --select."""
+        result = infold(command, "daily", "tag:core", "-s", "latest")
+
+        assert result.exit_code == 0
+        asked = fake.asked["make_plan" if command == "plan" else "run"]
+        assert asked["select"] == ("latest", "daily", "tag:core")
+        assert infold(command, "dialy").stderr.startswith("unknown-model: ")
+
     def test_an_unaligned_window_is_refused(self, fake: FakeApi, infold: Infold) -> None:
         """Before anything is looked at, exit code 2."""
         result = infold("plan", "--end", "2024-03-06T01:00")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.cli import sample
 
 from infold.errors import InfoldError
-from infold.interval import MAX, MIN, Interval, instant
-from infold.select import selected
+from infold.interval import MAX, MIN, Granularity, Interval, instant
+from infold.model import Timeseries
+from infold.project import Input, Project
+from infold.select import selected, with_landed
 from infold.window import as_of, window
 
+MONTHS = Timeseries("session_start", "day", Granularity.MONTH)
 ALL = "countries clicks sessions daily latest"
 
 
@@ -61,6 +66,35 @@ class TestSelection:
         assert caught.value.facts == (("nearest", "core, finance"),)
 
 
+def landed() -> Project:
+    """Three models over two landed sources, one of them through a view."""
+    sources = [
+        replace(sample.COUNTRIES, landed=True, model=replace(sample.COUNTRIES.model, name=name))
+        for name in ("raw.a", "raw.b")
+    ]
+    readers = [
+        replace(sample.DAILY, inputs=tuple(map(Input, inputs)), model=named)
+        for name, inputs in (("one", ("raw.a",)), ("two", ("raw.a", "raw.b")), ("top", ("one",)))
+        for named in (replace(sample.DAILY.model, name=name),)
+    ]
+    return sample.project(*sources, *readers)
+
+
+@pytest.mark.parametrize(
+    ("names", "exclude", "found"),
+    [
+        ("one", (), "one raw.a"),
+        ("two", (), "raw.a raw.b two"),
+        ("two", ("raw.b",), "raw.a two"),
+        ("top", (), "top"),
+        ("one two", ("raw.*",), "one two"),
+    ],
+)
+def test_landed_sources_come_along(names: str, exclude: tuple[str, ...], found: str) -> None:
+    """Those that the models read themselves: what stands between was not asked for."""
+    assert with_landed(landed(), frozenset(names.split()), exclude) == frozenset(found.split())
+
+
 class TestWindow:
     """``--start`` and ``--end``."""
 
@@ -90,8 +124,38 @@ class TestWindow:
             f"window-unaligned: {option} 2024-03-09 12:00 lies inside a cell of daily\n\n"
             "  cells:    one day each\n"
             "  nearest:  2024-03-09 or 2024-03-10\n\n"
-            f"Give {option} one of these two, or select other models."
+            f"Give {option} one of these two, or name other models."
         )
+
+    def test_every_model_that_it_does_not_suit_is_named(self) -> None:
+        """Each with the ends that would do; of the others none."""
+        weekly = replace(
+            sample.DAILY,
+            model=replace(
+                sample.DAILY.model,
+                name="weekly",
+                timeseries=Timeseries("session_start", "day", Granularity.WEEK),
+            ),
+        )
+        monthly = replace(weekly, model=replace(weekly.model, name="monthly", timeseries=MONTHS))
+        project = sample.project(sample.DAILY, weekly, monthly)
+
+        with pytest.raises(InfoldError) as caught:
+            window(project, ["daily", "weekly", "monthly"], "2024-03-06", "2024-03-08")
+
+        assert caught.value.what == "--start 2024-03-06 lies inside a cell of weekly, monthly"
+        assert caught.value.facts == (
+            ("weekly", "one week each, nearest 2024-03-04 or 2024-03-11"),
+            ("monthly", "one month each, nearest 2024-03-01 or 2024-04-01"),
+        )
+        assert window(project, ["daily"], "2024-03-06", "2024-03-08") is not None
+
+    def test_tables_that_take_in_files_have_no_window(self) -> None:
+        """So none has to suit them."""
+        weeks = replace(sample.CLICKS.model, timeseries=MONTHS)
+        project = sample.project(replace(sample.CLICKS, model=weeks), sample.DAILY)
+
+        assert window(project, ["clicks", "daily"], "2024-03-06", "2024-03-08") is not None
 
     def test_models_that_were_not_selected_do_not_matter(self) -> None:
         """A table of one cell has no cells to be aligned with."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.declare.shop import read
 
-from infold.interval import Interval, Ranges, instant
+from infold.interval import Granularity, Interval, Ranges, instant
+from infold.plan import FileNews, InputNews, ModelSeen, Observed
+from infold.planning import plan
 from infold.project import Project
 from infold.restating import backbuild, restate
+from infold.trace import Cause, CellState, Pending, Trace
 
 SERIES = "timeseries: {event_time_column: day, partition_column: day}"
 HEAD = f"---\nmaterialization: table\n{SERIES}\nincremental: {{}}\n---\n"
@@ -73,3 +78,33 @@ def test_backbuilding_reads_upstream_as_far_as_the_target_does(project: Project)
         "daily": Ranges((window("2024-03-04", "2024-03-11"),)),
     }
     assert again.left == (("raw.clicks", "it is brought up to date, not built again"),)
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_table_that_was_never_built_is_built_in_its_window(
+    project: Project, changed: bool
+) -> None:
+    """The rest stays pending, now and in the rest of the run, which plans again after each step."""
+    days = [
+        CellState(cell, 5, 1) for cell in Granularity.DAY.cells(window("2024-03-01", "2024-03-31"))
+    ]
+    again = backbuild(project, ["daily"], window("2024-03-10", "2024-03-12"))
+    pending = (
+        Pending(Cause.MISSING, Ranges.ever() - Ranges((window("2024-03-10", "2024-03-12"),))),
+    )
+    daily = Trace("daily", project["daily"].fingerprint, {"raw.clicks": 1}, pending)
+    landed = Trace("raw.clicks", project["raw.clicks"].fingerprint)
+    news = InputNews("raw.clicks", 1 if changed else 0, 1, (), tuple(days))
+    seen = {
+        "raw.clicks": ModelSeen(trace=landed, version=1, files=FileNews("raw.clicks")),
+        "daily": ModelSeen(trace=daily if changed else None, inputs=(news,)),
+    }
+    asked = replace(again.asked, restated={}) if changed else again.asked
+
+    found = plan(project, Observed(instant("2024-04-01"), seen), asked)
+
+    (left,) = (entry for entry in found.left if entry.model == "daily")
+    assert left.why == "outside the window"
+    assert [step.cells for step in found.steps] == (
+        [] if changed else [Ranges((window("2024-03-10", "2024-03-12"),))]
+    )

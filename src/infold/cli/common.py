@@ -91,8 +91,9 @@ def confirmed(what: str, *, yes: bool, asks: bool) -> None:
 
 
 def scope(function: F) -> F:
-    """The options that say what is brought up to date."""
+    """The models and options that say what is brought up to date."""
     options = (
+        click.argument("terms", nargs=-1, metavar="[TERM...]"),
         start,
         end,
         click.option("--auto", is_flag=True, help="Everything that is stale; the default."),

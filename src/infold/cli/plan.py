@@ -11,6 +11,7 @@ from infold.cli import common
 @common.scope
 @common.as_json
 def command(
+    terms: tuple[str, ...],
     start: str | None,
     end: str | None,
     auto: bool,
@@ -26,7 +27,8 @@ def command(
     """
     Show what a run would do, and why; write nothing.
 
-    Without options it is everything that is stale. A window is half-open, [start, end), and made
+    Without options it is everything that is stale; TERM is a model's name, a glob or tag:NAME, as
+    for --select. A window is half-open, [start, end), and made
     of whole cells.
     """
     from infold import api, window
@@ -36,6 +38,7 @@ def command(
     from infold.select import selected
 
     common.conflicting(auto, start, end)
+    select += terms
     project = common.opened(downgrade=allow_downgrade)
     asked = Asked(
         window=window.window(project, selected(project, select, exclude), start, end),

@@ -28,6 +28,7 @@ from infold.cli import common
 @click.option("-v", "--verbose", is_flag=True, help="Say why each step is done.")
 @common.as_json
 def command(
+    terms: tuple[str, ...],
     start: str | None,
     end: str | None,
     auto: bool,
@@ -47,7 +48,7 @@ def command(
     as_json: bool,
 ) -> int:
     """
-    Bring the tables up to date.
+    Bring the tables up to date: all, or those of some terms.
 
     Carries out what `infold plan` shows, with the same options. A line is printed for each step
     as it ends, and a receipt at the end. A model that fails, or is refused, keeps waiting only
@@ -62,6 +63,7 @@ def command(
     from infold.select import selected
 
     common.conflicting(auto, start, end)
+    select += terms
     project = common.opened(downgrade=allow_downgrade)
     asked = Asked(
         window=window.window(project, selected(project, select, exclude), start, end),

@@ -43,7 +43,7 @@ def status_screen(
                 show(hull.start) if hull else "",
                 show(hull.end) if hull else "",
                 f"{missing:,}" if missing else "",
-                _stale(entry.stale, granularity),
+                _stale(entry, granularity),
                 words.clock(entry.last_built_at),
             )
         )
@@ -59,11 +59,13 @@ def status_screen(
     return "\n\n".join(parts)
 
 
-def _stale(stale: Ranges, granularity: Granularity | None) -> str:
-    if not stale:
+def _stale(entry: ModelStatus, granularity: Granularity | None) -> str:
+    if not entry.stale:
         return ""
-    number = words.cells_in(stale, granularity) if granularity else None
-    return "all of it" if number is None else words.count(number, "cell")
+    number = words.cells_in(entry.stale, granularity) if granularity else None
+    if number is not None:
+        return words.count(number, "cell")
+    return "some of it" if entry.partly else "all of it"
 
 
 def _details(project: Project, entry: ModelStatus, gaps: Mapping[str, Ranges]) -> list[str]:
