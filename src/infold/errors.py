@@ -631,8 +631,21 @@ def unreadable_file(path: str, why: str) -> InfoldError:
         "unreadable-file",
         "a file of a source cannot be read",
         (("file", path), ("why", why)),
-        "Nothing was taken in. Put the file right or take it away; "
-        "one that is still being written is left alone while its name starts with _.",
+        "Nothing was taken in. Put the file right or take it away, or let such files be set aside: "
+        "on_unreadable: set_aside. One that is still being written is left alone while its name "
+        "starts with _.",
+        exit_code=1,
+    )
+
+
+def unreadable_folder(source: str, path: str, why: str) -> InfoldError:
+    """A folder of a source cannot be listed."""
+    return InfoldError(
+        "unreadable-folder",
+        f"a folder of {source} cannot be read",
+        (("folder", path), ("why", why)),
+        "Nothing was taken in, and nothing was taken out. Make it readable, or leave it out of "
+        "`path` in infold.yml.",
         exit_code=1,
     )
 

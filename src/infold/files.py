@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from infold.interval import Interval
 
@@ -44,6 +44,27 @@ class FileKnown:
     set_aside: int = 0
     dropped: int = 0
     received_at: int = 0
+
+
+def judged(seen: FileSeen, known: FileKnown | None, judgement: str) -> FileSeen:
+    """
+    A file as its source judges files as a whole, which its fingerprint then says too.
+
+    A file of which nothing was taken in, as all of it was set aside, is another one once the source
+    judges otherwise (a column that it has was declared, say), and is read again. A file that was
+    taken in stays what it is.
+    """
+    plain = seen.fingerprint
+    if known is not None and listed(known.fingerprint) == plain:
+        aside = known.set_aside and not known.rows and not known.waiting
+        if not aside:
+            return replace(seen, fingerprint=known.fingerprint)
+    return replace(seen, fingerprint=f"{plain}|{judgement}") if judgement else seen
+
+
+def listed(fingerprint: str) -> str:
+    """The part of a file's fingerprint that a listing shows."""
+    return fingerprint.partition("|")[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,6 +199,16 @@ def not_a_time(at: Spot, key: str, column: str, type_: str) -> InfoldError:
     )
 
 
+def optional_time(at: Spot, key: str, column: str) -> InfoldError:
+    """A time that files may lack."""
+    return InfoldError(
+        "optional-time",
+        f"{key} names {column}, which is optional",
+        todo="A row without its time cannot be placed: leave `optional` out.",
+        at=at,
+    )
+
+
 def no_such_column(at: Spot, key: str, column: str, known: Iterable[str]) -> InfoldError:
     """A key that names a column which is not there."""
     return InfoldError(

@@ -9,7 +9,8 @@ orders them, ``analysis`` adds what follows from a model's SQL.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from infold.interval import HOUR, Granularity
@@ -25,10 +26,19 @@ class Format(StrEnum):
 
 
 class Drift(StrEnum):
-    """What happens to a new file whose columns are not the declared ones."""
+    """What happens to a new file that does not have the declared columns, or cannot be read."""
 
     ERROR = "error"
     SET_ASIDE = "set_aside"
+
+
+class NewColumns(StrEnum):
+    """What happens to a new file that has columns which are not declared."""
+
+    ERROR = "error"
+    SET_ASIDE = "set_aside"
+    IGNORE = "ignore"
+    """They are passed over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +55,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column: its name as written and its Spark SQL type (``decimal(18,2)``)."""
+    """
+    A declared column: its name as written and its Spark SQL type (``decimal(18,2)``).
+
+    A file may lack an ``optional`` one, whose value is then ``default`` (as text; None: NULL).
+    """
 
     name: str
     type: str
+    optional: bool = False
+    default: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +94,23 @@ class Source:
     on_drift: Drift = Drift.ERROR
     delimiter: str = ","
     place: Place = field(default=Place("infold.yml"), compare=False)
+    on_new_columns: NewColumns | None = None
+    """What comes of columns that are not declared; None: the same as of missing ones."""
+    on_unreadable: Drift = Drift.ERROR
+    unread: tuple[str, ...] = ()
+    """Declared columns that a reader of the source leaves alone; never as declared."""
+
+    @property
+    def new_columns(self) -> NewColumns:
+        """What comes of a new file with columns that are not declared."""
+        return self.on_new_columns or NewColumns(self.on_drift.value)
+
+    def without(self, names: Collection[str]) -> Source:
+        """The source as it is to a reader that does not name some of its columns."""
+        if not names:
+            return self
+        kept = tuple(column for column in self.columns if column.name not in names)
+        return replace(self, columns=kept, unread=(*self.unread, *names))
 
 
 class Materialization(StrEnum):

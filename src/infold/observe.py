@@ -7,13 +7,15 @@ step, ends even while files keep arriving; what came meanwhile is the next run's
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from infold import errors, outside
-from infold.files import FileKnown, FileSeen
+from infold.files import FileKnown, FileSeen, judged
 from infold.interval import Granularity
-from infold.model import Kind, Source, table_name
+from infold.model import Drift, Kind, Source, table_name
 from infold.plan import FileNews, InputNews, ModelSeen, Observed
 from infold.ports import Lake, Ledger
 from infold.project import Node, Project
@@ -182,7 +184,7 @@ class Observer:
     def _files(self, node: Node, *, fresh: bool) -> FileNews:
         source = self.project.sources[node.source or node.name]
         try:
-            present, settling = self._listing(source)
+            found, settling = self._listing(source)
         except (errors.InfoldError, OSError) as error:
             known_as = outside.named(error)
             if known_as is None:
@@ -190,6 +192,7 @@ class Observer:
             self._refused.setdefault(node.name, known_as)
             return FileNews(source=source.name, as_of=self.as_of)
         known = {file.path: file for file in self.ledger.files(node.name)}
+        present = [judged(file, known.get(file.path), judgement(source)) for file in found]
         by_path = {file.path: file for file in present}
         changed = [
             file
@@ -225,6 +228,15 @@ class Observer:
         if source.name not in self._listed:
             self._listed[source.name] = self.listing(source)
         return self._listed[source.name]
+
+
+def judgement(source: Source) -> str:
+    """What decides which files are set aside as a whole; empty where none is."""
+    says = [source.on_drift.value, source.new_columns.value, source.on_unreadable.value]
+    if Drift.SET_ASIDE.value not in says:
+        return ""
+    declared = [[column.name, column.type, column.optional] for column in source.columns]
+    return sha256(json.dumps([says, declared]).encode()).hexdigest()[:12]
 
 
 def _left(known: FileKnown, seen: FileSeen | None) -> bool:

@@ -261,6 +261,8 @@ class Node:
     """How lookups are matched, those that are read in no other way."""
     filters: tuple[str, ...] = ()
     """Filters by the interval of a run (``ts >= @start_ts``), which infold's own stand for."""
+    unread: tuple[str, ...] = ()
+    """Optional columns of its source that its query does not name: nobody looks at them."""
 
     @property
     def name(self) -> str:

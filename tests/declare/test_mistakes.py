@@ -92,6 +92,25 @@ KEYS = [
     (YML, "received_column: seen_at", "timestamp_format: epoch_second", [
         "bad-value infold.yml:8 `epoch_second` (epoch_seconds, epoch_micros, epoch_millis)",
     ]),
+    (YML, "seen_at: timestamp", "seen_at: {type: timestamp, optional: true}", [
+        "optional-time infold.yml:8 `seen_at`",
+    ]),
+    (YML, "received_column: seen_at", "on_new_columns: drop", [
+        "bad-value infold.yml:8 `drop` (error, set_aside, ignore)",
+    ]),
+    (YML, "received_column: seen_at", "on_unreadable: ignore", [
+        "bad-value infold.yml:8 `ignore` (error, set_aside)",
+    ]),
+    (YML, "amount: decimal(18,2)", "amount: {type: int, default: 1}", [
+        "needless-key infold.yml:15 `default`",
+    ]),
+    (YML, "amount: decimal(18,2)", "amount: {type: int, optional: true, default: 1.5}", [
+        "wrong-type infold.yml:15 `1.5`",
+    ]),
+    (YML, "amount: decimal(18,2)", "amount: {optional: true, nullable: yes}", [
+        "missing-key infold.yml:15 `{optional: true, nullable: yes}`",
+        "unknown-key infold.yml:15 `nullable` (type, optional, default)",
+    ]),
     (YML, "received_column: seen_at", "timestamp_format: HHmmssSSSSSSSSS", [
         ("bad-value infold.yml:8 `HHmmssSSSSSSSSS` "
         "(iso, epoch_seconds, epoch_millis, epoch_micros, yyyy-MM-dd HH:mm:ss)"),

@@ -57,6 +57,10 @@ TREE = (
         ("./in//2024/", ["in/2024/03/e.json", "in/2024/d.json"]),
         ("in/2024/**", ["in/2024/03/e.json", "in/2024/d.json"]),
         ("in/a.json", ["in/a.json"]),
+        ("in/_h.json", ["in/_h.json"]),
+        ("in/.i.json", ["in/.i.json"]),
+        ("in/_*.json", ["in/_h.json"]),
+        ("in/_*/*.json", ["in/_tmp/f.json"]),
         ("in/_tmp/*.json", ["in/_tmp/f.json"]),
         ("in/*.parquet", []),
         ("in/[a]*", ["in/a.json"]),
@@ -166,3 +170,23 @@ def test_each_folder_is_looked_at_twice_at_most(
     assert len(listing(tmp_path, files("in/**/*.json"), 0)[0]) == 1_000
 
     assert len(calls) <= 2 * 21  # once for its files, once for its folders
+
+
+@pytest.mark.parametrize("pattern", ["in/*.json", "in/**/*.json", "in"])
+def test_a_folder_that_may_not_be_listed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    """It is neither empty nor gone: its files would be taken for removed."""
+    touch(tmp_path, *TREE)
+    real = os.scandir
+
+    def scandir(path: str) -> object:
+        if path.endswith("2024") or pattern == "in/*.json":
+            raise PermissionError(13, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(errors.InfoldError) as raised:
+        found(tmp_path, pattern)
+    assert raised.value.slug == "unreadable-folder"
+    assert raised.value.facts[1] == ("why", "Permission denied")

@@ -25,6 +25,7 @@ from infold.analysis.session_input import session_input
 from infold.analysis.sessions import take_apart
 from infold.analysis.shape import Grain
 from infold.analysis.subject import Draft, Subject, time_column
+from infold.analysis.unnamed import unnamed
 from infold.errors import InfoldError, Spot
 from infold.model import (
     IDENTIFIER,
@@ -80,7 +81,8 @@ def compile_models(
     for name in order:
         work.tables.setdefault(name, Table(names[name].model.name, None))
     for source in _landed(drafts, sources):
-        work.add(_landing(source))
+        readers = [draft for draft in drafts if _reads(draft, source)]
+        work.add(_landing(source.without(unnamed(source, readers))))
     in_cycle = {name for cycle in cycles for name in cycle}
     for name in order:
         if name not in in_cycle:
@@ -126,11 +128,17 @@ class _Compiler:
         self.kept[model.name] = _kept(subject)
         self.rows[model.name] = _rows(subject, found)
         source = self._source(model, resolved)
+        unread = unnamed(source, [draft]) if source else ()
         bounds = [*_bounds(subject), *found.declared] if not downgraded else []
         inputs = self._inputs(resolved, source, bounds)
         if downgraded:
             inputs = tuple(replace(entry, time_column=None) for entry in inputs)
-        print_ = fingerprint(model, normal(text, resolved.references, self.views), columns, source)
+        print_ = fingerprint(
+            model,
+            normal(text, resolved.references, self.views),
+            columns,
+            source.without(unread) if source else None,
+        )
         if model.kind is Kind.VIEW:
             self.views[model.name] = print_
         self.nodes[model.name] = Node(
@@ -140,6 +148,7 @@ class _Compiler:
             fingerprint=print_,
             columns=columns or (),
             source=source.name if source else None,
+            unread=unread,
             query=query,
             grouped=take_grouped(subject).query if model.kind is Kind.KEYED else None,
             landed=draft.landed,
@@ -344,11 +353,14 @@ def _landed(drafts: Sequence[Draft], sources: Mapping[str, Source]) -> list[Sour
     by_lower = {name.lower(): source for name, source in sources.items()}
     found: dict[str, Source] = {}
     for draft in drafts:
-        if draft.model.kind is not Kind.EVENTS:
-            for name in tables_named(draft.parsed.tree):
-                if name.lower() in by_lower:
-                    found[name.lower()] = by_lower[name.lower()]
+        found.update((name, source) for name, source in by_lower.items() if _reads(draft, source))
     return list(found.values())
+
+
+def _reads(draft: Draft, source: Source) -> bool:
+    """Whether a model other than of kind events names a source."""
+    named = tables_named(draft.parsed.tree)
+    return draft.model.kind is not Kind.EVENTS and source.name.lower() in map(str.lower, named)
 
 
 def _landing(source: Source) -> Draft:

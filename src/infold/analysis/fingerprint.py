@@ -106,13 +106,17 @@ def _source(source: Source) -> list[object]:
     """
     All of a source that decides which rows come out of a file.
 
-    Not where the files are: files that are no longer named have gone, as others have. Declared
+    Not where the files are: files that are no longer named have gone, as others have. Nor what
+    becomes of files as a whole, which those that were taken in have behind them. Declared
     columns count to the letter, as they are compared with what a file has.
     """
     return [
         source.name.lower(),
         source.format.value,
-        [[column.name, column.type] for column in source.columns],
+        [
+            [column.name, column.type, *([column.default] if column.default is not None else [])]
+            for column in source.columns
+        ],
         (source.event_time_column or "").lower(),
         (source.received_column or "").lower(),
         source.future_tolerance,

@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 
 from infold import findings
 from infold.declare.keys import NAME, Keys
-from infold.declare.types import ALIKE, SIMPLE, TIMES, is_type
+from infold.declare.types import ALIKE, SIMPLE, TIMES, is_type, is_value
 from infold.interval import HOUR
-from infold.model import Column, Drift, Format, Place, Source
+from infold.model import Column, Drift, Format, NewColumns, Place, Source
 
 KEYS = (
     "path",
@@ -22,6 +22,8 @@ KEYS = (
     "timestamp_format",
     "settle",
     "on_drift",
+    "on_new_columns",
+    "on_unreadable",
     "delimiter",
     "columns",
 )
@@ -72,6 +74,8 @@ def read_source(name: str, keys: Keys) -> Source | None:
         on_drift=Drift(keys.choice("on_drift", tuple(Drift)) or Drift.ERROR),
         delimiter=_delimiter(keys, path),
         place=place,
+        on_new_columns=_new_columns(keys),
+        on_unreadable=Drift(keys.choice("on_unreadable", tuple(Drift)) or Drift.ERROR),
     )
 
 
@@ -114,17 +118,53 @@ def _columns(keys: Keys, format_: Format | None) -> tuple[Column, ...]:
                 findings.duplicate_name(at, f"column {name}", found[name.lower()].name)
             )
             continue
-        type_ = section.text(name)
-        if type_ is not None and not is_type(type_):
-            keys.errors.append(
-                findings.bad_column_type(
-                    section.at(name), name, type_, ALIKE.get(type_.lower()), SIMPLE
-                )
-            )
-        found[name.lower()] = Column(name, type_ if type_ and is_type(type_) else "string")
+        found[name.lower()] = column = _column(section, name)
+        if column.optional and format_ is Format.ICEBERG:
+            at, where = section.value.keys[name], "a table, whose columns are those of its snapshot"
+            keys.errors.append(findings.needless_key(at, "optional", where))
     if not found:
         keys.missing("columns", "there is not one in it")
     return tuple(found.values())
+
+
+_COLUMN_KEYS = ("type", "optional", "default")
+
+
+def _column(section: Keys, name: str) -> Column:
+    """A column by its type alone, or by a mapping that says more."""
+    if section.entries[name].kind != "a mapping":
+        return Column(name, _type(section, name, name))
+    said = section.section(name, f"column {name}")
+    assert said is not None
+    said.check(_COLUMN_KEYS)
+    if "type" not in said.entries:
+        said.missing("type")
+    type_, optional = _type(said, "type", name), said.flag("optional", False)
+    default = said.entries.get("default")
+    if default is None or default.kind == "nothing":
+        return Column(name, type_, optional)
+    if not optional:
+        where = f"column {name}, which is not optional"
+        said.errors.append(findings.needless_key(said.key_at("default"), "default", where))
+    elif not is_value(default.text, type_) or default.kind in ("a list", "a mapping"):
+        found = default.kind if default.kind in ("a list", "a mapping") else default.text
+        wanted = f"a value of {type_} (text, number, truth or date)"
+        said.errors.append(findings.wrong_type(default.at, said.named("default"), wanted, found))
+    return Column(name, type_, optional, default.text)
+
+
+def _type(keys: Keys, key: str, name: str) -> str:
+    type_ = keys.text(key)
+    if type_ is not None and not is_type(type_):
+        keys.errors.append(
+            findings.bad_column_type(keys.at(key), name, type_, ALIKE.get(type_.lower()), SIMPLE)
+        )
+    return type_ if type_ and is_type(type_) else "string"
+
+
+def _new_columns(keys: Keys) -> NewColumns | None:
+    found = keys.choice("on_new_columns", tuple(NewColumns))
+    return NewColumns(found) if found else None
 
 
 def _time_column(keys: Keys, key: str, columns: tuple[Column, ...]) -> str | None:
@@ -136,6 +176,8 @@ def _time_column(keys: Keys, key: str, columns: tuple[Column, ...]) -> str | Non
         names = [c.name for c in columns]
         keys.errors.append(findings.no_such_column(keys.at(key), key, name, names))
         return None
+    if column.optional:
+        keys.errors.append(findings.optional_time(keys.at(key), key, column.name))
     if column.type.lower() not in TIMES:
         keys.errors.append(findings.not_a_time(keys.at(key), key, name, column.type))
     return column.name
@@ -148,6 +190,8 @@ def _check_companions(keys: Keys, format_: Format | None) -> None:
         ("future_tolerance", "received_column"),
         ("catalog", "table"),
         ("settle", "path"),
+        ("on_new_columns", "path"),
+        ("on_unreadable", "path"),
     )
     for key, other in needs:
         if key in keys.entries and other not in keys.entries:

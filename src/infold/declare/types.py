@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from functools import cache
 
 SIMPLE = (
@@ -61,6 +62,45 @@ def is_type(text: str) -> bool:
         fields = [_FIELD.match(part) for part in parts]
         return all(match is not None and is_type(match[2]) for match in fields)
     return False
+
+
+_WHOLE = {
+    "tinyint": 8, "byte": 8, "smallint": 16, "short": 16, "int": 32, "integer": 32, "bigint": 64,
+    "long": 64,
+}  # fmt: skip
+_TEXT = re.compile(r"(?:string|(?:varchar|char|character)\(\s*(\d+)\s*\))\Z")
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)\Z")
+
+
+def is_value(text: str, type_: str) -> bool:
+    """Whether a text stands for a value of a type exactly; of some types none does here."""
+    lower = type_.strip().lower()
+    if match := _TEXT.match(lower):
+        return match[1] is None or len(text) <= int(match[1])
+    if lower == "boolean":
+        return text.lower() in ("true", "false")
+    if lower == "date":
+        return _is_date(text)
+    if not _NUMBER.match(text):
+        return False
+    if lower in _WHOLE:
+        half = 1 << (_WHOLE[lower] - 1)
+        return text.lstrip("+-").isdigit() and -half <= int(text) < half
+    if lower in ("double", "float", "real"):
+        return True
+    match = _DECIMAL.match("decimal(10,0)" if lower in ("decimal", "dec", "numeric") else lower)
+    if match is None:
+        return False
+    scale = int(match[2] or 0)
+    whole, _, fraction = text.lstrip("+-").partition(".")
+    return len(fraction.rstrip("0")) <= scale and len(whole.lstrip("0")) <= int(match[1]) - scale
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def _parts(text: str) -> list[str]:

@@ -4,7 +4,8 @@ The files of a source that are there now: a glob over folders, one ``scandir`` f
 A pattern is relative to the project. ``*``, ``?`` and ``[…]`` match inside one name, ``**`` any
 number of folders. ``*.csv`` also matches ``*.csv.gz``; a folder without a pattern means
 everything below it. Below the part of the path that has no pattern, names that start with ``_``
-or ``.`` are left out: files still being written, and what engines leave beside their data.
+or ``.`` are left out: files still being written, and what engines leave beside their data. A
+pattern that begins so itself matches them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from infold.files import FileSeen
 from infold.model import Source
 
 _WILD = re.compile(r"[*?\[]")
+_HIDDEN = "_."
 Matches = Callable[[str], object]
 
 
@@ -31,11 +33,17 @@ def listing(root: Path, source: Source, now: int) -> tuple[tuple[FileSeen, ...],
 
 def look(root: Path, source: Source, now: int) -> tuple[tuple[FileSeen, ...], tuple[str, ...]]:
     """As :func:`listing`, with the paths of the files that have yet to settle."""
-    base, parts = _split(root, source)
-    shown = _shown(root, base)
+    try:
+        base, parts = _split(root, source)
+        shown = _shown(root, base)
+        found = dict(_walk(base, parts))  # two `**` may lead to one file
+    except OSError as error:
+        raise errors.unreadable_folder(
+            source.name, str(error.filename or source.path), error.strerror or str(error)
+        ) from error
     seen: list[FileSeen] = []
     young: list[str] = []
-    for relative, stat in dict(_walk(base, parts)).items():  # two `**` may lead to one file
+    for relative, stat in found.items():
         path = f"{shown}{relative}"
         if not path.isascii() and path.encode(errors="replace").decode() != path:
             raise errors.bad_file_name(source.name, ascii(path))
@@ -90,7 +98,7 @@ def _walk(folder: str, parts: list[str], below: str = "") -> Iterator[tuple[str,
         yield from _deep(folder, rest or ["*"], below)
         return
     matches = _matcher(name, last=not rest)
-    for entry in _entries(folder):
+    for entry in _entries(folder, hidden=name[0] in _HIDDEN):
         if not matches(entry.name):
             continue
         if rest:
@@ -107,14 +115,14 @@ def _deep(folder: str, rest: list[str], below: str) -> Iterator[tuple[str, os.st
             yield from _deep(entry.path, rest, f"{below}{entry.name}/")
 
 
-def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+def _entries(folder: str, *, hidden: bool = False) -> Iterator[os.DirEntry[str]]:
     try:
         found = os.scandir(folder)
     except FileNotFoundError:  # it went away since its parent was read
         return
     with found:
         for entry in found:
-            if entry.name[0] not in "_.":
+            if hidden or entry.name[0] not in _HIDDEN:
                 yield entry
 
 

@@ -10,7 +10,8 @@ NULL). How each format is read, and what makes a row unparsable or a file drift,
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import ModuleType
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -18,15 +19,22 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold import errors
-from infold.files import FileKnown, FileSeen
+from infold.files import FileKnown, FileSeen, listed
 from infold.model import Format, Source
 from infold.project import Project
 from infold.spark.content import column as column_of
 from infold.spark.reading import csv_files, fit, iceberg_table, json_lines, parquet_files
-from infold.spark.reading.drift import Present
-from infold.spark.reading.paths import uri
+from infold.spark.reading.drift import Present, readable
+from infold.spark.reading.paths import takeable, uri
 
 File = FileSeen | FileKnown
+
+_READERS: dict[Format, ModuleType] = {
+    Format.CSV: csv_files,
+    Format.JSON: json_lines,
+    Format.PARQUET: parquet_files,
+}
+"""What reads a format: ``rows`` of files, and ``look_through`` to find whether one can be read."""
 
 
 def read(
@@ -36,23 +44,30 @@ def read(
     The rows of the files, each given with the id of its version.
 
     Raises ``errors.drift`` for files that drift where the source says so, before anything is
-    read; ``errors.unreadable_file`` for a file that is not of the source's format at all.
+    read; ``errors.unreadable_file`` for a file that cannot be read, unless it is to be set aside.
     """
-    present = [Present(id_, file.path, project.root / file.path, file.size) for id_, file in files]
-    if source.format is Format.ICEBERG:
+    iceberg = source.format is Format.ICEBERG
+    present = [
+        Present(
+            id_,
+            file.path,
+            project.root / file.path if iceberg else takeable(project.root, file.path),
+            file.size,
+            isinstance(file, FileKnown),
+        )
+        for id_, file in files
+    ]
+    if iceberg:
         fingerprints = {file.path: file.fingerprint for _, file in files}
         stored = iceberg_table.rows(
             spark, source, project.root, project.catalog_db, present, fingerprints
         )
         return _identified(spark, stored, [(file.path, file.id) for file in present], "inner")
-    if source.format is Format.CSV:
-        frames = csv_files.rows(spark, source, present)
-    elif source.format is Format.JSON:
-        # Whether a file drifts was found out when it was taken in; it has not changed since.
-        judged = frozenset(id_ for id_, file in files if isinstance(file, FileKnown))
-        frames = json_lines.rows(spark, source, present, judged=judged)
-    else:
-        frames = parquet_files.rows(spark, source, present)
+    reader = _READERS[source.format]
+    good, bad = readable(source, present, reader.look_through)
+    frames = reader.rows(spark, source, good)
+    if bad:
+        frames.append(_unreadable(spark, source, [f for f in present if f.id in bad], bad))
     if not frames:
         return _nothing(spark, source)
     rows = frames[0]
@@ -70,7 +85,7 @@ def refuse_changed(project: Project, source: Source, files: Iterable[File]) -> N
             stat = os.stat(project.root / file.path)  # noqa: PTH116 - as fast as the listing
         except FileNotFoundError:
             raise errors.source_changed(source.name, file.path) from None
-        if file.fingerprint != f"{stat.st_size}:{stat.st_mtime_ns}":
+        if listed(file.fingerprint) != f"{stat.st_size}:{stat.st_mtime_ns}":
             raise errors.source_changed(source.name, file.path)
 
 
@@ -96,13 +111,27 @@ def _identified(
 
 
 def _nothing(spark: SparkSession, source: Source) -> DataFrame:
-    schema = T.StructType(
+    schema = _values(source).add(fit.FILE, T.LongType())
+    schema = schema.add(fit.RAW, T.StringType()).add(fit.PROBLEM, T.StringType())
+    return spark.createDataFrame([], schema)
+
+
+def _unreadable(
+    spark: SparkSession, source: Source, files: Sequence[Present], why: Mapping[int, str]
+) -> DataFrame:
+    """One row without values for each file that cannot be read: nobody knows how many there are."""
+    table = pa.table(
+        {
+            fit.PATH: [uri(file.at) for file in files],
+            fit.PROBLEM: [f"unreadable: {why[file.id]}" for file in files],
+        }
+    )
+    nulls = [F.lit(None).cast(f.dataType).alias(f.name) for f in _values(source).fields]
+    told = spark.createDataFrame(table)
+    return told.select(*nulls, fit.PATH, F.lit(None).cast("string").alias(fit.RAW), fit.PROBLEM)
+
+
+def _values(source: Source) -> T.StructType:
+    return T.StructType(
         [T.StructField(column.name, fit.stored_type(column)) for column in source.columns]
     )
-    for name, type_ in (
-        (fit.FILE, T.LongType()),
-        (fit.RAW, T.StringType()),
-        (fit.PROBLEM, T.StringType()),
-    ):
-        schema = schema.add(name, type_)
-    return spark.createDataFrame([], schema)

@@ -30,6 +30,7 @@ from infold.spark.copies import VERSION
 from infold.spark.kinds.events_fold import Change, come_and_go, compete
 from infold.spark.kinds.events_layout import loaded, spread
 from infold.spark.kinds.ingest import ROWS, Ingest, model_columns, summed
+from infold.spark.reading import failures
 from infold.spark.tally import Tally
 from infold.spark.work import Work
 
@@ -43,14 +44,15 @@ ROWS_OF_A_FILE = 500_000
 def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
     """Take files in and out; ``prepared`` unless everything is replaced."""
     ingest = Ingest.of(work, step)
-    if step.action is Action.BUILD or not work.tables.exists(step.model):
-        return _build(ingest)
-    return _fold(ingest, prepared)
+    with failures.named(work.project, ingest.source):
+        if step.action is Action.BUILD or not work.tables.exists(step.model):
+            return _build(ingest)
+        return _fold(ingest, prepared)
 
 
 def definition(work: Work, node: Node) -> DataFrame:
     """The model's rows from all files it has taken in, as its definition says, from scratch."""
-    source = work.project.sources[node.source or node.name]
+    source = work.project.sources[node.source or node.name].without(node.unread)
     known = [file for file in work.ledger.files(node.name) if file.rows]
     sources.refuse_changed(work.project, source, known)
     rows = sources.read(work.spark, work.project, source, [(file.id, file) for file in known])

@@ -40,7 +40,7 @@ class Ingest:
     def of(work: Work, step: Step) -> Ingest:
         """New files are given their ids, for good."""
         node = work.project[step.model]
-        source = work.project.sources[node.source or node.name]
+        source = work.project.sources[node.source or node.name].without(node.unread)
         news = step.files if step.files is not None else FileNews(source.name)
         ids = work.ledger.register_files(source.name, news.new) if news.new else {}
         return Ingest(work, step, node, source, news, {ids[file.path]: file for file in news.new})

@@ -38,7 +38,7 @@ from pyspark.sql import types as T
 from infold import errors
 from infold.model import Source
 from infold.spark.reading import fit
-from infold.spark.reading.drift import Present, differences, settle
+from infold.spark.reading.drift import Drifted, Present, differences, packed_well, settle
 from infold.spark.reading.paths import glob
 
 _EMPTY = "\u0001infold: empty\u0001"  # what a quoted empty field is read as, to tell it from NULL
@@ -57,13 +57,13 @@ class Shape:
     header: tuple[str, ...]
     quotes: bool
     bytewise: bool
-    drift: str | None
+    drift: Drifted | None
 
 
 def rows(spark: SparkSession, source: Source, files: Sequence[Present]) -> list[DataFrame]:
     """The rows of the files, one frame for each shape of file. May raise ``errors.drift``."""
     groups: dict[Shape, list[Present]] = defaultdict(list)
-    drifted: dict[int, str] = {}
+    drifted: dict[int, Drifted] = {}
     for file in files:
         shape = _shape(file, source)
         if shape is None:
@@ -73,6 +73,9 @@ def rows(spark: SparkSession, source: Source, files: Sequence[Present]) -> list[
             drifted[file.id] = shape.drift
     settle(source, drifted, files)
     return [_read(spark, source, shape, group) for shape, group in groups.items()]
+
+
+look_through = packed_well
 
 
 def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present]) -> DataFrame:
@@ -108,11 +111,11 @@ def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present
         broken = F.when(~reduce(and_, valid), F.lit(fit.NOT_UTF8)).otherwise(broken)
         raw = F.make_valid_utf8(raw)
     if shape.drift is not None:
-        broken = F.lit(f"drift: {shape.drift}")
+        broken = F.lit(f"drift: {shape.drift.how}")
     texts = []
     for at, column in enumerate(source.columns):
-        text = F.lit(None).cast("string")
-        if shape.drift is None:
+        text = F.lit(column.default).cast("string")
+        if shape.drift is None and column.name in shape.header:
             name = names[shape.header.index(column.name)]
             is_text = isinstance(fit.datatype(column), T.StringType)
             text = _plain(name) if is_text else F.nullif(F.col(name), F.lit(_EMPTY))
@@ -142,12 +145,8 @@ def _shape(file: Present, source: Source) -> Shape | None:
     if header is None:
         return None
     twice = sorted({name for name in header if header.count(name) > 1})
-    drift = differences(
-        [column.name for column in source.columns],
-        header,
-        [f"column {name} is there twice" for name in twice],
-    )
-    if file.at.suffix == ".gz":
+    drift = differences(source, file, header, [f"column {name} is there twice" for name in twice])
+    if file.gzipped:
         return Shape(header, True, True, drift)
     try:
         quotes, text = _looked_through(file.at, _blanks(source) if len(header) > 1 else "")
@@ -163,7 +162,7 @@ def _blanks(source: Source) -> str:
 
 def _header(file: Present, delimiter: str) -> tuple[str, ...] | None:
     """The names in the first line that is not blank; None when there is none."""
-    opener = gzip.open if file.at.suffix == ".gz" else open
+    opener = gzip.open if file.gzipped else open
     try:
         with opener(file.at, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
             for record in csv.reader(lines, delimiter=delimiter):

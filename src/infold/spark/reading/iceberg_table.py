@@ -9,6 +9,7 @@ columns the same: else the source has moved on since it was listed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,11 +18,11 @@ from pyspark.sql.pandas.types import to_arrow_type
 
 from infold import errors
 from infold.lake.source import data_files, location
-from infold.model import Column, Source
+from infold.model import Column, Drift, NewColumns, Source
 from infold.spark.reading import fit
-from infold.spark.reading.arrow_types import Taken, taken
+from infold.spark.reading.arrow_types import Taken
 from infold.spark.reading.drift import Present
-from infold.spark.reading.parquet_files import converted, drift_of
+from infold.spark.reading.parquet_files import converted, drift_of, taken_as
 
 
 def rows(
@@ -42,16 +43,17 @@ def rows(
     stored = spark.read.format("iceberg").load(at)
     names = tuple(stored.columns)
     types = tuple(to_arrow_type(field.dataType) for field in stored.schema.fields)
-    drift = drift_of(source, names, types, extra=False)
-    if drift is not None:
-        raise errors.drift(source.name, ((source.table or "", drift),))
+    # Columns that are not declared are passed over, as they always were of tables.
+    table = replace(source, on_drift=Drift.ERROR, on_new_columns=NewColumns.IGNORE)
+    here_now = Present(0, source.table or "", root)
+    if (drift := drift_of(table, here_now, names, types)) is not None:
+        raise errors.drift(source.name, ((source.table or "", drift.how),))
     by_name = dict(zip(names, types, strict=True))
     columns = source.columns or tuple(
         Column(field.name, field.dataType.simpleString()) for field in stored.schema.fields
     )
     how: list[Taken] = []
     for column in columns:
-        entry = taken(by_name[column.name], fit.datatype(column), source.timestamp_format)
-        assert entry is not None, "a type that does not fit is drift"
-        how.append(entry)
+        wanted = fit.datatype(column)
+        how.append(taken_as(by_name.get(column.name), column, wanted, source.timestamp_format))
     return converted(stored, columns, how, F.col("_file"))

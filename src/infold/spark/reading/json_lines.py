@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -21,9 +22,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from infold import errors
+from infold.model import Column as Declared
 from infold.model import Source
 from infold.spark.reading import fit, json_text
-from infold.spark.reading.drift import Present, differences, settle
+from infold.spark.reading.drift import Drifted, Present, differences, packed_well, settle
 from infold.spark.reading.paths import glob, uri
 
 _LINE, _PARSED = "_line", "_parsed"
@@ -42,13 +44,14 @@ class Keys:
     objects: int = 0
 
 
-def rows(
-    spark: SparkSession, source: Source, files: Sequence[Present], *, judged: frozenset[int]
-) -> list[DataFrame]:
-    """The rows of the files; drift of those in ``judged`` (ids) was looked for before."""
-    drifted = _drifted(spark, source, [file for file in files if file.id not in judged])
+look_through = packed_well
+
+
+def rows(spark: SparkSession, source: Source, files: Sequence[Present]) -> list[DataFrame]:
+    """The rows of the files; drift of those that are known was looked for before."""
+    drifted = _drifted(spark, source, [file for file in files if not file.known])
     settle(source, drifted, files)
-    groups: dict[str | None, list[Present]] = defaultdict(list)
+    groups: dict[Drifted | None, list[Present]] = defaultdict(list)
     for file in files:
         groups[drifted.get(file.id)].append(file)
     return [_read(spark, source, group, drift) for drift, group in groups.items()]
@@ -61,7 +64,7 @@ def _lines(spark: SparkSession, files: Iterable[Present]) -> DataFrame:
 
 
 def _read(
-    spark: SparkSession, source: Source, files: list[Present], drift: str | None
+    spark: SparkSession, source: Source, files: list[Present], drift: Drifted | None
 ) -> DataFrame:
     lines = _lines(spark, files)
     if drift is not None:
@@ -72,7 +75,7 @@ def _read(
             ),
             fit.PATH,
             F.make_valid_utf8(F.col(_LINE)).alias(fit.RAW),
-            F.lit(f"drift: {drift}").alias(fit.BROKEN),
+            F.lit(f"drift: {drift.how}").alias(fit.BROKEN),
         )
         return fit.typed(texts, source.columns, source.timestamp_format)
     line = F.col(_LINE)
@@ -83,7 +86,7 @@ def _read(
     # An object of its own: not a list, a number or nothing.
     good = line.rlike(r"^\s*\{") & json_text.alone(F.col(_PARSED))
     texts = parsed.select(
-        *(_text(column.name).alias(fit.text_name(at)) for at, column in enumerate(source.columns)),
+        *(_text(column).alias(fit.text_name(at)) for at, column in enumerate(source.columns)),
         fit.PATH,
         F.make_valid_utf8(line).alias(fit.RAW),
         F.when(~F.is_valid_utf8(line), F.lit(fit.NOT_UTF8))
@@ -95,20 +98,26 @@ def _read(
     return fit.typed(texts, source.columns, source.timestamp_format)
 
 
-def _text(name: str) -> Column:
-    quote = '"' if "'" in name else "'"
-    value = F.try_variant_get(F.col(_PARSED), f"$[0][{quote}{name}{quote}]", "string")
-    return json_text.unmarked(value)
+def _text(column: Declared) -> Column:
+    quote = '"' if "'" in column.name else "'"
+    place = f"$[0][{quote}{column.name}{quote}]"
+    text = json_text.unmarked(F.try_variant_get(F.col(_PARSED), place, "string"))
+    if column.default is None:
+        return text
+    # A key that is not there is another thing than one whose value is null.
+    absent = F.try_variant_get(F.col(_PARSED), place, "variant").isNull()
+    return F.when(absent, F.lit(column.default)).otherwise(text)
 
 
 # -- drift: the keys of all objects of a file
 
 
-def _drifted(spark: SparkSession, source: Source, files: Sequence[Present]) -> dict[int, str]:
+def _drifted(spark: SparkSession, source: Source, files: Sequence[Present]) -> dict[int, Drifted]:
     if not files:
         return {}
-    cost = sum(file.size * (_GZIPPED if file.at.suffix == ".gz" else 1) for file in files)
-    declared = [column.name for column in source.columns]
+    cost = sum(file.size * (_GZIPPED if file.gzipped else 1) for file in files)
+    declared = [*(column.name for column in source.columns), *source.unread]
+    by_id = {file.id: file for file in files}
     keys = (
         {file.id: _keys_here(file) for file in files}
         if cost <= IN_PROCESS
@@ -117,7 +126,9 @@ def _drifted(spark: SparkSession, source: Source, files: Sequence[Present]) -> d
     found = {}
     for id_, entry in keys.items():
         names = [*(name for name in declared if name in entry.found), *sorted(entry.found)]
-        drift = differences(declared, list(dict.fromkeys(names))) if entry.objects else None
+        drift = differences(source, by_id[id_], list(dict.fromkeys(names)))
+        if not entry.objects:
+            continue
         if drift is not None:
             found[id_] = drift
     return found
@@ -125,20 +136,38 @@ def _drifted(spark: SparkSession, source: Source, files: Sequence[Present]) -> d
 
 def _keys_here(file: Present) -> Keys:
     keys = Keys()
-    opener = gzip.open if file.at.suffix == ".gz" else open
+    opener = gzip.open if file.gzipped else open
     try:
         with opener(file.at, "rb") as lines:
             for line in lines:
+                text = line.decode("utf-8-sig", errors="replace")
                 try:
-                    value = json.loads(line.decode("utf-8-sig", errors="replace"))
+                    value = json.loads(text)
                 except ValueError:
                     continue  # its rows will be unparsable
+                except RecursionError:
+                    value = _outermost(text)
                 if isinstance(value, dict):
                     keys.found.update(value)
                     keys.objects += 1
     except (OSError, EOFError, zlib.error) as error:
         raise errors.unreadable_file(file.path, str(error)) from error
     return keys
+
+
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:]')
+
+
+def _outermost(line: str) -> dict[str, None]:
+    """The keys of an object that is nested too deeply for Python's reader."""
+    found: dict[str, None] = {}
+    depth, text = 0, None
+    for word in _TOKEN.findall(line):
+        if word == ":" and depth == 1 and text is not None:
+            found[json.loads(text)] = None
+        depth += (word in "{[") - (word in "}]")
+        text = word if word[0] == '"' else None
+    return found
 
 
 def _keys_there(

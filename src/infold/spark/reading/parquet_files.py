@@ -18,7 +18,7 @@ from infold.model import Column, Source
 from infold.spark.content import column as column_of
 from infold.spark.reading import fit, int96
 from infold.spark.reading.arrow_types import Taken, readable, taken
-from infold.spark.reading.drift import Present, differences, settle
+from infold.spark.reading.drift import Drifted, Present, differences, settle
 from infold.spark.reading.paths import glob
 
 
@@ -28,13 +28,24 @@ class Shape:
 
     names: tuple[str, ...]
     types: tuple[pa.DataType, ...]
-    drift: str | None
+    drift: Drifted | None
+
+
+def look_through(file: Present) -> None:
+    """Read all of a file. Raises ``errors.unreadable_file``."""
+    try:
+        with parquet.ParquetFile(file.at) as opened:
+            _refuse_packing(file, opened)
+            for _ in opened.iter_batches():
+                pass
+    except (OSError, pa.ArrowException) as error:
+        raise errors.unreadable_file(file.path, str(error).splitlines()[0]) from error
 
 
 def rows(spark: SparkSession, source: Source, files: Sequence[Present]) -> list[DataFrame]:
     """The rows of the files, one frame for each schema. May raise ``errors.drift``."""
     groups: dict[Shape, list[Present]] = defaultdict(list)
-    drifted: dict[int, str] = {}
+    drifted: dict[int, Drifted] = {}
     for file in files:
         shape = _shape(file, source)
         groups[shape].append(file)
@@ -54,9 +65,7 @@ def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present
     wanted = [fit.datatype(column) for column in source.columns]
     how: list[Taken] = []
     for column, type_ in zip(source.columns, wanted, strict=True):
-        entry = taken(by_name[column.name], type_, source.timestamp_format)
-        assert entry is not None, "a type that does not fit is drift"
-        how.append(entry)
+        how.append(taken_as(by_name.get(column.name), column, type_, source.timestamp_format))
     schema = T.StructType(
         [
             T.StructField(column.name, entry.stored)
@@ -122,7 +131,7 @@ def _set_aside(spark: SparkSession, source: Source, shape: Shape, paths: list[st
         *(F.lit(None).cast("string").alias(fit.text_name(i)) for i in range(len(source.columns))),
         F.col("_metadata.file_path").alias(fit.PATH),
         F.to_json(F.struct(*map(column_of, stored_rows.columns))).alias(fit.RAW),
-        F.lit(f"drift: {shape.drift}").alias(fit.BROKEN),
+        F.lit(f"drift: {shape.drift.how if shape.drift else ''}").alias(fit.BROKEN),
     )
     return fit.typed(texts, source.columns, source.timestamp_format)
 
@@ -133,6 +142,7 @@ def _shape(file: Present, source: Source) -> Shape:
     except (OSError, pa.ArrowException) as error:
         raise errors.unreadable_file(file.path, str(error).splitlines()[0]) from error
     with footer:
+        _refuse_packing(file, footer)
         schema = footer.schema_arrow
         old = int96.columns(footer)
         types = tuple(map(_physical, old, schema))
@@ -140,19 +150,18 @@ def _shape(file: Present, source: Source) -> Shape:
     suspects = [name for name, is_ in zip(schema.names, old, strict=True) if is_]
     finer = int96.finer(file.at, [name for name in suspects if name in declared])
     others = [f"column {name} has parts of a microsecond" for name in finer]
-    drift = drift_of(source, tuple(schema.names), types, others)
+    drift = drift_of(source, file, tuple(schema.names), types, others)
     return Shape(tuple(schema.names), types, drift)
 
 
 def drift_of(
     source: Source,
+    file: Present,
     names: tuple[str, ...],
     types: tuple[pa.DataType, ...],
     others: Sequence[str] = (),
-    *,
-    extra: bool = True,
-) -> str | None:
-    """How stored columns differ from the declared ones; ``extra`` ones only when asked for."""
+) -> Drifted | None:
+    """How stored columns differ from the declared ones."""
     by_name = dict(zip(names, types, strict=True))
     parts = [
         f"column {column.name} is {by_name[column.name]}, declared {column.type}"
@@ -161,10 +170,38 @@ def drift_of(
         and taken(by_name[column.name], fit.datatype(column), source.timestamp_format) is None
     ]
     parts += others
-    declared = [column.name for column in source.columns]
     parts += [f"column {name} is there twice" for name in names if names.count(name) > 1]
-    found = names if extra else [name for name in names if name in declared]
-    return differences(declared, found, list(dict.fromkeys(parts)))
+    return differences(source, file, names, list(dict.fromkeys(parts)))
+
+
+def taken_as(
+    found: pa.DataType | None, column: Column, wanted: T.DataType, timestamp_format: str
+) -> Taken:
+    """How a stored column is taken for a declared one; one that is not there is its default."""
+    if found is None:
+        value = fit.fitted(F.lit(column.default).cast("string"), wanted, timestamp_format)
+        return Taken(None, lambda _: value)
+    entry = taken(found, wanted, timestamp_format)
+    assert entry is not None, "a type that does not fit is drift"
+    return entry
+
+
+_PACKINGS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW"})
+"""How the pages of a Parquet file may be compressed for Spark to read them."""
+
+
+def _refuse_packing(file: Present, footer: parquet.ParquetFile) -> None:
+    """Raise ``errors.unreadable_file`` where Spark cannot unpack what this process can."""
+    found = footer.metadata
+    packings = {
+        found.row_group(group).column(at).compression
+        for group in range(found.num_row_groups)
+        for at in range(found.num_columns)
+    }
+    for name in sorted(packings - _PACKINGS):
+        raise errors.unreadable_file(
+            file.path, f"it is compressed with {name.lower()}, which Spark does not read"
+        )
 
 
 def _physical(int96: bool, column: pa.Field) -> pa.DataType:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 _GLOB = frozenset("\\{}[]*?")
@@ -14,6 +17,44 @@ _LEGAL = frozenset(
 def glob(path: Path) -> str:
     """A path as a pattern that matches it alone: Spark takes every path for a pattern."""
     return "".join("\\" + letter if letter in _GLOB else letter for letter in str(path))
+
+
+LINKS = Path(".infold/links")
+"""Where files are found under another name that Spark cannot take under their own."""
+
+
+def takeable(root: Path, path: str) -> Path:
+    """
+    Where Spark finds a file of a project: where it is, or a link to it.
+
+    Hadoop takes a colon in a file's name for the end of a URI's scheme, as it does anywhere in a
+    path that has to be escaped; and Spark passes over names that begin with ``_`` or ``.``, or end
+    in ``._COPYING_``, without a word.
+    """
+    at = root / path
+    name = at.name
+    passed_over = name[0] in "_." or name.endswith("._COPYING_")
+    escaped = not _GLOB.isdisjoint(str(at))
+    if not passed_over and ":" not in (str(at) if escaped else name):
+        return at
+    folder = (root / LINKS).absolute()
+    ending = ".gz" if name.endswith(".gz") else ""
+    link = folder / f"{sha256(str(at.absolute()).encode()).hexdigest()[:24]}{ending}"
+    if not link.is_symlink():
+        _sweep(folder)
+        with suppress(FileExistsError):  # another step made it
+            link.symlink_to(at.absolute())
+    return link
+
+
+def _sweep(folder: Path) -> None:
+    """Make the folder of links, or take out those to files that are no longer there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with os.scandir(folder) as links:
+        for link in links:
+            if not Path(link.path).exists():
+                with suppress(FileNotFoundError):
+                    os.unlink(link.path)  # noqa: PTH108 - as it was listed
 
 
 def uri(path: Path) -> str:

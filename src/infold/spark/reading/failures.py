@@ -1,0 +1,57 @@
+"""What Spark says when it cannot read a file, as the error that names the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import unquote
+
+from infold import errors
+from infold.errors import InfoldError
+from infold.model import Source
+from infold.project import Project
+
+_FILE = re.compile(
+    r"\[(?:FAILED_READ_FILE\.\w+|PATH_NOT_FOUND)\][^\n]*?(file:/[^\n]*?)\.\s+"
+    r"(?:SQLSTATE|File does not exist)"
+)
+_CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
+
+
+@contextmanager
+def named(project: Project, source: Source) -> Iterator[None]:
+    """Raise ``errors.unreadable_file``, or that a file is gone, for what Spark fails at inside."""
+    try:
+        yield
+    except InfoldError as error:
+        if error.slug != "unreadable-file":
+            raise
+        path = dict(error.facts)["file"]
+        if not (project.root / path).exists():
+            raise errors.source_changed(source.name, path) from error
+        raise
+    except Exception as error:
+        found = _told(project, source, str(error))
+        if found is None:
+            raise
+        raise found from error
+
+
+def _told(project: Project, source: Source, said: str) -> InfoldError | None:
+    match = _FILE.search(said)
+    if match is None:
+        return None
+    at = Path("/" + unquote(match[1].removeprefix("file:")).lstrip("/"))
+    if project.warehouse in at.parents:
+        return None  # a table's own file, which is another matter
+    there = at.exists()
+    if at.is_symlink():
+        at = at.readlink()
+    inside = project.root.absolute() in at.parents
+    path = str(at.relative_to(project.root.absolute()) if inside else at)
+    if not there:
+        return errors.source_changed(source.name, path)
+    causes = _CAUSE.findall(said)
+    return errors.unreadable_file(path, causes[-1] if causes else "Spark cannot read it")
