@@ -10,16 +10,16 @@ SELECT day, user_id, url FROM (SELECT cast(ts AS date) AS day, user_id, url, row
 SELECT day, user_id, url FROM (SELECT cast(ts AS date) AS day, user_id, url, row_number() OVER (PARTITION BY user_id, cast(ts AS date) ORDER BY (SELECT NULL)) AS place FROM clicks) WHERE place = 1
 
 -- refused: order-dependent: key_without_its_time
-SELECT cast(ts AS date) AS day, event_id, url FROM clicks QUALIFY row_number() OVER (PARTITION BY cast(ts AS date) ORDER BY event_id) = 1
+SELECT day, event_id, url FROM (SELECT cast(ts AS date) AS day, event_id, url, row_number() OVER (PARTITION BY cast(ts AS date) ORDER BY event_id) AS place FROM clicks) WHERE place = 1
 
 -- admitted: key_that_holds_everywhere
-SELECT cast(ordered_at AS date) AS day, order_id, sku FROM orders QUALIFY row_number() OVER (PARTITION BY cast(ordered_at AS date) ORDER BY order_id) = 1
+SELECT day, order_id, sku FROM (SELECT cast(ordered_at AS date) AS day, order_id, sku, row_number() OVER (PARTITION BY cast(ordered_at AS date) ORDER BY order_id) AS place FROM orders) WHERE place = 1
 
--- admitted: qualify_first_of_the_hour
+-- refused: unsupported-sql: qualify_first_of_the_hour
 SELECT cast(ts AS date) AS day, event_id FROM clicks QUALIFY row_number() OVER (PARTITION BY date_trunc('HOUR', ts) ORDER BY ts, event_id) = 1
 
 -- refused: window-over-cells: one_per_user_ever
-SELECT cast(ts AS date) AS day, event_id FROM clicks QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY ts, event_id) = 1
+SELECT day, event_id FROM (SELECT cast(ts AS date) AS day, event_id, row_number() OVER (PARTITION BY user_id ORDER BY ts, event_id) AS place FROM clicks) WHERE place = 1
 
 -- admitted: distinct_rows_with_the_day
 SELECT DISTINCT cast(ts AS date) AS day, user_id, country FROM clicks

@@ -70,7 +70,7 @@ SELECT cast(ts AS date) AS day, user_id, collect_set(url) AS pages FROM clicks G
 SELECT cast(ts AS date) AS day, event_id, arrays_zip(tags, transform(tags, t -> length(t))) AS zipped FROM clicks
 
 -- admitted: inline_of_structs
-SELECT cast(ts AS date) AS day, event_id, k, v FROM clicks LATERAL VIEW inline(array(struct('os', device.os), struct('country', country))) AS k, v
+SELECT cast(ts AS date) AS day, event_id, k, v FROM clicks LATERAL VIEW inline(array(named_struct('k', 'os', 'v', device.os), named_struct('k', 'country', 'v', country))) AS k, v
 
 -- admitted: str_to_map_lookup
 SELECT cast(ts AS date) AS day, str_to_map(concat('os:', coalesce(device.os, ''), ',country:', coalesce(country, '')))['os'] AS os, count(*) AS n FROM clicks GROUP BY 1, 2

@@ -28,7 +28,7 @@ SELECT cast(ts AS date) AS day, event_id, count(*) OVER (PARTITION BY user_id OR
 SELECT cast(ts AS date) AS day, event_id, count(*) OVER (ORDER BY ts RANGE BETWEEN CURRENT ROW AND CURRENT ROW) AS together FROM clicks
 
 -- admitted: before_but_not_now
-SELECT cast(ts AS date) AS day, event_id, sum(amount) OVER (PARTITION BY user_id ORDER BY ts RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND INTERVAL 1 MICROSECOND PRECEDING) AS before FROM clicks
+SELECT cast(ts AS date) AS day, event_id, sum(amount) OVER (PARTITION BY user_id ORDER BY ts RANGE BETWEEN INTERVAL '1 00:00:00' DAY TO SECOND PRECEDING AND INTERVAL '0 00:00:00.000001' DAY TO SECOND PRECEDING) AS before FROM clicks
 
 -- admitted: a_month_back_by_calendar
 SELECT day, sum(n) OVER (ORDER BY day RANGE BETWEEN INTERVAL 1 MONTH PRECEDING AND CURRENT ROW) AS month FROM daily
@@ -107,4 +107,4 @@ SELECT day, n, n > 2 * avg(n) OVER (ORDER BY day RANGE BETWEEN INTERVAL 14 DAYS 
 SELECT day, first_value(n) OVER (ORDER BY day RANGE BETWEEN INTERVAL 6 DAYS PRECEDING AND CURRENT ROW) AS oldest, last_value(n) OVER (ORDER BY day RANGE BETWEEN INTERVAL 6 DAYS PRECEDING AND CURRENT ROW) AS newest FROM daily
 
 -- admitted: count_of_several_kinds_in_one_range
-SELECT cast(ordered_at AS date) AS day, order_id, count_if(status = 'cancelled') OVER (PARTITION BY user_id ORDER BY ordered_at RANGE BETWEEN INTERVAL 30 DAYS PRECEDING AND CURRENT ROW) AS cancelled, sum(qty) FILTER (WHERE status = 'paid') OVER (PARTITION BY user_id ORDER BY ordered_at RANGE BETWEEN INTERVAL 30 DAYS PRECEDING AND CURRENT ROW) AS bought FROM orders
+SELECT cast(ordered_at AS date) AS day, order_id, count_if(status = 'cancelled') OVER (PARTITION BY user_id ORDER BY ordered_at RANGE BETWEEN INTERVAL 30 DAYS PRECEDING AND CURRENT ROW) AS cancelled, sum(if(status = 'paid', qty, 0)) OVER (PARTITION BY user_id ORDER BY ordered_at RANGE BETWEEN INTERVAL 30 DAYS PRECEDING AND CURRENT ROW) AS bought FROM orders

@@ -49,7 +49,7 @@ SELECT cast(ts AS date) AS day, event_id, sum(starts) OVER (PARTITION BY user_id
 SELECT cast(ordered_at AS date) AS day, order_id, datediff(ordered_at, lag(ordered_at) OVER (PARTITION BY user_id ORDER BY ordered_at, order_id)) AS days FROM orders
 
 -- admitted: days_since_the_last_order_up_to_thirty
-SELECT cast(ordered_at AS date) AS day, order_id, datediff(ordered_at, max(ordered_at) OVER (PARTITION BY user_id ORDER BY ordered_at RANGE BETWEEN INTERVAL 30 DAYS PRECEDING AND INTERVAL 1 MICROSECOND PRECEDING)) AS days FROM orders
+SELECT cast(ordered_at AS date) AS day, order_id, datediff(ordered_at, max(ordered_at) OVER (PARTITION BY user_id ORDER BY ordered_at RANGE BETWEEN INTERVAL '30 00:00:00' DAY TO SECOND PRECEDING AND INTERVAL '0 00:00:00.000001' DAY TO SECOND PRECEDING)) AS days FROM orders
 
 -- admitted: gap_capped_by_case
 SELECT cast(ts AS date) AS day, event_id, CASE WHEN ts - lag(ts) OVER w <= INTERVAL 30 MINUTES THEN ts - lag(ts) OVER w END AS gap FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY ts, event_id)

@@ -21,8 +21,8 @@ SELECT cast(ts AS date) AS day, stddev(amount) AS s, stddev_pop(score) AS sp, va
 -- admitted: sums_of_doubles
 SELECT cast(ts AS date) AS day, sum(score) AS total, avg(score) AS mean, min(score) AS least, max(score) AS most FROM clicks GROUP BY 1
 
--- admitted: correlated
-SELECT cast(ts AS date) AS day, corr(amount, score) AS r, covar_pop(amount, score) AS c, regr_count(amount, score) AS n FROM clicks GROUP BY 1
+-- admitted: covariance
+SELECT cast(ts AS date) AS day, covar_pop(amount, score) AS c, regr_count(amount, score) AS n FROM clicks GROUP BY 1
 
 -- admitted: skewed
 SELECT cast(ts AS date) AS day, skewness(score) AS skew, kurtosis(score) AS tails FROM clicks GROUP BY 1
@@ -46,7 +46,7 @@ SELECT cast(ordered_at AS date) AS day, exp(avg(ln(price))) AS mean FROM orders 
 SELECT day, event_id, (amount - mean) / nullif(deviation, 0) AS z FROM (SELECT cast(ts AS date) AS day, event_id, amount, avg(amount) OVER (PARTITION BY cast(ts AS date)) AS mean, stddev(amount) OVER (PARTITION BY cast(ts AS date)) AS deviation FROM clicks)
 
 -- admitted: rounding
-SELECT cast(ts AS date) AS day, event_id, round(amount, 1) AS r, bround(amount, 0) AS b, ceil(amount) AS c, cast(amount AS int) AS i, amount % 3 AS m, score DIV 1 AS d FROM clicks
+SELECT cast(ts AS date) AS day, event_id, round(amount, 1) AS r, bround(amount, 0) AS b, ceil(amount) AS c, cast(amount AS int) AS i, amount % 3 AS m, amount DIV 2 AS d FROM clicks
 
 -- admitted: nan_and_infinity
 SELECT cast(ts AS date) AS day, event_id, nanvl(score, 0) AS s, isnan(score) AS broken FROM clicks

@@ -22,7 +22,7 @@ SELECT day, country, sum(n) OVER (PARTITION BY country, trunc(day, 'MONTH') ORDE
 SELECT day, rank() OVER (PARTITION BY date_trunc('MONTH', day) ORDER BY n DESC) AS place FROM daily
 
 -- admitted: best_day_of_the_week
-SELECT day, n FROM daily QUALIFY n = max(n) OVER (PARTITION BY date_trunc('WEEK', day))
+SELECT day, n FROM (SELECT day, n, max(n) OVER (PARTITION BY date_trunc('WEEK', day)) AS most FROM daily) WHERE n = most
 
 -- refused: window-over-cells: month_number_without_year
 SELECT day, sum(n) OVER (PARTITION BY month(day) ORDER BY day) AS so_far FROM daily

@@ -7,7 +7,7 @@ SELECT day, event_id, amount FROM (SELECT cast(ts AS date) AS day, event_id, amo
 SELECT day, url, n FROM (SELECT cast(ts AS date) AS day, url, count(*) AS n, rank() OVER (PARTITION BY cast(ts AS date) ORDER BY count(*) DESC) AS place FROM clicks GROUP BY 1, 2) WHERE place <= 2
 
 -- admitted: best_pages_exactly_two
-SELECT cast(ts AS date) AS day, url, count(*) AS n FROM clicks GROUP BY 1, 2 QUALIFY row_number() OVER (PARTITION BY cast(ts AS date) ORDER BY count(*) DESC, url) <= 2
+SELECT day, url, n FROM (SELECT cast(ts AS date) AS day, url, count(*) AS n, row_number() OVER (PARTITION BY cast(ts AS date) ORDER BY count(*) DESC, url) AS place FROM clicks GROUP BY 1, 2) WHERE place <= 2
 
 -- refused: limit-over-cells: ten_dearest_ever
 SELECT cast(ts AS date) AS day, event_id, amount FROM clicks ORDER BY amount DESC, event_id, ts LIMIT 10
@@ -37,10 +37,10 @@ SELECT cast(ts AS date) AS day, event_id, percent_rank() OVER (PARTITION BY cast
 SELECT DISTINCT cast(ts AS date) AS day, nth_value(url, 2) OVER (PARTITION BY cast(ts AS date) ORDER BY ts, event_id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS second FROM clicks
 
 -- admitted: top_of_each_region
-SELECT day, region, name, n FROM (SELECT cast(c.ts AS date) AS day, k.region, k.name, count(*) AS n FROM clicks AS c JOIN countries AS k ON k.code = c.country GROUP BY 1, 2, 3) QUALIFY rank() OVER (PARTITION BY day, region ORDER BY n DESC) = 1
+SELECT * FROM (SELECT day, region, name, n, rank() OVER (PARTITION BY day, region ORDER BY n DESC) AS place FROM (SELECT cast(c.ts AS date) AS day, k.region, k.name, count(*) AS n FROM clicks AS c JOIN countries AS k ON k.code = c.country GROUP BY 1, 2, 3)) WHERE place = 1
 
 -- admitted: above_the_mean_of_the_day
-SELECT cast(ts AS date) AS day, event_id FROM clicks QUALIFY amount > avg(amount) OVER (PARTITION BY cast(ts AS date))
+SELECT day, event_id FROM (SELECT cast(ts AS date) AS day, event_id, amount > avg(amount) OVER (PARTITION BY cast(ts AS date)) AS above FROM clicks) WHERE above
 
 -- refused: window-over-cells: best_user_of_all_time
 SELECT day, user_id FROM (SELECT cast(ts AS date) AS day, user_id, rank() OVER (ORDER BY amount DESC) AS place FROM clicks) WHERE place = 1
@@ -62,4 +62,4 @@ SELECT day, country, n, n - lag(n) OVER (PARTITION BY day ORDER BY n, country) A
 
 -- admitted: top_week_in_its_month
 -- with: {timeseries: {event_time_column: day, partition_column: day, granularity: month}}
-SELECT cast(ts AS date) AS day, count(*) AS n FROM clicks GROUP BY 1 QUALIFY rank() OVER (PARTITION BY date_trunc('MONTH', cast(ts AS date)) ORDER BY count(*) DESC) <= 3
+SELECT day, n FROM (SELECT cast(ts AS date) AS day, count(*) AS n, rank() OVER (PARTITION BY date_trunc('MONTH', cast(ts AS date)) ORDER BY count(*) DESC) AS place FROM clicks GROUP BY 1) WHERE place <= 3

@@ -24,7 +24,7 @@ SELECT cast(ts AS date) AS day, user_id FROM clicks EXCEPT ALL SELECT cast(order
 -- admitted: minus_is_except
 SELECT cast(ts AS date) AS day, country FROM clicks MINUS SELECT cast(ts AS date), country FROM clicks WHERE amount > 5
 
--- admitted: union_all_by_name
+-- refused: unsupported-sql: union_all_by_name
 SELECT cast(ts AS date) AS day, user_id, 1 AS n FROM clicks UNION ALL BY NAME SELECT 2 AS n, cast(ordered_at AS date) AS day, user_id FROM orders
 
 -- admitted: three_branches

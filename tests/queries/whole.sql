@@ -22,7 +22,7 @@ SELECT event_id, lag(url) OVER (PARTITION BY user_id ORDER BY ts) AS before FROM
 SELECT DISTINCT user_id, ts, lag(ts) OVER (PARTITION BY user_id ORDER BY ts) AS before FROM (SELECT DISTINCT user_id, ts FROM clicks)
 
 -- admitted: latest_order_of_each_user
-SELECT user_id, order_id, status FROM orders QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY ordered_at DESC, order_id DESC) = 1
+SELECT user_id, order_id, status FROM (SELECT user_id, order_id, status, row_number() OVER (PARTITION BY user_id ORDER BY ordered_at DESC, order_id DESC) AS place FROM orders) WHERE place = 1
 
 -- admitted: ten_dearest
 SELECT order_id, price FROM orders ORDER BY price DESC, order_id LIMIT 10

@@ -51,3 +51,17 @@ MODELS = {
     **{name: _LOOKUP.format(name) for name in ("countries", "users", "calendar", "rates")},
 }
 """The files of the models around a query, by name."""
+
+SCHEMAS = {
+    "clicks": "event_id string, user_id string, ts timestamp, url string, country string, "
+    "amount decimal(10,2), score double, tags array<string>, props string, "
+    "device struct<os: string, version: int>, sent_at string, revision int",
+    "orders": "order_id int, user_id string, ordered_at timestamp, sku string, qty int, "
+    "price decimal(10,2), status string, currency string, due date, revision int",
+    "prices": "sku string, valid_from timestamp, price decimal(10,2)",
+    "countries": "code string, name string, region string, zone string",
+    "users": "user_id string, signup date, plan string, home string",
+    "calendar": "day date, holiday boolean, name string",
+    "rates": "currency string, rate double",
+}
+"""The columns of the streams and lookups, as Spark is told them."""

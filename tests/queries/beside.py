@@ -1,0 +1,114 @@
+"""Models of one project, run by arrivals, beside plain Spark over all the rows."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from tests.queries.arrivals import EVENTS, Arrivals
+from tests.queries.catalog import Query, as_expected, queries
+from tests.queries.world import MODELS, PROJECT, SCHEMAS
+from tests.reference.compare import difference, stored
+
+from infold import api
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SEED = int(os.environ.get("INFOLD_QUERY_SEED", "1"))
+PLAIN = {
+    "sessions": """
+        SELECT md5(concat(user_id, '|', unix_micros(min(ts)))) AS session_id, user_id,
+          min(ts) AS session_start, max(ts) AS session_end,
+          count(*) AS events, sum(amount) AS revenue,
+          min(struct(ts, event_id, url)).url AS entry_url
+        FROM (
+          SELECT *, sum(starts) OVER (PARTITION BY user_id ORDER BY ts, event_id) AS nr FROM (
+            SELECT *, if(ts - lag(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id)
+              <= INTERVAL 30 MINUTES, 0, 1) AS starts FROM clicks WHERE user_id IS NOT NULL))
+        GROUP BY user_id, nr""",
+    "daily": MODELS["daily"].rpartition("---\n")[2],
+}
+"""Of the tables between the rows and the queries."""
+
+
+def runnable(themes: Sequence[str]) -> list[Query]:
+    """Queries that are admitted, and should be, of kinds whose rows are those of their SQL."""
+    return [
+        query
+        for query in queries()
+        if query.theme in themes
+        and not query.refused
+        and as_expected(query)
+        and "materialization: events" not in query.front
+        and "materialization: sessions" not in query.front
+    ]
+
+
+class Beside:
+    """A folder with a project of some queries, and what arrives."""
+
+    def __init__(self, root: Path, chosen: Sequence[Query]) -> None:
+        self.root, self.chosen = root, chosen
+        self.arrivals = Arrivals(Random(f"{SEED} {root.name}"))
+        (root / "models").mkdir(parents=True)
+        (root / "infold.yml").write_text(PROJECT, encoding="utf-8")
+        files = MODELS | {query.name: query.model for query in chosen}
+        for name, text in files.items():
+            (root / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
+
+    def run(self) -> None:
+        """Take in what lies there."""
+        self.arrivals.write(self.root / "landing")
+        api.run(api.open_project(self.root))
+
+    def wrong(self, session: SparkSession) -> list[str]:
+        """What differs from plain Spark, query by query."""
+        self._views(session)
+        lake, found = api.lake(api.open_project(self.root)), []
+        for name in (*EVENTS, "sessions"):
+            told = difference(_rows(session.table(name).toArrow()), _rows(lake.rows(name)))
+            found += [f"{name}: {told}"] if told else []
+        for query in self.chosen:
+            told = difference(
+                _rows(session.sql(plain(query.sql)).toArrow()), _rows(lake.rows(query.name))
+            )
+            found += [f"{query}: {told}"] if told else []
+        return found
+
+    def _views(self, session: SparkSession) -> None:
+        for name in EVENTS:
+            rows = [tuple(row.values()) for row in self.arrivals.events(name)]
+            session.createDataFrame(rows, SCHEMAS[name]).coalesce(1).createOrReplaceTempView(name)
+            session.table(name).createOrReplaceTempView(f"raw__{name}")
+        for name, lookup in self.arrivals.lookups.items():
+            rows = [tuple(row.values()) for row in lookup]
+            session.createDataFrame(rows, SCHEMAS[name]).coalesce(1).createOrReplaceTempView(name)
+        for name, sql in PLAIN.items():
+            session.sql(sql).createOrReplaceTempView(name)
+
+
+def plain(sql: str) -> str:
+    """A query as Spark takes it: sources are views, and a run has no interval."""
+    named = re.sub(r"\braw\.", "raw__", sql)
+    return named.replace("@start_ts", "TIMESTAMP '0001-01-01'").replace(
+        "@end_ts", "TIMESTAMP '9999-01-01'"
+    )
+
+
+def _rows(table: Any) -> list[dict[str, Any]]:
+    names = [name for name in table.column_names if not name.startswith("_")]
+    return stored({name: _counted(row[name]) for name in names} for row in table.to_pylist())
+
+
+def _counted(value: Any) -> Any:
+    """Structs and maps as lists, so that rows can be counted."""
+    if isinstance(value, dict):
+        return [_counted(one) for one in value.values()]
+    if isinstance(value, list | tuple):
+        return [_counted(one) for one in value]
+    return "NaN" if isinstance(value, float) and value != value else value  # noqa: PLR0124

@@ -1,0 +1,43 @@
+"""
+What is admitted of the queries in tests/queries equals plain Spark over all rows, after each round.
+
+The rows are drawn (INFOLD_QUERY_SEED draws others): ties, midnights, clocks that change, NULLs;
+they come late, twice, corrected, and go with their files. Several themes are one project.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.queries.arrivals import Arrivals
+from tests.queries.beside import Beside, runnable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+PROJECTS = {
+    "days": ("daily_totals", "unions", "strings"),
+    "windows": ("rolling", "session_flags", "to_date", "top"),
+    "joins": ("retention", "attribution", "as_of"),
+    "shapes": ("nested", "statistics", "pivots", "dedup"),
+    "calendars": ("buckets", "calendar", "zones", "subqueries"),
+    "others": ("whole", "by_key", "refused"),
+}
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_tables_equal_plain_spark(name: str, tmp_path: Path, spark: SparkSession) -> None:
+    """After a first load, and after all that can happen to rows."""
+    chosen, session = runnable(PROJECTS[name]), spark.newSession()
+    beside = Beside(tmp_path / name, chosen)
+    for arrive in (Arrivals.first, Arrivals.later):
+        arrive(beside.arrivals)
+        beside.run()
+    wrong = beside.wrong(session)
+
+    assert not wrong, "\n".join(wrong)
+    print(f"{name}: {len(chosen)} queries equal plain Spark")
