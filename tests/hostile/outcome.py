@@ -1,0 +1,88 @@
+"""
+What may become of hostile input: a right answer, rows set aside, or an error with a name.
+
+Never a traceback, an error named ``internal`` (a mistake in infold), a hang or a silent loss.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from infold.cli import cli
+from infold.errors import InfoldError
+
+HERE = Path(__file__).parent
+NOT_YET = HERE / "not_yet.txt"
+ERRORS = HERE.parent.parent / "docs" / "errors.md"
+USAGE = 2
+CODES = {0, 1, 2, 3, 4}
+
+
+@cache
+def slugs() -> frozenset[str]:
+    """Errors that have a page, but for the one that says that infold is wrong."""
+    found = re.findall(r"^### ([a-z0-9-]+)$", ERRORS.read_text(encoding="utf-8"), re.MULTILINE)
+    return frozenset(found) - {"internal"}
+
+
+@cache
+def not_yet() -> frozenset[str]:
+    """Cases that do not end as they should yet: each line a test's name and the case."""
+    lines = NOT_YET.read_text(encoding="utf-8").splitlines()
+    return frozenset(line for line in lines if line and not line.startswith("#"))
+
+
+def judged(test: str, wrong: dict[str, str], tried: Sequence[str]) -> None:
+    """What went wrong is what the list says, no more and no less."""
+    listed = {name for name in tried if f"{test} {name}" in not_yet()}
+    told = [f"{test} {name}: {what}" for name, what in wrong.items() if name not in listed]
+    mended = sorted(f"{test} {name}" for name in listed - wrong.keys())
+
+    assert not told, "\n".join(told)
+    assert not mended, "take these out of not_yet.txt:\n" + "\n".join(mended)
+
+
+def said(error: InfoldError) -> str:
+    """What is wrong with an error: nothing, if it has a page, words and a record."""
+    if error.slug not in slugs():
+        return f"no page for it: {error}"
+    json.dumps(error.record)
+    return "" if error.exit_code in CODES - {0} and str(error).startswith(error.slug) else "no name"
+
+
+def command(folder: Path, *words: str) -> str:
+    """What is wrong with how a command ended, run in this process: nothing, if it ended well."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        result = CliRunner().invoke(cli, list(words))
+    finally:
+        os.chdir(before)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        return f"an exception: {result.exception!r}"
+    return ended(result.exit_code, result.stdout, result.stderr)
+
+
+def ended(code: int, out: str, err: str) -> str:
+    """What is wrong with an exit code and what was printed."""
+    if "Traceback" in out + err:
+        return f"a traceback: {err[-300:]}"
+    if code not in CODES:
+        return f"exit code {code}: {err[-300:]}"
+    if code in (0, 4):
+        return ""
+    text = err.lstrip()
+    named = re.findall(r"^(?:[a-z]+: )?([a-z0-9-]+): ", text, re.MULTILINE)
+    named += re.findall(r'"slug": "([a-z0-9-]+)"', out)
+    if "internal" in named:
+        return f"internal: {text[:300]}"
+    if slugs() & set(named) or (code == USAGE and "Error: " in text):
+        return ""
+    return f"no named error: {text[:300]!r}"

@@ -1,0 +1,247 @@
+"""Files of a project that are not what they should be, by themselves and on the disk."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.declare.shop import CLICKS, DAILY, INFOLD, SHOP, read, write
+from tests.hostile.outcome import command, judged, said
+
+pytestmark = pytest.mark.deep
+
+Record = Callable[[str, object], None]
+
+BOMB = "a: &a [x, x, x]\n" + "".join(
+    f"{chr(98 + n)}: &{chr(98 + n)} [*{chr(97 + n)}, *{chr(97 + n)}, *{chr(97 + n)}]\n"
+    for n in range(20)
+)
+CONTENTS: dict[str, bytes] = {
+    "nothing": b"",
+    "a newline": b"\n",
+    "blanks": b"   \n\t\n",
+    "NUL": b"\0",
+    "NULs inside": b"name: sh\0op\n",
+    "binary": bytes(range(256)) * 4,
+    "not UTF-8": b"name: caf\xe9\n",
+    "a lone surrogate": b"name: \xed\xa0\x80\n",
+    "an escaped surrogate": b'name: "\\ud800"\n',
+    "UTF-16": INFOLD.encode("utf-16"),
+    "UTF-8 with a mark": b"\xef\xbb\xbf" + INFOLD.encode(),
+    "lines of Windows": INFOLD.replace("\n", "\r\n").encode(),
+    "lines of old Macs": INFOLD.replace("\n", "\r").encode(),
+    "no end of line": INFOLD.rstrip("\n").encode(),
+    "a long line": b"name: " + b"a" * 500_000 + b"\n",
+    "many lines": b"# nothing\n" * 50_000 + INFOLD.encode(),
+    "only a comment": b"# shop\n",
+    "a number": b"7\n",
+    "a text": b"shop\n",
+    "a list": b"- name: shop\n",
+    "null": b"null\n",
+    "a brace": b"{",
+    "a quote": b"name: 'shop\n",
+    "a tab": b"name:\tshop\nsources:\n\traw.clicks: {}\n",
+    "an alias to nothing": b"name: *nobody\n",
+    "an alias to itself": b"name: shop\nsources: &s {raw.x: *s}\n",
+    "aliases of aliases": BOMB.encode(),
+    "a merge": b"name: shop\nsources: {<<: {raw.x: {path: x.csv, columns: {a: int}}}}\n",
+    "a merge of a text": b"name: shop\nsources: {<<: abc}\n",
+    "a tag of Python": b"name: !!python/object/apply:os.system ['true']\n",
+    "a tag of nobody": b"name: !shop 1\n",
+    "two documents": b"name: shop\n---\nname: other\n",
+    "a document's end": b"name: shop\n...\nname: other\n",
+    "a directive": b"%YAML 9.9\n---\nname: shop\n",
+    "keys that are lists": b"? [a, b]\n: c\n",
+    "keys that are mappings": b"{{a: b}: c}\n",
+    "keys that are null": b"~: shop\n",
+    "keys that are numbers": b"1: shop\n1.5: x\ntrue: y\n",
+    "a key twice": b"name: shop\nname: shop\n",
+    "a key twice in other letters": b"name: shop\nNAME: shop\n",
+    "numbers with underscores": b"name: 1_000\n",
+    "octal": b"name: 0777\n",
+    "minutes of base sixty": b"name: 12:30:45\n",
+    "a wrong date": b"name: shop\nstart: 2024-02-31\n",
+    "a huge number": b"name: " + b"9" * 5_000 + b"\n",
+    "deep lists": b"name: " + b"[" * 2_000 + b"]" * 2_000 + b"\n",
+    "deep mappings": b"name: " + b"{a: " * 2_000 + b"1" + b"}" * 2_000 + b"\n",
+    "deep lines": "".join("  " * n + f"k{n}:\n" for n in range(800)).encode(),
+    "directions": "name: \u202eshop\u202c\n".encode(),
+    "a line separator": "name: shop\u2028start: x\n".encode(),
+    "a next line": "name: shop\u0085start: x\n".encode(),
+    "base64": b"name: !!binary c2hvcA==\n",
+    "a set": b"name: !!set {a, b}\n",
+    "a shell": b"name: $(touch /tmp/x)\n",
+}
+SQL: dict[str, bytes] = {
+    "no end of the front matter": b"---\nmaterialization: table\nSELECT 1 AS a",
+    "only front matter": b"---\nmaterialization: table\n---\n",
+    "only dashes": b"---\n---\n---\n",
+    "front matter twice": b"---\nmaterialization: table\n---\n" + CLICKS.encode(),
+    "no front matter": b"SELECT 1 AS a\n",
+    "front matter behind blanks": b"\n\n" + DAILY.encode(),
+    "dashes of Windows": DAILY.replace("\n", "\r\n").encode(),
+    "a mark before the dashes": b"\xef\xbb\xbf" + DAILY.encode(),
+    "more dashes": DAILY.replace("---", "-----").encode(),
+    "a query of NULs": DAILY.encode() + b"\0\0\0",
+    "a query that is not UTF-8": DAILY.encode() + b"-- caf\xe9\n",
+    "a comment that does not end": DAILY.encode() + b"/* and",
+    "a text that does not end": DAILY.encode() + b" HAVING 'a",
+    "a semicolon": DAILY.encode() + b";",
+    "many semicolons": DAILY.encode() + b";;;;",
+    "a template": DAILY.encode() + b"{% if true %} LIMIT 1 {% endif %}",
+    "a call of a template": DAILY.replace("sessions GROUP", "{{ ref('sessions') }} GROUP").encode(),
+}
+
+
+def tried(name: str, content: bytes) -> str:
+    """What is wrong with how a project with this file is read."""
+    try:
+        _, errors = read({**SHOP, name: content})
+        return "; ".join(filter(None, map(said, errors)))
+    except RecursionError as error:
+        return repr(error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it should not be
+        return f"{type(error).__name__}: {error}"[:300]
+
+
+@pytest.mark.parametrize("file", ["infold.yml", "models/daily.sql", "models/new.sql"])
+def test_files_that_hold_anything(file: str, record_property: Record) -> None:
+    """YAML and SQL alike: taken, or an error with a name."""
+    contents = CONTENTS if file == "infold.yml" else CONTENTS | SQL
+    wrong = {name: tried(file, content) for name, content in contents.items()}
+    if file != "infold.yml":
+        fronts = {
+            f"front: {name}": b"---\n" + text + b"---\nSELECT 1 AS a\n"
+            for name, text in CONTENTS.items()
+        }
+        wrong |= {name: tried(file, content) for name, content in fronts.items()}
+    record_property("hostile", len(wrong))
+
+    judged(file, {name: what for name, what in wrong.items() if what}, list(wrong))
+
+
+NAMES = [
+    "models/.sql",
+    "models/a b.sql",
+    "models/a.b.sql",
+    "models/A.sql",
+    "models/DAILY.sql",
+    "models/select.sql",
+    "models/1.sql",
+    "models/_hidden.sql",
+    "models/.hidden.sql",
+    "models/\u00fc.sql",
+    "models/\U0001f600.sql",
+    "models/a`b.sql",
+    "models/a'b.sql",
+    'models/a"b.sql',
+    "models/a\nb.sql",
+    "models/a:b.sql",
+    "models/a*b.sql",
+    "models/raw.clicks.sql",
+    "models/infold.sql",
+    "models/set_aside.sql",
+    "models/__init__.sql",
+    "models/" + "n" * 250 + ".sql",
+    "models/deep/er/daily2.sql",
+    "models/deep/daily.sql",
+    "models/x.SQL",
+    "models/x.sql.bak",
+    "models/x.yml",
+    "models/x.py",
+    "models/x.sql.sql",
+]
+
+
+def test_models_with_strange_names(tmp_path: Path, record_property: Record) -> None:
+    """A name that can be one is; any other is an error with a name."""
+    wrong = {}
+    for number, name in enumerate(NAMES):
+        folder = write(tmp_path / str(number), {**SHOP, name: DAILY})
+        wrong[ascii(name)] = command(folder, "check") or command(folder, "plan")
+    record_property("hostile", len(wrong))
+
+    judged("name", {name: what for name, what in wrong.items() if what}, list(wrong))
+
+
+def fifo(path: Path) -> None:
+    """A pipe in place of a file: whoever reads it waits for ever."""
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+
+def folder(path: Path) -> None:
+    """A folder in place of a file."""
+    path.unlink(missing_ok=True)
+    path.mkdir()
+
+
+def nowhere(path: Path) -> None:
+    """A link to nothing."""
+    path.unlink(missing_ok=True)
+    path.symlink_to("nobody")
+
+
+def circle(path: Path) -> None:
+    """A link to itself."""
+    path.unlink(missing_ok=True)
+    path.symlink_to(path.name)
+
+
+def gone(path: Path) -> None:
+    """Nothing there."""
+    path.unlink(missing_ok=True)
+
+
+def endless(path: Path) -> None:
+    """A device that says nothing, but is no file."""
+    path.unlink(missing_ok=True)
+    path.symlink_to("/dev/null")
+
+
+def instead_of_folder(path: Path) -> None:
+    """A file where the folder above should be."""
+    import shutil
+
+    shutil.rmtree(path.parent)
+    path.parent.write_text("")
+
+
+SHAPES: dict[str, Callable[[Path], None]] = {
+    "a pipe": fifo,
+    "a folder": folder,
+    "a link to nothing": nowhere,
+    "a link to itself": circle,
+    "nothing": gone,
+    "a device": endless,
+}
+EVENT = {"event_id": "a", "user_id": "u", "event_ts": "2024-03-01T10:00:00Z", "url": "/"}
+LANDED = {
+    **SHOP,
+    "landing/clicks/a.json": json.dumps(EVENT | {"seen_at": EVENT["event_ts"], "amount": 1}),
+    "countries.csv": "code,country\nDE,Germany\n",
+}
+PLACES = ["infold.yml", "models/daily.sql", "models/clicks.sql", "landing/clicks/a.json"]
+PLACES += [".infold/ledger.db", "warehouse/catalog.db", "countries.csv", ".infold/cache"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_something_else_in_place_of_a_file(
+    place: str, tmp_path: Path, record_property: Record
+) -> None:
+    """Commands that need no Spark say what is wrong, and none of them waits for ever."""
+    wrong, shapes = {}, dict(SHAPES)
+    if place.count("/"):
+        shapes["a file above"] = instead_of_folder
+    for name, shape in shapes.items():
+        folder = write(tmp_path / name, {**SHOP, place: SHOP.get(place, '{"event_id": "a"}\n')})
+        shape(folder / place)
+        for word in (["check"], ["plan"], ["status"], ["history"], ["plan", "--json"]):
+            what = command(folder, *word)
+            wrong[f"{name}, {' '.join(word)}"] = what
+    record_property("hostile", len(wrong))
+
+    judged(place, {name: what for name, what in wrong.items() if what}, list(wrong))

@@ -1,0 +1,241 @@
+"""Every key of infold.yml and of the front matter, with values that nobody expects there."""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import yaml
+from tests.declare.shop import read
+from tests.hostile.outcome import judged, said
+
+pytestmark = pytest.mark.deep
+
+VALUES: dict[str, Any] = {
+    "null": None,
+    "true": True,
+    "zero": 0,
+    "minus one": -1,
+    "huge": 10**30,
+    "half": 0.5,
+    "not a number": float("nan"),
+    "infinite": float("inf"),
+    "empty": "",
+    "blank": "  ",
+    "control": "a\x00b\x1b[31m",
+    "long": "a" * 20_000,
+    "emoji": "\U0001f600",
+    "turned round": "\u202eabc",
+    "quotes": "'; DROP TABLE clicks; --",
+    "backticks": "a`b\\`c",
+    "no list": [],
+    "list of null": [None],
+    "list of lists": [[["a"]]],
+    "no mapping": {},
+    "empty key": {"": None},
+    "number as key": {1: 2},
+    "deep": {"a": {"b": {"c": {"d": []}}}},
+    "date": dt.date(2024, 3, 1),
+    "instant": dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC),
+    "no date": "2024-02-30",
+    "first year": "0001-01-01",
+    "last year": "9999-12-31T23:59:59.999999",
+    "far future": "+12345-01-01",
+    "environment": "${env:HOME}",
+    "upwards": "../../../etc/passwd",
+    "device": "/dev/zero",
+    "star": "**",
+    "open bracket": "[",
+    "day": "1 day",
+    "negative day": "-1 day",
+    "too many days": "99999999999 days",
+    "nothing long": "0 seconds",
+    "zone": "Mars/Olympus",
+    "cron": "* * * * * * *",
+    "column": "event_id",
+    "sql": "(SELECT max(x) FROM clicks)",
+    "unfinished sql": "CASE WHEN (",
+}
+
+PROJECT: dict[str, Any] = {
+    "name": "shop",
+    "start": "2024-01-01",
+    "backfill_limit": "30 days",
+    "default_target": "dev",
+    "dev_target": "dev",
+    "defaults": {"tags": ["all"]},
+    "models": {"daily": {"description": "by day"}},
+    "sources": {
+        "raw.clicks": {
+            "path": "landing/*.json",
+            "format": "json",
+            "event_time_column": "ts",
+            "received_column": "seen",
+            "future_tolerance": "1 hour",
+            "timestamp_format": "iso",
+            "settle": "30 seconds",
+            "on_drift": "error",
+            "columns": {"event_id": "string", "user_id": "string", "ts": "timestamp"}
+            | {"seen": "timestamp", "amount": "decimal(18,2)"},
+        },
+        "raw.rates": {"path": "rates.csv", "delimiter": ";", "columns": {"code": "string"}},
+        "raw.lake": {"table": "other.t", "catalog": "c.db", "event_time_column": "ts"},
+    },
+    "targets": {
+        "dev": {
+            "warehouse": "warehouse",
+            "ledger": "sqlite:///.infold/ledger.db",
+            "storage": "iceberg",
+            "protected": False,
+            "spark": {"spark.sql.shuffle.partitions": "3"},
+        },
+    },
+}
+FRONTS: dict[str, dict[str, Any]] = {
+    "clicks": {
+        "materialization": "events",
+        "unique_key": ["event_id"],
+        "prefer": ["amount desc"],
+        "deduplicate": "everywhere",
+        "tags": ["a"],
+        "description": "all",
+        "timeseries": {"event_time_column": "ts", "granularity": "week", "week_start": "monday"},
+    },
+    "visits": {
+        "materialization": "sessions",
+        "sessions": {
+            "user": "user_id",
+            "gap": "30 minutes",
+            "cuts": {
+                "midnight": "Europe/Berlin",
+                "campaign": {"columns": ["event_id"], "nulls": "ignore", "direct": ["(none)"]},
+                "start_events": "amount > 5",
+            },
+            "quarantine_after": "3 days",
+            "keep": "head",
+            "session_number": True,
+        },
+    },
+    "named": {
+        "materialization": "sessions",
+        "sessions": {
+            "user": "user_id",
+            "identifier": ["event_id", "user_id"],
+            "choose_user": "last",
+            "max_length": "24 hours",
+            "without_identifier": {"gap": "30 minutes"},
+        },
+    },
+    "daily": {
+        "materialization": "table",
+        "timeseries": {"event_time_column": "day", "partition_column": "day"},
+        "incremental": {
+            "enabled": True,
+            "unique_key": ["day"],
+            "safety_overrides": {"allow_limit": True},
+            "bounds": {"clicks": {"before": "1 day", "after": "0 seconds"}},
+            "batch_size": 7,
+            "batch_concurrency": 2,
+            "start": "2024-02-01",
+            "cron": "@daily",
+            "cron_tz": "Europe/Berlin",
+            "allow_partials": True,
+            "strategy": "delete_insert",
+            "backfill_limit": "30 days",
+        },
+    },
+    "totals": {"materialization": "cumulative_aggregate"},
+    "seen": {"materialization": "view"},
+}
+QUERIES = {
+    "clicks": "SELECT event_id, user_id, ts, amount FROM raw.clicks",
+    "visits": "SELECT count(*) AS n FROM clicks",
+    "named": "SELECT count(*) AS n FROM clicks",
+    "daily": "SELECT cast(ts AS date) AS day, count(*) AS n FROM clicks GROUP BY 1",
+    "totals": "SELECT user_id, count(*) AS n FROM clicks GROUP BY user_id",
+    "seen": "SELECT event_id FROM clicks",
+}
+
+Keys = tuple[str, ...]
+
+
+def paths(value: Any, at: Keys = ()) -> Iterator[Keys]:
+    """Where something stands in a mapping, however deep."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield (*at, key)
+            yield from paths(inner, (*at, key))
+
+
+def spoilt(whole: dict[str, Any], at: Keys, change: Callable[[dict[str, Any], str], None]) -> Any:
+    """A copy with one place changed."""
+    made = copy.deepcopy(whole)
+    inner = made
+    for key in at[:-1]:
+        inner = inner[key]
+    change(inner, at[-1])
+    return made
+
+
+def files(project: Any, fronts: dict[str, Any]) -> dict[str, str | bytes]:
+    """The folder that says so."""
+    found: dict[str, str | bytes] = {"infold.yml": _dumped(project)}
+    for name, front in fronts.items():
+        found[f"models/{name}.sql"] = b"---\n" + _dumped(front) + f"---\n{QUERIES[name]}\n".encode()
+    return found
+
+
+def _dumped(value: Any) -> bytes:
+    found = yaml.safe_dump(value, allow_unicode=True, encoding="utf-8")
+    assert isinstance(found, bytes)
+    return found
+
+
+def wrong(project: Any, fronts: dict[str, Any]) -> str:
+    """What is wrong with how the folder is read."""
+    try:
+        _, errors = read(files(project, fronts))
+        return "; ".join(filter(None, map(said, errors)))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it should not be
+        return f"{type(error).__name__}: {error}"[:300]
+
+
+CASES = [("infold.yml", at) for at in paths(PROJECT)]
+CASES += [(name, at) for name, front in FRONTS.items() for at in paths(front)]
+
+
+@pytest.mark.parametrize(("file", "at"), CASES, ids=[f"{f}:{'.'.join(a)}" for f, a in CASES])
+def test_a_value_that_nobody_expects(
+    file: str, at: Keys, record_property: Callable[[str, object], None]
+) -> None:
+    """Each is taken, or is an error with a name; and so is the key with another name."""
+
+    def given(change: Callable[[dict[str, Any], str], None]) -> str:
+        if file == "infold.yml":
+            return wrong(spoilt(PROJECT, at, change), FRONTS)
+        return wrong(PROJECT, FRONTS | {file: spoilt(FRONTS[file], at, change)})
+
+    changes: dict[str, Callable[[dict[str, Any], str], None]] = {
+        name: lambda inner, key, value=value: inner.update({key: value})  # type: ignore[misc]
+        for name, value in VALUES.items()
+    }
+    changes |= {
+        f"key {name!r}": lambda inner, key, name=name: inner.update({name: inner.pop(key)})  # type: ignore[misc]
+        for name in ("", "\U0001f600", "a.b", "__class__", at[-1].upper(), f"{at[-1]} ")
+    }
+    # A third of them for each key, and another third for the next one: each is at many keys.
+    part = list(changes)[CASES.index((file, at)) % 3 :: 3]
+    found = {name: given(changes[name]) for name in part}
+    record_property("hostile", len(found))
+
+    judged(f"{file}:{'.'.join(at)}", {n: what for n, what in found.items() if what}, list(found))
+
+
+def test_nothing_is_wrong_without_a_change() -> None:
+    """Else the others would say little: only the two sources' files are not there."""
+    _, errors = read(files(PROJECT, FRONTS))
+
+    assert [error.slug for error in errors] == []
