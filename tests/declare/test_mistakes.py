@@ -364,6 +364,7 @@ QUERIES = [
     ]),
     (D, "FROM sessions", "FROM", ["bad-sql models/daily.sql:7 `GROUP BY` (Expected table name)"]),
     (D, "sum(revenue)", "sum(revenue", ["bad-sql models/daily.sql:6 `AS` (Expecting ))"]),
+    (D, "session_start AS date)", "session_start AS date", ["bad-sql models/daily.sql:6 `(` (a bracket without its other half)"]),
     (D, "sum(revenue)", "'sum(revenue)", ["bad-sql models/daily.sql:6 `'` (a quote or a comment is never closed)"]),
     (D, "GROUP BY 1", "GROUP BY 1; SELECT 1", ["not-one-select models/daily.sql:7 `SELECT`"]),
     (D, DAILY.partition("---\nSELECT")[2], "", ["bad-sql models/daily.sql:6 `SELECT` (SELECT without columns)"]),

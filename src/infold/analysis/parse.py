@@ -119,6 +119,9 @@ def _tree(text: Text) -> exp.Expr:
         raise _parse_error(text, error) from None
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise findings.bad_sql(text.spot(0), f"the parser failed: {error}") from error
+    odd = _odd_bracket(text)
+    if odd is not None:
+        raise findings.bad_sql(text.spot_of_token(odd), "a bracket without its other half")
     tree = found[0] if found else None
     if not isinstance(tree, exp.Query):
         what = text.tokens[0].text.upper()
@@ -150,6 +153,26 @@ def _needless_comma(text: Text) -> Token | None:
             return token
     last = text.tokens[-1]
     return last if last.token_type is TokenType.COMMA else None
+
+
+_CLOSED_BY = {
+    TokenType.L_PAREN: TokenType.R_PAREN,
+    TokenType.L_BRACKET: TokenType.R_BRACKET,
+    TokenType.L_BRACE: TokenType.R_BRACE,
+}
+
+
+def _odd_bracket(text: Text) -> Token | None:
+    """A bracket that no other closes or opens; at the end of a CAST sqlglot would forgive it."""
+    opened: list[Token] = []
+    for token in text.tokens:
+        if token.token_type in _CLOSED_BY:
+            opened.append(token)
+        elif token.token_type in _CLOSED_BY.values() and (
+            not opened or _CLOSED_BY[opened.pop().token_type] is not token.token_type
+        ):
+            return token
+    return opened[0] if opened else None
 
 
 def _shifted(tokens: list[Token], by: int) -> tuple[Token, ...]:
