@@ -118,7 +118,12 @@ def _notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:
     if node.vouched:
         notes.append(("overrides", ", ".join(node.vouched)))
     if node.declared:
-        notes.append(("bounds", "declared; `infold verify` checks them"))
+        notes.append(
+            (
+                "bounds",
+                "declared: a cell sees nothing beyond; `infold verify` counts where it shows",
+            )
+        )
     if node.filters:
         names = ", ".join(node.filters)
         notes.append(("filters", f"{names} stand for all time: infold filters each input itself"))

@@ -70,7 +70,10 @@ def _warnings(node: Node) -> Iterator[str]:
         what = "each cell be built by itself" if alone else "rows depend on more than the inputs"
         yield f"{node.name}: {words} lets {what}; `infold verify` checks it"
     if node.declared:
-        yield f"{node.name}: its bounds are declared, not proven; `infold verify` checks them"
+        yield (
+            f"{node.name}: its bounds are declared, not proven: a cell sees nothing beyond them; "
+            "`infold verify` counts the cells where that shows"
+        )
     for why in node.downgraded:
         yield f"{node.name} is built whole for this run: {why.splitlines()[0]}"
 

@@ -254,7 +254,7 @@ class Node:
     vouched: tuple[Override, ...] = ()
     """Overrides without which the model would be refused."""
     declared: bool = False
-    """Whether bounds hold because the model's author says so."""
+    """Whether each cell is made from the bounds that the model's author declares, and no more."""
     downgraded: tuple[str, ...] = ()
     """Why the model is refused, where a run was told to build it whole all the same."""
     matches: tuple[Match, ...] = ()
@@ -272,9 +272,9 @@ class Node:
     @property
     def batches(self) -> Batches:
         """How cells may be built together."""
-        if set(self.vouched) - {Override.HAVING}:
+        if self.declared or set(self.vouched) - {Override.HAVING}:
             return Batches.PER_PARTITION_ONLY
-        if self.declared or any(bound != Bound() for e in self.inputs for bound in e.bounds):
+        if any(bound != Bound() for e in self.inputs for bound in e.bounds):
             return Batches.BOUNDED_SAFE
         return Batches.FULLY_BATCH_SAFE
 

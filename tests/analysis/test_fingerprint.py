@@ -121,3 +121,65 @@ def test_fingerprints_of_different_models_differ() -> None:
     """Each is its own."""
     assert len(set(BEFORE.values())) == len(BEFORE)
     assert all(text for text in (DAILY, SESSIONS, INFOLD))
+
+
+STRUCT = "SELECT user_id, struct(user_id AS userId) AS who, amount FROM clicks"
+ROLLED = """---
+materialization: table
+timeseries: {event_time_column: day, partition_column: day}
+incremental: {INCREMENTAL}
+---
+SELECT cast(event_ts AS date) AS day, event_id,
+  lag(url) OVER (PARTITION BY user_id ORDER BY event_ts, event_id) AS before FROM clicks"""
+
+
+def prints(**models: str) -> dict[str, str]:
+    """The fingerprints of models beside the others."""
+    return fingerprints({**ALL, **{f"models/{name}.sql": text for name, text in models.items()}})
+
+
+@pytest.mark.parametrize(
+    ("sql", "other"),
+    [
+        (STRUCT, STRUCT.replace("userId", "userid")),
+        (STRUCT, STRUCT.replace("userId", "`userid`")),
+        ("SELECT to_json(struct(user_id)) AS j FROM clicks", "SELECT to_json(struct(USER_ID)) AS j FROM clicks"),
+        ("SELECT arrays_zip(a) AS z FROM (SELECT array(url) AS a FROM clicks)", "SELECT arrays_zip(A) AS z FROM (SELECT array(url) AS a FROM clicks)"),
+        ("SELECT cast(null AS struct<a: int>) AS s FROM clicks", "SELECT cast(null AS struct<A: int>) AS s FROM clicks"),
+    ],
+)  # fmt: skip
+def test_names_of_fields_count_to_the_letter(sql: str, other: str) -> None:
+    """Where a query makes structs, the names in it are theirs."""
+    front = "---\nmaterialization: table\n---\n"
+
+    assert prints(x=front + sql)["x"] != prints(x=front + other)["x"]
+
+
+def test_names_of_a_view_count_where_its_reader_makes_structs() -> None:
+    """``struct(v.*)`` has the fields that the view calls so; another reader does not mind."""
+    view = "---\nmaterialization: view\n---\nSELECT user_id AS Who FROM clicks"
+    table = "---\nmaterialization: table\n---\nSELECT {} FROM v"
+    models = {"a": table.format("struct(v.*) AS s"), "b": table.format("who")}
+    before, after = prints(v=view, **models), prints(v=view.replace("Who", "who"), **models)
+
+    assert {name for name in before if before[name] != after[name]} == {"a"}
+
+
+def test_bounds_and_overrides_that_matter_count() -> None:
+    """What each cell is made from is of the definition; what changes nothing is not."""
+    said = [
+        "bounds: {clicks: {before: 1 day}}",
+        "bounds: {clicks: {before: 2 days}}",
+        "bounds: {clicks: {before: 1 day, after: 1 hour}}",
+        "safety_overrides: {allow_window_functions: true}",
+        "safety_overrides: {allow_window_functions: true}, bounds: {clicks: {before: 1 day}}",
+    ]
+    found = {prints(x=ROLLED.replace("INCREMENTAL", one))["x"] for one in said}
+    needless = "safety_overrides: {allow_window_functions: true, allow_limit: true}"
+    proven = (
+        "incremental: {bounds: {sessions: {before: 1 day}}, safety_overrides: {allow_limit: true}}"
+    )
+
+    assert len(found) == len(said)
+    assert prints(x=ROLLED.replace("INCREMENTAL", needless))["x"] in found
+    assert changed("models/daily.sql", "incremental: {}", proven) == set()

@@ -422,20 +422,32 @@ def test_rows_beyond_the_cells_are_counted(shop: Shop) -> None:
     assert result.receipt.clamped == 6
 
 
-def test_declared_bounds_are_checked_by_verify(shop: Shop) -> None:
-    """Too short a bound gives wrong rows, and verify finds them."""
+def test_declared_bounds_hold_in_every_build(shop: Shop) -> None:
+    """
+    A cell sees its declared stretch, in a first build as after a late row of somebody else.
+
+    A rebuild is by the same, and counts the cells that would see more. Another bound is another
+    definition.
+    """
     last = """SELECT cast(ts AS date) AS day, id,
       lag(id) OVER (PARTITION BY who ORDER BY ts, id) AS before FROM raw.clicks"""
-    shop.models(last=model(last, "{bounds: {raw.clicks: {before: 1 day}}}"))
-    shop.land(*days("2024-03-01", 3))
+    shop.models(last=model(last, "{bounds: {RAW.clicks: {before: 1 day}}}"))
+    shop.land("2024-03-01T12:00:00Z", "2024-03-02T12:00:00Z", "2024-03-05T12:00:00Z")
     result = shop.run()
     assert "declared" in " ".join(result.plans[0].notes)
+    first = shop.rows("last")
+    assert [row[2] for row in first] == [None, 1, None]
+    found = next(v for v in api.verify(shop.project()).models if v.model == "last")
+    assert "1 cells would be others without its declared bounds" in found.note
 
-    shop.land(*days("2024-03-05", 1))
-    shop.run(equal=False)
+    shop.land("2024-03-05T01:00:00Z", who="bob")
+    result = shop.run()
+    assert [row for row in shop.rows("last") if row[1] != 4] == first
+    assert cells(result, "last") == 1, "the day after it has no rows"
 
     shop.models(last=model(last, "{bounds: {raw.clicks: {before: 30 days}}}"))
-    shop.run(asked=restate(shop.project(), ["last"], None).asked)
+    shop.run()
+    assert [row[2] for row in shop.rows("last") if row[1] != 4] == [None, 1, 2]
 
 
 def test_an_override_builds_each_cell_by_itself(shop: Shop) -> None:

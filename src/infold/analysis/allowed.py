@@ -53,6 +53,9 @@ class Allowed:
     errors: tuple[InfoldError, ...]
     vouched: tuple[Override, ...] = ()
     declared: tuple[Bounded, ...] = ()
+    """Declared bounds, where an override or the want of a proven bound gives them a meaning."""
+    bounded: bool = False
+    """Whether they stand for what could not be proven: each cell is made from them alone."""
 
 
 def allowed(subject: Subject, errors: Sequence[InfoldError]) -> Allowed:
@@ -63,27 +66,31 @@ def allowed(subject: Subject, errors: Sequence[InfoldError]) -> Allowed:
     if said is None or subject.model.kind is not Kind.TIME_RANGE:
         return Allowed(tuple(errors))
     inputs = list(timed(subject))
+    called = {name.lower(): name for name in inputs}
     wrong = [
         findings.bound_of_no_input(
             subject.draft.place(f"incremental.bounds.{bound.input}"), bound.input, inputs
         )
         for bound in said.bounds
-        if bound.input not in inputs
+        if bound.input.lower() not in called
     ]
     if wrong:
         return Allowed((*errors, *wrong))
     given = tuple(
-        Bounded(bound.input, Bound(bound.before, bound.after), None) for bound in said.bounds
+        Bounded(called[bound.input.lower()], Bound(bound.before, bound.after), None)
+        for bound in said.bounds
     )
-    complete = bool(inputs) and {bound.input for bound in said.bounds} == set(inputs)
-    left, used = [], set()
+    complete = bool(inputs) and {bound.name for bound in given} == set(inputs)
+    left, used, bounded = [], set(), False
     for error in errors:
         override = BY_SLUG.get(error.slug)
         if override in said.overrides and override is not None:
             used.add(override)
-        elif not (complete and error.slug in REACH):
+        elif complete and error.slug in REACH:
+            bounded = True
+        else:
             left.append(error)
-    return Allowed(tuple(left), tuple(sorted(used)), given)
+    return Allowed(tuple(left), tuple(sorted(used)), given if used or bounded else (), bounded)
 
 
 def _whole(subject: Subject, errors: Sequence[InfoldError]) -> Allowed:

@@ -29,6 +29,7 @@ from infold.analysis.unnamed import unnamed
 from infold.errors import InfoldError, Spot
 from infold.model import (
     IDENTIFIER,
+    DeclaredBound,
     Deduplicate,
     Kind,
     Materialization,
@@ -96,7 +97,7 @@ class _Compiler:
     downgrade: bool = False
     tables: dict[str, Table] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
-    views: dict[str, str] = field(default_factory=dict)
+    views: dict[str, tuple[str, str]] = field(default_factory=dict)
     kept: dict[str, Mapping[str, Grain]] = field(default_factory=dict)
     rows: dict[str, Rows] = field(default_factory=dict)
     errors: list[InfoldError] = field(default_factory=list)
@@ -129,18 +130,18 @@ class _Compiler:
         self.rows[model.name] = _rows(subject, found)
         source = self._source(model, resolved)
         unread = unnamed(source, [draft]) if source else ()
-        bounds = [*_bounds(subject), *found.declared] if not downgraded else []
+        proven = [] if found.bounded else _bounds(subject)
+        bounds = [*proven, *found.declared] if not downgraded else []
         inputs = self._inputs(resolved, source, bounds)
         if downgraded:
             inputs = tuple(replace(entry, time_column=None) for entry in inputs)
-        print_ = fingerprint(
-            model,
-            normal(text, resolved.references, self.views),
-            columns,
-            source.without(unread) if source else None,
-        )
+        words = normal(text, resolved.references, self.views)
+        read = source.without(unread) if source else None
+        said = found.vouched, _declared(model, found)
+        print_ = fingerprint(model, words.of(draft.parsed.tree), columns, read, *said)
         if model.kind is Kind.VIEW:
-            self.views[model.name] = print_
+            exact = fingerprint(model, words.to_the_letter, columns, None)
+            self.views[model.name] = (print_, exact)
         self.nodes[model.name] = Node(
             model=model,
             inputs=inputs,
@@ -153,7 +154,7 @@ class _Compiler:
             grouped=take_grouped(subject).query if model.kind is Kind.KEYED else None,
             landed=draft.landed,
             vouched=found.vouched,
-            declared=bool(found.declared),
+            declared=found.bounded,
             downgraded=downgraded,
             matches=_matches(subject) if not downgraded else (),
             filters=draft.filters,
@@ -209,6 +210,11 @@ def _matches(subject: Subject) -> tuple[Match, ...]:
     return matches_of(subject.relation, subject.nodes)
 
 
+def _declared(model: Model, found: Allowed) -> tuple[DeclaredBound, ...]:
+    """The declared bounds that say what rows a table has."""
+    return model.incremental.bounds if model.incremental and found.declared else ()
+
+
 def _bounds(subject: Subject) -> list[Bounded]:
     """How far a model built cell by cell reads each input, at each place that names it."""
     cells = cells_of(subject)
@@ -262,7 +268,7 @@ def _rows(subject: Subject, found: Allowed) -> Rows:
         whose = IDENTIFIER if said.identifier else said.user_column
         plain = whose is not None and said.fallback_gap is None
         return Rows((_key("session_id"), *((_key(whose, "session_start"),) if plain else ())))
-    if found.vouched or found.declared:
+    if found.vouched or found.bounded:
         return Rows()  # what holds of the query over all rows need not hold of its cells
     stored = model.kind in (Kind.WHOLE, Kind.TIME_RANGE, Kind.KEYED)
     return Rows(query=subject.relation) if stored else Rows()

@@ -2,24 +2,27 @@
 What identifies a definition: a change here means that the table has to be built again.
 
 A fingerprint covers the words of the SELECT and whatever of the declaration decides about
-content. Comments, layout and the case of names in a query do not count; neither do tags,
-descriptions and how long a file settles. It is made from the tokens rather than from a tree
-printed again, so that nothing of the query is lost and a new version of the parser does not
-rebuild every table.
+content. Comments, layout and the case of names in a query do not count, unless it makes structs,
+whose fields are called as they are written; neither do tags, descriptions and how long a file
+settles. It is made from the tokens rather than from a tree printed again, so that nothing of the
+query is lost and a new version of the parser does not rebuild every table.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import astuple, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
 from hashlib import sha256
 
+from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.text import Text
-from infold.model import Deduplicate, Kind, Model, Sessions, Source
+from infold.model import DeclaredBound, Deduplicate, Kind, Model, Override, Sessions, Source
 from infold.project import Reference
+
+_NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 
 STATE = 1
 """What stored sessions keep besides their columns; with another number they are built again."""
@@ -35,13 +38,56 @@ _LITERALS = frozenset(
 )
 
 
-def normal(text: Text, references: tuple[Reference, ...], views: Mapping[str, str]) -> list[str]:
-    """
-    The words of a SELECT, alike for all ways of laying it out.
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A SELECT alike for all ways of laying it out: ``folded``, and with its names as written."""
 
-    References to views are replaced by their fingerprints (``views``), those to other tables by
-    the table's name.
+    folded: list[str]
+    to_the_letter: list[str]
+
+    def of(self, tree: exp.Expr) -> list[str]:
+        """Those that decide: the case of names shows where structs are made of them."""
+        return self.to_the_letter if _makes_structs(tree) else self.folded
+
+
+def normal(
+    text: Text, references: tuple[Reference, ...], views: Mapping[str, tuple[str, str]]
+) -> Words:
     """
+    The words of a SELECT.
+
+    References to views are replaced by their fingerprints (``views``: with names folded, and to
+    the letter), those to other tables by the table's name.
+    """
+    folded = _words(
+        text, references, {name: prints[0] for name, prints in views.items()}, fold=True
+    )
+    exact = _words(
+        text, references, {name: prints[1] for name, prints in views.items()}, fold=False
+    )
+    return Words(folded, exact)
+
+
+_STRUCTS = frozenset(
+    {"arrays_zip", "named_struct", "struct", "to_csv", "to_json", "to_variant_object", "to_xml"}
+)
+
+
+def _makes_structs(tree: exp.Expr) -> bool:
+    """Whether names of a query can become those of a struct's fields."""
+    for node in tree.walk():
+        if isinstance(node, (exp.Struct, exp.Tuple, exp.JSONFormat, exp.ArraysZip)):
+            return True
+        if isinstance(node, exp.DataType) and node.this == exp.DType.STRUCT:
+            return True
+        if isinstance(node, exp.Anonymous) and node.name.lower() in _STRUCTS:
+            return True
+    return False
+
+
+def _words(
+    text: Text, references: tuple[Reference, ...], views: Mapping[str, str], *, fold: bool
+) -> list[str]:
     names = {reference.start: reference for reference in references}
     words: list[str] = []
     skip_to = -1
@@ -56,15 +102,27 @@ def normal(text: Text, references: tuple[Reference, ...], views: Mapping[str, st
             words.append(text.sql[token.start : token.end + 1])
         elif token.token_type is TokenType.NEQ:
             words.append("<>")
+        elif not fold and token.token_type in _NAMES:
+            words.append(token.text)
         else:
             words.append(token.text.lower())
     return words
 
 
 def fingerprint(
-    model: Model, words: list[str], columns: tuple[str, ...] | None, source: Source | None
+    model: Model,
+    words: list[str],
+    columns: tuple[str, ...] | None,
+    source: Source | None,
+    vouched: Sequence[Override] = (),
+    bounds: Sequence[DeclaredBound] = (),
 ) -> str:
-    """The fingerprint of a model: its words, its output columns, and what else decides."""
+    """
+    The fingerprint of a model: its words, its output columns, and what else decides.
+
+    ``vouched`` and ``bounds`` are the overrides and declared bounds without which it would be
+    refused: each cell is computed from what they leave.
+    """
     said: dict[str, object] = {
         "sql": words,
         "columns": None if columns is None else [column.lower() for column in columns],
@@ -84,6 +142,10 @@ def fingerprint(
         said["key"] = [[c.lower() for c in model.unique_key], [c.lower() for c in model.prefer]]
         if model.deduplicate is not Deduplicate.SAME_TIME:
             said["deduplicate"] = model.deduplicate.value
+    if vouched:
+        said["vouched"] = sorted(vouched)
+    if bounds:
+        said["bounds"] = sorted([one.input, one.before, one.after] for one in bounds)
     if source is not None:
         said["source"] = _source(source)
     return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

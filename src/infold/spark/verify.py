@@ -105,6 +105,9 @@ class Verifier:
             notes.append(
                 f"{repeated:,} values of its unique_key ({', '.join(key)}) stand more than once"
             )
+        cut_off = self._cut_off(work, node, step, rebuilt, cells)
+        if cut_off:
+            notes.append(f"{cut_off} cells would be others without its declared bounds")
         if result.rounded:
             notes.append(f"{result.rounded} cells equal but for the last digits of doubles")
         if wrong:
@@ -148,7 +151,20 @@ class Verifier:
         if node.model.kind is Kind.SESSIONS and node.query is not None:
             query = query_of(work, step)
             return rebuild.sessions(self._input(work, query, step), query)
-        return recompute.definition(work, node, step, narrow=False)
+        # What lies beyond declared bounds is no part of what the model says.
+        return recompute.definition(work, node, step, narrow=node.declared)
+
+    def _cut_off(
+        self, work: Work, node: Node, step: Step, rebuilt: DataFrame, cells: Ranges
+    ) -> int:
+        """How many cells would be others if they saw beyond their declared bounds."""
+        time = _time(node)
+        if not node.declared or time is None:
+            return 0
+        whole = recompute.definition(work, node, step, narrow=False)
+        if cells != Ranges.ever():
+            whole = whole.where(in_time(whole, time, cells, exact=True))
+        return len(compare(rebuilt, whole, time, node.model.granularity).differing)
 
     def _misheld(self, work: Work, node: Node, step: Step) -> int:
         """How many sessions a rebuild holds in quarantine and the ledger does not, or otherwise."""

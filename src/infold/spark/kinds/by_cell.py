@@ -55,10 +55,14 @@ def _chunks(cells: Sequence[Interval]) -> Iterator[Sequence[Interval]]:
 
 
 def _filled(work: Work, node: Node, cells: Ranges) -> Iterator[Interval]:
-    """The cells, in order, that rows of the inputs may show in; others yield nothing."""
+    """
+    The cells, in order, that rows of the inputs may show in; others yield nothing.
+
+    Those that hold rows are among them: an older version of an input may have had rows there.
+    """
     granularity = node.model.granularity
     assert granularity is not None, "a model built cell by cell has cells"
-    reached = Ranges.of(
+    reached = Ranges.of(s.cell for s in work.cells(node.name) if s.rows) | Ranges.of(
         part
         for entry in node.inputs
         if entry.time_column is not None

@@ -1,0 +1,120 @@
+"""
+Every key of a declaration is of the definition, or it changes no row.
+
+A key that is in none of the lists below fails here: whoever adds one says which it is, and how the
+fingerprint learns of it.
+"""
+
+from __future__ import annotations
+
+import pytest
+from tests.analysis.test_fingerprint import changed
+
+from infold.declare import models, project, sessions, sources
+
+DEFINES: dict[str, tuple[str, str, str]] = {
+    # A model's keys.
+    "model.unique_key": ("clicks", "[event_id]", "[event_id, url]"),
+    "model.prefer": ("clicks", "unique_key", "prefer: [url]\nunique_key"),
+    "model.deduplicate": ("clicks", "unique_key", "deduplicate: everywhere\nunique_key"),
+    "timeseries.event_time_column": ("daily", "column: session_start", "column: day"),
+    "timeseries.granularity": ("daily", "granularity: day", "granularity: month"),
+    "timeseries.week_start": ("daily", "granularity: day", "granularity: week, week_start: sunday"),
+    "incremental.enabled": ("daily", "incremental: {}", "incremental: {enabled: false}"),
+    "incremental.start": ("daily", "incremental: {}", "incremental: {start: 2024-03-01}"),
+    "sessions.user": ("sessions", "user: user_id", "user: url"),
+    "sessions.gap": ("sessions", "30 minutes", "31 minutes"),
+    "sessions.identifier": ("sessions", "user: user_id", "user: user_id, identifier: url"),
+    "sessions.max_length": ("sessions", "30 minutes", "30 minutes, max_length: 1 day"),
+    "sessions.quarantine_after": ("sessions", "30 minutes", "30 minutes, quarantine_after: 1 day"),
+    "sessions.session_number": ("sessions", "30 minutes", "30 minutes, session_number: true"),
+    "cuts.midnight": ("sessions", "30 minutes", "30 minutes, cuts: {midnight: UTC}"),
+    "cuts.start_events": ("sessions", "30 minutes", "30 minutes, cuts: {start_events: url}"),
+    "campaign.columns": ("sessions", "30 minutes", "30 minutes, cuts: {campaign: url}"),
+    # A source's.
+    "source.format": ("infold.yml", "format: json", "format: csv"),
+    "source.event_time_column": ("infold.yml", "column: event_ts", "column: seen_at"),
+    "source.received_column": ("infold.yml", "    received_column: seen_at\n", ""),
+    "source.future_tolerance": ("infold.yml", "format: json", "future_tolerance: 2 hours"),
+    "source.timestamp_format": ("infold.yml", "format: json", "timestamp_format: epoch_millis"),
+    "source.on_drift": ("infold.yml", "format: json", "on_drift: set_aside"),
+    "source.delimiter": ("infold.yml", "format: json", "format: csv\n    delimiter: ;"),
+    "source.columns": ("infold.yml", "url: string", "url: int"),
+    "project.start": ("infold.yml", "start: 2024-01-01", "start: 2024-01-02"),
+}
+"""Key -> a change of it: the file, what stands there, and what stands there then."""
+
+ELSEWHERE = {
+    "model.materialization",
+    "timeseries.partition_column",
+    "model.timeseries",
+    "model.incremental",
+    "model.sessions",
+    "sessions.cuts",
+    "cuts.campaign",
+    "incremental.bounds",  # test_fingerprint.py, as far as they matter
+    "incremental.safety_overrides",
+    "sessions.choose_user",  # these mean something beside another key only
+    "sessions.without_identifier",
+    "sessions.keep",
+    "campaign.nulls",
+    "campaign.direct",
+    "project.sources",
+    "project.models",
+    "project.defaults",
+}
+"""Sections, whose keys are here one by one; and what other tests show."""
+
+CHANGES_NO_ROW = {
+    "model.tags",
+    "model.description",
+    "incremental.unique_key",  # verify says how many stand twice
+    "incremental.batch_size",
+    "incremental.batch_concurrency",
+    "incremental.cron",  # when, and which cells wait until then
+    "incremental.cron_tz",
+    "incremental.allow_partials",
+    "incremental.strategy",
+    "incremental.backfill_limit",
+    "source.path",  # files that are not named any more have gone, as others have
+    "source.table",  # its snapshots are of another table, whose rows are all new
+    "source.catalog",
+    "source.settle",
+    "project.name",
+    "project.backfill_limit",
+    "project.targets",
+    "project.default_target",
+    "project.dev_target",
+}
+
+
+def every_key() -> set[str]:
+    """All keys that a declaration may have, each with the mapping that it stands in."""
+    of = {
+        "model": models.KEYS,
+        "timeseries": models.TIMESERIES,
+        "incremental": models.INCREMENTAL,
+        "sessions": sessions.KEYS,
+        "cuts": sessions.CUTS,
+        "campaign": sessions.CAMPAIGN,
+        "source": sources.KEYS,
+        "project": project.KEYS,
+    }
+    return {f"{where}.{key}" for where, keys in of.items() for key in keys}
+
+
+def test_every_key_is_known_to_define_or_not() -> None:
+    """In one list each, and none too many."""
+    lists = (set(DEFINES), ELSEWHERE, CHANGES_NO_ROW)
+
+    assert set().union(*lists) == every_key()
+    assert sum(map(len, lists)) == len(every_key())
+
+
+@pytest.mark.parametrize("key", DEFINES)
+def test_a_key_that_defines_is_in_the_fingerprint(key: str) -> None:
+    """Another value is another definition."""
+    name, old, new = DEFINES[key]
+    file = name if "." in name else f"models/{name}.sql"
+
+    assert changed(file, old, new)
