@@ -80,6 +80,8 @@ CHANGES_NO_ROW = {
     "source.table",  # its snapshots are of another table, whose rows are all new
     "source.catalog",
     "source.settle",
+    "source.on_new_columns",  # what becomes of files to come: those taken in are not read again
+    "source.on_unreadable",
     "project.name",
     "project.backfill_limit",
     "project.targets",
