@@ -383,8 +383,10 @@ def session(project: Project, *, size: Size = "small") -> Any:
 
 def _session(project: Project, size: Size, number: int) -> Any:
     """One of the sessions for a project's tables; further ones are for steps side by side."""
-    from infold.spark.session import tune
+    from infold.spark.session import forget_dead, tune
 
+    if forget_dead():
+        _sessions.clear()
     key = (str(project.warehouse), number)
     if key not in _sessions:
         _sessions[key] = _new_session(project, size)
@@ -403,6 +405,7 @@ def _new_session(project: Project, size: Size) -> Any:
         size=size,
         log=project.root / ".infold" / "spark.log",
         inherit=descriptors(project.root, project.target.name),
+        spill=project.root / ".infold" / "spill",
         extra=dict(project.target.spark),
     )
 

@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from infold import errors, outside
+from infold import errors, outside, stopping
 from infold.course import Course, ends
 from infold.interval import Ranges
 from infold.locate import Located
@@ -308,6 +308,9 @@ class Runner:
                 raise
             raise known from error
         except BaseException as error:
+            if isinstance(error, KeyboardInterrupt | stopping.Stopped):
+                # Before the lease is given back: a JVM left alone would go on to commit.
+                stopping.end_children()
             with suppress(errors.InfoldError):
                 self.ledger.finish_run(
                     course.run, "failed", course.receipt, f"stopped by {type(error).__name__}"

@@ -7,6 +7,8 @@ docs/errors.md; :mod:`infold.outside` says which it was.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from infold.errors import InfoldError
 
 
@@ -101,6 +103,19 @@ def too_deep(why: str) -> InfoldError:
         "too-deep",
         "something is nested too deeply",
         (("why", why),),
-        "A list (IN (…)) says the same as hundreds of ORs, a view or a table of its own takes "
-        "a part of a long UNION ALL.",
+        "A list (IN (…)) says the same as thousands of ORs; a view or a table of its own "
+        "takes a part of a long UNION ALL.",
+    )
+
+
+def fixed_setting(where: str, found: Sequence[tuple[str, str, str]]) -> InfoldError:
+    """Settings from outside of the project that would change what queries and files mean."""
+    (key, value, _), *more = found
+    others = f", nor {len(more):,} others as they are" if more else ""
+    return InfoldError(
+        "fixed-setting",
+        f"{key} cannot be {value or 'empty'}{others}",
+        (("where", where), *((name, f"{given}; it is {kept}") for name, given, kept in found)),
+        "Take it out there. Tables equal their definitions only while it stays as it is; whatever "
+        "changes no rows (memory, parallelism, compression) is free.",
     )

@@ -364,3 +364,36 @@ def unknown_variable(at: Spot, name: str, known: Iterable[str]) -> InfoldError:
         "Remove it: infold filters each input to what the cells in hand are made from.",
         at=at,
     )
+
+
+def fixed_setting(at: Spot, key: str, given: str, kept: str) -> InfoldError:
+    """A setting of Spark that would change what queries and files mean."""
+    return InfoldError(
+        "fixed-setting",
+        f"{key} cannot be {given or 'empty'}",
+        (("it is", kept),),
+        "Take it out. Tables equal their definitions only while it stays as it is; whatever "
+        "changes no rows (memory, parallelism, compression) is free.",
+        at=at,
+    )
+
+
+def too_deep(at: Spot) -> InfoldError:
+    """SQL that is nested deeper than its analysis can follow."""
+    return InfoldError(
+        "too-deep",
+        "this SQL is nested too deeply",
+        todo="A list (IN (…)) says the same as thousands of ORs; a view or a table of its own "
+        "takes a part of a long UNION ALL.",
+        at=at,
+    )
+
+
+def no_models(folder: str, why: str) -> InfoldError:
+    """A project whose models are not there, or cannot be read."""
+    return InfoldError(
+        "no-models",
+        "the project's models cannot be read",
+        (("folder", folder), ("why", why)),
+        "Models are .sql files in the folder models/ beside infold.yml, or below it.",
+    )

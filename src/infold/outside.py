@@ -62,7 +62,7 @@ def _of_system(error: OSError, path: str) -> InfoldError:
         return faults.disk_full(path, why)
     if error.errno in _NOT_ALLOWED:
         return faults.not_permitted(path, why)
-    if isinstance(error, ConnectionError):
+    if isinstance(error, ConnectionRefusedError | ConnectionResetError):
         return faults.engine_died(why)
     return faults.system_refused(path, why)
 

@@ -12,6 +12,7 @@ import click
 import pytest
 from tests.cli import sample
 
+from infold import premises
 from infold.cli.main import COMMANDS, cli
 from infold.declare import models, project, sources, targets
 from infold.declare import sessions as declared_sessions
@@ -126,6 +127,15 @@ def test_every_command_says_what_it_does(name: str) -> None:
 def test_every_key_is_described_and_none_besides(title: str, known: tuple[str, ...]) -> None:
     """What the reader of infold.yml and front matter accepts."""
     assert keys(title) == set(known)
+
+
+def test_every_fixed_setting_is_listed_with_its_value() -> None:
+    """And every beginning of those that stay as Spark has them."""
+    text = section("### Settings of Spark")
+    rows = dict(re.findall(r"^\| `(spark[^`*]*)` \| `([^`]+)` \|", text, re.MULTILINE))
+
+    assert rows == dict(premises.FIXED)
+    assert [start for start in premises.REFUSED if f"`{start}*`" not in text] == []
 
 
 def test_every_value_is_named() -> None:

@@ -87,7 +87,10 @@ def compile_models(
     in_cycle = {name for cycle in cycles for name in cycle}
     for name in order:
         if name not in in_cycle:
-            work.add(names[name])
+            try:
+                work.add(names[name])
+            except RecursionError:
+                work.errors.append(findings.too_deep(names[name].parsed.text.spot(0)))
     return Compiled(tuple(work.nodes.values()), tuple(work.errors))
 
 

@@ -117,7 +117,9 @@ def _tree(text: Text) -> exp.Expr:
         found = _Parser(dialect=_DIALECT).parse(list(text.tokens), text.sql)
     except ParseError as error:
         raise _parse_error(text, error) from None
-    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except RecursionError as error:
+        raise findings.too_deep(text.spot(0)) from error
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise findings.bad_sql(text.spot(0), f"the parser failed: {error}") from error
     odd = _odd_bracket(text)
     if odd is not None:

@@ -8,6 +8,36 @@ import is imported before it is needed, so that ``--help`` and ``status`` answer
 
 from __future__ import annotations
 
-from infold.cli.main import cli, main
+from infold import stopping
 
-__all__ = ["cli", "main"]
+TYPE_CHECKING = False  # see stopping
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+    from infold.cli.main import cli as cli
+
+
+def main() -> NoReturn:
+    """The program ``infold``. Signals are heeded before anything that takes time is imported."""
+    stopping.heed()
+    try:
+        from infold.cli import ending
+    except BaseException:
+        if stopping.code() is None:
+            raise
+        stopping.leave()
+    ending.run(_command)
+
+
+def _command() -> None:
+    from infold.cli.main import cli
+
+    cli.main()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "cli":
+        from infold.cli.main import cli
+
+        return cli
+    raise AttributeError(name)

@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 import click
 
-from infold import __version__, errors
+from infold import __version__, errors, outside, stopping
+from infold.cli.ending import OutputError, unsaid
 
 COMMANDS = {
     "init": "Write a small project that runs as it is.",
@@ -64,26 +65,11 @@ class Commands(click.Group):
         """Run, and leave with an exit code; no mistake of a user's ends in a traceback."""
         words = list(sys.argv[1:] if args is None else args)
         extra["standalone_mode"] = False
-        code = 0
         try:
             given = super().main(words, **extra)
             code = given if isinstance(given, int) else 0
-        except errors.InfoldError as error:
-            code = _told(error, as_json="--json" in words)
-        except click.ClickException as error:
-            error.show()
-            code = error.exit_code
-        except (click.Abort, KeyboardInterrupt):
-            click.echo(
-                "\nStopped. What was finished is kept; the next run goes on from there.", err=True
-            )
-            code = _INTERRUPTED
-        except BrokenPipeError:
-            # The reader (head, a pager) has seen enough. Python would complain once more at exit.
-            with suppress(OSError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        except Exception as error:  # noqa: BLE001 - the one place where everything ends
-            code = _told(_crash(error, _root_of(words)), as_json="--json" in words)
+        except BaseException as error:  # noqa: BLE001 - the one place where everything ends
+            code = _ended(error, words)
         sys.exit(code)
 
 
@@ -111,9 +97,33 @@ def cli(ctx: click.Context, root: Path, target: str | None) -> None:
     ctx.obj = (root, target)
 
 
-def main() -> NoReturn:
-    """The program ``infold``."""
-    cli.main()
+def _ended(error: BaseException, words: Sequence[str]) -> int:
+    """Say how a command ended that did not end well, and with which code it does."""
+    code = stopping.code()
+    if code is not None or isinstance(error, click.Abort | KeyboardInterrupt):
+        # Whatever came after a signal came because of it: Spark is gone, for one thing.
+        if code is None:
+            click.echo(stopping.SAID, err=True)
+            return _INTERRUPTED
+        stopping.say()
+        return code
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else 1
+    if isinstance(error, click.ClickException):
+        error.show()
+        return error.exit_code
+    if isinstance(error, BrokenPipeError):
+        # The reader (head, a pager) has seen enough. Python would complain once more at exit.
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    if isinstance(error, OutputError):
+        return unsaid(error, 1)
+    known = outside.told(error, _root_of(words))
+    try:
+        return _told(known, as_json="--json" in words)
+    except OutputError as failed:
+        return unsaid(failed, known.exit_code)
 
 
 def _told(error: errors.InfoldError, *, as_json: bool) -> int:
@@ -125,21 +135,6 @@ def _told(error: errors.InfoldError, *, as_json: bool) -> int:
     else:
         click.echo(str(error), err=True)
     return error.exit_code
-
-
-def _crash(error: Exception, root: Path) -> errors.InfoldError:
-    """The traceback goes to a file; the user gets a line."""
-    import traceback  # costs as much as click; only a crash pays for it
-
-    log = root / ".infold" / "last-error.log"
-    text = "".join(traceback.format_exception(error))
-    what = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-    try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(text, encoding="utf-8")
-    except OSError:
-        click.echo(text, err=True)
-    return errors.crashed(what, str(log))
 
 
 def _root_of(words: Sequence[str]) -> Path:

@@ -50,6 +50,7 @@ class Lines(Silent):
     def __init__(self, *, verbose: bool = False) -> None:
         self.verbose = verbose
         self.index = 0
+        self.heard = True
 
     def step(self, index: int, total: int | None, step: Step) -> None:
         """Remember its number; with ``-v`` say why it is done."""
@@ -72,9 +73,13 @@ class Lines(Silent):
         self.say(f"     {text}")
 
     def say(self, line: str) -> None:
-        """Print a line now, also into a pipe."""
-        click.echo(line)
-        sys.stdout.flush()
+        """Print a line now, also into a pipe; where nobody reads on, the work goes on."""
+        if self.heard:
+            try:
+                click.echo(line)
+                sys.stdout.flush()
+            except OSError:
+                self.heard = False
 
 
 class Moving(Lines):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import NoReturn
+
+from infold import findings
 
 PROJECT_FILE = "infold.yml"
 MODELS = "models"
@@ -38,13 +42,33 @@ class Folder:
 
 
 def read_folder(root: Path) -> Folder:
-    """The project's files as they are now; infold.yml must be there."""
+    """
+    The project's files as they are now; infold.yml must be there.
+
+    Raises ``no_models`` where there is no folder of models: one that is not mounted, or that
+    somebody took away, is no project without models.
+    """
     found = [(PROJECT_FILE, (root / PROJECT_FILE).read_bytes())]
     models = root / MODELS
-    paths = sorted(path for path in models.rglob("*") if path.suffix in (".sql", ".py"))
-    found.extend(
-        (path.relative_to(root).as_posix(), path.read_bytes())
-        for path in paths
-        if path.is_file() and not path.name.startswith((".", "__"))
-    )
+    if not models.is_dir():
+        why = "it is no folder" if models.exists() else "there is no such folder"
+        raise findings.no_models(str(models), why)
+    for path in sorted(_files(models)):
+        name = path.relative_to(root).as_posix()
+        try:
+            found.append((name, path.read_bytes()))
+        except OSError as error:
+            raise findings.no_models(str(path), error.strerror or str(error)) from error
     return Folder(root, tuple(found))
+
+
+def _files(models: Path) -> Iterator[Path]:
+    """The files of models, in folders below the folder too; none is passed over for being shut."""
+
+    def shut(error: OSError) -> NoReturn:
+        raise findings.no_models(error.filename, error.strerror or str(error)) from error
+
+    for folder, _, names in os.walk(models, onerror=shut, followlinks=True):
+        for name in names:
+            if name.endswith((".sql", ".py")) and not name.startswith((".", "__")):
+                yield Path(folder, name)

@@ -6,8 +6,11 @@ Nothing here imports YAML or SQL parsing before it is known that the kept projec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from infold import errors
 from infold.declare.cache import keep, kept
@@ -15,6 +18,8 @@ from infold.declare.folder import PROJECT_FILE, Folder, read_folder
 from infold.errors import InfoldError, InfoldErrors
 from infold.model import Target
 from infold.project import Project
+
+T = TypeVar("T")
 
 
 def load(root: Path, target: str | None = None, *, downgrade: bool = False) -> Project:
@@ -68,4 +73,32 @@ def _read(
 ) -> tuple[Project | None, str, list[InfoldError]]:
     from infold.declare.project import read_project
 
-    return read_project(folder, downgrade=downgrade)
+    return _deeply(lambda: read_project(folder, downgrade=downgrade))
+
+
+def _deeply(call: Callable[[], T]) -> T:
+    """
+    What ``call`` returns, with room for SQL as programs write it: a thousand ORs, say.
+
+    Each of them is a level of the tree, and some functions' calls, for whatever walks over it.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    limit, size = sys.getrecursionlimit(), threading.stack_size(_STACK_BYTES)
+    sys.setrecursionlimit(max(limit, _LEVELS))
+    try:
+        with ThreadPoolExecutor(1) as deep:
+            try:
+                found = deep.submit(call)
+            except RuntimeError:  # no room for such a stack here
+                sys.setrecursionlimit(limit)
+                return call()
+            return found.result()
+    finally:
+        sys.setrecursionlimit(limit)
+        threading.stack_size(size)
+
+
+_LEVELS = 30_000
+_STACK_BYTES = 512 * 1024 * 1024
+"""Of which only what is used is ever taken."""

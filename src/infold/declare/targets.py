@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infold import findings
+from infold import findings, premises
 from infold.declare.keys import NAME, Keys
 from infold.model import Target
 
@@ -53,4 +53,6 @@ def _spark(keys: Keys) -> tuple[tuple[str, str], ...]:
             keys.errors.append(findings.wrong_type(value.at, key, "text", value.kind))
         else:
             found.append((key, value.text))
+            for _, given, kept in premises.broken({key: value.text}):
+                keys.errors.append(findings.fixed_setting(value.at, key, given, kept))
     return tuple(found)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from infold import errors
+from infold import errors, outside
 from infold.model import Kind
 from infold.plan import Found, Step
 from infold.ports import Lake, Ledger, Prepared
@@ -58,7 +58,7 @@ class SparkEngine:
             with self.work(step_id) as work:
                 return _KINDS[node.model.kind](work, step, prepared)
         except PySparkException as error:
-            raise errors.step_failed(step.model, *_said(error)) from error
+            raise outside.named(error) or errors.step_failed(step.model, *_said(error)) from error
 
     def find(self, model: str, lookup: str, since: int, upto: int) -> Found:
         """As ``ports.Engine.find``."""

@@ -17,10 +17,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from infold.errors import spark_failed_to_start
+from infold import outside, premises
+from infold.errors import InfoldError, spark_failed_to_start
 from infold.spark import archive
+from infold.spark.gateway import end, launch, lost, started
+from infold.spark.given import refuse_environment, refuse_given, refuse_session
 from infold.spark.jars import cache_dir, jar_paths, spark_home
 from infold.spark.java import find_java
+from infold.spark.spill import new_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +45,7 @@ def start(
     app_cds: bool = True,
     log: Path | None = None,
     inherit: Sequence[int] = (),
+    spill: Path | None = None,
     extra: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """
@@ -51,7 +56,9 @@ def start(
     prints goes to ``log``, by default a file in the cache; the terminal stays the caller's.
     ``inherit`` are open file descriptors that the JVM gets too. A JVM can outlive a killed Python
     by a moment, and commit in it; a lock held through such a descriptor is free when both are gone.
-    ``extra`` overrides any setting.
+    Rows that do not fit in memory go to a folder of the process's own below ``spill`` (by default
+    beside the log), which nobody else can read.
+    ``extra`` overrides any setting but those that exactness stands on (``premises``).
 
     A process has one JVM. Called again while Spark runs, this gives a new session with a catalog
     and SQL settings of its own in the same JVM; heap and compiler stay as they were.
@@ -64,11 +71,16 @@ def start(
         **_size_settings(size),
         **(extra or {}),
     }
+    refuse_given("targets.spark of infold.yml", extra or {})
+    forget_dead()
     running = _running()
     if running is not None:
         return _another(running, settings)
+    refuse_environment(spark_home())
     settings.setdefault("spark.driver.memory", memory or default_memory())
-    return _first(settings, size, log or cache_dir() / "spark.log", inherit, app_cds=app_cds)
+    log = log or cache_dir() / "spark.log"
+    parents = _spill_parents(settings, spill or log.parent / "spill")
+    return _first(settings, size, log, inherit, parents, app_cds=app_cds)
 
 
 def tune(session: SparkSession, size: Size) -> None:
@@ -154,17 +166,10 @@ def _fixed_settings() -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # Times are UTC, overflow and bad casts are errors.
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.ansi.enabled": "true",
-        "spark.sql.storeAssignmentPolicy": "ANSI",
-        "spark.sql.timestampType": "TIMESTAMP_LTZ",
-        # No Hive, and no spark-warehouse folder wherever the command was typed.
-        "spark.sql.catalogImplementation": "in-memory",
+        # What exactness stands on: times are UTC, overflow and bad casts are errors.
+        **premises.FIXED,
+        # No spark-warehouse folder wherever the command was typed.
         "spark.sql.warehouse.dir": str(cache_dir() / "spark-warehouse"),
-        "spark.sql.extensions": (
-            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-        ),
         # All data is on this machine, so no task waits for a better place.
         "spark.locality.wait": "0",
         # Where in Python an expression was made is in no message of ours, and finding it costs
@@ -238,6 +243,7 @@ def _running() -> SparkSession | None:
 
 def _another(running: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """A session beside ``running``: temporary views, settings and catalogs are its own."""
+    refuse_session(running, ours=started())
     session = running.newSession()
     for key, value in settings.items():
         if session.conf.isModifiable(key) or key.startswith("spark.sql.catalog."):
@@ -245,8 +251,21 @@ def _another(running: SparkSession, settings: Mapping[str, str]) -> SparkSession
     return session
 
 
+def _spill_parents(settings: Mapping[str, str], own: Path) -> tuple[Path, ...]:
+    """The folders for spilled rows: below those that were said to be for them, else ``own``."""
+    said = settings.get("spark.local.dir") or os.environ.get("SPARK_LOCAL_DIRS") or ""
+    names = [name.strip() for name in said.split(",") if name.strip()]
+    return tuple(Path(name) / f"infold-{os.getuid()}" for name in names) or (own.resolve(),)
+
+
 def _first(
-    settings: dict[str, str], size: Size, log: Path, inherit: Sequence[int], *, app_cds: bool
+    settings: dict[str, str],
+    size: Size,
+    log: Path,
+    inherit: Sequence[int],
+    parents: Sequence[Path],
+    *,
+    app_cds: bool,
 ) -> SparkSession:
     """Start the JVM, with its output going to ``log``, and a session in it."""
     java, jars = find_java(), jar_paths()
@@ -258,36 +277,76 @@ def _first(
         *(archive.reading(java, jars) if app_cds else ()),
     ]
     more = settings.get("spark.driver.extraJavaOptions", "")
-    settings["spark.driver.extraJavaOptions"] = " ".join([*(f'"{o}"' for o in options), more])
+    ours = " ".join(f'"{option}"' for option in options)
+    settings["spark.driver.extraJavaOptions"] = f"{more} {ours}".strip()
     os.environ["JAVA_HOME"] = str(java.home)
     os.environ["SPARK_HOME"] = str(spark_home())  # never another Spark that happens to be there
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # asks no resolver who we are
     try:
-        return _launch(settings, log, inherit)
+        session = _launch(settings, log, inherit, parents)
     except Exception as error:
-        raise spark_failed_to_start(_first_line(error), str(log)) from error
+        raise outside.named(error) or spark_failed_to_start(_first_line(error), str(log)) from error
+    try:
+        refuse_session(session, ours=True)
+    except InfoldError:
+        end()
+        forget_dead()
+        raise
+    return session
 
 
-def _launch(settings: Mapping[str, str], log: Path, inherit: Sequence[int]) -> SparkSession:
+def _launch(
+    settings: dict[str, str], log: Path, inherit: Sequence[int], parents: Sequence[Path]
+) -> SparkSession:
     from pyspark import SparkConf, SparkContext
-    from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    from infold.spark.gateway import remember
-
     conf = SparkConf(loadDefaults=False)
-    for key, value in settings.items():
-        conf.set(key, value)
     # A JVM whose Spark was stopped is still there, and a process can have no second one.
     gateway = SparkContext._gateway  # noqa: SLF001
     if gateway is None:
+        spills = [new_folder(parent) for parent in parents]
+        folders = [folder for folder, _ in spills]
+        settings["spark.local.dir"] = ",".join(map(str, folders))
+        # The last word, after what anybody says: jars put down here what they carry in them.
+        settings["spark.driver.extraJavaOptions"] += f' "-Djava.io.tmpdir={folders[0]}"'
         with _opened(log) as output:
-            gateway = launch_gateway(
-                conf, {"stdout": output, "stderr": output, "pass_fds": tuple(inherit)}
-            )
-        remember(gateway.jvm)
-    return SparkSession(SparkContext(conf=conf, gateway=gateway))
+            held = (*inherit, *(lock for _, lock in spills))
+            gateway = launch(settings, folders[0], output, held)
+    for key, value in settings.items():
+        conf.set(key, value)
+    with _own_signals():
+        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Whoever heeds Ctrl-C goes on doing so: PySpark's way asks a JVM that may be busy or gone."""
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def forget_dead() -> bool:
+    """Let go of a JVM that is gone, so that the next start makes another one."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if not lost():
+        return False
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    SparkContext._active_spark_context = None  # noqa: SLF001
+    SparkSession._instantiatedSession = None  # noqa: SLF001
+    return True
 
 
 def _opened(log: Path) -> TextIO:

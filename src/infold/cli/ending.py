@@ -1,0 +1,93 @@
+"""
+How the program ends: with all that it printed handed over, and waiting for nothing else.
+
+Python ends by taking down, one by one, what libraries have set up, while their threads still run:
+on a busy machine Arrow's pool of threads aborted processes that had said all they had to say
+(terminate called without an active exception). So once its output is flushed the process is over.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
+
+from infold import faults, stopping
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+
+class OutputError(OSError):
+    """The standard output takes nothing more: its disk is full, say."""
+
+
+class _Output(io.FileIO):
+    """The standard output, whose failures are told from those of any other file."""
+
+    def write(self, data: ReadableBuffer, /) -> int | None:  # type: ignore[override]
+        """As ever; a reader that has gone away is no failure of the output."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputError(error.errno, error.strerror) from error
+
+
+def run(command: Callable[[], object]) -> NoReturn:
+    """Carry out a command, which says by SystemExit how it ended, and end the process with it."""
+    code: object = 0
+    try:
+        _guard()
+        command()
+    except SystemExit as end:
+        code = end.code
+    except BaseException:  # before it began, or while it was ending
+        if stopping.code() is None:
+            raise
+        stopping.say()
+    _leave(code if isinstance(code, int) else 0)
+
+
+def _guard() -> None:
+    before = sys.stdout
+    try:
+        raw = _Output(before.fileno(), "w", closefd=False)
+    except (OSError, ValueError, AttributeError):
+        return  # closed, or none of the system's
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=before.encoding,
+        errors=before.errors,
+        line_buffering=bool(before.line_buffering),
+    )
+
+
+def _leave(code: int) -> NoReturn:
+    if stopping.code() is not None:
+        # Lines of a run are out already; one that was cut short would be written a second time.
+        stopping.leave()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            pass  # the reader has seen enough
+        except OSError as error:
+            code = unsaid(error, code)
+        except (ValueError, AttributeError):
+            pass  # closed before this process began
+    os._exit(code)
+
+
+def unsaid(error: OSError, code: int) -> int:
+    """Output that has nowhere to go is a failure, said where something can still be said."""
+    with suppress(OSError, ValueError):
+        # What could not be written is let go of, or it would be tried again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError):
+        os.write(2, f"{faults.output_failed(error.strerror or str(error))}\n".encode())
+    return code or 1
