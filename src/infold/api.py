@@ -148,10 +148,12 @@ def make_plan(
     exclude: Sequence[str] = (),
 ) -> Plan:
     """The steps that a run would carry out."""
+    from infold import removals
     from infold.protect import stands, warnings
 
     asked = _asked(project, asked, select, exclude)
     made = plan(project, observed, asked)
+    made = replace(made, notes=(*made.notes, *removals.warnings(project, made)))
     if project.target.protected:
         said = warnings(project, made, asked, stands(ledger(project), lake(project)))
         made = replace(made, notes=(*made.notes, *said))
@@ -172,6 +174,7 @@ def run(
     jobs: int | None = None,
     allow_refresh: bool = False,
     fail_fast: bool = False,
+    allow_removals: bool = False,
     progress: Progress | None = None,
 ) -> RunResult:
     """
@@ -192,7 +195,9 @@ def run(
         progress=progress or Quiet(),
         fence=lambda: fence(project.root, project.target.name),
     )
-    result = runner.run(Request(asked, max_rows, wait, command, allow_refresh, fail_fast))
+    result = runner.run(
+        Request(asked, max_rows, wait, command, allow_refresh, fail_fast, allow_removals)
+    )
     if result.steps:
         from infold.spark import archive
 
@@ -250,6 +255,7 @@ def verify(
 
     chosen = _selected(project, select, ())
     looking = observer(project)
+    looking.check()
     started = time.monotonic()
     verifier = Verifier(
         session(project, size=_whole_size(looking)),

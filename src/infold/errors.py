@@ -370,8 +370,27 @@ def crashed(what: str, log: str) -> InfoldError:
 # --- the ledger
 
 
-def locked(*, run: str, host: str, pid: int, since: str) -> InfoldError:
-    """Another run holds the target's lease; ``since`` is a time in UTC."""
+def locked(
+    *, run: str, host: str, pid: int, since: str, heard: str = "", ahead: bool = False
+) -> InfoldError:
+    """
+    Another run holds the target's lease; ``since`` is a time in UTC.
+
+    ``heard`` says when a holder on another machine was last heard of, and ``ahead`` that this lies
+    in the future.
+    """
+    todo = "Wait for it to end, or stop that process: the next run takes over what it left."
+    if ahead:
+        todo = (
+            "The clocks of the two machines differ, or this one's was set back, so nobody can say "
+            "how long it has been silent. If that process is gone, run with --wait 90: that "
+            "watches it, and takes over once it has been silent for a minute."
+        )
+    elif heard:
+        todo = (
+            "Wait for it to end, or stop that process there. If that machine is gone, run with "
+            "--wait 90: a run that has been silent for a minute is taken over."
+        )
     return InfoldError(
         "locked",
         f"run {run} is working on this target",
@@ -380,8 +399,9 @@ def locked(*, run: str, host: str, pid: int, since: str) -> InfoldError:
             ("host", host),
             ("process", str(pid)),
             ("since", f"{since} UTC"),
+            *((("last heard", heard),) if heard else ()),
         ),
-        "Wait for it to end, or stop that process: the next run takes over what it left.",
+        todo,
         exit_code=3,
     )
 

@@ -21,11 +21,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from infold import errors, outside, stopping
+from infold.belonging import refuse_other_project
 from infold.course import Course, ends
 from infold.interval import Ranges
 from infold.locate import Located
 from infold.model import Kind, table_name
-from infold.observe import VANISHED, Observer, locations
+from infold.observe import VANISHED, Observer, remembered
 from infold.plan import Asked, Plan, Step
 from infold.planning import plan
 from infold.ports import Engine, Lake, Ledger
@@ -33,6 +34,7 @@ from infold.project import Project
 from infold.protect import refused_rebuilds, stands
 from infold.record import Outcome, Receipt
 from infold.recover import LOSE, committed, recover
+from infold.removals import refuse_removals
 from infold.report import RunFailed, RunResult, Standing
 from infold.states import standings
 from infold.turns import Turn, Turns, batches
@@ -66,6 +68,8 @@ class Request:
     """Whether tables of a protected target may be built anew."""
     fail_fast: bool = False
     """Whether the first failure ends the run."""
+    allow_removals: bool = False
+    """Whether any part of a source may go."""
 
 
 @dataclass
@@ -91,10 +95,11 @@ class Runner:
         """
         course = Course(new_id(), self.project, request.asked, fail_fast=request.fail_fast)
         started = time.monotonic()
+        refuse_other_project(self.project, self.ledger)
         self.ledger.acquire(course.run, wait=request.wait)
         try:
             with self.fence():
-                self._begin(course, request)
+                self._begin(course, request, started)
                 with self._closing(course, started):
                     self._rounds(course, request)
                     result = course.result(self._touched(course))
@@ -108,9 +113,13 @@ class Runner:
             raise RunFailed(result) from result.failures[0].error
         return result
 
-    def _begin(self, course: Course, request: Request) -> None:
+    def _begin(self, course: Course, request: Request, started: float) -> None:
         """Write down that the run begins, and put right what earlier ones left."""
         self.ledger.begin_run(course.run, request.command, self.observer.as_of, _detail(request))
+        with self._closing(course, started):
+            self.observer.check()
+        if self.ledger.project() is None:
+            self.ledger.belong_to(self.project.name)
         course.notes = (
             *recover(self.ledger, self.lake),
             *self._forget_departed(),
@@ -132,6 +141,7 @@ class Runner:
             if not course.plans:
                 if request.max_rows is not None and now.rows > request.max_rows:
                     raise errors.over_budget(now.rows, request.max_rows)
+                refuse_removals(self.project, now, allowed=request.allow_removals)
                 course.before = tuple(
                     entry for entry in standings(self.project, seen, now) if _meant(request, entry)
                 )
@@ -289,7 +299,7 @@ class Runner:
             yield VANISHED.format(name)
 
     def _remember_locations(self) -> None:
-        self.ledger.remember_locations(locations(self.lake, self.ledger.heads()))
+        self.ledger.remember_locations(remembered(self.lake, self.ledger.heads()))
 
     @contextmanager
     def _closing(self, course: Course, started: float) -> Iterator[None]:

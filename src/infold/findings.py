@@ -167,6 +167,16 @@ def bad_duration(at: Spot, key: str, value: str) -> InfoldError:
     )
 
 
+def bad_percent(at: Spot, key: str, value: str) -> InfoldError:
+    """A part that is not written in percent."""
+    return InfoldError(
+        "bad-value",
+        f"{key} is not a part in percent: {value}",
+        todo="Write 10% or 100%, with the sign.",
+        at=at,
+    )
+
+
 def bad_instant(at: Spot, key: str, value: str) -> InfoldError:
     """A date or time that cannot be read."""
     return InfoldError(

@@ -14,7 +14,8 @@ from infold.interval import Ranges, show_duration
 from infold.manual import session_id
 from infold.model import IDENTIFIER, Kind, Sessions, table_name
 from infold.observe import locations
-from infold.planning import kept_of, reached
+from infold.planning import reached
+from infold.portions import kept_of
 from infold.ports import Lake, Ledger
 from infold.project import Node, Project
 from infold.record import Held

@@ -92,6 +92,8 @@ class Source:
     settle: int = 0
     """A file younger than this (by its modification time) waits."""
     on_drift: Drift = Drift.ERROR
+    removal_limit: float | None = None
+    """How many percent of its rows or files may go in one run; None: see ``removals``."""
     delimiter: str = ","
     place: Place = field(default=Place("infold.yml"), compare=False)
     on_new_columns: NewColumns | None = None

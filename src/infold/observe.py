@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from infold import errors, outside
+from infold import errors, mismatches, outside
+from infold.belonging import refuse_other_project, strangers
 from infold.files import FileKnown, FileSeen, judged
 from infold.interval import Granularity
-from infold.model import Drift, Kind, Source, table_name
+from infold.model import Drift, Format, Kind, Source, table_name
 from infold.plan import FileNews, InputNews, ModelSeen, Observed
 from infold.ports import Lake, Ledger
 from infold.project import Node, Project
@@ -31,6 +32,16 @@ Peek = Callable[[Source, Sequence[FileSeen], Granularity], "tuple[CellState, ...
 
 VANISHED = "{0}: its table was dropped, not by infold; all of it is built anew"
 """What people are told of a table that is not there any more."""
+
+
+FILES = "files of {0}"
+"""The name, among locations, of what stands for the files of a table when a run last ended."""
+
+
+def remembered(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
+    """What a run remembers of tables when it ends: where they are, and which files they have."""
+    found = locations(lake, models)
+    return {**found, **{FILES.format(table): lake.listed(table) for table in found}}
 
 
 def locations(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
@@ -53,9 +64,15 @@ class Observer:
     """Models that are to be built again although nothing that they read may have changed."""
     _listed: dict[str, Files] = field(default_factory=dict)
     _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
+    _looked_at: dict[str, Sequence[str]] = field(default_factory=dict)
+    """Tables whose files were looked at closely -> what is missing."""
 
     def observe(self) -> Observed:
-        """What holds now. Raises what :meth:`look` only says of a table or a source."""
+        """
+        What holds now.
+
+        Raises what :meth:`look` only says of a table or a source, and what that raises.
+        """
         seen = self.look()
         if len(seen.refused) > 1:
             raise errors.InfoldErrors(seen.refused.values())
@@ -64,13 +81,18 @@ class Observer:
         return seen
 
     def look(self) -> Observed:
-        """What holds now, and of which models it cannot be said, each with the error."""
-        self._refused = {}
+        """
+        What holds now, and of which models it cannot be said, each with the error.
+
+        Raises InfoldError where ledger and tables do not belong together (see ``belonging``).
+        """
+        refuse_other_project(self.project, self.ledger)
         traces = self.ledger.traces()
         heads = self.ledger.heads()
         entries = self.ledger.newest_entries()
         moved = self._moved(heads)
-        self._refuse_foreign_writes(heads, moved)
+        self._refused = dict(strangers(self.project, self.ledger, self.lake, heads, moved))
+        self._refuse_damaged(heads, moved)
         gone = self._vanished(traces, heads, moved)
         traces = {name: trace for name, trace in traces.items() if name not in gone}
         models = {
@@ -80,6 +102,12 @@ class Observer:
         }
         notes = tuple(map(VANISHED.format, gone))
         return Observed(self.as_of, models, notes, dict(self._refused))
+
+    def check(self) -> None:
+        """Raise what :meth:`look` raises, without looking at any source."""
+        refuse_other_project(self.project, self.ledger)
+        heads = self.ledger.heads()
+        strangers(self.project, self.ledger, self.lake, heads, self._moved(heads))
 
     def vanished(self) -> tuple[str, ...]:
         """Models whose table was dropped, and not by us: it is not in the catalog any more."""
@@ -104,29 +132,21 @@ class Observer:
         known = self.ledger.locations()
         return self.lake.moved({t: known.get(t, "") for t in map(table_name, heads)})
 
-    def _refuse_foreign_writes(
+    def _refuse_damaged(
         self, heads: Mapping[str, Version], moved: Mapping[str, str | None]
     ) -> None:
-        """Look at the metadata of tables that moved since the ledger last saw them."""
-        for name, version in heads.items():
+        """Tables that lost a file although nobody committed anything; looked for by names alone."""
+        known = self.ledger.locations()
+        for name in heads:
             table = table_name(name)
-            if not moved.get(table) or name not in self.project:
+            before = known.get(FILES.format(table))
+            if table in moved or before is None or name not in self.project:
                 continue
-            try:
-                self._refuse_foreign_write(table, version)
-            except errors.InfoldError as error:
-                self._refused[name] = error
-
-    def _refuse_foreign_write(self, table: str, version: Version) -> None:
-        head = self.lake.head(table)
-        if head is None:
-            return
-        known_step = version.step if version.snapshot is not None else None
-        if head.foreign is not None:
-            raise errors.foreign_write(table, head.foreign)
-        if head.steps and known_step is not None and known_step not in head.steps:
-            # Someone set the table back to a snapshot from before our last step.
-            raise errors.foreign_write(table, head.snapshot)
+            if name not in self._looked_at:
+                same = self.lake.listed(table) == before
+                self._looked_at[name] = () if same else self.lake.missing(table)
+            if gone := self._looked_at[name]:
+                self._refused.setdefault(name, mismatches.damaged_table(name, gone[0], len(gone)))
 
     def _model(
         self, node: Node, trace: Trace | None, heads: Mapping[str, Version], entries: int
@@ -145,7 +165,8 @@ class Observer:
         )
         said = node.model.incremental
         waits = said is not None and said.cron is not None
-        cells = self.ledger.cells(node.name) if waits or (files and files.peek) else ()
+        holds = waits or (fresh and trace is not None) or (files and files.peek)
+        cells = self.ledger.cells(node.name) if holds else ()
         return ModelSeen(
             trace=trace,
             version=head.number if head else 0,
@@ -222,6 +243,8 @@ class Observer:
             same=len(kept),
             peek=peek,
             as_of=self.as_of,
+            known=tuple(known.values()),
+            lost=_lost(source, known, gone, present),
         )
 
     def _listing(self, source: Source) -> Files:
@@ -237,6 +260,25 @@ def judgement(source: Source) -> str:
         return ""
     declared = [[column.name, column.type, column.optional] for column in source.columns]
     return sha256(json.dumps([says, declared]).encode()).hexdigest()[:12]
+
+
+def _lost(
+    source: Source,
+    known: Mapping[str, FileKnown],
+    gone: Sequence[FileKnown],
+    present: Sequence[FileSeen],
+) -> tuple[FileKnown, ...]:
+    """
+    The files that left without others in their place.
+
+    As many that came stand for those that went: they were renamed, or are the next full copy. Of an
+    Iceberg table any do, since few files take the place of many when it is compacted.
+    """
+    sizes = {file.path: file.size for file in present}
+    lost = tuple(file for file in gone if not sizes.get(file.path) and (file.size or not sizes))
+    came = sum(1 for path, size in sizes.items() if size and path not in known)
+    enough = 1 if source.format is Format.ICEBERG else len(lost)
+    return () if came >= enough else lost
 
 
 def _left(known: FileKnown, seen: FileSeen | None) -> bool:

@@ -35,6 +35,10 @@ class FileNews:
     same: int = 0
     peek: tuple[CellState, ...] | None = None
     as_of: int = 0
+    known: tuple[FileKnown, ...] = ()
+    """All files that were taken in before."""
+    lost: tuple[FileKnown, ...] = ()
+    """Those of ``gone`` that are there no longer, or empty now, and that no others stand for."""
 
     def __bool__(self) -> bool:
         return bool(self.new or self.gone or self.due)
@@ -185,6 +189,8 @@ class Step:
     """The cells of the batches after it that may be built at the same time."""
     scanned: int = 0
     """Rows that were looked through to find the cells."""
+    pieces: tuple[Ranges, ...] = ()
+    """The parts of its cells, where each is computed by itself and all are committed at once."""
     upto: int | None = None
     """The event time at which this run's backfill of the model ends; None without a limit."""
 

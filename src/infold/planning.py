@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from infold import cron
-from infold.interval import MAX, MIN, Interval, Ranges, show, show_duration
+from infold.interval import Ranges, show, show_duration
 from infold.model import Kind, Override
 from infold.plan import (
     UP_TO_DATE,
@@ -30,13 +29,14 @@ from infold.plan import (
     Reason,
     Step,
 )
-from infold.project import CELLS_TOGETHER, Batches, Input, Node, Project
+from infold.portions import batches, exchanged, kept_of, over_of, taken_on, with_rows
+from infold.project import Input, Node, Project
 from infold.trace import Cause, CellChange, Pending, Trace, joined
 
 _EVERYTHING = Asked()
 
-BACKFILL = (Cause.MISSING, Cause.DEFINITION)
-"""The causes that a backfill_limit holds back; what arrives is never held back."""
+HELD_BACK = "its definition changed: all of it is built at once, by a run without a window"
+"""Why a window builds nothing of a table whose definition changed."""
 
 
 def plan(project: Project, seen: Observed, asked: Asked = _EVERYTHING) -> Plan:
@@ -100,6 +100,8 @@ class _Draft:
         self.wanted = Ranges((asked.window,)) if asked.window else Ranges.ever()
         self.steps: dict[str, Step] = {}
         self.left: list[Left] = []
+        self.held_back: set[str] = set()
+        """Models whose table stays of its old definition, as a part of it was asked for."""
 
     def add(self, node: Node) -> None:
         """The step that a model needs, or the reason why it is left alone."""
@@ -108,6 +110,9 @@ class _Draft:
             dropped = known is not None and known.trace is None
             if entry.name not in self.steps and (dropped or self._head(node, entry.name) == 0):
                 self.left.append(Left(node.name, f"its input {entry.name} was never built"))
+                return
+            if entry.name in self.held_back and _whole(node, self.seen.models[node.name]):
+                self.left.append(Left(node.name, f"its input {entry.name} is of an old definition"))
                 return
         step = _RULES[node.model.kind](self, node, self.seen.models[node.name])
         if step is not None:
@@ -155,6 +160,8 @@ class _Draft:
     def time_range(self, node: Node, model: ModelSeen) -> Step | None:
         """The stale cells inside the window that are due; the others stay pending in the trace."""
         first = _whole(node, model)
+        if first is not None and model.trace is not None:
+            return self._exchange(node, model, first)
         reasons = [first] if first else self._stale(node, model, 0)
         reasons += self._restated(node)
         at_once = first or self.asked.ignore_cron or node.name in self.asked.restated
@@ -170,7 +177,7 @@ class _Draft:
             # Each tick ends a cell that was waited for; one without rows is right as it is.
             matters = Ranges.of((*with_rows(node, model), *(s.cell for s in model.cells)))
         now = self.wanted & over & matters
-        taken, upto = self._taken_on(node, model, reasons, kept & now)
+        taken, upto = taken_on(node, model, reasons, kept & now, self.asked)
         anew = self._anew(node)
         for reason in reasons:
             within = reason.cells & kept
@@ -183,40 +190,39 @@ class _Draft:
         if not build:
             return None
         cells = Ranges.of(part for reason in build for part in reason.cells)
-        # What makes the table, or makes it another one, does so before other batches come.
+        # What makes the table does so before other batches come.
         together = 1 if first else self._together(node)
-        (batch, *beside), batches = self._batches(node, model, cells, together)
+        parts = batches(node, model, cells, self.asked)
+        batch, beside = parts[0], tuple(parts[1:together])
         pending.extend(
             Pending(reason.cause, reason.cells - batch) for reason in build if reason.cells - batch
         )
         action = Action.BUILD if not pending and cells == kept else Action.RECOMPUTE
         step = self._step(node, action, build, joined(pending))
-        return replace(step, cells=batch, batches=batches, beside=tuple(beside), upto=upto)
+        return replace(step, cells=batch, batches=len(parts), beside=beside, upto=upto)
 
-    def _taken_on(
-        self, node: Node, model: ModelSeen, reasons: Sequence[Reason], due: Ranges
-    ) -> tuple[Ranges, int | None]:
+    def _exchange(self, node: Node, model: ModelSeen, first: Reason) -> Step | None:
         """
-        The cells that a run takes on under a backfill_limit, and where its backfill ends.
+        A table of a changed definition in the place of the old one: one step, one commit.
 
-        The limit counts from the first cell of the backlog that holds rows: stretches without any
-        are covered on the way and use nothing of it. What changed since the model was built is
-        taken on at once, however long the backlog is.
+        Of a part of it, as a window would make it, the table would hold rows of two definitions, or
+        lose days that nobody asked about. So until it is built whole, the old one stays.
         """
-        limit, granularity, window = node.backfill_limit, node.model.granularity, self.asked.window
-        chosen = window is not None and window.start > MIN and window.end < MAX
-        if limit is None or granularity is None or chosen:
-            return Ranges.ever(), None
-        backlog = Ranges.of(part for r in reasons if r.cause in BACKFILL for part in r.cells & due)
-        filled = [cell for cell in with_rows(node, model) if backlog.overlaps(cell)]
-        upto = self.asked.backfilled.get(node.name)
-        if upto is None and filled:
-            first = filled[0].start
-            upto = max(granularity.cover(Ranges((Interval(first, first + limit),)))).end
-        if upto is None or all(cell.end <= upto for cell in filled):
-            return Ranges.ever(), upto
-        fresh = Ranges.of(part for r in reasons if r.cause not in BACKFILL for part in r.cells)
-        return Ranges((Interval(MIN, upto),)) | fresh, upto
+        kept = kept_of(node)
+        holds = Ranges.of((*with_rows(node, model), *(state.cell for state in model.cells)))
+        if (holds & kept) - self.wanted:
+            self.held_back.add(node.name)
+            self.left.append(Left(node.name, HELD_BACK, holds & kept))
+            return None
+        over = over_of(node, self.seen.as_of, self.asked.ignore_cron)
+        cells = kept & over & exchanged(node, model, self.asked)
+        later = kept - cells
+        pending = (Pending(Cause.MISSING, later),) if later else ()
+        self._leave(node, model, pending, over, Ranges.ever() - later, Ranges.ever())
+        reason = replace(first, cells=cells, rows=_rows(node, model, cells))
+        step = self._step(node, Action.BUILD, [reason], pending)
+        pieces = tuple(batches(node, model, cells, self.asked))
+        return replace(step, cells=cells, pieces=pieces if len(pieces) > 1 else ())
 
     def _restated(self, node: Node) -> list[Reason]:
         """What someone asked to have built again."""
@@ -262,22 +268,6 @@ class _Draft:
         said = node.model.incremental
         limits = (said.batch_concurrency if said else None, self.asked.jobs)
         return min((limit for limit in limits if limit is not None), default=1)
-
-    def _batches(
-        self, node: Node, model: ModelSeen, cells: Ranges, first: int
-    ) -> tuple[list[Ranges], int]:
-        """The ``first`` batches of ``cells``, in order, and how many there are."""
-        said = node.model.incremental
-        size = self.asked.batch_size or (said.batch_size if said else None)
-        if node.batches is Batches.PER_PARTITION_ONLY:
-            size = min(size or CELLS_TOGETHER, CELLS_TOGETHER)
-        if size is None or node.downgraded:
-            return [cells], 1
-        filled = [cell for cell in with_rows(node, model) if cells.overlaps(cell)]
-        ends = [MIN, *(filled[at - 1].end for at in range(size, len(filled), size)), MAX]
-        between = pairwise(ends[: first + 1])
-        parts = [cells & Ranges((Interval(start, end),)) for start, end in between]
-        return parts, len(ends) - 1
 
     def _stale(self, node: Node, model: ModelSeen, reach: int) -> list[Reason]:
         """Why cells of a built model no longer hold; changes reach ``reach`` beyond their cells."""
@@ -337,38 +327,6 @@ def reached(node: Node, name: str, touched: Ranges, reach: int = 0) -> Ranges:
     return granularity.cover(touched.widen(reach, reach))
 
 
-def kept_of(node: Node) -> Ranges:
-    """The cells that a model may hold: from its start on where cells are recomputed."""
-    if node.start is None or node.model.kind is not Kind.TIME_RANGE:
-        return Ranges.ever()
-    return Ranges((Interval(node.start, MAX),))
-
-
-def over_of(node: Node, as_of: int, ignore_cron: bool = False) -> Ranges:
-    """The cells that a model may build: those that ended by the newest tick of its cron."""
-    said, granularity = node.model.incremental, node.model.granularity
-    if said is None or said.cron is None or granularity is None:
-        return Ranges.ever()
-    if said.allow_partials or ignore_cron:
-        return Ranges.ever()
-    tick = cron.last(said.cron, said.cron_tz, as_of)
-    return Ranges((Interval(MIN, granularity.floor(tick)),))
-
-
-def with_rows(node: Node, model: ModelSeen) -> list[Interval]:
-    """The cells that rows of the inputs may show in, in order."""
-    granularity = node.model.granularity
-    if granularity is None:
-        return []
-    reached = Ranges.of(
-        part
-        for news in model.inputs
-        if node.input(news.name).time_column is not None
-        for part in node.input(news.name).reached(Ranges.of(s.cell for s in news.cells if s.rows))
-    )
-    return [cell for part in granularity.cover(reached) for cell in granularity.cells(part)]
-
-
 def _not_due(node: Node, model: ModelSeen, as_of: int) -> int | None:
     """When a model is due that was built since the newest tick of its cron; None if it is due."""
     said = node.model.incremental
@@ -394,7 +352,9 @@ def _whole(node: Node, model: ModelSeen) -> Reason | None:
     """Why all of a table has to be built, if so."""
     if model.trace is None:
         return Reason(Cause.MISSING, "first run", Ranges.ever())
-    if model.trace.fingerprint != node.fingerprint:
+    # A part of it that is pending for its definition was left by a version of infold that mixed.
+    mixed = any(entry.cause is Cause.DEFINITION for entry in model.trace.pending)
+    if model.trace.fingerprint != node.fingerprint or mixed:
         return Reason(Cause.DEFINITION, "its definition changed", Ranges.ever())
     return None
 

@@ -52,6 +52,15 @@ class Ledger(Protocol):
     def close_step(self, step: str, state: str, error: str | None = None) -> None:
         """Mark a step ``failed`` or ``forgotten``: nothing of it holds."""
 
+    def step_models(self, steps: Iterable[str]) -> Mapping[str, str]:
+        """The models of those of these steps that are known, whatever became of them."""
+
+    def project(self) -> str | None:
+        """The name of the project whose ledger this is; None before its first run."""
+
+    def belong_to(self, project: str) -> None:
+        """Be the ledger of this project from now on."""
+
     def unfinished(self) -> Sequence[StepRecord]:
         """Steps of earlier runs in state intent or prepared, oldest first."""
 
@@ -170,6 +179,12 @@ class Lake(Protocol):
 
     def head(self, table: str) -> Head | None:
         """The table's newest metadata, or None when there is no such table."""
+
+    def listed(self, table: str) -> str:
+        """What stands for the names of all files of a table; empty when there is no such table."""
+
+    def missing(self, table: str) -> Sequence[str]:
+        """The files that the newest snapshot of a table needs and that are not there."""
 
     def properties(self, table: str) -> Mapping[str, str]:
         """The table's properties; empty when there is no such table."""

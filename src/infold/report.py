@@ -115,6 +115,8 @@ class Verdict:
     differing: tuple[tuple[Interval, int, int], ...] = ()
     sample: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     note: str = ""
+    built: bool = True
+    """Whether there is a table to compare; of one that there never was nothing is said."""
     key: tuple[str, ...] = ()
 
 

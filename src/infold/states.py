@@ -14,11 +14,12 @@ from dataclasses import replace
 from infold.interval import MAX, MIN, Interval, Ranges, show
 from infold.model import Kind
 from infold.plan import ModelSeen, Observed, Plan, Step
-from infold.planning import kept_of, reached, with_rows
+from infold.planning import reached
+from infold.portions import kept_of, with_rows
 from infold.project import Node, Project
 from infold.record import Receipt
 from infold.report import Standing, State
-from infold.trace import UNKNOWN, Cause
+from infold.trace import UNKNOWN, Cause, Trace
 
 
 def standings(project: Project, seen: Observed, todo: Plan) -> tuple[Standing, ...]:
@@ -64,10 +65,7 @@ def _behind(project: Project, node: Node, model: ModelSeen, seen: Observed) -> I
     """Why a built model is not where its inputs are, although nothing new may have arrived."""
     trace = model.trace
     assert trace is not None, "only what was built can be behind"
-    if trace.fingerprint == UNKNOWN:
-        yield "a run died while it was replaced"
-    elif trace.fingerprint != node.fingerprint:
-        yield "its definition changed"
+    yield from _defined_otherwise(node, trace)
     said = node.model.incremental
     if said is not None and said.cron is not None:
         return  # behind by intention until its next tick
@@ -83,6 +81,16 @@ def _behind(project: Project, node: Node, model: ModelSeen, seen: Observed) -> I
         for name, others in _siblings(project, node, seen).items():
             if mine - others:
                 yield f"{name} has taken in files that it has not"
+
+
+def _defined_otherwise(node: Node, trace: Trace) -> Iterator[str]:
+    """What else than the present definition the rows of a table are of."""
+    if trace.fingerprint == UNKNOWN:
+        yield "a run died while it was replaced"
+    elif trace.fingerprint != node.fingerprint:
+        yield "its definition changed, and it holds the rows of the one before"
+    elif any(entry.cause is Cause.DEFINITION for entry in trace.pending):
+        yield "it holds rows of two definitions, as a version of infold before this one left them"
 
 
 def _siblings(

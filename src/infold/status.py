@@ -6,7 +6,7 @@ from infold import cron
 from infold.interval import MAX, MIN, Ranges
 from infold.model import Kind
 from infold.plan import Action, ModelSeen, Observed, Step
-from infold.planning import with_rows
+from infold.portions import with_rows
 from infold.ports import Ledger
 from infold.project import Node
 from infold.report import ModelStatus, Standing, State

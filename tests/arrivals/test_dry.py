@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.arrivals.cut import cut
 from tests.arrivals.dry import DryPlay
 from tests.arrivals.programs import Program, programs
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import living
 
-from infold.interval import Interval
+from infold.interval import Granularity, Interval
 from infold.report import RunResult
 
 pytestmark = pytest.mark.deep
@@ -112,3 +113,17 @@ def test_tables_that_somebody_drops_come_back(
             return super()._go(window, terms)
 
     play(Losing, shape, program)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("granularity", [Granularity.WEEK, Granularity.MONTH])
+@settings(max_examples=EXAMPLES)
+@given(program=programs(users=5, rounds=(2, 5)))
+def test_a_start_inside_a_cell_cuts_it(
+    granularity: Granularity, batch: int, program: Program
+) -> None:
+    """Wherever it moves, and whatever else changes: what the cell keeps is known, and read."""
+    with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
+        folder = Path(name)
+        shape = cut(granularity, batch)
+        DryPlay(shape, folder, shape.name, folder, program.users).play(program)

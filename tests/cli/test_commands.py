@@ -129,6 +129,7 @@ class TestRun:
             "jobs": None,
             "allow_refresh": False,
             "fail_fast": True,
+            "allow_removals": False,
         }
 
     def test_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:

@@ -126,7 +126,13 @@ class Scenario(Play):
 
     def go(self, life: Life | None = None) -> RunResult:
         """One run of everything, told to ``life``."""
-        return api.run(self.project, as_of=self.world.as_of, jobs=self.jobs, progress=life)
+        return api.run(
+            self.project,
+            as_of=self.world.as_of,
+            jobs=self.jobs,
+            allow_removals=True,
+            progress=life,
+        )
 
     def settle(self) -> None:
         """Run, and hold every table against the reference."""
@@ -226,7 +232,8 @@ import sys
 from pathlib import Path
 from infold import api
 folder, as_of, jobs = sys.argv[1:]
-api.run(api.open_project(Path(folder)), as_of=int(as_of), jobs=int(jobs) or None)
+project = api.open_project(Path(folder))
+api.run(project, as_of=int(as_of), jobs=int(jobs) or None, allow_removals=True)
 """
 
 

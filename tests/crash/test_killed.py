@@ -100,7 +100,7 @@ class TestTwoRunsAtOnce:
         scenario.deliver(301)
         other = holder(scenario, 1.5)
         started = time.monotonic()
-        result = api.run(scenario.project, as_of=scenario.world.as_of, wait=60)
+        result = api.run(scenario.project, as_of=scenario.world.as_of, wait=60, allow_removals=True)
         assert time.monotonic() - started > 0.5
         assert result.steps
         assert other.wait() == 0

@@ -73,16 +73,20 @@ def _build(project: Project, book: SqlLedger, name: str, seq: int) -> None:
     put(project, name, f"r1-{seq}", snapshot)
 
 
-def put(project: Project, name: str, step: str, snapshot: int) -> None:
-    """A table in the catalog, with a file of metadata and one of rows."""
+def put(project: Project, name: str, step: str, snapshot: int, *before: tuple[str, int]) -> None:
+    """A table in the catalog, with a file of metadata and one of rows; ``before`` are older."""
     folder = project.warehouse / project.name / name
     for part in ("metadata", "data"):
         (folder / part).mkdir(parents=True, exist_ok=True)
     (folder / "data" / "rows.parquet").write_bytes(b"rows")
-    found = {"snapshot-id": snapshot, "summary": {"infold.step": step, "operation": "append"}}
-    metadata = folder / "metadata" / "1.metadata.json"
+    found, parent = [], None
+    for by, number in (*before, (step, snapshot)):
+        summary = {"infold.step": by, "operation": "append"}
+        found.append({"snapshot-id": number, "parent-snapshot-id": parent, "summary": summary})
+        parent = number
+    metadata = folder / "metadata" / f"{len(found)}.metadata.json"
     metadata.write_text(
-        json.dumps({"snapshots": [found], "current-snapshot-id": snapshot}), encoding="utf-8"
+        json.dumps({"snapshots": found, "current-snapshot-id": snapshot}), encoding="utf-8"
     )
     with closing(sqlite3.connect(project.catalog_db)) as catalog, catalog:
         catalog.execute(

@@ -195,6 +195,52 @@ class TestElsewhere:
         ]
         mine.close()
 
+    def test_where_it_is_and_how_to_go_on_is_said(self, path: Path) -> None:
+        """When it was last heard, and what to do if that machine is gone."""
+        clock = Hands()
+        SqlLedger(path, clock=clock, holder=self.AWAY).acquire("theirs")
+        clock.at += 12 * SECOND
+
+        with pytest.raises(errors.InfoldError) as raised:
+            SqlLedger(path, clock=clock).acquire("mine")
+
+        assert dict(raised.value.facts)["last heard"] == "12 seconds ago"
+        assert "If that machine is gone, run with --wait 90" in raised.value.todo
+
+    @pytest.mark.parametrize("beats", [False, True])
+    def test_a_heartbeat_in_the_future_is_watched(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch, beats: bool
+    ) -> None:
+        """By its clock it lives for ever: so it does while it moves, and is dead when it stops."""
+
+        class Ahead(Hands):
+            """Three hours ahead, and running."""
+
+            def now(self) -> int:
+                """A second later each time it is looked at."""
+                self.at += SECOND
+                return self.at + 3 * 3600 * SECOND
+
+        monkeypatch.setattr(lease, "BEAT_SECONDS", 0.05 if beats else 3600.0)
+        theirs = SqlLedger(path, clock=Ahead(), holder=self.AWAY)
+        theirs.acquire("theirs")
+        mine = SqlLedger(path, clock=Hands())
+        with pytest.raises(errors.InfoldError) as raised:
+            mine.acquire("mine")
+        assert dict(raised.value.facts)["last heard"].endswith("ahead of this machine's clock")
+        assert "run with --wait 90: that watches it" in raised.value.todo
+
+        monkeypatch.setattr(lease, "SILENT", SECOND)
+        if beats:
+            with pytest.raises(errors.InfoldError, match="locked"):
+                mine.acquire("mine", wait=2)
+        else:
+            mine.acquire("mine", wait=10)
+            mine.close()
+            with pytest.raises(errors.InfoldError, match="lease-lost"):
+                theirs.begin_run("theirs", "run", 0, {})
+        theirs.close()
+
     def test_the_heartbeat_goes_on_by_itself(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

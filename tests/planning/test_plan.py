@@ -32,8 +32,18 @@ from infold.model import (
     Target,
     Timeseries,
 )
-from infold.plan import Action, Asked, FileNews, Found, InputNews, ModelSeen, Observed, Plan
-from infold.planning import plan
+from infold.plan import (
+    Action,
+    Asked,
+    FileNews,
+    Found,
+    InputNews,
+    Left,
+    ModelSeen,
+    Observed,
+    Plan,
+)
+from infold.planning import HELD_BACK, plan
 from infold.project import Bound, Input, Match, Node, Project, SessionsQuery
 from infold.render.plan import plan_screen
 from infold.trace import Cause, CellChange, CellState, Pending, Trace
@@ -448,24 +458,92 @@ class TestBatches:
         ]
 
     def test_what_makes_the_table_is_built_alone(self) -> None:
-        """The first batch of a table, or of another definition, has none beside it."""
+        """The first batch of a table has none beside it."""
         target = said(DAILY, batch_size=1, batch_concurrency=4)
-        seen = changed(target, "sessions", self.LATE)
-        for trace in (None, replace(seen.trace, fingerprint="other") if seen.trace else None):
-            [step] = plan(project(target), Observed(0, {"daily": replace(seen, trace=trace)})).steps
+        seen = replace(changed(target, "sessions", self.LATE), trace=None)
+        [step] = plan(project(target), Observed(0, {"daily": seen})).steps
 
-            assert step.batches == 7
-            assert not step.beside
+        assert step.batches == 7
+        assert not step.beside
 
     @pytest.mark.parametrize(("together", "built"), [(31, "- B - B B - B"), (2, "- B - B - - -")])
     def test_cells_by_themselves_are_one_commit_up_to_a_number(
         self, monkeypatch: pytest.MonkeyPatch, together: int, built: str
     ) -> None:
         """Each is a query of its own, and so many are committed at once."""
-        monkeypatch.setattr("infold.planning.CELLS_TOGETHER", together)
+        monkeypatch.setattr("infold.portions.CELLS_TOGETHER", together)
         made = self.made(replace(DAILY, vouched=(Override.LIMIT,)), Asked())
 
         assert strip(made, "daily") == built
+
+
+class TestExchange:
+    """One table, one definition: what a changed one makes takes the old table's place at once."""
+
+    SEEN = changed(DAILY, "sessions", "# + # # # # #")
+    assert SEEN.trace is not None
+    OTHER = replace(SEEN, trace=replace(SEEN.trace, fingerprint="other"))
+
+    def made(self, target: Node, asked: Asked | None = None, *others: Node) -> Plan:
+        """A plan of a daily model that was built by another definition."""
+        seen = {"daily": self.OTHER}
+        seen |= {other.name: ModelSeen(inputs=(InputNews("daily", 1, 1),)) for other in others}
+        return plan(project(target, *others), Observed(0, seen), asked or Asked())
+
+    def test_batches_are_computed_one_by_one_and_committed_together(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A failure between them leaves the old table, and no rows of two definitions."""
+        by_cell = replace(DAILY, vouched=(Override.LIMIT,))
+        monkeypatch.setattr("infold.portions.CELLS_TOGETHER", 2)
+        for target, pieces in ((said(DAILY, batch_size=3), 3), (by_cell, 4)):
+            [step] = self.made(target).steps
+
+            assert (step.action, step.batches, step.cells) == (Action.BUILD, 1, Ranges.ever())
+            assert len(step.pieces) == pieces
+            assert Ranges.of(part for piece in step.pieces for part in piece) == Ranges.ever()
+            assert step.trace is not None
+            assert not step.trace.pending
+        assert self.made(DAILY).steps[0].pieces == ()
+
+    def test_a_window_of_a_part_builds_nothing(self) -> None:
+        """The old table stays, and the plan says why; one that holds it all is no such window."""
+        part = Asked(window=Interval(day(0).start, day(3).start))
+        every = Asked(window=Interval(day(0).start, day(7).start))
+
+        made = self.made(DAILY, part)
+        assert not made
+        assert [left.why for left in made.left] == [HELD_BACK]
+        assert made.left[0].stale == Ranges((Interval(day(0).start, day(7).start),))
+        [step] = self.made(DAILY, every).steps
+        assert (step.cells, step.trace.pending if step.trace else None) == (Ranges.ever(), ())
+
+    def test_what_is_new_over_a_table_that_stayed_waits_for_it(self) -> None:
+        """It may name columns that only the new definition has; what was built goes on."""
+        part = Asked(window=Interval(day(0).start, day(3).start))
+        reader = node(Model("reader", Materialization.TABLE, ""), Input("daily", "day"))
+
+        made = self.made(DAILY, part, reader)
+
+        assert not made
+        assert made.left[-1] == Left("reader", "its input daily is of an old definition")
+        again = built(reader)
+        news = (InputNews("daily", 1, 2, changes("+"), states("#")),)
+        seen = {"daily": self.OTHER, "reader": replace(again, inputs=news)}
+        live = plan(project(DAILY, reader), Observed(0, seen), part)
+        assert [step.model for step in live.steps] == ["reader"]
+
+    def test_cells_that_are_not_over_stay_for_their_tick(self) -> None:
+        """They are missing then, not of another definition."""
+        target = said(DAILY, cron="0 5 * * *")
+        seen = Observed(day(3).start + 5 * HOUR, {"daily": self.OTHER})
+        [step] = plan(project(target), seen).steps
+
+        assert step.action is Action.BUILD
+        assert step.cells == Ranges((Interval(MIN, day(3).start),))
+        assert step.trace is not None
+        [left] = step.trace.pending
+        assert (left.cause, left.ranges) == (Cause.MISSING, Ranges((Interval(day(3).start, MAX),)))
 
 
 class TestBounds:

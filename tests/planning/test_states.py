@@ -20,7 +20,7 @@ from tests.planning.test_plan import (
 )
 
 from infold.files import FileSeen
-from infold.interval import DAY, Interval, Ranges, instant, show
+from infold.interval import DAY, MAX, Interval, Ranges, instant, show
 from infold.model import Incremental, Materialization, Model, Timeseries
 from infold.plan import Action, Asked, FileNews, InputNews, ModelSeen, Observed, Reason, Step
 from infold.planning import plan
@@ -435,13 +435,38 @@ class TestBackfillLimit:
         assert cells.hull is not None
         assert cells.hull.end == day(0).end
 
-    def test_a_changed_definition_is_a_backlog_too(self) -> None:
-        """It is built again in stretches."""
+    def test_a_changed_definition_is_built_at_once(self) -> None:
+        """One table, one definition: the limit bounds what was never built."""
         seen = replace(new(), trace=Trace("a", "another", {"events": 1}), version=3)
         made, _, left = self.rounds(self.LIMITED, seen)
 
-        assert made == "B B - - - - -"
-        assert left.overlaps(day(2))
+        assert made == "B B B B B B B"
+        assert not left
+
+    def test_a_changed_definition_leaves_what_no_run_came_to(self) -> None:
+        """All that the old table may hold is built; the rest is backlog as before."""
+        waiting = Ranges((Interval(day(3).start, MAX),))
+        seen = self.after(waiting, "# # # # # # #")
+        assert seen.trace is not None
+        other = replace(seen, trace=replace(seen.trace, fingerprint="another"))
+        made, _, left = self.rounds(self.LIMITED, other)
+        assert (made, left) == ("B B B - - - -", waiting)
+
+        # Unless the old table holds some of it: what a run that died had committed.
+        held = replace(other, cells=states(". . . . # . ."))
+        made, _, left = self.rounds(self.LIMITED, held)
+        assert made == "B B B - B - -"
+
+    def test_what_an_older_infold_mixed_is_built_at_once(self) -> None:
+        """A stretch that is pending for its definition holds rows of the one before."""
+        seen = self.after(Ranges((day(3),)), "# # # # # # #")
+        assert seen.trace is not None
+        pending = (Pending(Cause.DEFINITION, Ranges((day(3),))),)
+        mixed = replace(seen, trace=replace(seen.trace, pending=pending))
+
+        assert self.rounds(self.LIMITED, mixed)[0] == "B B B B B B B"
+        found = stand(EVENTS, self.LIMITED, events=built(EVENTS), a=mixed)["a"]
+        assert "it holds rows of two definitions" in message(found)
 
     def test_late_rows_know_no_limit(self) -> None:
         """However many cells they touch: a standard run is never cut."""

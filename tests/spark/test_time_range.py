@@ -547,18 +547,18 @@ def test_appending_refuses_a_cell_that_holds_rows(shop: Shop) -> None:
         shop.run()
 
 
-def test_other_columns_in_a_window_leave_the_rest_to_be_built(shop: Shop) -> None:
-    """A changed definition over a window: rows of two definitions never stand side by side."""
+def test_another_definition_in_a_window_leaves_the_table(shop: Shop) -> None:
+    """Neither rows of two definitions side by side, nor days that vanish."""
     shop.models(daily=model(DAILY))
     shop.land(*days("2024-03-01", 4))
     shop.run()
     shop.models(daily=model(DAILY.replace("count(*) AS n", "count(*) AS n, max(id) AS last")))
 
-    shop.run(window=window("2024-03-02", "2024-03-03"))
-    assert [row[0].day for row in shop.rows("daily")] == [2]
+    shop.run(window=window("2024-03-02", "2024-03-03"), equal=False)
+    assert [(row[0].day, len(row)) for row in shop.rows("daily")] == [(n, 3) for n in (1, 2, 3, 4)]
     shop.run()
 
-    assert len(shop.rows("daily")) == 4
+    assert [(row[0].day, len(row)) for row in shop.rows("daily")] == [(n, 4) for n in (1, 2, 3, 4)]
 
 
 def test_restating_cuts_off_what_stayed_the_same(shop: Shop) -> None:

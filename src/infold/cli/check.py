@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import click
 
 from infold.cli import common
-from infold.project import Node
 
 
 @click.command("check")
@@ -20,12 +18,14 @@ def command(as_json: bool) -> None:
     Every mistake is named at once, with file, line and the nearest right name; nothing is read
     but the project's own files.
     """
+    from infold.advice import advice
+
     started = time.perf_counter()
     project = common.opened()
     spent = (time.perf_counter() - started) * 1000
     sources = len(project.sources)
     models = sum(not node.landed for node in project)  # a landed source is a source
-    notes = [note for node in project for note in remarks(node)]
+    notes = advice(project)
     if as_json:
         common.printed({"models": models, "sources": sources, "findings": [], "notes": notes})
     else:
@@ -36,12 +36,3 @@ def command(as_json: bool) -> None:
         )
         for note in notes:
             click.echo(f"note: {note}")
-
-
-def remarks(node: Node) -> Iterator[str]:
-    """What is no mistake in a model, and costs."""
-    for name in node.unmatched:
-        yield (
-            f"{node.name}: every change of {name} builds all of it: {name} is read otherwise than "
-            "by equality with columns of a row that has a time"
-        )

@@ -78,6 +78,12 @@ allow_refresh = click.option(
     help="Let tables of a protected target be dropped or built anew, for this once.",
 )
 
+allow_removals = click.option(
+    "--allow-removals",
+    is_flag=True,
+    help="Take out all rows of files that are gone, however much of a source that is.",
+)
+
 
 def confirmed(what: str, *, yes: bool, asks: bool) -> None:
     """Ask whether it is meant; refused where nobody is there to ask, stopped where it is not."""
@@ -125,6 +131,7 @@ def again(function: F) -> F:
         per_partition,
         click.option("--dry-run", is_flag=True, help="Show what would be built, and stop."),
         allow_refresh,
+        allow_removals,
         as_of,
         wait,
         as_json,
@@ -142,6 +149,7 @@ def build_again(
     per_partition: bool,
     dry_run: bool,
     allow_refresh: bool,
+    allow_removals: bool,
     as_of: str | None,
     wait: float,
     as_json: bool,
@@ -176,6 +184,7 @@ def build_again(
                 wait=wait,
                 command=command,
                 allow_refresh=allow_refresh,
+                allow_removals=allow_removals,
                 progress=told,
             )
         if as_json:

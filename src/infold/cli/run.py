@@ -17,6 +17,7 @@ from infold.cli import common
 )
 @common.allow_refresh
 @common.fail_fast
+@common.allow_removals
 @common.wait
 @click.option(
     "--jobs",
@@ -42,6 +43,7 @@ def command(
     max_rows: int | None,
     allow_refresh: bool,
     fail_fast: bool,
+    allow_removals: bool,
     wait: float,
     jobs: int | None,
     verbose: bool,
@@ -83,6 +85,7 @@ def command(
                 jobs=jobs,
                 allow_refresh=allow_refresh,
                 fail_fast=fail_fast,
+                allow_removals=allow_removals,
                 progress=told,
             )
         if as_json:

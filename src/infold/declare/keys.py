@@ -14,6 +14,8 @@ from infold.interval import duration, instant
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 """What a project, a model, a target and each part of a source's name look like."""
 
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%\Z")
+
 
 @dataclass(slots=True)
 class Keys:
@@ -100,6 +102,16 @@ class Keys:
         except ValueError:
             self.errors.append(findings.bad_duration(value.at, self.named(key), value.text))
             return default
+
+    def percent(self, key: str) -> float | None:
+        """A part of something, written ``10%``, as the number of percent."""
+        text = self.text(key)
+        match = None if text is None else _PERCENT.match(text)
+        if match is not None and float(match[1]) <= 100:
+            return float(match[1])
+        if text is not None:
+            self.errors.append(findings.bad_percent(self.at(key), self.named(key), text))
+        return None
 
     def span(self, key: str) -> int | None:
         """A length of time that is longer than nothing, in microseconds."""

@@ -24,6 +24,7 @@ KEYS = (
     "on_drift",
     "on_new_columns",
     "on_unreadable",
+    "removal_limit",
     "delimiter",
     "columns",
 )
@@ -72,6 +73,7 @@ def read_source(name: str, keys: Keys) -> Source | None:
         timestamp_format=_timestamp_format(keys),
         settle=keys.length("settle", 0) or 0,
         on_drift=Drift(keys.choice("on_drift", tuple(Drift)) or Drift.ERROR),
+        removal_limit=keys.percent("removal_limit"),
         delimiter=_delimiter(keys, path),
         place=place,
         on_new_columns=_new_columns(keys),

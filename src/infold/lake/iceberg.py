@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from infold import crash, errors
 from infold.interval import instants
-from infold.lake import catalog
+from infold.lake import catalog, damage
 from infold.ports import Head, History
 
 if TYPE_CHECKING:
@@ -89,6 +89,16 @@ class IcebergLake:
             steps=steps,
             foreign=_foreign(main),
         )
+
+    def listed(self, table: str) -> str:
+        """As ``ports.Lake`` says."""
+        location = self.location(table)
+        return "" if location is None else damage.listed(location)
+
+    def missing(self, table: str) -> Sequence[str]:
+        """As ``ports.Lake`` says."""
+        location = self.location(table)
+        return () if location is None else damage.missing(location)
 
     def properties(self, table: str) -> Mapping[str, str]:
         """The table's properties; empty when there is no such table."""

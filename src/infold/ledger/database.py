@@ -26,6 +26,9 @@ FORMAT = 4
 FORMAT_ROW = "infold.ledger"
 """The row of ``meta`` that holds the format, and tells a ledger from any other database."""
 
+PROJECT_ROW = "infold.project"
+"""The row of ``meta`` that names the project whose ledger it is."""
+
 BUSY_SECONDS = 30.0
 
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from infold.errors import InfoldError
-from infold.interval import SECOND
+from infold.interval import SECOND, show_duration
 from infold.ledger.database import Database
 
 NAME = "target"
@@ -38,11 +40,40 @@ class Holder:
     pid: int
     process: str
 
-    def alive(self, seen_from: Holder, heartbeat_at: int, now: int) -> bool:
-        """Whether it still runs, as far as ``seen_from`` can tell."""
+    def alive(self, seen_from: Holder, heartbeat_at: int, now: int, still: int = 0) -> bool:
+        """
+        Whether it still runs, as far as ``seen_from`` can tell.
+
+        ``still`` is for how long its heartbeat was seen not to move, by the clock of whoever looks:
+        that of another machine may tell another time, so what it says may lie in the future.
+        """
         if self.place == seen_from.place:
             return process_started(self.pid) == self.process
-        return now - heartbeat_at <= SILENT
+        return now - heartbeat_at <= SILENT and still < SILENT
+
+    def told(self, seen_from: Holder, heartbeat_at: int, now: int) -> dict[str, Any]:
+        """What to say of when a holder on another machine was last heard of."""
+        if self.place == seen_from.place:
+            return {}
+        ago = (now - heartbeat_at) // SECOND * SECOND
+        if ago > -SILENT:  # clocks of machines that are set by the network differ by less
+            return {"heard": f"{show_duration(max(ago, 0))} ago"}
+        return {"heard": f"{show_duration(-ago)} ahead of this machine's clock", "ahead": True}
+
+
+class Watch:
+    """For how long a heartbeat has stood still, by a clock of this process that only runs on."""
+
+    def __init__(self) -> None:
+        self._last: tuple[int, int] | None = None
+        self._since = 0.0
+
+    def still(self, token: int, heartbeat_at: int) -> int:
+        """How long it has been what it is, in microseconds, since it was first looked at."""
+        now = time.monotonic()
+        if self._last != (token, heartbeat_at):
+            self._last, self._since = (token, heartbeat_at), now
+        return int((now - self._since) * SECOND)
 
 
 def this_process() -> Holder:

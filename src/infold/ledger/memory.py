@@ -50,6 +50,7 @@ class MemoryLedger:
         self._models: dict[str, _Model] = {}
         self._ids: dict[tuple[str, str, str], int] = {}
         self._locations: dict[str, str] = {}
+        self._project: str | None = None
 
     # -- the lease
 
@@ -139,6 +140,19 @@ class MemoryLedger:
 
     def _open(self, step: str) -> bool:
         return step in self._steps and self._steps[step].state in {"intent", "prepared"}
+
+    def step_models(self, steps: Iterable[str]) -> Mapping[str, str]:
+        """The models of those that are known."""
+        return {step: self._steps[step].model for step in steps if step in self._steps}
+
+    def project(self) -> str | None:
+        """The project whose ledger this is."""
+        return self._project
+
+    def belong_to(self, project: str) -> None:
+        """Be the ledger of this project."""
+        self._write()
+        self._project = project
 
     def unfinished(self) -> Sequence[StepRecord]:
         """Open steps of earlier runs, oldest first."""

@@ -21,8 +21,8 @@ from infold.files import FileCell, FileKnown, FileSeen
 from infold.interval import Interval, Ranges, moment
 from infold.ledger import codec
 from infold.ledger.apply import apply, drop_trace
-from infold.ledger.database import Database, Query
-from infold.ledger.lease import NAME, Heartbeat, Holder, this_process
+from infold.ledger.database import PROJECT_ROW, Database, Query
+from infold.ledger.lease import NAME, Heartbeat, Holder, Watch, this_process
 from infold.ledger.prune import KEEP, prune
 from infold.manual import ManualEntry
 from infold.model import table_name
@@ -83,8 +83,8 @@ class SqlLedger:
     def acquire(self, run: str, *, wait: float = 0.0) -> None:
         """Take the lease for ``run``, or raise ``errors.locked`` after ``wait`` seconds."""
         me = self._holder = self._holder or this_process()
-        until = time.monotonic() + wait
-        while (holder := self._try_acquire(run, me)) is not None:
+        until, watch = time.monotonic() + wait, Watch()
+        while (holder := self._try_acquire(run, me, watch)) is not None:
             if time.monotonic() >= until:
                 raise errors.locked(**holder)
             time.sleep(min(0.2, max(0.0, until - time.monotonic())))
@@ -93,7 +93,7 @@ class SqlLedger:
         self._heartbeat = Heartbeat(self.path, self._token, self._clock.now)
         self._heartbeat.start()
 
-    def _try_acquire(self, run: str, me: Holder) -> dict[str, Any] | None:
+    def _try_acquire(self, run: str, me: Holder, watch: Watch) -> dict[str, Any] | None:
         """Take the lease; the row of the living holder when somebody else has it."""
         now = self._clock.now()
         taken = {
@@ -115,8 +115,9 @@ class SqlLedger:
                 mine = held == self._token
                 if by_run is not None and not mine:
                     holder = Holder(host, place, pid, process)
-                    if holder.alive(me, heartbeat_at, now):
-                        return {"run": by_run, "host": host, "pid": pid, "since": _clock(since)}
+                    if holder.alive(me, heartbeat_at, now, watch.still(held, heartbeat_at)):
+                        there = {"run": by_run, "host": host, "pid": pid, "since": _clock(since)}
+                        return there | holder.told(me, heartbeat_at, now)
                 token = held + 1
                 self._take(query, held, token, taken)
                 query.run(
@@ -254,6 +255,23 @@ class SqlLedger:
                 new_finished_at=self._clock.now(),
                 new_error=error,
             )
+
+    def step_models(self, steps: Iterable[str]) -> Mapping[str, str]:
+        """The models of those of these steps that are known."""
+        with self._database.read() as query:
+            found = {step: query.one("step", id=step) for step in steps}
+        return {step: row[3] for step, row in found.items() if row is not None}
+
+    def project(self) -> str | None:
+        """The project whose ledger this is; None before its first run."""
+        with self._database.read() as query:
+            row = query.one("meta", name=PROJECT_ROW)
+        return None if row is None else str(row[0])
+
+    def belong_to(self, project: str) -> None:
+        """Be the ledger of this project from now on."""
+        with self._writing("belong_to") as query:
+            query.run("add_meta", name=PROJECT_ROW, value=project)
 
     def unfinished(self) -> Sequence[StepRecord]:
         """Steps of earlier runs that are neither done nor closed, oldest first."""

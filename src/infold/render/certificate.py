@@ -48,6 +48,8 @@ def certificate_screen(value: Certificate) -> str:
 
 
 def _finding(verdict: Verdict) -> str:
+    if not verdict.built:
+        return "never built"
     if verdict.equal:
         return "equal"
     return "DIFFERENT" if _compared(verdict) else "NOT COMPARED"
@@ -129,11 +131,12 @@ def _cell(cell: Interval) -> str:
 def _sentence(value: Certificate) -> str:
     rows = sum(verdict.rows for verdict in value.models)
     took = f", in {words.seconds(value.seconds)}" if value.seconds else ""
-    if not value.models:
+    built = [verdict for verdict in value.models if verdict.built]
+    if not built:
         return "Nothing to verify: no table was built yet."
     if value.equal:
         return (
-            f"Verified: {words.count(len(value.models), 'table')} of {words.count(rows, 'row')} "
+            f"Verified: {words.count(len(built), 'table')} of {words.count(rows, 'row')} "
             f"equal their definitions evaluated from scratch{took}."
         )
     unequal = [verdict for verdict in value.models if not verdict.equal]

@@ -272,6 +272,7 @@ def certificate(value: Certificate) -> Shape:
                 "model": entry.model,
                 "kind": entry.kind.value,
                 "equal": entry.equal,
+                "built": entry.built,
                 "rows": entry.rows,
                 "cells": entry.cells,
                 "content": entry.content,

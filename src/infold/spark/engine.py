@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -15,6 +16,7 @@ from infold.ports import Lake, Ledger, Prepared
 from infold.project import Project
 from infold.record import Outcome
 from infold.spark import set_aside
+from infold.spark.damage import blamed
 from infold.spark.kinds import events, keyed, matched, recompute, sessions
 from infold.spark.maintenance import Maintenance
 from infold.spark.tables.iceberg import IcebergTables
@@ -57,8 +59,19 @@ class SparkEngine:
         try:
             with self.work(step_id) as work:
                 return _KINDS[node.model.kind](work, step, prepared)
-        except PySparkException as error:
+        except (PySparkException, Py4JError) as error:
+            damaged = blamed(self.lake, self.tables, self._read(step), error)
+            if damaged is not None:
+                raise damaged[1] from error
+            if not isinstance(error, PySparkException):
+                raise
             raise outside.named(error) or errors.step_failed(step.model, *_said(error)) from error
+
+    def _read(self, step: Step) -> list[str]:
+        """The stored tables that a step reads, its own among them if it was built before."""
+        node = self.project[step.model]
+        inputs = [] if node.model.kind is Kind.EVENTS else [entry.name for entry in node.inputs]
+        return [*inputs, *([step.model] if step.before is not None else [])]
 
     def find(self, model: str, lookup: str, since: int, upto: int) -> Found:
         """As ``ports.Engine.find``."""

@@ -14,6 +14,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from infold import errors
@@ -21,21 +23,25 @@ from infold.execute import Progress
 from infold.interval import EVER, Interval, Ranges
 from infold.model import Deduplicate, Kind
 from infold.plan import Action, Step
-from infold.planning import kept_of
+from infold.portions import kept_of
 from infold.ports import Lake, Ledger
 from infold.project import Node, Project, SessionsQuery
 from infold.report import Verdict
 from infold.spark import rebuild
 from infold.spark.compare import Comparison, compare
 from infold.spark.content import column, in_time, plain
+from infold.spark.damage import blamed
 from infold.spark.kinds import events, recompute
 from infold.spark.kinds.fold import query_of
 from infold.spark.tables.iceberg import IcebergTables
 from infold.spark.work import Work
-from infold.trace import Trace, dropped, net
+from infold.trace import Cause, Trace, dropped, net
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+CURE = "`infold forget {0}` and `infold run` build it anew"
+"""What helps a table whose files are not what infold wrote."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +69,23 @@ class Verifier:
                 continue
             trace = traces.get(node.name)
             self.progress.note(f"comparing {node.name} with its rebuild")
-            with self._work() as work:
-                verdicts.append(
-                    self._verdict(work, node, trace, sample) if trace else _never_built(node)
-                )
+            verdicts.append(self._told(node, trace, sample) if trace else _never_built(node))
         return tuple(verdicts)
+
+    def _told(self, node: Node, trace: Trace, sample: int | None) -> Verdict:
+        """The verdict on a model; where a table cannot be read, that it is damaged."""
+        work = self._work()
+        try:
+            with work:
+                return self._verdict(work, node, trace, sample)
+        except (PySparkException, Py4JError) as error:
+            inputs = [] if node.model.kind is Kind.EVENTS else list(trace.inputs)
+            damaged = blamed(self.lake, work.tables, [node.name, *inputs], error)
+            if damaged is None:
+                raise
+            name, found = damaged
+            facts = "; ".join(f"{fact}: {text}" for fact, text in found.facts)
+            return _unequal(node, f"{found.what} ({facts}): {CURE.format(name)}")
 
     def _work(self) -> Work:
         tables = IcebergTables(self.spark, self.project.name, self.lake)
@@ -75,12 +93,8 @@ class Verifier:
 
     def _verdict(self, work: Work, node: Node, trace: Trace, sample: int | None) -> Verdict:
         notes = []
-        if trace.fingerprint != node.fingerprint:
-            return _unequal(
-                node, "its definition changed since it was built: `infold run` rebuilds it"
-            )
-        if node.name in self.vanished:
-            return _unequal(node, "its table was dropped: `infold run` builds it anew")
+        if why := self._incomparable(node, trace):
+            return _unequal(node, why)
         step, gone = self._as_built(node, trace)
         if gone:
             return _unequal(
@@ -111,7 +125,10 @@ class Verifier:
         if result.rounded:
             notes.append(f"{result.rounded} cells equal but for the last digits of doubles")
         if wrong:
-            notes.append(f"the ledger's account of {len(wrong)} cells is another")
+            notes.append(
+                f"the ledger's account of {len(wrong)} cells is another, so its files changed: "
+                f"{CURE.format(node.name)}"
+            )
         return Verdict(
             model=node.name,
             kind=node.model.kind,
@@ -124,6 +141,16 @@ class Verifier:
             note="; ".join(notes),
             key=key,
         )
+
+    def _incomparable(self, node: Node, trace: Trace) -> str:
+        """Why a table is no rebuild, whatever its rows are; empty where they have to be seen."""
+        if trace.fingerprint != node.fingerprint:
+            return "it holds the rows of an earlier definition: `infold run` rebuilds it"
+        if any(entry.cause is Cause.DEFINITION for entry in trace.pending):
+            return "it holds rows of two definitions: `infold run` rebuilds it"
+        if node.name in self.vanished:
+            return "its table was dropped: `infold run` builds it anew"
+        return ""
 
     def _as_built(self, node: Node, trace: Trace) -> tuple[Step, str]:
         """
@@ -245,7 +272,7 @@ def _unequal(node: Node, why: str) -> Verdict:
 
 
 def _never_built(node: Node) -> Verdict:
-    return Verdict(node.name, node.model.kind, 0, 0, 0, equal=True, note="never built")
+    return Verdict(node.name, node.model.kind, 0, 0, 0, equal=True, built=False)
 
 
 def _key(node: Node) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ are left out of it (early cutoff), and when all did, nothing is committed at all
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -20,13 +20,13 @@ from infold import errors
 from infold.interval import Granularity, Interval, Ranges
 from infold.model import Kind, Strategy
 from infold.plan import Action, Step
-from infold.planning import kept_of
 from infold.ports import Prepared
 from infold.project import Batches, Node
 from infold.record import Outcome, Receipt
-from infold.spark.content import column, in_time, plain, time_type, within
+from infold.spark.content import column, in_time, time_type, within
 from infold.spark.kinds.by_cell import each_by_itself
 from infold.spark.kinds.difference import asked_for, row_by_row
+from infold.spark.kinds.piecewise import pieced
 from infold.spark.kinds.states import (
     States,
     Watched,
@@ -62,9 +62,6 @@ def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
         return prepared(replace(nothing, committed=False))
     few = _rows_read(work, step) <= _ROWS_IN_ONE_PART
     rows = _evaluated(work, node, step, narrow=True, together=few)
-    if _other_columns(work, step, rows):
-        # What is left of the table is by another definition, and stays to be built.
-        return build(work, node, step, *_counted(work, node, step))
     with unshuffled(work.spark) if few else nullcontext():
         return _recompute(work, node, step, rows, prepared)
 
@@ -104,8 +101,23 @@ def _clamped(node: Node, cells: Ranges, rows: DataFrame) -> DataFrame:
     return kept.where(in_time(rows, name, cells, exact=True))
 
 
-def _counted(work: Work, node: Node, step: Step) -> tuple[DataFrame, Observation | None]:
-    """The step's rows, and a count of all that the query yields, filled when they are computed."""
+def _counted(work: Work, node: Node, step: Step) -> tuple[DataFrame, Sequence[Observation]]:
+    """The step's rows, and counts of all that the query yields, filled when they are computed."""
+    if not step.pieces:
+        rows, seen = _watched(work, node, step)
+        return rows, [seen] if seen is not None else []
+    counts = []
+
+    def compute(piece: Ranges) -> DataFrame:
+        rows, seen = _watched(work, node, replace(step, cells=piece))
+        if seen is not None:
+            counts.append(seen)
+        return rows
+
+    return pieced(work, step.pieces, compute), counts
+
+
+def _watched(work: Work, node: Node, step: Step) -> tuple[DataFrame, Observation | None]:
     rows = _evaluated(work, node, step, narrow=True)
     if node.model.kind is Kind.WHOLE or node.model.timeseries is None:
         return rows, None
@@ -117,18 +129,8 @@ def _counted(work: Work, node: Node, step: Step) -> tuple[DataFrame, Observation
     return _clamped(node, step.cells, counted), seen
 
 
-def _other_columns(work: Work, step: Step, rows: DataFrame) -> bool:
-    """Whether the stored table has other columns than a changed definition yields."""
-    if step.before is None or step.trace is None:
-        return False
-    if step.before.fingerprint == step.trace.fingerprint:
-        return False
-    stored = plain(work.tables.read(step.model))
-    return dict(stored.dtypes) != dict(rows.dtypes)
-
-
 def build(
-    work: Work, node: Node, step: Step, rows: DataFrame, seen: Observation | None = None
+    work: Work, node: Node, step: Step, rows: DataFrame, seen: Sequence[Observation] = ()
 ) -> Outcome:
     """All of a table anew, from its rows, in one commit."""
     before = {state.cell: state for state in work.cells(step.model)}
@@ -137,7 +139,8 @@ def build(
     )
     after = grouped(work.tables.read(step.model, snapshot), node)
     changes = _told(work, node, step, _changes(before, after.cells), snapshot)
-    yielded, nowhere = _yielded(seen)
+    counts = [_yielded(one) for one in seen]
+    yielded, nowhere = sum(all_ for all_, _ in counts), sum(none for _, none in counts)
     beyond = max(0, yielded - nowhere - sum(change.rows_after for change in changes))
     came = replace(after, beyond=beyond, nowhere=nowhere)
     return _outcome(work, step, changes, came, snapshot=snapshot, whole=True)
@@ -163,9 +166,7 @@ def _recompute(
 ) -> Outcome:
     name = partition_column(node)
     type_ = time_type(rows, name)
-    # What lies before a start that has moved: no step has it among its cells, and no cell holds it.
-    left = Ranges.ever() - kept_of(node)
-    held = {state.cell: state for state in work.cells(step.model, step.cells | left)}
+    held = {state.cell: state for state in work.cells(step.model, step.cells)}
     appended = _strategy(node) is Strategy.APPEND
     if not held and step.batches == 1 and not appended:
         # An append could not be made again after a crash, and batches are computed side by side.
@@ -188,8 +189,8 @@ def _recompute(
     if appended and again:
         raise errors.append_would_repeat(step.model, len(again), str(again[0]))
     outcome = prepared(replace(outcome, changes=tuple(real)))
-    ranges = Ranges.of(change.cell for change in real) & (step.cells | left)
-    kept = rows.where(within(name, type_, ranges & step.cells, exact=True))
+    ranges = Ranges.of(change.cell for change in real) & step.cells
+    kept = rows.where(within(name, type_, ranges, exact=True))
     return replace(outcome, snapshot=_write(work, node, step, outcome, kept, ranges))
 
 
@@ -295,10 +296,9 @@ def _outcome(
     )
 
 
-def _yielded(seen: Observation | None) -> tuple[int, int]:
+def _yielded(seen: Observation) -> tuple[int, int]:
     """How many rows a query yielded, and how many of them are in no cell."""
-    # Spark forgets what it observed in a plan that turned out to be empty.
-    found = seen.get if seen is not None else {}
+    found = seen.get  # Spark forgets what it observed in a plan that turned out to be empty
     return int(found.get("rows") or 0), int(found.get("nowhere") or 0)
 
 

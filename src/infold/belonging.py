@@ -1,0 +1,104 @@
+"""
+Whether a ledger and the tables beside it belong together.
+
+Each commit to a table carries the id of its step, and the ledger keeps every step for good. So a
+step in a table's history that the ledger does not know was told to another ledger: a newer state
+of this one (a backup was put back), that of another target, one that is lost. And a table without
+the step of the ledger's newest version is an older state of it. Only tables whose metadata is not
+where the ledger last saw it can be either, so where nothing moved nothing is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from infold import errors, mismatches
+from infold.errors import InfoldError
+from infold.model import Kind, table_name
+from infold.ports import Head, Lake, Ledger
+from infold.project import Project
+from infold.trace import Version
+
+
+def refuse_other_project(project: Project, ledger: Ledger) -> None:
+    """Raise ``mismatches.other_project`` where the ledger is that of a project of another name."""
+    found = ledger.project()
+    if found is not None and found != project.name:
+        raise mismatches.other_project(_ledger(project), found, project.name)
+
+
+def strangers(
+    project: Project,
+    ledger: Ledger,
+    lake: Lake,
+    heads: Mapping[str, Version],
+    moved: Mapping[str, str | None],
+) -> Mapping[str, InfoldError]:
+    """
+    Look at the tables that moved since the ledger last saw them, and at those it never saw.
+
+    Raises ``mismatches.ledger_behind`` or ``mismatches.tables_behind``. What comes back are models
+    whose table somebody else wrote, or cannot be looked at, each with the error.
+    """
+    found, refused = _standing(project, lake, heads, moved)
+    known = ledger.step_models(step for head in found.values() for step in head.steps)
+    newer = [(name, _unknown(head, known)) for name, head in found.items()]
+    newer = [(name, said) for name, said in newer if said]
+    if newer:
+        raise mismatches.ledger_behind(_ledger(project), newer, empty=not heads)
+    older = []
+    for name, head in found.items():
+        if head.foreign is not None:
+            refused[name] = errors.foreign_write(head.table, head.foreign)
+        elif name in heads and _lacks(heads[name], head):
+            last = [*head.steps][-1]
+            if known[last] != name:
+                refused[name] = errors.foreign_write(head.table, head.snapshot)
+            # One that is no version was committed by a run that died: the next one sees to it.
+            elif last in {version.step for version in ledger.versions(name)}:
+                older.append((name, f"it lacks version {heads[name].number}"))
+    if older:
+        raise mismatches.tables_behind(_ledger(project), older)
+    return refused
+
+
+def _standing(
+    project: Project,
+    lake: Lake,
+    heads: Mapping[str, Version],
+    moved: Mapping[str, str | None],
+) -> tuple[dict[str, Head], dict[str, InfoldError]]:
+    """The project's tables to look at: those that moved, and those that the ledger never saw."""
+    stored = [node.name for node in project if node.model.kind is not Kind.VIEW]
+    there = lake.moved({table_name(name): "" for name in stored if name not in heads})
+    found, refused = {}, {}
+    for name in stored:
+        table = table_name(name)
+        if not moved.get(table) and not there.get(table):
+            continue
+        try:
+            head = lake.head(table)
+        except InfoldError as error:
+            refused[name] = error
+            continue
+        if head is not None:
+            found[name] = head
+    return found, refused
+
+
+def _unknown(head: Head, known: Mapping[str, str]) -> str:
+    """What of a table's history the ledger does not know; empty where that is nothing."""
+    steps = [step for step in head.steps if step not in known]
+    if not steps:
+        return ""
+    commits = "1 commit" if len(steps) == 1 else f"{len(steps):,} commits"
+    return f"{commits} unknown to it, the newest by step {steps[-1]}"
+
+
+def _lacks(version: Version, head: Head) -> bool:
+    """Whether the ledger's newest version is not in the history that a table still has."""
+    return bool(version.snapshot is not None and head.steps and version.step not in head.steps)
+
+
+def _ledger(project: Project) -> str:
+    return project.target.ledger

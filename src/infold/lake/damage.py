@@ -1,0 +1,56 @@
+"""
+Files of stored tables that are gone: what a table's snapshot needs, and what is on the disk.
+
+To find out which files a snapshot needs, its manifests have to be read, which costs the better part
+of a second. So a run that ends remembers which files lie in the folder of each table, and nobody
+looks closer while a table that has not moved has all of these names and no other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+
+from infold.lake.catalog import local_path
+
+
+def listed(location: str) -> str:
+    """What stands for the names of all files of the table whose metadata is at ``location``."""
+    folder = local_path(location).parent.parent
+    digest = blake2b(digest_size=16)
+    for name in sorted(_names(str(folder))):
+        digest.update(name.encode(errors="surrogateescape") + b"\0")
+    return digest.hexdigest()
+
+
+def _names(folder: str) -> Iterator[str]:
+    """The files below a folder; not those that say where others are, which the catalog names."""
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from (f"{entry.name}/{name}" for name in _names(entry.path))
+        elif not entry.name.endswith((".metadata.json", ".crc", "version-hint.text")):
+            yield entry.name
+
+
+def missing(location: str) -> tuple[str, ...]:
+    """The files that the newest snapshot of a table needs and that are not there."""
+    from pyiceberg.table import StaticTable
+
+    try:
+        tasks = list(StaticTable.from_metadata(location).scan().plan_files())
+    except FileNotFoundError as error:  # of those that say which files there are
+        return (str(error.filename or error),)
+    needed = dict.fromkeys(
+        file.file_path for task in tasks for file in (task.file, *task.delete_files)
+    )
+    return tuple(path for path in needed if not _there(local_path(path)))
+
+
+def _there(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0

@@ -1,0 +1,51 @@
+"""
+Which stored table is to blame when Spark cannot read: one whose files are gone, or are corrupt.
+
+Spark says what a reader of files says, mostly without the table and often without the file. So
+where its words are of that kind, the tables that were read are looked at, one after the other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from infold import mismatches
+from infold.errors import InfoldError
+from infold.model import table_name
+from infold.ports import Lake
+from infold.spark.tables.port import Tables
+
+_WORDS = re.compile(
+    "FileNotFound|NotFoundException|NoSuchFile|does not exist|open input stream|parquet|corrupt"
+    "|decompress|zstd|checksum|magic|EOFException|end of file|puffin|avro",
+    re.IGNORECASE,
+)
+_LONGEST = 300
+
+
+def blamed(
+    lake: Lake, tables: Tables, names: Iterable[str], error: BaseException
+) -> tuple[str, InfoldError] | None:
+    """The first of these tables that is damaged, and how; None where the error is of no such."""
+    if not _WORDS.search(str(error)):
+        return None
+    names = list(names)
+    for name in names:
+        gone = lake.missing(table_name(name))
+        if gone:
+            return name, mismatches.damaged_table(name, gone[0], len(gone))
+    for name in names:
+        try:
+            tables.read(name).write.format("noop").mode("overwrite").save()
+        except Exception as found:  # noqa: BLE001 (whatever keeps a table from being read)
+            return name, mismatches.damaged_table(name, _said(found))
+    return None
+
+
+def _said(error: BaseException) -> str:
+    """The line of a long text that says most: the last cause, or else the first line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    line = causes[-1].removeprefix("Caused by: ") if causes else next(iter(lines), "")
+    return (line or type(error).__name__)[:_LONGEST]

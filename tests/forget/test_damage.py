@@ -1,0 +1,79 @@
+"""Files of tables that somebody deleted: seen by what looks at the tables, and said by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.forget.standing import stand_up
+from tests.forget.test_forget import infold
+
+from infold import api
+from infold.errors import InfoldError
+from infold.lake import damage
+from infold.observe import remembered
+from infold.project import Project
+from infold.report import RunFailed
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Three tables as a run left them; which files a snapshot needs is told by a list."""
+    made = stand_up(tmp_path / "shop")
+    book = api.ledger(made)
+    book.acquire("r2")
+    book.remember_locations(remembered(api.lake(made), book.heads()))
+    book.close()
+
+    def needed(location: str) -> tuple[str, ...]:
+        rows = Path(location.removeprefix("file:")).parents[1] / "data" / "rows.parquet"
+        return () if rows.exists() else (str(rows),)
+
+    monkeypatch.setattr(damage, "missing", needed)
+    return made
+
+
+def rows_of(shop: Project, name: str) -> Path:
+    """The one data file of a table."""
+    return shop.warehouse / shop.name / name / "data" / "rows.parquet"
+
+
+def test_a_run_does_not_say_that_nothing_is_to_do(shop: Project) -> None:
+    """It names the table, the file, and what to do; exit code 3. So do plan and status."""
+    rows_of(shop, "daily").unlink()
+
+    with pytest.raises(RunFailed) as failed:
+        api.run(shop, select=["daily"])
+    assert failed.value.exit_code == 3
+    assert api.history(shop)[0].state == "refused"
+    for command in (api.observe, api.status):
+        with pytest.raises(InfoldError) as caught:
+            command(shop)
+        assert caught.value.slug == "damaged-table"
+        assert caught.value.facts == (
+            ("file", str(rows_of(shop, "daily"))),
+            ("gone", "1 of its files"),
+        )
+        assert "infold forget daily\n  infold run" in caught.value.todo
+
+    assert infold(shop, "forget", "daily", "--yes")[0] == 0
+    api.observe(shop)
+
+
+def test_other_files_beside_them_are_no_damage(shop: Project) -> None:
+    """What a run that died left behind: looked at closely, and let be."""
+    (rows_of(shop, "daily").parent / "left.parquet").write_bytes(b"rows")
+
+    api.observe(shop)
+
+
+def test_nobody_looks_closely_while_the_names_are_the_same(
+    shop: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading manifests costs more than a run with nothing to do may."""
+
+    def never(location: str) -> tuple[str, ...]:
+        raise AssertionError(location)
+
+    monkeypatch.setattr(damage, "missing", never)
+    api.observe(shop)

@@ -1,0 +1,218 @@
+"""Sources that lose much at once: an unmounted share is not taken for a wish."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.declare.shop import INFOLD, SHOP, write
+
+from infold import api
+from infold.errors import InfoldError, InfoldErrors
+from infold.files import FileCell, FileKnown, FileSeen, FilesOutcome
+from infold.interval import DAY, Interval, instant
+from infold.model import Format
+from infold.project import Project
+from infold.record import Outcome, Receipt
+from infold.removals import losses, refuse_removals
+from infold.trace import CellChange, Trace
+
+
+class Share:
+    """A project over a folder of files, each of ten rows, that a model has taken in."""
+
+    def __init__(self, root: Path, files: int, limit: str | None = None) -> None:
+        text = INFOLD.replace(
+            "    format: json\n",
+            f"    format: json\n    removal_limit: {limit}\n" if limit else "    format: json\n",
+        )
+        write(root, {**SHOP, "infold.yml": text})
+        (root / "countries.csv").write_text("code,country\n", encoding="utf-8")
+        self.folder = root / "landing" / "clicks"
+        self.folder.mkdir(parents=True)
+        for number in range(files):
+            self.land(f"{number}.json")
+        self.project = api.open_project(root)
+        self.take_in()
+
+    def land(self, name: str, text: str = "{}") -> None:
+        """A file, of which nobody reads more than its size."""
+        (self.folder / name).write_text(text, encoding="utf-8")
+
+    def take_in(self) -> None:
+        """What is there is what clicks holds."""
+        book = api.ledger(self.project)
+        book.acquire("r1")
+        book.begin_run("r1", "run", 0, {})
+        seen = api.observer(self.project).observe().models["clicks"].files
+        assert seen is not None
+        ids = book.register_files("raw.clicks", seen.new)
+        taken = tuple(
+            FileKnown(ids[file.path], file.path, file.size, file.fingerprint, 0, rows=10)
+            for file in seen.new
+        )
+        day = Interval(instant("2024-03-01"), instant("2024-03-01") + DAY)
+        cells = tuple(FileCell(file.id, day, 10) for file in taken)
+        rows = 10 * len(taken)
+        trace = Trace("clicks", self.project["clicks"].fingerprint)
+        book.begin_step("r1", "r1-1", 1, "clicks", "build", {})
+        files = FilesOutcome("raw.clicks", taken, (), cells)
+        change = CellChange(day, rows, 0, 0, rows, 0, 1)
+        book.finish_step("r1-1", Outcome("clicks", 1, trace, (change,), files=files))
+        book.finish_run("r1", "done", Receipt())
+        book.close()
+
+    def lose(self, *numbers: int) -> None:
+        """Files that are gone."""
+        for number in numbers:
+            (self.folder / f"{number}.json").unlink()
+
+    def lost(self) -> str:
+        """What a run is refused for; empty when it is not."""
+        todo = api.make_plan(self.project, api.observe(self.project), select=["clicks"])
+        found = dict(losses(self.project, todo))
+        assert set(found) <= {"raw.clicks"}
+        return found.get("raw.clicks", "")
+
+
+def share(tmp_path: Path, files: int, limit: str | None = None) -> Share:
+    """So many files, all taken in."""
+    return Share(tmp_path / "shop", files, limit)
+
+
+def test_an_emptied_folder_is_refused_until_it_is_allowed(tmp_path: Path) -> None:
+    """By the run, exit code 3, before anything is written; the plan says it; the word lets it."""
+    clicks = share(tmp_path, 3)
+    clicks.lose(0, 1, 2)
+    todo = api.make_plan(clicks.project, api.observe(clicks.project), select=["clicks"])
+
+    with pytest.raises(InfoldError) as caught:
+        api.run(clicks.project)
+
+    assert (caught.value.slug, caught.value.exit_code) == ("source-shrank", 3)
+    assert caught.value.facts == (("raw.clicks", "3 of 3 files gone, with 30 of 30 rows"),)
+    assert api.history(clicks.project)[0].state == "refused"
+    assert len(api.ledger(clicks.project).files("clicks")) == 3
+    assert todo.notes == (
+        "raw.clicks: 3 of 3 files gone, with 30 of 30 rows; a run needs --allow-removals",
+    )
+    refuse_removals(clicks.project, todo, allowed=True)
+
+
+@pytest.mark.parametrize(
+    ("files", "gone", "limit", "refused"),
+    [
+        (1, 1, None, True),
+        (20, 19, None, False),
+        (21, 10, None, False),
+        (21, 11, None, True),
+        (22, 11, None, False),  # half is not more than half
+        (20, 2, "10%", False),
+        (20, 3, "10%", True),
+        (3, 3, "100%", False),
+        (3, 1, "0%", True),
+    ],
+)
+def test_how_much_may_go(
+    tmp_path: Path, files: int, gone: int, limit: str | None, refused: bool
+) -> None:
+    """By default not all, and of more than 20 not over half; or as declared."""
+    clicks = share(tmp_path, files, limit)
+    clicks.lose(*range(gone))
+
+    assert bool(clicks.lost()) is refused
+
+
+def test_rows_count_as_files_do(tmp_path: Path) -> None:
+    """One large file of many small ones is most of a source."""
+    clicks = share(tmp_path, 4, "50%")
+    clicks.lose(0)
+    seen = api.observe(clicks.project)
+    assert not clicks.lost()
+
+    files = seen.models["clicks"].files
+    assert files is not None
+    [gone] = files.lost
+    large = replace(gone, rows=31)
+    known = tuple(large if file == gone else file for file in files.known)
+    model = replace(seen.models["clicks"], files=replace(files, lost=(large,), known=known))
+    todo = api.make_plan(
+        clicks.project, replace(seen, models={**seen.models, "clicks": model}), select=["clicks"]
+    )
+
+    assert dict(losses(clicks.project, todo)) == {
+        "raw.clicks": "1 of 4 files gone, with 31 of 61 rows"
+    }
+
+
+def test_files_in_their_place_make_up_for_them(tmp_path: Path) -> None:
+    """A renamed file, the next full copy: nothing was lost. Fewer than went do not."""
+    clicks = share(tmp_path, 2)
+    clicks.lose(0, 1)
+    clicks.land("a.json")
+    assert clicks.lost()
+    clicks.land("b.json")
+    assert not clicks.lost()
+
+
+def test_emptied_files_are_gone(tmp_path: Path) -> None:
+    """They stand there, of no bytes; corrected ones are there."""
+    clicks = share(tmp_path, 2)
+    clicks.land("0.json", "")
+    clicks.land("1.json", "{} {}")
+    assert not clicks.lost()
+    clicks.land("1.json", "")
+    assert clicks.lost()
+
+
+def test_a_changed_definition_hides_nothing(tmp_path: Path) -> None:
+    """All of it is taken in anew then, and what is missing is missing."""
+    clicks = share(tmp_path, 3)
+    model = clicks.project.root / "models" / "clicks.sql"
+    model.write_text(model.read_text().replace("WHERE", "WHERE true AND"), encoding="utf-8")
+    clicks.project = api.open_project(clicks.project.root)
+    assert not clicks.lost()
+    clicks.lose(0, 1, 2)
+    assert clicks.lost()
+
+
+def test_a_compacted_iceberg_table_lost_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few files take the place of many there; with none of them it is emptied."""
+    clicks = share(tmp_path, 3)
+    source = replace(
+        clicks.project.sources["raw.clicks"], format=Format.ICEBERG, path=None, table="lake.clicks"
+    )
+    project = replace(clicks.project, sources={**clicks.project.sources, source.name: source})
+    clicks.project = project
+    now: list[FileSeen] = [FileSeen("data/all.parquet", 9, 0, "9")]
+    monkeypatch.setattr("infold.lake.source.table_files", lambda *_: tuple(now))
+
+    assert not clicks.lost()
+    now.clear()
+    assert clicks.lost()
+
+
+@pytest.mark.parametrize("text", ["half", "10", "101%", "-1%"])
+def test_a_part_is_written_in_percent(tmp_path: Path, text: str) -> None:
+    """Anything else is a mistake, said with its place."""
+    with pytest.raises(InfoldErrors, match="removal_limit is not a part in percent"):
+        share(tmp_path, 0, json.dumps(text))
+
+
+def test_a_share_that_is_back_is_as_it_was(tmp_path: Path) -> None:
+    """Nothing is new then, and nothing gone."""
+    clicks = share(tmp_path, 3)
+    away = tmp_path / "away"
+    shutil.move(clicks.folder, away)
+    clicks.folder.mkdir()
+    assert clicks.lost()
+    clicks.folder.rmdir()
+    shutil.move(away, clicks.folder)
+
+    seen: Project = clicks.project
+    assert not api.make_plan(seen, api.observe(seen), select=["clicks"]).steps
