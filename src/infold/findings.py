@@ -261,6 +261,32 @@ def unsupported_sql(at: Spot, what: str) -> InfoldError:
     )
 
 
+def not_in_spark(at: Spot, what: str, instead: str) -> InfoldError:
+    """SQL of another dialect."""
+    return InfoldError("unsupported-sql", f"Spark SQL has no {what}", todo=instead, at=at)
+
+
+def unknown_function(at: Spot, name: str, known: Iterable[str]) -> InfoldError:
+    """A call of a function that Spark does not have."""
+    return InfoldError(
+        "unknown-function",
+        f"Spark has no function {name}",
+        _near(name.lower(), known, ""),
+        "Only built-in functions can be called: a session's own are not known to every run.",
+        at=at,
+    )
+
+
+def long_column(at: Spot, name: str, shorter: str) -> InfoldError:
+    """A column with all of its table's name before it."""
+    return InfoldError(
+        "unsupported-sql",
+        f"{name}: a column is named with the last part of its table's name at most",
+        todo=f"Write {shorter}, or give the table an alias.",
+        at=at,
+    )
+
+
 def unknown_table(at: Spot, name: str, known: Iterable[str]) -> InfoldError:
     """A table in FROM that is neither a model nor a source."""
     return InfoldError(

@@ -29,7 +29,7 @@ def look_up(sql: str) -> Resolved:
         ("SELECT c.*, 1 AS one FROM clicks AS c", "id User_Id ts payload tags one"),
         ("SELECT * EXCEPT (payload, TAGS) FROM clicks", "id User_Id ts"),
         ("SELECT USER_ID, clicks.ts FROM clicks", "USER_ID ts"),
-        ("SELECT raw.countries.name, countries.code FROM raw.countries", "name code"),
+        ("SELECT name, countries.code FROM raw.countries", "name code"),
         ("SELECT payload.url, c.payload.size.x AS x FROM clicks c", "url x"),
         ("SELECT id AS a, a + 1 AS b FROM clicks", "a b"),
         ("SELECT id AS a FROM clicks GROUP BY a HAVING a > 1 ORDER BY a", "a"),

@@ -461,6 +461,7 @@ def test_all_mistakes_of_a_project_are_reported_at_once() -> None:
         ("unknown-key", "infold.yml:2"),
         ("bad-value", "models/clicks.sql:4"),
         ("unknown-table", "models/daily.sql:7"),
+        ("unknown-function", "models/sessions.sql:6"),
     ]
 
 

@@ -156,9 +156,6 @@ SELECT to_date(convert_timezone(upper(unit), 'UTC', event_ts)) AS day FROM click
 -- with: {timeseries: {event_time_column: event_ts, partition_column: event_ts, granularity: hour}}
 SELECT event_ts, url FROM (SELECT event_ts, url FROM clicks UNION ALL SELECT event_ts, url FROM paid) AS a WHERE EXISTS (SELECT 1 FROM daily AS d WHERE d.day = to_date(a.event_ts))
 
--- refused: partition-not-proven `SELECT`: the name of another column on the other side
-SELECT to_date(event_ts) AS day, event_ts AS since FROM clicks UNION ALL BY NAME SELECT to_date(event_ts) AS since, since AS day FROM clicks JOIN raw.countries USING (code)
-
 -- refused: partition-not-proven `coalesce(to_date(k.since), DATE '2024-02-01')`: ON says nothing of what stands there instead
 SELECT coalesce(to_date(k.since), DATE '2024-02-01') AS day, event_id FROM clicks LEFT JOIN raw.countries AS k ON coalesce(to_date(k.since), DATE '2024-02-01') = to_date(event_ts)
 

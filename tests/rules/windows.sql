@@ -27,9 +27,6 @@ SELECT to_date(event_ts) AS day, count(*) OVER () AS n FROM clicks
 -- refused: window-over-cells `count(*) OVER w`: a named window by user alone
 SELECT to_date(event_ts) AS day, count(*) OVER w AS n FROM clicks WINDOW w AS (PARTITION BY user_id)
 
--- refused: window-over-cells `row_number() OVER (PARTITION BY user_id ORDER BY event_ts)`: in QUALIFY
-SELECT to_date(event_ts) AS day FROM clicks QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY event_ts) = 1
-
 -- accepted: a RANGE frame over the time
 SELECT to_date(event_ts) AS day, count(*) OVER (PARTITION BY user_id ORDER BY event_ts RANGE BETWEEN INTERVAL 30 MINUTES PRECEDING AND CURRENT ROW) AS n FROM clicks
 

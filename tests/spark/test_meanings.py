@@ -20,6 +20,7 @@ import pytest
 from sqlglot import exp
 
 from infold.analysis import bridges, floors, lengths, links, parse, relation, resolve, scope
+from infold.analysis.functions import BUILT_IN
 from infold.analysis.shape import Shape
 from infold.errors import InfoldError
 from infold.interval import Granularity, micros
@@ -260,6 +261,13 @@ def test_every_node_with_a_meaning_is_in_a_form() -> None:
         seen |= {type(node).__name__ for node in tree.walk()}
 
     assert sorted(wanted - seen - AROUND) == []
+
+
+def test_the_functions_are_those_of_spark(spark: SparkSession) -> None:
+    """What ``check`` takes for a function of Spark's, its registry has, and nothing more."""
+    found = {str(row[0]) for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
+
+    assert {name for name in found if name.isidentifier()} == set(BUILT_IN)
 
 
 AROUND = {

@@ -17,6 +17,7 @@ from infold.analysis.grouped import take_grouped
 from infold.analysis.kept import Bounded
 from infold.analysis.matches import matches_of
 from infold.analysis.parse import parse
+from infold.analysis.readable import unreadable
 from infold.analysis.relation import Columns, Key, Rows, Table
 from infold.analysis.resolve import Resolved, resolve
 from infold.analysis.rules import RULES
@@ -114,7 +115,7 @@ class _Compiler:
         subject.named = tuple(dict.fromkeys(r.name for r in resolved.references))
         subject.sound = all(name in self.nodes for name in subject.named)
         columns = _columns(model, resolved)
-        found = Allowed(resolved.errors)
+        found = Allowed((*unreadable(text, draft.parsed.tree, resolved.relation), *resolved.errors))
         query = None
         if not found.errors:
             query, errors = self._check(subject)

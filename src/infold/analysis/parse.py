@@ -16,7 +16,8 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from infold import findings
-from infold.analysis.text import SPAN, UNIT, Text, spot_in
+from infold.analysis.comments import continued_comment
+from infold.analysis.text import CALL, SPAN, UNIT, Text, spot_in
 from infold.errors import InfoldError, Spot
 
 _DIALECT = Spark()
@@ -64,7 +65,11 @@ class _Parser(SparkParser):
         return self._noted(partial(super()._parse_range, *args, **kwargs))
 
     def _parse_function_call(self, *args: Any, **kwargs: Any) -> Any:
-        return self._noted(partial(super()._parse_function_call, *args, **kwargs))
+        name, behind = self._curr, self._next
+        node = self._noted(partial(super()._parse_function_call, *args, **kwargs))
+        if isinstance(node, exp.Expr) and behind and behind.token_type is TokenType.L_PAREN:
+            node.meta.setdefault(CALL, name.text)
+        return node
 
     def _parse_primary(self) -> Any:
         return self._noted(super()._parse_primary)
@@ -91,6 +96,10 @@ def parse(file: str, source: str, start: int = 0) -> Parsed:
     except TokenError:
         why = "a quote or a comment is never closed"
         raise findings.bad_sql(_unread(file, source, start), why) from None
+    continued = continued_comment(source, start)
+    if continued is not None:
+        what = "a comment that ends in a backslash: Spark goes on with it in the next line"
+        raise findings.unsupported_sql(spot_in(file, source, *continued), what)
     body = [token for token in tokens if token.token_type is not TokenType.SEMICOLON]
     if not body:
         at = spot_in(file, source, max(0, len(source.rstrip()) - 1), len(source.rstrip()))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from infold import findings
+from infold.analysis.functions import TABLE_FUNCTIONS
 from infold.analysis.relation import (
     Block,
     Columns,
@@ -27,7 +28,7 @@ from infold.analysis.relation import (
     Table,
     own,
 )
-from infold.analysis.text import Text
+from infold.analysis.text import CALL, Text
 from infold.errors import InfoldError
 from infold.project import Reference
 
@@ -119,6 +120,7 @@ class _Resolver:
     def _table(self, node: exp.Table, ctes: Mapping[str, Relation]) -> Relation:
         """A table, a CTE or a table function named in FROM."""
         if not isinstance(node.this, exp.Identifier):
+            self._no_plain_table(node)
             return Other(_named(node))
         for key, what in _REFUSED_ON_TABLES.items():
             if node.args.get(key):
@@ -136,6 +138,16 @@ class _Resolver:
             return Other(None)
         self.references.append(Reference(table.name, start, end))
         return self._renamed(table, node)
+
+    def _no_plain_table(self, node: exp.Table) -> None:
+        """A table function, unless it reads anything; a name of too many parts."""
+        name = str(node.this.meta.get(CALL, "")).lower()
+        if isinstance(node.this, exp.Dot):
+            written = node.sql("spark")
+            visible = [table.name for table in self.known.values()]
+            self.errors.append(findings.unknown_table(self.text.spot_of(node), written, visible))
+        elif name and name not in TABLE_FUNCTIONS and name != "identifier":
+            self._unsupported(node.this, f"the table function {name}")
 
     # -- one SELECT --------------------------------------------------------------------------
 
@@ -238,6 +250,7 @@ class _Resolver:
         while around is not None:
             found = find_column(around.entries, parts)
             if isinstance(found, Origin):
+                self._not_by_its_table(node, parts, found)
                 block.origins[id(node)] = found
                 return
             opaque = opaque or found is _UNKNOWN
@@ -252,6 +265,15 @@ class _Resolver:
         at = self.text.spot_of(node)
         tables = [e.relation.name for e in block.entries if isinstance(e.relation, Table)]
         self.errors.append(findings.unknown_column(at, _written(node), names, tables))
+
+    def _not_by_its_table(self, node: exp.Column, parts: list[str], found: Origin) -> None:
+        """``raw.clicks.url`` is refused: Spark sees ``clicks``, by whatever name it is stored."""
+        entry = found.entry
+        names = [*entry.qualifier.split("."), entry.alias] if entry.qualifier else []
+        if names and parts[: len(names)] == names and len(parts) > len(names):
+            shorter = ".".join(part.name for part in node.parts[len(names) - 1 :])
+            error = findings.long_column(self.text.spot_of(node), _written(node), shorter)
+            self.errors.append(error)
 
     def _outputs(self, block: Block) -> list[Output] | None:
         """The output columns in order; None when a star stands for unknown columns."""
@@ -279,6 +301,10 @@ class _Resolver:
 
 
 _REFUSED_ON_TABLES = {
+    "hints": "options of a table",
+    "only": "ONLY",
+    "ordinality": "WITH ORDINALITY",
+    "rows_from": "ROWS FROM",
     "version": "reading a table as of a version or a time",
     "when": "reading a table as of a version or a time",
     "pivots": "PIVOT and UNPIVOT",

@@ -94,6 +94,9 @@ class Text:
 SPAN = "span"
 """Where the parser notes the start and the end (exclusive) of an expression."""
 
+CALL = "call"
+"""Where the parser notes the name of a function that is called, as it was written."""
+
 UNIT = "unit"
 """Where the parser notes the unit of trunc and date_trunc, if it is a text, as it was written."""
 
