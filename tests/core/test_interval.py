@@ -135,6 +135,18 @@ def calendar_floor(granularity: Granularity, at: datetime) -> datetime:
             return day.replace(month=1, day=1)
 
 
+class TestInterval:
+    """Half-open: the start is in it, the end is not."""
+
+    def test_neighbours_share_no_instant(self) -> None:
+        """An instant at the border is in the later of the two alone."""
+        before, after = Interval(0, 10), Interval(10, 20)
+
+        assert [at in before for at in (-1, 0, 9, 10)] == [False, True, True, False]
+        assert 10 in after
+        assert not before.overlaps(after)
+
+
 class TestGranularity:
     """Cells follow the UTC calendar and tile all of time."""
 

@@ -1,0 +1,113 @@
+"""What a plan says at its edges: the very tick, the versions a step is between, dropped tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.planning.test_plan import DAILY, FIRST, USERS, built, changed, project, said, strip
+
+from infold.interval import DAY, HOUR, Ranges
+from infold.plan import Asked, Observed, Plan
+from infold.planning import plan
+from infold.project import Bound, Input
+from infold.trace import Cause, Pending, Version, dropped
+
+TICK = FIRST + 7 * DAY + 5 * HOUR
+FIVE = said(DAILY, cron="0 5 * * *")
+LATE = "# + # # # # #"
+
+
+def at_five(built_at: int, now: int, left: Ranges | None = None) -> Plan:
+    """A plan of a model that is due at five, one of whose days is late."""
+    seen = replace(changed(FIVE, "sessions", LATE), as_of=built_at)
+    if left is not None and seen.trace is not None:
+        trace = replace(seen.trace, pending=(Pending(Cause.LATE, left),))
+        seen = replace(seen, trace=trace)
+    return plan(project(FIVE), Observed(now, {"daily": seen}))
+
+
+def test_a_model_that_was_built_at_the_very_tick_was_built_for_it() -> None:
+    """An hour later nothing is due; at the next tick it is."""
+    assert not at_five(TICK, TICK + HOUR)
+    assert at_five(TICK, TICK + DAY)
+    assert at_five(TICK - 1, TICK)
+
+
+def test_a_run_goes_on_with_its_own_batches_and_no_other_run_does() -> None:
+    """What is left of a run's work is due as long as the clock is that run's."""
+    left = Ranges.of([DAILY_FIRST])
+
+    assert at_five(TICK, TICK, left)
+    assert not at_five(TICK, TICK + HOUR, left)
+
+
+DAILY_FIRST = next(iter(changed(FIVE, "sessions", LATE).inputs[0].cells)).cell
+
+
+def test_a_step_is_between_the_version_that_was_read_and_the_newest() -> None:
+    """Of each input; its trace will say that the newest was read."""
+    [step] = plan(project(DAILY), Observed(0, {"daily": changed(DAILY, "sessions", LATE)})).steps
+
+    assert step.inputs == {"sessions": (1, 2), "users": (1, 1)}
+    assert step.trace is not None
+    assert step.trace.inputs == {"sessions": 2, "users": 1}
+
+
+def test_a_dropped_table_is_not_read() -> None:
+    """Its readers wait for the run that makes it again."""
+    seen = changed(DAILY, "sessions", LATE)
+    gone = replace(built(USERS), trace=None)
+
+    made = plan(
+        project(USERS, DAILY),
+        Observed(0, {"users": gone, "daily": seen}),
+        Asked(selected=frozenset({"daily"})),
+    )
+
+    assert not made.steps
+    assert [(left.model, left.why) for left in made.left] == [
+        ("users", "not selected"),
+        ("daily", "its input users was never built"),
+    ]
+
+
+def test_what_was_late_in_a_lookup_shows_in_all_days() -> None:
+    """A lookup has no times that could say which."""
+    made = plan(project(DAILY), Observed(0, {"daily": changed(DAILY, "users", LATE)}))
+
+    assert strip(made, "daily") == "B B B B B B B"
+
+
+def test_partial_cells_are_built_where_they_are_allowed() -> None:
+    """By the model itself, or by whoever ignores its cron; else the cell has to be over."""
+    partly = said(DAILY, cron="0 5 * * *", allow_partials=True)
+    now = FIRST + 6 * DAY + 6 * HOUR
+    for target, asked, drawn in (
+        (FIVE, Asked(), "- - - - - - -"),
+        (FIVE, Asked(ignore_cron=True), "- - - - - - B"),
+        (partly, Asked(), "- - - - - - B"),
+    ):
+        seen = replace(changed(target, "sessions", "# # # # # # +"), as_of=FIRST)
+        made = plan(project(target), Observed(now, {"daily": seen}), asked)
+
+        assert strip(made, "daily") == drawn
+
+
+def test_the_rows_that_a_step_reads_are_those_within_its_bounds() -> None:
+    """A day that looks back two days reads three of ten rows each."""
+    back = replace(DAILY, inputs=(Input("sessions", "session_start", (Bound(before=2 * DAY),)),))
+    seen = changed(back, "sessions", "# # # # # # +")
+
+    [step] = plan(project(back), Observed(0, {"daily": seen})).steps
+
+    assert step.rows == 30
+
+
+def test_only_a_version_without_a_snapshot_says_that_a_table_was_dropped() -> None:
+    """One that replaced all content by rows did not."""
+    rebuilt = Version("daily", 2, 77, "step", "run", 0, 10, whole=True)
+    recovered = replace(rebuilt, snapshot=None, whole=False)
+
+    assert not dropped([rebuilt])
+    assert not dropped([recovered])
+    assert dropped([rebuilt, replace(rebuilt, number=3, snapshot=None)])
