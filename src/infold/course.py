@@ -35,6 +35,8 @@ class Course:
     done: list[tuple[Step, Receipt]] = field(default_factory=list)
     failures: dict[str, Failure] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    begun: int = 0
+    """How many steps were begun: the number of the newest, as several of one model may fail."""
 
     def refuse(self, refused: Mapping[str, InfoldError], now: Plan) -> None:
         """Take note of models that must not be built, as far as they were asked for or read."""
@@ -48,6 +50,10 @@ class Course:
         """A step failed; of batches side by side the first that is told."""
         earlier = sum(one.model == step.model for one, _ in self.done)
         self.failures.setdefault(step.model, Failure(step.model, error, earlier + step.batches))
+
+    def fail_model(self, model: str, error: InfoldError) -> None:
+        """A model failed before any step of it was begun."""
+        self.failures.setdefault(model, Failure(model, error))
 
     def left(self, now: Plan) -> Plan:
         """What of a plan can be carried out: neither a failed model, nor what reads it."""

@@ -24,7 +24,7 @@ from infold import errors, outside, stopping
 from infold.belonging import refuse_other_project
 from infold.course import Course, ends
 from infold.interval import Ranges
-from infold.locate import Located
+from infold.locate import Located, Sought
 from infold.model import Kind, table_name
 from infold.observe import VANISHED, Observer, remembered
 from infold.plan import Asked, Plan, Step
@@ -134,9 +134,9 @@ class Runner:
             self.observer.restated = frozenset(asked.restated)
             seen = located.told(self.observer.look())
             now = plan(self.project, seen, asked)
-            if missing := located.missing(seen, now):
+            if missing := located.missing(seen, course.left(now)):
                 engine = engine or self.engine(course.run, now)
-                located.look(engine, missing)
+                self._look(course, located, engine, missing)
                 continue
             if not course.plans:
                 if request.max_rows is not None and now.rows > request.max_rows:
@@ -162,6 +162,16 @@ class Runner:
         if engine is not None and course.done:
             engine.maintain(tuple(step.model for step, _ in course.done))
             self._remember_locations()
+
+    def _look(
+        self, course: Course, located: Located, engine: Engine, missing: Sequence[Sought]
+    ) -> None:
+        """Find where changed keys of lookups are; a failure is the model's that reads them."""
+        for sought in missing:
+            try:
+                located.look(engine, sought)
+            except Exception as error:  # noqa: BLE001 - one model's failure, whatever it is
+                course.fail_model(sought[0], self._own(error))
 
     def _protected(
         self, now: Plan, asked: Asked, request: Request
@@ -214,7 +224,8 @@ class Runner:
         engine: Engine,
     ) -> None:
         """Steps side by side; all of them end, whatever becomes of the others."""
-        numbered = list(enumerate(ready, len(course.done) + len(course.failures) + 1))
+        numbered = list(enumerate(ready, course.begun + 1))
+        course.begun += len(numbered)
         for seq, (step, _) in numbered:
             self.progress.step(seq, total, step)
         if len(numbered) == 1:
@@ -250,12 +261,16 @@ class Runner:
         try:
             return self._carry_out(run, seq, step, engine, turn)
         except Exception as error:  # noqa: BLE001 - one model's failure, whatever it is
-            known = outside.told(error, self.project.root)
-            if known is not error:
-                known.__cause__ = error
-            if ends(known):
-                raise known from known.__cause__
-            return known
+            return self._own(error)
+
+    def _own(self, error: Exception) -> errors.InfoldError:
+        """An error under its name, for the model that it is of. Raises those of everybody."""
+        known = outside.told(error, self.project.root)
+        if known is not error:
+            known.__cause__ = error
+        if ends(known):
+            raise known from known.__cause__
+        return known
 
     def _carry_out(self, run: str, seq: int, step: Step, engine: Engine, turn: Turn) -> Receipt:
         step_id = f"{run}-{seq}"

@@ -14,7 +14,7 @@ from infold.plan import Found, InputNews, ModelSeen, Observed, Plan
 from infold.ports import Engine
 from infold.project import Node, Project
 
-_Key = tuple[str, str, int, int]
+Sought = tuple[str, str, int, int]
 """A model, a lookup of it, and the versions of the lookup that are compared."""
 
 
@@ -30,9 +30,9 @@ class Located:
     """What was found in one run; asked once for each change of a lookup and model."""
 
     project: Project
-    known: dict[_Key, Found] = field(default_factory=dict)
+    known: dict[Sought, Found] = field(default_factory=dict)
 
-    def missing(self, seen: Observed, plan: Plan) -> list[_Key]:
+    def missing(self, seen: Observed, plan: Plan) -> list[Sought]:
         """What is to be looked for before the steps of a plan can be carried out."""
         found = []
         for step in plan.steps:
@@ -42,10 +42,9 @@ class Located:
                 found += [(step.model, one.name, one.since, one.head) for one in news]
         return [key for key in found if key not in self.known]
 
-    def look(self, engine: Engine, keys: list[_Key]) -> None:
+    def look(self, engine: Engine, sought: Sought) -> None:
         """Have the engine look."""
-        for key in keys:
-            self.known[key] = engine.find(*key)
+        self.known[sought] = engine.find(*sought)
 
     def told(self, seen: Observed) -> Observed:
         """What was observed, with what was found."""

@@ -378,10 +378,11 @@ class DryPlay(Play):
         ledger.add_entries(name, said)
         ledger.close()
 
-    def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
-        project, ledger = self.project, self.ledger
+    def runner(self, ledger: SqlLedger) -> Runner:
+        """The program's own runner, over the play's files and tables."""
+        project = self.project
         lake = cast("Lake", self.memory)  # rows are read from it directly
-        runner = Runner(
+        return Runner(
             project,
             ledger,
             lake,
@@ -389,6 +390,10 @@ class DryPlay(Play):
             lambda run, plan: DryEngine(self, project, ledger),
             self.progress or api.Quiet(),
         )
+
+    def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+        project, ledger = self.project, self.ledger
+        runner = self.runner(ledger)
         try:
             chosen = selected(project, terms) if terms else None
             asked = Asked(window=window, selected=chosen, jobs=self.jobs)

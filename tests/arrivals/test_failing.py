@@ -21,10 +21,14 @@ from tests.arrivals.programs import Program, programs
 from tests.arrivals.shapes import SHAPES
 
 from infold import errors
+from infold.course import Course
+from infold.execute import Runner
 from infold.interval import Interval
 from infold.model import Kind
-from infold.plan import Step
+from infold.plan import Asked, Step
+from infold.planning import plan
 from infold.report import RunFailed, RunResult
+from infold.turns import Turn
 
 EXAMPLES = settings().max_examples // 5
 Chosen = Callable[[Step], Exception | None]
@@ -135,6 +139,53 @@ def test_a_lost_lease_is_everybodys(play: DryPlay) -> None:
     assert end.slug == "lease-lost"
     assert [failure.model for failure in end.result.failures] == [""]
     assert end.result.steps
+
+
+def test_steps_after_batches_that_failed_together_have_numbers_of_their_own(
+    play: DryPlay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several batches of one model fail side by side, which is one failure, and the run goes on."""
+    runner = play.runner(play.ledger)
+    course = Course("run", play.project, Asked())
+    todo = plan(play.project, runner.observer.observe())
+    step = todo.steps[0]
+    numbers: list[int] = []
+
+    def attempt(
+        _self: Runner, _run: str, seq: int, step: Step, _engine: object, _turn: Turn
+    ) -> errors.InfoldError:
+        numbers.append(seq)
+        return refusal(step.model)
+
+    monkeypatch.setattr(Runner, "_attempt", attempt)
+    engine = runner.engine("run", todo)
+    for size in (3, 2):
+        runner._wave(course, size, [(step, Turn(step.cells))] * size, engine)
+
+    assert sorted(numbers) == [1, 2, 3, 4, 5]
+    assert len(course.failures) == 1
+
+
+def test_a_lookup_that_cannot_be_looked_for_is_its_readers_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where changed keys are cannot be found out; all other models are built."""
+    play = DryPlay(SHAPES["fold"], tmp_path, "fold", tmp_path, 6)
+    play.arrive(Random(0))
+    play._go(None, ())
+    play.lookup(Random(1))
+    play.arrive(Random(2))
+
+    def find(*_: object) -> None:
+        raise ArithmeticError("no")
+
+    monkeypatch.setattr(DryEngine, "find", find)
+    readers = {n.name for n in play.project if any(n.matched(e.name) for e in n.inputs)}
+    with pytest.raises(RunFailed) as caught:
+        play._go(None, ())
+
+    assert {failure.model for failure in caught.value.result.failures} <= readers
+    assert caught.value.result.steps
 
 
 def test_a_mistake_of_the_programs_own_is_one_models_too(play: DryPlay) -> None:
