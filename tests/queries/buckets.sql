@@ -37,7 +37,7 @@ SELECT session_window(ts, '30 minutes').start AS at, user_id, count(*) AS n FROM
 -- with: {timeseries: {event_time_column: at, partition_column: at, granularity: day}}
 SELECT date_trunc('HOUR', ts) AS at, count(*) / sum(count(*)) OVER (PARTITION BY cast(date_trunc('HOUR', ts) AS date)) AS share FROM clicks GROUP BY date_trunc('HOUR', ts)
 
--- refused: group-over-cells: days_in_an_hourly_table
+-- admitted: days_in_an_hourly_table
 SELECT min(date_trunc('HOUR', ts)) AS at, cast(ts AS date) AS day, count(*) AS n FROM clicks GROUP BY 2
 
 -- admitted: instants_themselves
@@ -69,7 +69,7 @@ SELECT trunc(ts, 'MM') AS month, sum(amount) AS revenue FROM clicks GROUP BY 1
 -- with: {timeseries: {event_time_column: month, partition_column: month, granularity: month}}
 SELECT cast(date_trunc('MONTH', day) AS date) AS month, avg(n) AS mean, count(*) AS days FROM daily GROUP BY 1
 
--- refused: group-over-cells: weeks_in_months
+-- admitted: weeks_in_months
 -- with: {timeseries: {event_time_column: week, partition_column: week, granularity: month}}
 SELECT cast(max(ts) AS date) AS week, date_trunc('WEEK', ts) AS w, count(*) AS n FROM clicks GROUP BY 2
 

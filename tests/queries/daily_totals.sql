@@ -57,7 +57,7 @@ SELECT cast(max(ts) AS date) AS day, user_id, sum(amount) AS spent FROM clicks G
 -- refused: group-over-cells: total_of_everything
 SELECT max(cast(ts AS date)) AS day, count(*) AS n FROM clicks
 
--- refused: group-over-cells: by_month_in_a_daily_table
+-- admitted: by_month_in_a_daily_table
 SELECT min(cast(ts AS date)) AS day, date_trunc('MONTH', ts) AS month, count(*) AS n FROM clicks GROUP BY 2
 
 -- refused: partition-not-proven: day_of_another_column

@@ -50,6 +50,9 @@ TIMES = [
     "cast(ts + INTERVAL '5' HOUR AS date)",
     "cast(cast(ts AS date) - INTERVAL '7' DAY AS date)",
     "cast(date_trunc('month', ts) + INTERVAL '1' MONTH AS date)",
+    "CASE WHEN extract(hour FROM ts) < 6 THEN cast(ts AS date) - 1 ELSE cast(ts AS date) END",
+    "greatest(cast(ts AS date), cast(ts - INTERVAL '2' HOUR AS date))",
+    "coalesce(cast(ts AS date), DATE '2024-01-01')",
 ]
 FRAMES = [
     "INTERVAL '36' HOUR PRECEDING AND CURRENT ROW",

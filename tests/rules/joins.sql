@@ -100,3 +100,20 @@ SELECT a.day FROM daily AS a CROSS JOIN daily AS b LEFT JOIN daily AS c ON c.day
 -- refused: join-over-cells `daily AS b`: two times, fully
 -- with: {timeseries: {event_time_column: day, partition_column: day}}
 SELECT a.day FROM daily AS a FULL JOIN daily AS b ON a.day = b.day AND b.n > 1
+
+-- accepted: one of two ranges
+SELECT to_date(a.event_ts) AS day, a.url, b.url AS other FROM clicks AS a JOIN clicks AS b ON b.event_ts BETWEEN a.event_ts - INTERVAL 2 HOURS AND a.event_ts - INTERVAL 1 HOUR OR b.event_ts BETWEEN a.event_ts + INTERVAL 1 DAY AND a.event_ts + INTERVAL 2 DAYS
+
+-- refused: join-over-cells `clicks AS b`: one of two ranges, or another condition
+SELECT to_date(a.event_ts) AS day, a.url, b.url AS other FROM clicks AS a JOIN clicks AS b ON b.event_ts BETWEEN a.event_ts - INTERVAL 2 HOURS AND a.event_ts OR b.url = a.url
+
+-- accepted: at most so many seconds apart
+-- elsewhere: SELECT cast(a.event_ts AS date) AS day, a.url, b.url AS other FROM clicks AS a JOIN clicks AS b ON abs(epoch(b.event_ts) - epoch(a.event_ts)) <= 36000
+SELECT to_date(a.event_ts) AS day, a.url, b.url AS other FROM clicks AS a JOIN clicks AS b ON abs(unix_timestamp(b.event_ts) - unix_timestamp(a.event_ts)) <= 36000
+
+-- accepted: the same day, and NULL is no day
+SELECT to_date(a.event_ts) AS day, a.url, b.n AS n FROM clicks AS a LEFT JOIN daily AS b ON b.day <=> to_date(a.event_ts)
+
+-- accepted: a whole month beside each day
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT d.day, d.n, m.n AS month_n FROM daily AS d JOIN (SELECT date_trunc('MONTH', day) AS month, sum(n) AS n FROM daily GROUP BY 1) AS m ON date_trunc('MONTH', d.day) = m.month

@@ -78,7 +78,31 @@ SELECT cast(event_ts AS date) AS day FROM clicks
 -- refused: partition-not-proven `date_trunc('month', event_ts)`: a month is no part of a day
 SELECT date_trunc('month', event_ts) AS day, count(*) AS n FROM clicks GROUP BY event_ts
 
--- refused: partition-not-proven `date_trunc('WEEK', event_ts)`: Mondays are not in weeks from Sunday
+-- accepted: the business day, which begins at six
+SELECT CASE WHEN hour(event_ts) < 6 THEN to_date(event_ts) - INTERVAL 1 DAY ELSE to_date(event_ts) END AS day, count(*) AS n FROM clicks GROUP BY 1
+
+-- refused: partition-not-proven `CASE WHEN hour(event_ts) < 6 THEN to_date(event_ts) END`: and in no day before six
+SELECT CASE WHEN hour(event_ts) < 6 THEN to_date(event_ts) END AS day, url FROM clicks
+
+-- refused: partition-not-proven `CASE WHEN amount > 2 THEN to_date(event_ts) ELSE DATE '2024-02-05' END`: one day for all that is dear
+SELECT CASE WHEN amount > 2 THEN to_date(event_ts) ELSE DATE '2024-02-05' END AS day, url FROM clicks
+
+-- accepted: the later of two days
+SELECT greatest(to_date(event_ts), to_date(event_ts + INTERVAL 3 HOURS)) AS day, url FROM clicks
+
+-- accepted: a value in place of none, where there is always one
+SELECT coalesce(to_date(event_ts), DATE '2024-02-05') AS day, count(*) AS n FROM clicks GROUP BY 1
+
+-- accepted: the parts of a date, put together
+SELECT make_date(year(event_ts), month(event_ts), day(event_ts)) AS day, count(*) AS n FROM clicks GROUP BY 1
+
+-- accepted: a day as a text and back
+SELECT to_date(date_format(event_ts, 'yyyy-MM-dd')) AS day, count(*) AS n FROM clicks GROUP BY date_format(event_ts, 'yyyy-MM-dd'), 1
+
+-- accepted: each day on which it is valid
+SELECT explode(sequence(to_date(event_ts), to_date(event_ts) + INTERVAL 2 DAYS, INTERVAL 1 DAY)) AS day, url FROM clicks
+
+-- accepted: Mondays are in weeks from Sunday, and their weeks reach beyond them
 -- with: {timeseries: {event_time_column: event_ts, partition_column: day, granularity: week, week_start: sunday}}
 SELECT date_trunc('WEEK', event_ts) AS day FROM clicks
 
@@ -126,7 +150,7 @@ SELECT add_months(event_ts, 2) AS day FROM clicks
 -- with: {timeseries: {event_time_column: event_ts, partition_column: day, granularity: month}}
 SELECT last_day(event_ts) AS day FROM clicks
 
--- refused: partition-not-proven `last_day(event_ts)`: and not day by day
+-- accepted: and day by day, each last day from its month
 SELECT last_day(event_ts) AS day FROM clicks
 
 -- accepted: another column that the query ties to the time
@@ -152,7 +176,7 @@ SELECT to_date(convert_timezone(unit, 'UTC', event_ts)) AS day FROM clicks
 -- elsewhere: SELECT cast(event_ts - INTERVAL 12 HOUR * if(upper(unit) = 'MONTH', 1, 0) AS date) AS day FROM clicks
 SELECT to_date(convert_timezone(upper(unit), 'UTC', event_ts)) AS day FROM clicks
 
--- refused: partition-not-proven `event_ts`: by the hour, and tied to a whole day
+-- accepted: by the hour, and tied to a whole day
 -- with: {timeseries: {event_time_column: event_ts, partition_column: event_ts, granularity: hour}}
 SELECT event_ts, url FROM (SELECT event_ts, url FROM clicks UNION ALL SELECT event_ts, url FROM paid) AS a WHERE EXISTS (SELECT 1 FROM daily AS d WHERE d.day = to_date(a.event_ts))
 

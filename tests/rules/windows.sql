@@ -69,6 +69,46 @@ SELECT to_date(event_ts) AS day, if(timestampdiff(MINUTE, event_ts, lead(event_t
 -- accepted: a query around it keeps what is near
 SELECT to_date(event_ts) AS day, before FROM (SELECT event_ts, lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) AS before FROM clicks) WHERE before >= event_ts - INTERVAL 1 HOUR
 
+-- accepted: far, or the first: true for a far row as for none
+SELECT to_date(event_ts) AS day, CASE WHEN lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) IS NULL OR event_ts - lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) > INTERVAL 30 MINUTES THEN 1 ELSE 0 END AS starts FROM clicks
+
+-- accepted: the same in a CTE, with a further term and a second order
+WITH seen AS (SELECT event_ts, url, lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts, event_id) AS before FROM clicks) SELECT to_date(event_ts) AS day, if(before IS NULL OR event_ts - before > INTERVAL 30 MINUTES OR url = '/a', 1, 0) AS starts FROM seen
+
+-- accepted: not near, with what is unknown taken for not near
+SELECT to_date(event_ts) AS day, NOT coalesce(event_ts - lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) <= INTERVAL 30 MINUTES, false) AS starts FROM clicks
+
+-- accepted: how long it was, where it was not long
+SELECT to_date(event_ts) AS day, CASE WHEN event_ts - lag(event_ts) OVER w <= INTERVAL 30 MINUTES THEN hour(lag(event_ts) OVER w) END AS at FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts)
+
+-- accepted: a neighbour that nobody asks for
+SELECT to_date(event_ts) AS day, url FROM (SELECT event_ts, url, lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts, event_id) AS before FROM clicks)
+
+-- refused: window-over-cells `lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: far in a CTE, and none is not far
+WITH seen AS (SELECT event_ts, lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) AS before FROM clicks) SELECT to_date(event_ts) AS day, if(event_ts - before > INTERVAL 30 MINUTES, 1, 0) AS starts FROM seen
+
+-- refused: window-over-cells `lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: near, and shown all the same
+WITH seen AS (SELECT event_ts, lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) AS before FROM clicks) SELECT to_date(event_ts) AS day, before, if(event_ts - before <= INTERVAL 30 MINUTES, 1, 0) AS near FROM seen
+
+-- refused: window-over-cells `lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: false and unknown are two values
+SELECT to_date(event_ts) AS day, event_ts - lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) <= INTERVAL 30 MINUTES AS near FROM clicks
+
+-- refused: window-over-cells `lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts, event_id)`: near or not, as another term says
+SELECT to_date(event_ts) AS day, if((event_ts - lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts, event_id) <= INTERVAL 30 MINUTES) = (url = '/b'), 1, 0) AS starts FROM clicks
+
+-- refused: window-over-cells `lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: one side of a UNION shows it
+SELECT to_date(event_ts) AS day, came FROM (SELECT event_ts, lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) AS before FROM clicks UNION ALL SELECT event_ts, event_ts AS before FROM paid) AS x (event_ts, came)
+
+-- accepted: seconds as numbers
+-- elsewhere: SELECT cast(event_ts AS date) AS day, count(*) OVER (ORDER BY epoch(event_ts) RANGE BETWEEN 3600 PRECEDING AND CURRENT ROW) AS n FROM clicks
+SELECT to_date(event_ts) AS day, count(*) OVER (ORDER BY unix_timestamp(event_ts) RANGE BETWEEN 3600 PRECEDING AND CURRENT ROW) AS n FROM clicks
+
+-- accepted: month to date, each day from its whole month
+SELECT day, sum(n) OVER (PARTITION BY date_trunc('MONTH', day) ORDER BY day) AS so_far FROM (SELECT to_date(event_ts) AS day, count(*) AS n FROM clicks GROUP BY 1)
+
+-- accepted: week to date
+SELECT to_date(event_ts) AS day, count(*) OVER (PARTITION BY user_id, date_trunc('WEEK', event_ts) ORDER BY event_ts, event_id) AS so_far FROM clicks
+
 -- refused: window-over-cells `lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: asked whether it is far
 SELECT to_date(event_ts) AS day, CASE WHEN event_ts - lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) > INTERVAL 30 MINUTES THEN 1 ELSE 0 END AS starts FROM clicks
 

@@ -19,7 +19,19 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlglot import exp
 
-from infold.analysis import bridges, floors, lengths, links, parse, relation, resolve, scope
+from infold.analysis import (
+    bridges,
+    changes,
+    floors,
+    lengths,
+    links,
+    numbers,
+    parse,
+    relation,
+    resolve,
+    scope,
+    several,
+)
 from infold.analysis.functions import BUILT_IN
 from infold.analysis.shape import Shape
 from infold.errors import InfoldError
@@ -102,6 +114,46 @@ FORMS = (
     "{t} + make_interval(0, 1, 1, 1, 1, 1, 1.5)",
     "{t} - make_dt_interval(1, 2, 3, 4.5)",
     "{t} + CAST('1 day 2 hours' AS INTERVAL)",
+    "CAST(date_format({t}, 'yyyy-MM-dd') AS date)",
+    "to_date(date_format({t}, 'yyyy-MM-dd'))",
+    "CAST(substring(CAST({t} AS string), 1, 10) AS date)",
+    "to_date(left(CAST({t} AS string), 10))",
+    "make_date(year({t}), month({t}), day({t}))",
+    "make_date(year({t}), month({t}), dayofmonth({t}))",
+    "make_date(year({t}), month({t}), 1)",
+    "make_date(year({t}), 1, 1)",
+    "make_timestamp(year({t}), month({t}), day({t}), hour({t}), 0, 0)",
+    "timestamp_seconds(unix_timestamp({t}))",
+    "timestamp_seconds(to_unix_timestamp({t}))",
+    "timestamp_seconds(unix_seconds(CAST({t} AS timestamp)) + 90)",
+    "timestamp_millis(unix_millis(CAST({t} AS timestamp)))",
+    "timestamp_micros(unix_micros(CAST({t} AS timestamp)) - 1)",
+    "timestamp_seconds(CAST(CAST({t} AS timestamp) AS bigint))",
+    "timestamp_seconds(bigint(CAST({t} AS timestamp)))",
+    "timestamp_seconds(floor(unix_timestamp({t}) / 900) * 900)",
+    "timestamp_seconds(900 * floor(unix_timestamp({t}) / 900))",
+    "timestamp_seconds(CAST(floor(unix_timestamp({t}) / 86400) * 86400 AS bigint))",
+    "timestamp_seconds(unix_timestamp({t}) div 900 * 900)",
+    "timestamp_seconds(unix_timestamp({t}) - unix_timestamp({t}) % 900)",
+    "timestamp_seconds(unix_timestamp({t}) - pmod(unix_timestamp({t}), 900))",
+    "date_trunc('HOUR', {t}) + make_interval(0, 0, 0, 0, 0, floor(minute({t}) / 15) * 15)",
+    "date_trunc('HOUR', {t}) + make_interval(0, 0, 0, 0, 0, minute({t}) div 15 * 15)",
+    "date_trunc('HOUR', {t}) + make_interval(0, 0, 0, 0, 0, minute({t}) - minute({t}) % 15)",
+    "date_trunc('DAY', {t}) + make_interval(0, 0, 0, 0, hour({t}))",
+    "date_sub(CAST({t} AS date), weekday({t}))",
+    "date_add(CAST({t} AS date), 1 - dayofweek({t}))",
+    "date_sub(CAST({t} AS date), dayofweek({t}) - 1)",
+    "date_sub(CAST({t} AS date), day({t}) - 1)",
+    "date_sub(CAST({t} AS date), dayofmonth({t}))",
+    "date_add(CAST({t} AS date), hour({t}))",
+    "date_add({t}, quarter({t}) + month({t}) - second({t}) % 7)",
+    "CASE WHEN hour({t}) < 6 THEN CAST({t} AS date) - INTERVAL 1 DAY ELSE CAST({t} AS date) END",
+    "if(hour({t}) >= 22, date_add(CAST({t} AS date), 1), CAST({t} AS date))",
+    "greatest(CAST({t} AS date), CAST({t} - INTERVAL 2 HOURS AS date))",
+    "least({t} + INTERVAL 3 HOURS, date_trunc('MONTH', {t}))",
+    "explode(sequence(CAST({t} AS date), CAST({t} AS date) + INTERVAL 2 DAYS))",
+    "explode(sequence(date_trunc('DAY', {t}), {t} + INTERVAL 2 DAYS, INTERVAL 1 DAY))",
+    "explode(array({t}, {t} + INTERVAL 1 DAY))",
 )
 
 TIMES = (
@@ -137,6 +189,20 @@ PREDICATES = (
     "{a} - INTERVAL '{n}' MONTH {op} {b}",
     "CAST({a} AS date) {op} date_add(CAST({b} AS date), {n})",
     "{a} BETWEEN {b} - INTERVAL '{n}' DAY AND {b} + INTERVAL '{n}' HOUR",
+    "{a} <=> {b} + INTERVAL '{n}' DAY",
+    "{a} {op} {b} + INTERVAL '{n}' DAY OR {a} BETWEEN {b} AND {b} + INTERVAL 3 DAYS",
+    (
+        "{a} BETWEEN {b} AND {b} + INTERVAL 2 DAYS "
+        "OR {b} - {a} BETWEEN INTERVAL 0 HOUR AND INTERVAL '{n}' DAY"
+    ),
+    "unix_timestamp({a}) - unix_timestamp({b}) {op} {n} * 3600",
+    "(unix_timestamp({a}) - unix_timestamp({b})) / 3600 {op} {n}",
+    "unix_timestamp({a}) {op} unix_timestamp({b}) + {n}",
+    "unix_millis({a}) - {n} {op} unix_millis({b})",
+    "CAST({a} AS bigint) {op} CAST({b} AS bigint) - {n}",
+    "abs(unix_timestamp({a}) - unix_timestamp({b})) {op} 90000 * {n}",
+    "abs(datediff({a}, {b})) {op} {n}",
+    "date_format({a}, 'yyyy-MM-dd') {op} date_format({b}, 'yyyy-MM-dd')",
 )
 OPERATORS = ("<", "<=", "=", ">=", ">")
 NUMBERS = ("0", "1", "-1", "3")
@@ -246,7 +312,7 @@ def test_what_is_true_lies_as_far_apart_as_is_said(spark: SparkSession) -> None:
 def test_every_node_with_a_meaning_is_in_a_form() -> None:
     """What the analysis looks for in a tree, the forms and predicates have somewhere."""
     wanted = set()
-    for module in (floors, lengths, links):
+    for module in (changes, floors, lengths, links, numbers, several):
         for node in ast.walk(ast.parse(inspect.getsource(module))):
             if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "exp":
                 wanted.add(node.attr)
@@ -309,7 +375,7 @@ def _links(sql: str) -> list[links.Link]:
 
 def _linked(link: links.Link, a: datetime | None, b: datetime | None) -> bool:
     if a is None or b is None:
-        return False
+        return link.or_null and a is b
     apart = micros(a) - micros(b)
     if link.left.name == "b":
         apart = -apart

@@ -86,6 +86,6 @@ def under(at: int, needs: Needs, *, optional: bool = False) -> Needs:
     }
 
 
-def _room(shape: Shape, unit: Granularity) -> tuple[bool, int, int]:
-    span, (low, high) = shape.bound(unit), shape.difference()
-    return span is None, sum(max(0, end) for end in span or ()), high - low
+def _room(shape: Shape, unit: Granularity) -> tuple[int, int]:
+    low, high = shape.difference()
+    return sum(max(0, end) for end in shape.bound(unit)), high - low

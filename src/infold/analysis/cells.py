@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from infold.analysis.bridges import Gaps, Key, Needs, Shapes, beyond, either
+from infold.analysis.changes import change_of
 from infold.analysis.kept import Bounded, Kept
 from infold.analysis.nested import by_predicate, by_value, parts
 from infold.analysis.relation import (
@@ -38,6 +39,7 @@ from infold.analysis.shape import Shape
 from infold.analysis.subject import Subject, time_column
 from infold.analysis.text import Text
 from infold.analysis.windowed import Windows
+from infold.errors import InfoldError
 from infold.interval import Granularity
 from infold.model import Kind, Override
 from infold.project import Bound
@@ -57,6 +59,8 @@ class Cells:
 
     subject: Subject
     granularity: Granularity
+    lenient: bool = False
+    """Whether everything but what is asked about is taken for right: to tell causes apart."""
     tables: dict[int, tuple[From, Text]] = field(default_factory=dict)
     """The entries of FROM that are inputs with a time column, by id, and the text they stand in."""
     seen: dict[int, Kept] = field(default_factory=dict)
@@ -185,7 +189,9 @@ class Cells:
                     absent[at, name] = frozenset((at, *key) for key in missing)
             self.scopes[id(block)] = self._tied(
                 block,
-                lambda ties: Scope(block, given, inputs, ties, absent, needs, self.granularity),
+                lambda ties: Scope(
+                    block, given, inputs, ties, absent, needs, self.granularity, self.lenient
+                ),
             )
         return self.scopes[id(block)]
 
@@ -237,7 +243,7 @@ class Cells:
         for key, shape in shapes.items():
             entry, text = self.tables[key[-1]]
             span = shape.bound(self.granularity)
-            if span is None or not isinstance(entry.relation, Table):
+            if not isinstance(entry.relation, Table):
                 continue
             start = None
             if text is self.subject.text and isinstance(entry.node, exp.Table):
@@ -265,6 +271,8 @@ class Cells:
                 node = block.aliases[id(node)]
             elif isinstance(node, (exp.Paren, exp.Alias, exp.Min, exp.Max)):
                 node = node.this  # a group's least is NULL when all of its values are
+            elif (change := change_of(node)) is not None:
+                node = change[0]
             else:
                 return scope.gaps(node)
 
@@ -284,10 +292,15 @@ class Cells:
         if isinstance(node, (exp.Min, exp.Max)) and not node.expressions:
             keys = self.group_keys(block, scope.gaps(node.this))
             inner = scope.shapes(node.this)
+            if self.lenient and not keys:
+                return inner
             if not keys or not scope.full(inner):
                 return {}
             known = scope.shapes(keys[0])
             return self._beyond(block, node.this, inner, scope.gaps(node.this), keys[0], known)
+        change = change_of(node)
+        if change is not None and has_aggregate(node):
+            return {at: change[1](shape) for at, shape in self.shapes(block, change[0]).items()}
         return scope.shapes(node)
 
     def _widened(self, block: Block, out: Output, shapes: Shapes, gaps: Gaps) -> Shapes:
@@ -301,7 +314,7 @@ class Cells:
         value = out.origin if out.origin is not None else out.node
         for window in windows(block):
             found = self.windows(block).far(window, gaps)
-            if found is None and self._vouched:
+            if found is None and (self._vouched or self.lenient):
                 continue
             if found is None:
                 return {}  # the rule on windows says so
@@ -337,7 +350,6 @@ class Cells:
             self.subject.relation,
             lambda node: self.shapes(block, node),
             lambda node: self.gaps(block, Output("", node)),
-            lambda shapes: self._good(scope, shapes),
             scope.full,
         )
 
@@ -348,15 +360,12 @@ class Cells:
         return said is not None and Override.WINDOW_FUNCTIONS in said.overrides
 
     def keeps(self, block: Block, node: exp.Expr) -> bool:
-        """Whether rows with one value of an expression are of one stretch around one cell."""
-        return self._good(self.scope(block), self.shapes(block, node))
+        """Whether rows with one value of an expression are of one stretch."""
+        return self.scope(block).full(self.shapes(block, node))
 
-    def _good(self, scope: Scope, shapes: Shapes) -> bool:
-        return scope.full(shapes) and self.bounded(shapes)
-
-    def bounded(self, shapes: Shapes) -> bool:
+    def tells(self, shapes: Shapes) -> bool:
         """Whether a column with these shapes can say in which cell a row belongs."""
-        return all(shape.bound(self.granularity) is not None for shape in shapes.values())
+        return all(shape.tells(self.granularity) for shape in shapes.values())
 
     def keeping(self, block: Block) -> list[str]:
         """The columns in a block's FROM that follow the time, for messages."""
@@ -364,8 +373,7 @@ class Cells:
             column
             for entry in block.entries
             for column, shapes in self.of(entry.relation).columns.items()
-            if self.bounded(shapes)
-            and not self.scope(block).column_gaps(entry, column, merged=False)
+            if self.tells(shapes) and not self.scope(block).column_gaps(entry, column, merged=False)
         ]
 
     # -- groups and windows
@@ -402,13 +410,26 @@ class Cells:
             else list(group_items(block, group))
         )
         found = [node for node in items if scope.gaps(node) <= gaps]
-        return [node for node in found if self._good(scope, scope.shapes(node))]
+        return [node for node in found if scope.full(scope.shapes(node))]
 
     def near_windows(self, block: Block) -> Iterator[tuple[exp.Window, bool]]:
         """The windows of a block, and whether one looks at rows near in time alone."""
         offered = self._gaps_in(block)
         for window in windows(block):
             yield window, any(self.windows(block).far(window, gaps) for gaps in offered)
+
+
+def causes_of(subject: Subject, check: Callable[[], list[InfoldError]]) -> list[InfoldError]:
+    """What is found where all that hangs on another finding is taken for right."""
+    strict = subject.memo.get("cells")
+    if not isinstance(strict, Cells):
+        return []
+    found = subject.memo["cells"] = Cells(subject, strict.granularity, lenient=True)
+    try:
+        found.of(subject.relation)
+        return check()
+    finally:
+        subject.memo["cells"] = strict
 
 
 def cells_of(subject: Subject) -> Cells | None:

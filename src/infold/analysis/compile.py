@@ -10,7 +10,7 @@ from sqlglot import exp
 from infold import findings
 from infold.analysis.allowed import BY_SLUG, REACH, Allowed, allowed
 from infold.analysis.bridges import Shapes
-from infold.analysis.cells import Cells, cells_of
+from infold.analysis.cells import Cells, causes_of, cells_of
 from infold.analysis.event_grain import event_grain
 from infold.analysis.fingerprint import fingerprint, normal
 from infold.analysis.grouped import take_grouped
@@ -165,7 +165,12 @@ class _Compiler:
         )
 
     def _check(self, subject: Subject) -> tuple[SessionsQuery | None, list[InfoldError]]:
-        errors = [error for rule in RULES for error in rule.check(subject)]
+        errors = _found(subject)
+        if sum(error.slug in REACH for error in errors) > 1:
+            # What hangs on another finding is not judged yet, and hides nothing of its own.
+            causes = [e for e in causes_of(subject, lambda: _found(subject)) if e.slug in REACH]
+            if causes:
+                errors = [*(e for e in errors if e.slug not in REACH), *causes]
         if subject.model.kind is not Kind.SESSIONS:
             return None, errors
         found = session_input(subject)
@@ -217,6 +222,11 @@ def _matches(subject: Subject) -> tuple[Match, ...]:
 def _declared(model: Model, found: Allowed) -> tuple[DeclaredBound, ...]:
     """The declared bounds that say what rows a table has."""
     return model.incremental.bounds if model.incremental and found.declared else ()
+
+
+def _found(subject: Subject) -> list[InfoldError]:
+    """What the rules find."""
+    return [error for rule in RULES for error in rule.check(subject)]
 
 
 def _bounds(subject: Subject) -> list[Bounded]:
@@ -288,8 +298,8 @@ def _beside(cells: Cells, own: Shapes, shapes: Shapes) -> bool:
         shape.exact
         and own[key].exact
         and shape.low == own[key].low
-        and shape.bound(cells.granularity) is not None
-        and own[key].bound(cells.granularity) is not None
+        and shape.nested(cells.granularity)
+        and own[key].nested(cells.granularity)
         for key, shape in shapes.items()
     )
 

@@ -9,12 +9,14 @@ differences of two values compared with a constant.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from infold.analysis.lengths import added, length, negated, number, of_units
+from infold.analysis.numbers import Clock, clock
 from infold.analysis.shape import Span
 from infold.interval import DAY
 
@@ -30,11 +32,13 @@ class Link:
     right: exp.Expr
     low: int = -FAR
     high: int = FAR
+    or_null: bool = False
+    """Whether it also lets two NULLs pass."""
 
     @property
     def turned(self) -> Link:
         """The same, seen from the right."""
-        return Link(self.right, self.left, -self.high, -self.low)
+        return Link(self.right, self.left, -self.high, -self.low, self.or_null)
 
 
 def conjuncts(node: exp.Expr | None) -> Iterator[exp.Expr]:
@@ -70,15 +74,49 @@ def links(predicate: exp.Expr | None) -> Iterator[Link]:
         if isinstance(node, exp.Between):
             yield from _compared(node.this, node.args["low"], at_least=True)
             yield from _compared(node.this, node.args["high"], at_least=False)
-        elif isinstance(node, exp.EQ):
-            yield from _compared(node.this, node.expression, at_least=True)
-            yield from _compared(node.this, node.expression, at_least=False)
+        elif isinstance(node, (exp.EQ, exp.NullSafeEQ)):
+            for at_least in (True, False):
+                for link in _compared(node.this, node.expression, at_least=at_least):
+                    yield replace(link, or_null=isinstance(node, exp.NullSafeEQ))
+        elif isinstance(node, exp.Or):
+            yield from _either(node)
         elif isinstance(node, (exp.GTE, exp.GT)):
             strict = int(isinstance(node, exp.GT))
             yield from _compared(node.this, node.expression, at_least=True, strict=strict)
         elif isinstance(node, (exp.LTE, exp.LT)):
             strict = int(isinstance(node, exp.LT))
             yield from _compared(node.this, node.expression, at_least=False, strict=strict)
+
+
+def _either(node: exp.Or) -> Iterator[Link]:
+    """What both sides state of the same two values, as far as either lets them be."""
+    sides = [_joined(links(side)) for side in (node.this, node.expression)]
+    for link in sides[0]:
+        for other in sides[1]:
+            for one in (other, other.turned):
+                if one.left == link.left and one.right == link.right:
+                    low, high = min(link.low, one.low), max(link.high, one.high)
+                    yield Link(link.left, link.right, low, high, link.or_null or one.or_null)
+
+
+def _joined(found: Iterable[Link]) -> list[Link]:
+    """Links of which no two are between the same values in the same order."""
+    kept: list[Link] = []
+    for link in found:
+        at = next(
+            (
+                i
+                for i, one in enumerate(kept)
+                if (one.left, one.right, one.or_null) == (link.left, link.right, link.or_null)
+            ),
+            None,
+        )
+        if at is None:
+            kept.append(link)
+        else:
+            low, high = max(kept[at].low, link.low), min(kept[at].high, link.high)
+            kept[at] = replace(link, low=low, high=high)
+    return kept
 
 
 def needed(predicate: exp.Expr | None) -> Iterator[exp.Expr]:
@@ -95,7 +133,8 @@ def needed(predicate: exp.Expr | None) -> Iterator[exp.Expr]:
             if isinstance(said.expression, exp.Null):
                 yield offset(said.this)[0]
     for link in links(predicate):
-        yield from (link.left, link.right)
+        if not link.or_null:
+            yield from (link.left, link.right)
 
 
 _COMPARISONS = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
@@ -150,7 +189,17 @@ def _compared(
     left: exp.Expr, right: exp.Expr, *, at_least: bool, strict: int = 0
 ) -> Iterator[Link]:
     """``left >= right`` or ``left <= right``."""
-    found = _of_difference(left, right, at_least=at_least, strict=strict)
+    for absolute, constant, side in ((left, right, at_least), (right, left, not at_least)):
+        inner = absolute.unnest()
+        if isinstance(inner, exp.Abs) and not side and _limit(constant) is not None:
+            minus = exp.Neg()
+            minus.args["this"] = constant
+            yield from _compared(inner.this, constant, at_least=False, strict=strict)
+            yield from _compared(inner.this, minus, at_least=True, strict=strict)
+            return
+    found = _of_numbers(left, right, at_least=at_least, strict=strict)
+    if found is None:
+        found = _of_difference(left, right, at_least=at_least, strict=strict)
     if found is None:
         turned = _of_difference(right, left, at_least=not at_least, strict=strict)
         found = turned
@@ -164,12 +213,37 @@ def _compared(
         yield found
 
 
+def _limit(node: exp.Expr) -> Span | float | None:
+    """A constant that a distance is compared with."""
+    return _constant(node) or number(node)
+
+
+def _of_numbers(left: exp.Expr, right: exp.Expr, *, at_least: bool, strict: int) -> Link | None:
+    """``unix_timestamp(a) >= unix_timestamp(b) + 60``: numbers that count the same unit."""
+    one, other = clock(left), clock(right)
+    if one is None or other is None or one.scale != other.scale:
+        return None
+    return _counted(one, other, 0, at_least=at_least, strict=strict)
+
+
+def _counted(one: Clock, other: Clock, more: int, *, at_least: bool, strict: int) -> Link:
+    """So many units of the one number are more than of the other."""
+    link = Link(one.time, other.time)
+    if at_least:
+        return replace(link, low=(more + strict) * one.scale + other.low - one.high)
+    return replace(link, high=(more - strict) * one.scale + other.high - one.low)
+
+
 def _of_difference(
     difference: exp.Expr, constant: exp.Expr, *, at_least: bool, strict: int
 ) -> Link | None:
     """``a - b`` or ``datediff(a, b)`` compared with a constant."""
     while isinstance(difference, exp.Paren):
         difference = difference.this
+    if isinstance(difference, exp.Div):
+        return _of_quotient(difference, constant, at_least=at_least)
+    if isinstance(difference, exp.Sub) and clock(difference.this) is not None:
+        return _of_counts(difference, constant, at_least=at_least, strict=strict)
     if isinstance(difference, exp.TimestampDiff):
         return _of_whole_units(difference, constant, at_least=at_least, strict=strict)
     if isinstance(difference, exp.DateDiff) and not difference.args.get("unit"):
@@ -188,6 +262,31 @@ def _of_difference(
     if at_least:
         return replace(link, low=room[0] + strict)
     return replace(link, high=room[1] - strict)
+
+
+def _of_counts(
+    difference: exp.Sub, constant: exp.Expr, *, at_least: bool, strict: int
+) -> Link | None:
+    """``unix_timestamp(a) - unix_timestamp(b)`` compared with a number."""
+    one, other, more = clock(difference.this), clock(difference.expression), number(constant)
+    if one is None or other is None or one.scale != other.scale:
+        return None
+    if more is None or more != int(more):
+        return None
+    return _counted(one, other, int(more), at_least=at_least, strict=strict)
+
+
+def _of_quotient(difference: exp.Div, constant: exp.Expr, *, at_least: bool) -> Link | None:
+    """``(unix_timestamp(a) - unix_timestamp(b)) / 60 <= 30``: so many times as much."""
+    by, limit = number(difference.expression), number(constant)
+    inner = difference.this.unnest()
+    if by is None or limit is None or by <= 0 or not isinstance(inner, exp.Sub):
+        return None
+    if clock(inner.this) is None or clock(inner.expression) is None:
+        return None
+    whole = math.floor(by * limit) if at_least else math.ceil(by * limit)
+    more = exp.Literal.number(whole) if whole >= 0 else exp.Neg(this=exp.Literal.number(-whole))
+    return _of_difference(inner, more, at_least=at_least, strict=0)
 
 
 def _of_whole_units(

@@ -94,5 +94,7 @@ def _correlated(block: Block) -> Iterator[Link]:
     if not any(join.side or join.kind.upper() in ("SEMI", "ANTI") for join in joins):
         stated += [link for join in joins for link in links(join.args.get("on"))]
     for link in stated:
+        if link.or_null:
+            continue
         yield link
         yield link.turned

@@ -22,11 +22,12 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from infold.analysis.bridges import Gaps, Key, Needs, Shapes, Ways, apart, beyond, under
+from infold.analysis.bridges import Gaps, Key, Needs, Shapes, Ways, apart, beyond, hull, under
 from infold.analysis.changes import change_of
 from infold.analysis.floors import Floor, floor_of
 from infold.analysis.links import FAR, Link, links, needed
 from infold.analysis.relation import Block, From, Origin, own
+from infold.analysis.several import chosen, exploded, first_there
 from infold.analysis.shape import Grain, Shape, Span
 from infold.interval import Granularity
 
@@ -78,6 +79,8 @@ class Scope:
     """What each entry's inputs need in it."""
     granularity: Granularity = Granularity.DAY
     """Of cells: what is known in several ways is kept as is best for these."""
+    lenient: bool = False
+    """Whether what is known against one input is taken for known against all."""
     known: dict[Atom, dict[Key, Shape]] = field(default_factory=dict)
     nullable: set[int] = field(default_factory=set)
     stated: dict[tuple[Atom, Atom], Span] = field(default_factory=dict)
@@ -114,14 +117,24 @@ class Scope:
 
     def full(self, shapes: Shapes) -> bool:
         """Whether something is known against every input."""
-        return bool(shapes) and self.every <= shapes.keys()
+        return bool(shapes) and (self.lenient or self.every <= shapes.keys())
 
     def connected(self, upto: int) -> bool:
         """Whether something of the first ``upto`` entries, and one more, is known against all."""
         entries = self.block.entries[: upto + 1]
+        if self.lenient:
+            return self._linked(entries)
         wanted = {key for entry in entries for key in self.inputs.get(id(entry), ())}
         ids = {id(entry) for entry in entries}
         return any(atom[0] in ids and wanted <= known.keys() for atom, known in self.known.items())
+
+    def _linked(self, entries: list[From]) -> bool:
+        """Whether something is known against the last of some entries, and any of the others."""
+        last, others = id(entries[-1]), {id(entry) for entry in entries[:-1]}
+        return any(
+            any(key[0] == last for key in known) and any(key[0] in others for key in known)
+            for known in self.known.values()
+        )
 
     def tied(self, inputs: frozenset[Key]) -> bool:
         """Whether a value that every row here has is known against a subquery's inputs as well."""
@@ -155,9 +168,31 @@ class Scope:
     def _computed(self, node: exp.Expr) -> Shapes:
         change = change_of(node)
         if change is None:
-            return {}
+            return self._one_of(node)
         inner, how = change
         return {key: how(shape) for key, shape in self.shapes(inner).items()}
+
+    def _one_of(self, node: exp.Expr) -> Shapes:
+        """What holds of every value that an expression may be, where NULLs are accounted for."""
+        values = chosen(node) or first_there(node) or exploded(node)
+        if values is None or self._several_gaps(node) is None:
+            return {}
+        if isinstance(node, exp.Coalesce) and not self.gaps(values[0]):
+            return self.shapes(values[0])  # it is never NULL
+        known = [self.shapes(value) for value in values]
+        shared = [key for key in known[0] if all(key in shapes for shapes in known)]
+        return {key: hull(shapes[key] for shapes in known) for key in shared}
+
+    def _several_gaps(self, node: exp.Expr) -> Gaps | None:
+        """Where such a value is NULL, and nowhere else; None where that cannot be told."""
+        each, there = chosen(node) or exploded(node), first_there(node)
+        if each is not None:
+            found = {self._missing(value) for value in each if self.shapes(value)}
+            return found.pop() if len(found) == 1 else None
+        known = [self._missing(value) for value in there or () if self.shapes(value)]
+        if any(not gaps - self.present for gaps in known):
+            return frozenset()
+        return known[0] if known and len(set(known)) == 1 else None
 
     def _holds(self, atom: Atom, node: exp.Expr) -> bool:
         """
@@ -205,10 +240,14 @@ class Scope:
 
     def _missing(self, node: exp.Expr) -> Gaps:
         """The same before it is asked what is there in all rows."""
+        while (change := change_of(node)) is not None or isinstance(node, (exp.Paren, exp.Alias)):
+            node = change[0] if change is not None else node.this
         column = self._under(node)
         atom = self._column(column) if column is not None else None
         if column is None or atom is None:
-            return frozenset()
+            if isinstance(node, exp.Column) and id(node) in self.block.aliases:
+                return self._missing(self.block.aliases[id(node)])
+            return self._several_gaps(node) or frozenset()
         return self._gaps(atom, merged=not column.table)
 
     def column_gaps(self, entry: From, name: str, *, merged: bool) -> Gaps:
@@ -319,10 +358,17 @@ class Scope:
             return
         if only is not None and only not in (left[0], right[0]):
             return  # it chooses matches, and holds for no row without one
+        if link.or_null and not (self._there(left, only) or self._there(right, only)):
+            return  # two NULLs, of rows of any time
         for atom, node in ((left, link.left), (right, link.right)):
             if atom not in self.known:
                 self.known[atom] = dict(self.shapes(node))
         self._put(left, right, (link.low, link.high))
+
+    def _there(self, atom: Atom, joined: int | None) -> bool:
+        """Whether a value is never NULL where a predicate is asked, that of a join for one."""
+        missing = self._gaps(atom, merged=False) - self.present
+        return atom in self.given and missing <= ({(joined,)} if joined is not None else set())
 
     def _tie(self, tie: Tie) -> None:
         """What a subquery says of its own rows; of the rows here it says nothing."""

@@ -172,16 +172,25 @@ class Shape:
             self.grain,
         )
 
-    def bound(self, granularity: Granularity) -> Span | None:
+    def nested(self, granularity: Granularity) -> bool:
+        """Whether ``v`` is in the same cell of ``granularity`` as ``x`` is."""
+        return self.cell is None or granularity.holds(self.cell)
+
+    def tells(self, granularity: Granularity) -> bool:
+        """Whether ``v`` is no mere start of a longer cell, in a table of such shorter ones."""
+        return self.nested(granularity) or not (
+            self.starts and self.cell is not None and self.cell.holds(granularity)
+        )
+
+    def bound(self, granularity: Granularity) -> Span:
         """
         How far before and after an output cell the times lie that it is made from.
 
         ``(before, after)``: the cell ``[start, end)`` is made from times in ``[start - before, end
-        + after)``. None when ``v`` may be in another cell of ``granularity`` than ``x`` is, for
-        want of nesting.
+        + after)``. A value in the month of ``x`` is up to a month away from it.
         """
-        if self.cell is not None and not granularity.holds(self.cell):
-            return None
+        if not self.nested(granularity):
+            return self.loose().bound(granularity)
         after = -self.low
         if self.cell is None and self.grain is not None and granularity.holds(self.grain):
             # The last value in a cell is the last start in it, and that is a unit before its end.

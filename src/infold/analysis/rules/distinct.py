@@ -25,7 +25,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         if id(block) in cells.chosen:
             continue
         kept = cells.of(block)
-        if kept.time and not any(map(cells.bounded, kept.columns.values())):
+        if kept.time and not kept.columns:
             spans = [span for item in block.node.expressions if (span := hull(item)) is not None]
             start = min((span[0] for span in spans), default=len(block.text.sql))
             token = block.text.before(start, TokenType.DISTINCT)

@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
 
 def _says(cells: Cells, shapes: Shapes) -> bool:
     """Whether a column with these shapes says in which cell a row belongs."""
-    return bool(shapes) and cells.bounded(shapes)
+    return bool(shapes) and cells.tells(shapes)
 
 
 def _refused(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldError]:

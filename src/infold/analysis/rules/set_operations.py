@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             continue
         if id(operation) in cells.chosen:
             continue
-        if any(map(cells.bounded, filter(None, cells.of(operation).items or ()))):
+        if any(cells.of(operation).items or ()):
             continue
         if not isinstance(operation.node, exp.Union) or operation.node.args.get("distinct"):
             at, word = _spot(operation)
