@@ -161,7 +161,7 @@ class Runner:
             self._wave(course, total, ready, engine)
         if engine is not None and course.done:
             engine.maintain(tuple(step.model for step, _ in course.done))
-            self._remember_locations()
+        self._remember_locations(course)
 
     def _look(
         self, course: Course, located: Located, engine: Engine, missing: Sequence[Sought]
@@ -313,8 +313,11 @@ class Runner:
             self.ledger.close_step(step, "done")
             yield VANISHED.format(name)
 
-    def _remember_locations(self) -> None:
-        self.ledger.remember_locations(remembered(self.lake, self.ledger.heads()))
+    def _remember_locations(self, course: Course) -> None:
+        if not course.done and not self.observer.closely:
+            return
+        sound = self.ledger.heads().keys() - self.observer.damaged
+        self.ledger.remember_locations(remembered(self.lake, sound))
 
     @contextmanager
     def _closing(self, course: Course, started: float) -> Iterator[None]:

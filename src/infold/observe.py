@@ -66,6 +66,8 @@ class Observer:
     _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
     _looked_at: dict[str, Sequence[str]] = field(default_factory=dict)
     """Tables whose files were looked at closely -> what is missing."""
+    _complete: set[str] = field(default_factory=set)
+    """Tables that have all the files that they had, and no others."""
 
     def observe(self) -> Observed:
         """
@@ -132,6 +134,16 @@ class Observer:
         known = self.ledger.locations()
         return self.lake.moved({t: known.get(t, "") for t in map(table_name, heads)})
 
+    @property
+    def damaged(self) -> frozenset[str]:
+        """Tables that were seen to have lost files: what they have is not to be remembered."""
+        return frozenset(name for name, gone in self._looked_at.items() if gone)
+
+    @property
+    def closely(self) -> bool:
+        """Whether a table was looked at closely, and is sound: it need not be again."""
+        return any(not gone for gone in self._looked_at.values())
+
     def _refuse_damaged(
         self, heads: Mapping[str, Version], moved: Mapping[str, str | None]
     ) -> None:
@@ -142,9 +154,13 @@ class Observer:
             before = known.get(FILES.format(table))
             if table in moved or before is None or name not in self.project:
                 continue
+            if name in self._complete:
+                continue
+            if name not in self._looked_at and self.lake.listed(table) == before:
+                self._complete.add(name)
+                continue
             if name not in self._looked_at:
-                same = self.lake.listed(table) == before
-                self._looked_at[name] = () if same else self.lake.missing(table)
+                self._looked_at[name] = self.lake.missing(table)
             if gone := self._looked_at[name]:
                 self._refused.setdefault(name, mismatches.damaged_table(name, gone[0], len(gone)))
 

@@ -60,20 +60,40 @@ def test_a_run_does_not_say_that_nothing_is_to_do(shop: Project) -> None:
     api.observe(shop)
 
 
-def test_other_files_beside_them_are_no_damage(shop: Project) -> None:
-    """What a run that died left behind: looked at closely, and let be."""
+def test_other_files_beside_them_are_no_damage(
+    shop: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a run that died left behind: looked at closely, once, and let be."""
     (rows_of(shop, "daily").parent / "left.parquet").write_bytes(b"rows")
 
     api.observe(shop)
+    assert not api.run(shop, select=["daily"]).steps
+    never_closely(monkeypatch)
+    api.observe(shop)
+
+
+def test_what_is_damaged_stays_so_for_the_runs_to_come(shop: Project) -> None:
+    """What other tables have is remembered anew; what this one has is not."""
+    rows_of(shop, "daily").unlink()
+    (rows_of(shop, "sessions").parent / "left.parquet").write_bytes(b"rows")
+
+    assert not api.run(shop, select=["sessions"]).steps
+    with pytest.raises(RunFailed):
+        api.run(shop, select=["daily"])
 
 
 def test_nobody_looks_closely_while_the_names_are_the_same(
     shop: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reading manifests costs more than a run with nothing to do may."""
+    never_closely(monkeypatch)
+    api.observe(shop)
+
+
+def never_closely(patch: pytest.MonkeyPatch) -> None:
+    """Have it fail to look closely."""
 
     def never(location: str) -> tuple[str, ...]:
         raise AssertionError(location)
 
-    monkeypatch.setattr(damage, "missing", never)
-    api.observe(shop)
+    patch.setattr(damage, "missing", never)

@@ -21,6 +21,7 @@ _WORDS = re.compile(
     "|decompress|zstd|checksum|magic|EOFException|end of file|puffin|avro",
     re.IGNORECASE,
 )
+_FILE = re.compile(r"(?:file:)?(/[^\s:;,()'\"]+\.(?:parquet|avro|puffin|orc|csv|json|gz))\b")
 _LONGEST = 300
 
 
@@ -35,12 +36,31 @@ def blamed(
         gone = lake.missing(table_name(name))
         if gone:
             return name, mismatches.damaged_table(name, gone[0], len(gone))
+    files = _FILE.findall(str(error))
+    if files:  # of these tables or of none: a source's file, say
+        return next(
+            (
+                (name, mismatches.damaged_table(name, _said(error)))
+                for name in names
+                if any(_is_of(lake, name, file) for file in files)
+            ),
+            None,
+        )
     for name in names:
         try:
             tables.read(name).write.format("noop").mode("overwrite").save()
         except Exception as found:  # noqa: BLE001 (whatever keeps a table from being read)
             return name, mismatches.damaged_table(name, _said(found))
     return None
+
+
+def _is_of(lake: Lake, name: str, file: str) -> bool:
+    """Whether a file lies in the folder of a table."""
+    head = lake.head(table_name(name))
+    if head is None:
+        return False
+    folder = "/" + head.location.removeprefix("file:").lstrip("/").rsplit("/", 2)[0] + "/"
+    return ("/" + file.lstrip("/")).startswith(folder)
 
 
 def _said(error: BaseException) -> str:

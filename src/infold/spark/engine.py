@@ -60,12 +60,13 @@ class SparkEngine:
             with self.work(step_id) as work:
                 return _KINDS[node.model.kind](work, step, prepared)
         except (PySparkException, Py4JError) as error:
-            damaged = blamed(self.lake, self.tables, self._read(step), error)
-            if damaged is not None:
+            if known := outside.named(error):
+                raise known from error
+            if damaged := blamed(self.lake, self.tables, self._read(step), error):
                 raise damaged[1] from error
             if not isinstance(error, PySparkException):
                 raise
-            raise outside.named(error) or errors.step_failed(step.model, *_said(error)) from error
+            raise errors.step_failed(step.model, *_said(error)) from error
 
     def _read(self, step: Step) -> list[str]:
         """The stored tables that a step reads, its own among them if it was built before."""

@@ -18,7 +18,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from infold import errors
+from infold import errors, outside
 from infold.execute import Progress
 from infold.interval import EVER, Interval, Ranges
 from infold.model import Deduplicate, Kind
@@ -80,6 +80,8 @@ class Verifier:
                 return self._verdict(work, node, trace, sample)
         except (PySparkException, Py4JError) as error:
             inputs = [] if node.model.kind is Kind.EVENTS else list(trace.inputs)
+            if outside.named(error) is not None:
+                raise
             damaged = blamed(self.lake, work.tables, [node.name, *inputs], error)
             if damaged is None:
                 raise
