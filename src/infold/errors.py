@@ -243,14 +243,17 @@ def not_an_instant(option: str, text: str) -> InfoldError:
     )
 
 
-def window_empty(start: str, end: str) -> InfoldError:
-    """The window ends before it starts."""
+def window_empty(
+    start: str, end: str, options: tuple[str, str] = ("--start", "--end")
+) -> InfoldError:
+    """The window ends before it starts; ``options`` are the command's own."""
+    first, last = options
     return InfoldError(
         "window-empty",
         "the window holds no time",
-        (("--start", start), ("--end", end)),
+        ((first, start), (last, end)),
         "A window reaches from its start up to, not including, its end: "
-        "for one day write --start 2024-03-09 --end 2024-03-10.",
+        f"for one day write {first} 2024-03-09 {last} 2024-03-10.",
     )
 
 
@@ -302,6 +305,26 @@ def unknown_session(model: str, session: str) -> InfoldError:
     )
 
 
+def nobody_known(model: str, what: str, value: str) -> InfoldError:
+    """There are no sessions of a user or identifier, and none were spoken of."""
+    return InfoldError(
+        "unknown-session",
+        f"{model} has no session of the {what} {value}",
+        todo=f"`infold show {model}` shows those in the table, `infold quarantine list` those in "
+        "quarantine. With --force it is written down for sessions to come.",
+    )
+
+
+def unknown_entry(model: str, number: int, known: Sequence[int]) -> InfoldError:
+    """There is no manual entry of that number."""
+    return InfoldError(
+        "unknown-entry",
+        f"there is no manual entry {number} of {model}",
+        (("entries", ", ".join(map(str, known)) or "none"),),
+        "`infold quarantine list` shows them with their numbers.",
+    )
+
+
 def sessions_by_identifier(model: str) -> InfoldError:
     """Sessions by identifier are not a user's."""
     return InfoldError(
@@ -327,8 +350,8 @@ def session_nowhere(id_: str, models: Sequence[str]) -> InfoldError:
         f"there is no session {id_}",
         (("looked in", ", ".join(models)),),
         "An id is made of a user and a first event, so an earlier event gives a session another "
-        f"one.\n`infold show {models[0]} --columns session_id,session_start` shows ids; --where "
-        "picks rows.",
+        f"one.\n`infold show {models[0]} --columns session_id,session_start` shows ids, and "
+        f"`infold show {models[0]} --where TEXT` picks rows.",
     )
 
 

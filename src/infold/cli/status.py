@@ -34,7 +34,7 @@ def command(
     first = window.instant_of("--since", since)
     last = window.instant_of("--until", until)
     if first is not None and last is not None and first >= last:
-        raise errors.window_empty(str(since), str(until))
+        raise errors.window_empty(str(since), str(until), ("--since", "--until"))
     wanted = selected(project, terms)
     models = [entry for entry in api.status(project, window.as_of(as_of)) if entry.model in wanted]
     seen = Ranges((Interval(MIN if first is None else first, MAX if last is None else last),))

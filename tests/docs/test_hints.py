@@ -1,0 +1,194 @@
+"""
+Every command and option that a message, an error, a help text or a page names is there.
+
+Messages are read from the source: all its texts but docstrings. An option by itself has no command
+beside it, so of each error with one it is said here which commands it can come from.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import click
+import pytest
+
+from infold.cli.main import COMMANDS, cli
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src" / "infold").rglob("*.py"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+CONTEXT = click.Context(cli, **cli.context_settings)
+
+HINT = re.compile(r"(?:`|^\$ |^    |^<sh>)infold ([^`\n|]+)", re.MULTILINE)
+SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+
+BARE: Mapping[str, tuple[str, ...]] = {
+    "window-empty": ("plan", "run", "restate", "backbuild"),
+    "window-unaligned": ("plan", "run", "restate", "backbuild"),
+    "unknown-session": ("quarantine",),
+    "sessions-by-identifier": ("quarantine",),
+    "bad-filter": ("show",),
+    "protected": ("run", "restate", "backbuild", "forget", "teardown"),
+    "unconfirmed": ("forget", "teardown"),
+    "over-budget": ("run",),
+}
+"""The commands that an error with an option in its words can come from."""
+
+OTHERS = {
+    *("--packages", "--conf", "--help", "--version"),  # of Spark, and of every command
+    *("--full-refresh", "--restate-model"),  # of dbt and SQLMesh
+}
+
+
+def options_of(command: click.Command) -> set[str]:
+    """All names of a command's options, and those that every command has."""
+    own = {
+        opt
+        for param in command.params
+        if not isinstance(param, click.Argument)
+        for opt in (*param.opts, *param.secondary_opts)
+    }
+    return own | {"--help", "-h"}
+
+
+@cache
+def commands() -> Mapping[str, click.Command]:
+    """Each command by its words, those of groups too."""
+    found = {}
+    for name in COMMANDS:
+        command = cli.get_command(CONTEXT, name)
+        assert command is not None
+        found[name] = command
+        for under, each in (command.commands if isinstance(command, click.Group) else {}).items():
+            found[f"{name} {under}"] = each
+    return found
+
+
+def texts(path: Path) -> Iterator[str]:
+    """The texts of a file of code, what is filled in left open; docstrings are for developers."""
+    tree = ast.parse(path.read_text())
+    inside = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in ast.walk(node)
+        if part is not node
+    }
+    docs = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr)
+        if path.parent.name != "cli"
+    }  # there they are the help
+    for node in ast.walk(tree):
+        if id(node) in inside or id(node) in docs:
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.JoinedStr):
+            yield "".join(
+                part.value
+                if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                else "X"
+                for part in node.values
+            )
+
+
+def wrong(hint: str) -> str:
+    """What of a command line is not there; nothing if all is."""
+    words = hint.replace("\\`", " ").split()
+    while words and words[0].startswith("-"):
+        known = {opt for param in cli.params for opt in param.opts} | {"-h", "--help"}
+        if words[0] not in known:
+            return words[0]
+        words = words[1:] if words[0] in ("--version", "-h", "--help") else words[2:]
+    if not words or not re.fullmatch(r"[a-z][a-z-]*[,.:;]?", words[0]):
+        return ""  # a placeholder: COMMAND, X, …
+    name = words[0].rstrip(",.:;")
+    if name not in COMMANDS:
+        return name
+    command = commands()[name]
+    under = " ".join((name, words[1].rstrip(",.:;"))) if len(words) > 1 else ""
+    if isinstance(command, click.Group):
+        if under not in commands():
+            return "" if not re.match(r"[a-z]", under.removeprefix(f"{name} ")) else under
+        command = commands()[under]
+    known = options_of(command)
+    named = [
+        word.partition("=")[0].rstrip(",.:;)") for word in words if re.match(r"--?[a-z]", word)
+    ]
+    return next((f"{name} {word}" for word in named if word not in known), "")
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *PAGES], ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_command_line_exists(path: Path) -> None:
+    """``infold …`` in a message or on a page: the command, and all options that stand beside it."""
+    found = list(texts(path)) if path.suffix == ".py" else [path.read_text()]
+    if path.suffix == ".md":
+        blocks = SHELL.findall(found[0])
+        found += [re.sub(r"^(?=infold )", "<sh>", block, flags=re.MULTILINE) for block in blocks]
+
+    hints = [hint for text in found for hint in HINT.findall(text)]
+
+    assert [problem for hint in hints if (problem := wrong(hint))] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_every_option_of_a_page_exists(page: Path) -> None:
+    """Also where it stands by itself: some command has it."""
+    every = {opt for command in commands().values() for opt in options_of(command)}
+    every |= {opt for param in cli.params for opt in param.opts} | OTHERS
+
+    assert set(OPTION.findall(page.read_text())) - every == set()
+
+
+def errors() -> Iterator[tuple[str, set[str]]]:
+    """The slug of each error, with the options that stand in its words by themselves."""
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "").endswith("InfoldError"):
+                slug = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
+                said = [
+                    part.value
+                    for each in (*node.args[1:], *(word.value for word in node.keywords))
+                    for part in ast.walk(each)
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                ]
+                alone = re.sub(r"`infold [^`]*`", "", " ".join(said))
+                yield str(slug), set(OPTION.findall(alone))
+
+
+def test_an_option_by_itself_is_one_of_the_commands_that_say_it() -> None:
+    """No error of `forget` names an option that only `run` has."""
+    missing = []
+    for slug, options in errors():
+        for option in options:
+            assert slug in BARE, f"{slug} names {option}: say here which commands it can come from"
+            for name in BARE[slug]:
+                under = [c for words, c in commands().items() if words.partition(" ")[0] == name]
+                if not any(option in options_of(command) for command in under):
+                    missing.append((slug, name, option))
+
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("hint", "problem"),
+    [
+        ("run --select +X", ""),
+        ("-C DIR --target NAME run", ""),
+        ("quarantine add sessions --user X", ""),
+        ("forget --exclude daily", "forget --exclude"),
+        ("quarantine remove X", "quarantine remove"),
+        ("build", "build"),
+        ("--quiet run", "--quiet"),
+    ],
+)
+def test_the_test_itself(hint: str, problem: str) -> None:
+    """It finds what is not there."""
+    assert wrong(hint) == problem
