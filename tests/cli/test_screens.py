@@ -7,9 +7,9 @@ from dataclasses import replace
 from tests.cli import sample
 from tests.cli.conftest import Infold, Screen
 
-from infold.interval import EVER, Interval, Ranges, instant
+from infold.interval import EVER, Granularity, Interval, Ranges, instant
 from infold.model import Kind
-from infold.plan import Action, FileNews, Left, ModelSeen, Observed, Plan, Reason, Step
+from infold.plan import Action, FileNews, InputNews, Left, ModelSeen, Observed, Plan, Reason, Step
 from infold.record import Receipt
 from infold.render.certificate import certificate_screen
 from infold.render.explain import explain_screen
@@ -20,7 +20,7 @@ from infold.render.story import story_screen
 from infold.render.table import table_screen
 from infold.report import Certificate, Verdict
 from infold.story import Stories
-from infold.trace import Cause, Pending, Trace
+from infold.trace import Cause, CellState, Pending, Trace
 
 
 class TestPlan:
@@ -84,6 +84,28 @@ class TestPlan:
         )
 
         screen("plan_far_apart", text)
+
+    def test_years_without_a_row(self, screen: Screen) -> None:
+        """Built or to be built from one end to the other, they are one column."""
+        days = Ranges((Interval(instant("2016-05-04"), instant("2016-05-06")),)) | sample.days(
+            "8-9"
+        )
+        every = Interval(instant("2016-05-04"), sample.day(9).end)
+        cells = tuple(
+            CellState(cell, 1, 1) for part in days for cell in Granularity.DAY.cells(part)
+        )
+        step = replace(sample.RECOMPUTE, cells=Ranges((every,)), batches=1, expected=False)
+        seen = sample.observed(FileNews("raw.clicks"))
+        daily = replace(seen.models["daily"], inputs=(InputNews("sessions", 1, 2, (), cells),))
+
+        text = plan_screen(
+            sample.project(sample.CLICKS, sample.DAILY),
+            replace(seen, models={**seen.models, "daily": daily}),
+            Plan((step,), (Left("clicks", "up to date"),), sample.AS_OF),
+            {"clicks": days, "daily": days},
+        )
+
+        screen("plan_years_between", text)
 
     def test_a_window(self, screen: Screen) -> None:
         """Stale cells outside the window are dots, and are named as left alone."""

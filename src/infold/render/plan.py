@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from infold.interval import Granularity, Ranges
 from infold.model import Kind
 from infold.plan import UP_TO_DATE, Action, FileNews, Left, ModelSeen, Observed, Plan, Step
+from infold.planning import with_rows
 from infold.project import Node, Project
 from infold.render import words
 from infold.render.states import states_text
@@ -91,8 +92,7 @@ def plan_strip(
         for node in nodes
         if node.name in observed.models
     ]
-    known = any(words.bounded(ranges) and ranges for row in rows for _, ranges in row.marks)
-    if not known:
+    if not any(row.seen for row in rows):
         return []
     finest = finest_of(nodes)
     unit = axis_of(rows, finest).granularity
@@ -114,8 +114,8 @@ def _row(
     left: Left | None,
     covered: Mapping[str, Ranges],
 ) -> Row:
-    hull = covered.get(node.name, Ranges()).hull
-    there = Ranges((hull,)) if hull else Ranges()  # between its first and last cell all is built
+    cells = covered.get(node.name, Ranges())
+    there = Ranges(() if cells.hull is None else (cells.hull,))  # all between its ends is built
     rest = " " if seen.trace else "."
     says = _says(step, left)
     if node.model.granularity is None:
@@ -125,10 +125,24 @@ def _row(
         arrived = Ranges.of(state.cell for state in (seen.files.peek if seen.files else ()) or ())
         if step is not None and step.action is Action.INGEST:
             arrived |= step.cells
-        return Row(node.name, (("+", arrived), ("#", there)), rest, says=says)
+        taken_in = (("+", arrived), ("#", there))
+        return Row(node.name, taken_in, rest, says=says, shows=cells | arrived)
     stale = left.stale if left else Ranges()
     build = step.stale if step else Ranges()
-    return Row(node.name, (("B", build), (".", stale), ("-", there)), rest, says=says)
+    marks = (("B", build), (".", stale), ("-", there))
+    return Row(node.name, marks, rest, says=says, shows=cells | _shown(node, seen, build, stale))
+
+
+def _shown(node: Node, seen: ModelSeen, build: Ranges, stale: Ranges) -> Ranges:
+    """Of what is built or stale the cells with rows, and few cells in any case."""
+    found = (build | stale) & Ranges.of(with_rows(node, seen))
+    for some in (build, stale):
+        number = words.cells_in(some, node.model.granularity)
+        found |= some if number is not None and number <= _FEW_CELLS else Ranges()
+    return found
+
+
+_FEW_CELLS = 14
 
 
 def _whole(step: Step) -> bool:

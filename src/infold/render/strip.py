@@ -25,6 +25,9 @@ class Row:
     """
     One table's row: the first of ``marks`` whose ranges meet a column is drawn there, else
     ``rest``. ``single`` is the mark of a table that is one cell, instead. ``says`` stands right.
+
+    ``shows`` is what the axis has to have a place for; None: all marks. A mark may reach over years
+    in which there is nothing to see.
     """
 
     name: str
@@ -32,6 +35,15 @@ class Row:
     rest: str = " "
     single: str = ""
     says: str = ""
+    shows: Ranges | None = None
+
+    @property
+    def seen(self) -> Ranges:
+        """What the axis has a place for, as far as it has ends."""
+        marked = (part for _, ranges in self.marks for part in ranges)
+        return Ranges.of(
+            part for part in (marked if self.shows is None else self.shows) if _closed(part)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +87,8 @@ def axis(domain: Ranges, finest: Granularity, most: int = COLUMNS) -> Axis:
 
 
 def axis_of(rows: Sequence[Row], finest: Granularity) -> Axis:
-    """The axis on which all marks of the rows have a place."""
-    return axis(
-        Ranges.of(
-            part for row in rows for _, ranges in row.marks for part in ranges if _closed(part)
-        ),
-        finest,
-    )
+    """The axis on which all that the rows show has a place."""
+    return axis(Ranges.of(part for row in rows for part in row.seen), finest)
 
 
 def strip(rows: Sequence[Row], finest: Granularity, width: int) -> list[str]:
