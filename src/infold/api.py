@@ -111,11 +111,11 @@ def observer(
     from infold.lake.source import table_files
 
     def times(
-        source: Source, files: Sequence[FileSeen], granularity: Granularity
-    ) -> tuple[CellState, ...] | None:
+        source: Source, files: Sequence[FileSeen], granularity: Granularity, clock: int
+    ) -> tuple[tuple[CellState, ...], int] | None:
         from infold.lake.peek import peek as read  # pyarrow: half of the no-op budget
 
-        return read(project.root, source, files, granularity)
+        return read(project.root, source, files, granularity, clock)
 
     def files(source: Source) -> tuple[Sequence[FileSeen], Sequence[str]]:
         if source.format is Format.ICEBERG:

@@ -26,8 +26,14 @@ Files = tuple[Sequence[FileSeen], Sequence[str]]
 Listing = Callable[[Source], Files]
 """The files of a source that are there now, and the paths of those that have yet to settle."""
 
-Peek = Callable[[Source, Sequence[FileSeen], Granularity], "tuple[CellState, ...] | None"]
-"""The rows by cell of new files, from their event times alone; None when that costs too much."""
+Peek = Callable[
+    [Source, Sequence[FileSeen], Granularity, int], "tuple[tuple[CellState, ...], int] | None"
+]
+"""
+The rows by cell of new files, from their event times alone, and how many are dated in the future.
+
+The last argument is the clock. None when that costs too much.
+"""
 
 
 VANISHED = "{0}: its table was dropped, not by infold; all of it is built anew"
@@ -249,7 +255,7 @@ class Observer:
         peek = None
         granularity = node.model.granularity
         if new and self.peek is not None and granularity is not None:
-            peek = self.peek(source, new, granularity)
+            peek = self.peek(source, new, granularity, self.as_of)
         return FileNews(
             source=source.name,
             new=tuple(new),
@@ -257,7 +263,8 @@ class Observer:
             due=() if fresh else tuple(due),
             settling=len(settling),
             same=len(kept),
-            peek=peek,
+            peek=None if peek is None else peek[0],
+            ahead=0 if peek is None else peek[1],
             as_of=self.as_of,
             known=tuple(known.values()),
             lost=_lost(source, known, gone, present),

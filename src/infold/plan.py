@@ -24,7 +24,7 @@ class FileNews:
     ``new`` are files (or new versions of files) not taken in; ``gone`` versions that are no longer
     there, those that ``new`` replaces among them; ``due`` hold rows whose time has come. ``peek``
     is what reading just the event times of small new files in-process showed: rows by cell; None
-    when it was not done.
+    when it was not done. ``ahead`` are rows beside these that are dated in the future.
     """
 
     source: str
@@ -34,6 +34,7 @@ class FileNews:
     settling: int = 0
     same: int = 0
     peek: tuple[CellState, ...] | None = None
+    ahead: int = 0
     as_of: int = 0
     known: tuple[FileKnown, ...] = ()
     """All files that were taken in before."""

@@ -142,9 +142,23 @@ class _Draft:
         changed = sum(c.added + c.removed for news in fed for c in news.changes)
         changed += 2 * sum(news.found.rows for news in model.inputs if news.found)  # as they were
         anew = any(news.anew or (news.found and news.found.everywhere) for news in model.inputs)
+        for news in fed:  # as it will be once the steps before this one are done
+            coming, there = self._coming(news.name)
+            changed, rows = changed + coming, max(rows, there)
         if reasons and (anew or changed * 2 > rows > 0):
             return self._step(node, Action.BUILD, reasons)
         return self._step(node, Action.FOLD, reasons) if reasons else None
+
+    def _coming(self, name: str) -> tuple[int, int]:
+        """About how many rows of an input the plan changes, and how many it holds then."""
+        step, seen = self.steps.get(name), self.seen.models.get(name)
+        if step is None or seen is None or not seen.rows:
+            return 0, 0
+        if step.action is Action.BUILD:
+            return 2 * seen.rows, seen.rows  # all go, all come
+        gone = sum(reason.rows for reason in step.reasons if reason.cause is Cause.REMOVED)
+        come = step.rows - gone
+        return come + gone, seen.rows + (come - gone if step.files else 0)
 
     def whole(self, node: Node, model: ModelSeen) -> Step | None:
         """One cell: all of it when anything it reads changed."""

@@ -213,7 +213,7 @@ def _known_rows(node: Node, model: ModelSeen) -> list[Interval]:
 
 def _known(step: Step) -> bool:
     """Whether it is known, before anything is read, what a step reads."""
-    return step.files is None or step.files.peek is not None
+    return step.files is None or (step.files.peek is not None and not step.files.ahead)
 
 
 def _starts_late(node: Node, model: ModelSeen) -> str:

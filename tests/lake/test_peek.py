@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from infold.files import FileSeen
-from infold.interval import Granularity, instant, show
+from infold.interval import HOUR, Granularity, instant, moment, show
 from infold.lake.peek import peek
 from infold.model import Format, Source
+
+NOW = instant("2100-01-01")
 
 
 def look(
@@ -29,8 +31,8 @@ def look(
     """Rows by the start of their cell."""
     source = Source("raw.x", format, (), path="*", event_time_column="t", **values)
     file = FileSeen(name, (root / name).stat().st_size, 0, "")
-    found = peek(root, source, [file], granularity, budget)
-    return None if found is None else {show(state.cell.start): state.rows for state in found}
+    found = peek(root, source, [file], granularity, NOW, budget)
+    return None if found is None else {show(state.cell.start): state.rows for state in found[0]}
 
 
 @pytest.mark.parametrize(
@@ -132,10 +134,10 @@ def test_cells_have_no_content_yet(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t\n2024-03-09\n")
     source = Source("raw.x", Format.CSV, (), path="*", event_time_column="t")
 
-    found = peek(tmp_path, source, [FileSeen("a.csv", 13, 0, "")], Granularity.DAY)
+    found = peek(tmp_path, source, [FileSeen("a.csv", 13, 0, "")], Granularity.DAY, NOW)
 
     assert found is not None
-    assert [(state.cell.start, state.rows, state.content, state.last) for state in found] == [
+    assert [(state.cell.start, state.rows, state.content, state.last) for state in found[0]] == [
         (instant("2024-03-09"), 1, 0, None)
     ]
 
@@ -161,4 +163,40 @@ def test_a_source_without_event_time_has_nothing_to_peek(tmp_path: Path) -> None
     """Lookups have one cell."""
     source = Source("raw.x", Format.CSV, (), path="*")
 
-    assert peek(tmp_path, source, [], Granularity.DAY) is None
+    assert peek(tmp_path, source, [], Granularity.DAY, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("received", "latest"), [("", "2024-03-09 12:00"), ("received", "2024-03-09 13:00")]
+)
+@pytest.mark.parametrize("written", ["iso", "epoch_micros", "yyyy-MM-dd HH:mm:ss.SSSSSS"])
+def test_rows_dated_in_the_future(tmp_path: Path, received: str, latest: str, written: str) -> None:
+    """They touch no cell now; a source that says when rows were received lets an hour pass."""
+    last = instant(latest)
+    at = [last - 1, last, last + 1, last + 40 * 24 * HOUR]
+    texts = [
+        str(time) if written == "epoch_micros" else moment(time).isoformat(" ", "microseconds")[:26]
+        for time in at
+    ]
+    (tmp_path / "a.csv").write_text("\n".join(["t", *texts]))
+    source = Source(
+        "raw.x",
+        Format.CSV,
+        (),
+        path="*",
+        event_time_column="t",
+        timestamp_format=written,
+        received_column=received or None,
+    )
+
+    found = peek(
+        tmp_path,
+        source,
+        [FileSeen("a.csv", 99, 0, "")],
+        Granularity.DAY,
+        instant("2024-03-09 12:00"),
+    )
+
+    assert found is not None
+    assert [(show(state.cell.start), state.rows) for state in found[0]] == [("2024-03-09", 2)]
+    assert found[1] == 2

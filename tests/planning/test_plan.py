@@ -294,6 +294,36 @@ class TestWholeReasons:
 
         assert made.steps[0].action is Action.BUILD
 
+    @pytest.mark.parametrize(
+        ("rows", "new", "definition", "action"),
+        [
+            (100, 40, "", Action.FOLD),
+            (100, 140, "", Action.BUILD),
+            (100, 40, "another", Action.BUILD),
+            (0, 40, "", Action.FOLD),
+        ],
+    )
+    def test_what_is_shown_is_what_the_run_does_once_files_are_read(
+        self, rows: int, new: int, definition: str, action: Action
+    ) -> None:
+        """By the rows that files are known to hold; a table that is built anew changes whole."""
+        news = FileNews(
+            "raw.clicks",
+            new=(FileSeen("b.csv", 9, 1, "9:1"),),
+            peek=(CellState(day(2), new, 0),),
+        )
+        events = built(EVENTS, files=news, rows=rows)
+        if definition:
+            events = replace(events, trace=Trace("events", definition))
+
+        made = plan(
+            project(EVENTS, SESSIONS),
+            Observed(0, {"events": events, "sessions": built(SESSIONS)}),
+        )
+
+        assert made.steps[1].action is action
+        assert made.steps[1].expected
+
     def test_a_model_over_a_table_never_built_waits(self) -> None:
         """Without its input, a model is left alone and says which one is missing."""
         seen = Observed(0, {"daily": ModelSeen(inputs=(InputNews("sessions", 0, 0),))})

@@ -19,7 +19,7 @@ from pyarrow import csv, parquet
 from pyarrow import json as arrow_json
 
 from infold.files import FileSeen
-from infold.interval import HOUR, Granularity
+from infold.interval import HOUR, MAX, Granularity
 from infold.lake import times
 from infold.model import Format, Source
 from infold.trace import CellState
@@ -32,32 +32,45 @@ _GZIPPED = 5
 
 _TEXT = pa.string()
 
+_AHEAD = MAX
+"""Stands for the hours of rows that are dated in the future."""
+
+Peeked = tuple[tuple[CellState, ...], int]
+
 
 def peek(
     root: Path,
     source: Source,
     files: Sequence[FileSeen],
     granularity: Granularity,
+    as_of: int,
     budget_bytes: int = BUDGET,
-) -> tuple[CellState, ...] | None:
-    """Rows by cell, ``content`` 0; None over the budget or where it cannot be done."""
+) -> Peeked | None:
+    """
+    Rows by cell, ``content`` 0; None over the budget or where it cannot be done.
+
+    Rows that are dated later than ``as_of`` are counted beside them: they wait, or are set aside.
+    """
     cost = sum(file.size * (_GZIPPED if file.path.endswith(".gz") else 1) for file in files)
     column = source.event_time_column
     read = _READERS.get(source.format)
     parse = times.parser(source.timestamp_format)
     if column is None or read is None or parse is None or cost > budget_bytes:
         return None
+    # A row may be dated somewhat later than it was received, and it has been received by now.
+    latest = as_of + (source.future_tolerance if source.received_column else 0)
     hours: Counter[int] = Counter()
     try:
         for file in files:
             for values in read(root / file.path, source, column):
-                hours.update(_hours(values, parse, source.timestamp_format))
+                hours.update(_hours(values, parse, source.timestamp_format, latest))
     except (OSError, pa.ArrowInvalid, pa.ArrowKeyError):
         return None  # the ingest will say what is wrong with the file
+    ahead = hours.pop(_AHEAD, 0)
     cells: Counter[int] = Counter()
     for hour, rows in hours.items():
         cells[granularity.floor(hour)] += rows
-    return tuple(CellState(granularity.cell(at), cells[at], 0) for at in sorted(cells))
+    return tuple(CellState(granularity.cell(at), cells[at], 0) for at in sorted(cells)), ahead
 
 
 # -- reading one column
@@ -117,18 +130,21 @@ _READERS: dict[Format, Callable[[Path, Source, str], Iterator[pa.Array]]] = {
 # -- from values to hours
 
 
-def _hours(values: pa.Array, parse: times.Parse, written: str) -> dict[int, int]:
+def _hours(values: pa.Array, parse: times.Parse, written: str, latest: int) -> dict[int, int]:
     """Rows by the hour (an instant) that they fall in; cells are whole hours, so that is enough."""
     times = _times(values, written)
     if times is not None:
-        counts = pc.value_counts(pc.floor_temporal(times.drop_null(), unit="hour"))
+        known = times.drop_null()
+        due = known.filter(pc.less_equal(known.cast(pa.int64()), latest))
+        counts = pc.value_counts(pc.floor_temporal(due, unit="hour"))
         starts = counts.field(0).cast(pa.int64()).to_pylist()
-        return dict(zip(starts, counts.field(1).to_pylist(), strict=True))
+        by_hour = dict(zip(starts, counts.field(1).to_pylist(), strict=True))
+        return by_hour | {_AHEAD: len(known) - len(due)}
     found: dict[int, int] = {}
     for entry in pc.value_counts(values.drop_null()).to_pylist():
         at = parse(str(entry["values"]))
         if at is not None:
-            start = at - at % HOUR
+            start = _AHEAD if at > latest else at - at % HOUR
             found[start] = found.get(start, 0) + entry["counts"]
     return found
 

@@ -180,6 +180,8 @@ def _arrived(observed: Observed) -> str:
             lines.append(
                 ("", f"{words.count(rows, 'row')} in {words.count(len(more), 'other cell')}")
             )
+        if files.ahead:
+            lines.append(("", f"{words.count(files.ahead, 'row')} dated in the future"))
         if files.new and files.peek is None:
             lines.append(("", "which cells they touch is known once they are read"))
     return "\n".join(["Arrived", *words.columns(lines)]) if lines else ""

@@ -84,6 +84,7 @@ def _files(value: FileNews) -> Shape:
         "arrived": None
         if value.peek is None
         else [{"cell": interval(state.cell), "rows": state.rows} for state in value.peek],
+        "ahead": value.ahead,
     }
 
 
