@@ -36,6 +36,7 @@ BARE: Mapping[str, tuple[str, ...]] = {
     "protected": ("run", "restate", "backbuild", "forget", "teardown"),
     "unconfirmed": ("forget", "teardown"),
     "over-budget": ("run",),
+    "source-shrank": ("run", "restate", "backbuild"),
 }
 """The commands that an error with an option in its words can come from."""
 

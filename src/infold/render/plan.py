@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from infold.interval import Granularity, Ranges
 from infold.model import Kind
 from infold.plan import UP_TO_DATE, Action, FileNews, Left, ModelSeen, Observed, Plan, Step
-from infold.planning import with_rows
+from infold.portions import with_rows
 from infold.project import Node, Project
 from infold.render import words
 from infold.render.states import states_text
