@@ -10,6 +10,7 @@ where the ledger last saw it can be either, so where nothing moved nothing is re
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from infold import errors, mismatches
@@ -54,8 +55,8 @@ def strangers(
             last = [*head.steps][-1]
             if known[last] != name:
                 refused[name] = errors.foreign_write(head.table, head.snapshot)
-            # One that is no version was committed by a run that died: the next one sees to it.
-            elif last in {version.step for version in ledger.versions(name)}:
+            # One that is no version is of a run that died, or goes on: the next one sees to it.
+            elif _number(ledger, name, last) < heads[name].number:
                 older.append((name, f"it lacks version {heads[name].number}"))
     if older:
         raise mismatches.tables_behind(_ledger(project), older)
@@ -98,6 +99,12 @@ def _unknown(head: Head, known: Mapping[str, str]) -> str:
 def _lacks(version: Version, head: Head) -> bool:
     """Whether the ledger's newest version is not in the history that a table still has."""
     return bool(version.snapshot is not None and head.steps and version.step not in head.steps)
+
+
+def _number(ledger: Ledger, model: str, step: str) -> float:
+    """The version that a step made of a table; beyond all of them where it made none."""
+    found = (version.number for version in ledger.versions(model) if version.step == step)
+    return next(found, math.inf)
 
 
 def _ledger(project: Project) -> str:

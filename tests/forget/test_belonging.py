@@ -12,6 +12,7 @@ from tests.forget.standing import NAMES, day, put, stand_up
 from tests.forget.test_forget import infold
 
 from infold import api
+from infold.belonging import strangers
 from infold.errors import InfoldError
 from infold.project import Project
 from infold.record import Outcome, Receipt
@@ -134,6 +135,17 @@ def test_a_step_that_a_dead_run_committed_is_known(shop: Project) -> None:
     api.observe(shop)
     put(shop, "clicks", "r2-1", 201)  # it replaced all of the table
     api.observe(shop)
+
+
+def test_a_run_that_goes_on_meanwhile_is_no_older_state(shop: Project) -> None:
+    """It replaced a table after somebody else had asked the ledger for its newest version."""
+    book = api.ledger(shop)
+    heads = book.heads()
+    second_run(shop)
+    put(shop, "clicks", "r2-1", 201)
+
+    moved = {"clicks": "elsewhere"}
+    assert strangers(shop, book, api.lake(shop), heads, moved) == {}
 
 
 class TestOtherProject:
