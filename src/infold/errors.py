@@ -554,6 +554,17 @@ def unknown_target(name: str, targets: Iterable[str]) -> InfoldError:
 # --- refusals and failures of a run
 
 
+def rows_without_cell(model: str, column: str, rows: int) -> InfoldError:
+    """Rows whose partition column is NULL, of a model of which nothing proves that it has none."""
+    return InfoldError(
+        "null-cell",
+        f"{column} is NULL in rows that {model} yields, and no cell holds them",
+        (("rows", f"{rows:,}"),),
+        f"Say what becomes of them: SELECT * FROM (…) WHERE {column} IS NOT NULL leaves them out, "
+        f"coalesce({column}, …) gives them a time.",
+    )
+
+
 def append_would_repeat(model: str, cells: int, first: str) -> InfoldError:
     """A cell that holds rows, of a model whose strategy only adds rows."""
     return InfoldError(

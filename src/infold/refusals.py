@@ -479,6 +479,18 @@ def no_time_input(at: Spot, cell: Cell) -> InfoldError:
     )
 
 
+def null_cell(at: Spot, cell: Cell, column: str) -> InfoldError:
+    """A partition column that is NULL in rows that the query yields."""
+    return InfoldError(
+        "null-cell",
+        f"{column} is NULL where an outer join finds no row, and {cell} holds no such rows",
+        todo=f"Say that they are not wanted: SELECT * FROM (…) WHERE {column} IS NOT NULL; or take "
+        "the time of the side that keeps its rows.",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
 def partition_unproven(
     at: Spot, cell: Cell, column: str, why: str, columns: Iterable[str]
 ) -> InfoldError:

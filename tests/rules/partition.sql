@@ -194,3 +194,13 @@ SELECT trunc(event_ts, 'HOUR') AS day, url FROM clicks
 -- refused: partition-not-proven `date_trunc('H', event_ts)`: a letter is no unit
 -- elsewhere: SELECT CAST(NULL AS timestamp) AS day, url FROM clicks
 SELECT date_trunc('H', event_ts) AS day, url FROM clicks
+
+-- refused: null-cell `to_date(s.session_start)`: rows without a session would be in no cell
+-- elsewhere: SELECT CAST(s.session_start AS date) AS day, c.url FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts
+SELECT to_date(s.session_start) AS day, c.url FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts
+
+-- accepted: they are not wanted
+SELECT * FROM (SELECT to_date(s.session_start) AS day, c.url FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts) WHERE day IS NOT NULL
+
+-- accepted: the time of the side that keeps its rows
+SELECT to_date(c.event_ts) AS day, s.session_id, c.url FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts

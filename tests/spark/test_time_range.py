@@ -397,17 +397,26 @@ def test_a_source_that_lost_a_day_leaves_no_rows(shop: Shop) -> None:
     assert [row[0] for row in shop.rows("daily")] == [dt.date(2024, 3, 1)]
 
 
-def test_rows_in_no_cell_are_counted(shop: Shop) -> None:
-    """A NULL partition value is in no cell; it comes and goes with nothing."""
+def test_rows_in_no_cell_are_refused(shop: Shop) -> None:
+    """A NULL partition value is no cell: where nothing proves that there is none, a run looks."""
     picked = "SELECT CASE WHEN who = 'ann' THEN cast(ts AS date) END AS day, id FROM raw.clicks"
     shop.models(picked=model(picked, "{bounds: {raw.clicks: {}}}"))
     shop.land("2024-03-01T10:00:00Z")
+    shop.run()
     shop.land("2024-03-01T11:00:00Z", "2024-03-01T12:00:00Z", who="bob")
 
-    result = shop.run()
+    with pytest.raises(InfoldError, match="null-cell") as found:
+        shop.run()
 
-    assert dict(result.receipt.set_aside_by) == {"no cell": 2}
+    assert "day IS NOT NULL" in str(found.value)
     assert len(shop.rows("picked")) == 1
+
+    shop.models(picked=model(f"SELECT * FROM ({picked}) WHERE day IS NOT NULL", BOUNDS))
+    shop.run()
+    assert len(shop.rows("picked")) == 1
+
+
+BOUNDS = "{bounds: {raw.clicks: {}}}"
 
 
 def test_rows_beyond_the_cells_are_counted(shop: Shop) -> None:

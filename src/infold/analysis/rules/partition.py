@@ -15,7 +15,7 @@ from infold.analysis.relation import Block, Other, Output, Relation, Renamed, Se
 from infold.analysis.rules import distinct, grouping, joins, set_operations, subqueries, windows
 from infold.analysis.subject import Subject
 from infold.analysis.text import UNIT
-from infold.errors import InfoldError
+from infold.errors import InfoldError, Spot
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:
@@ -37,6 +37,18 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         if not found and not _others(cells):
             found = [_unknown(cells, "what is said of its parts does not hold of them together")]
         yield from found
+    elif kept.gaps.get(column.lower()) and not _others(cells):
+        out = _output(relation, column)
+        spot = out if out is not None else subject.text.spot(0, len(subject.text.tokens[0].text))
+        yield refusals.null_cell(spot, cells.called, column)
+
+
+def _output(relation: Relation, column: str) -> Spot | None:
+    """Where an output stands, of a SELECT that is the whole query."""
+    if not isinstance(relation, Block):
+        return None
+    found = [out for out in relation.outputs or () if out.name.lower() == column.lower()]
+    return relation.text.spot_of(found[0].node) if found and found[0].origin is None else None
 
 
 def _says(cells: Cells, shapes: Shapes) -> bool:

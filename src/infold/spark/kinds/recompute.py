@@ -61,7 +61,7 @@ def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
         nothing = _outcome(work, step, (), States({}), snapshot=None, whole=False)
         return prepared(replace(nothing, committed=False))
     few = _rows_read(work, step) <= _ROWS_IN_ONE_PART
-    rows = _evaluated(work, node, step, narrow=True, together=few)
+    rows = _placed(node, _evaluated(work, node, step, narrow=True, together=few))
     with unshuffled(work.spark) if few else nullcontext():
         return _recompute(work, node, step, rows, prepared)
 
@@ -88,12 +88,18 @@ def _evaluated(
     return work.sql(node, frames, cells)
 
 
-def _clamped(node: Node, cells: Ranges, rows: DataFrame) -> DataFrame:
-    """
-    The rows that belong to ``cells``.
+def _placed(node: Node, rows: DataFrame) -> DataFrame:
+    """The rows, of which each has a cell; where nothing proves that, they are asked."""
+    if node.model.kind is Kind.TIME_RANGE and (node.declared or node.downgraded):
+        name = partition_column(node)
+        without = rows.where(column(name).isNull()).count()
+        if without:
+            raise errors.rows_without_cell(node.name, name, without)
+    return rows
 
-    A NULL cell belongs nowhere: it must not come and go with the way cells are built.
-    """
+
+def _clamped(node: Node, cells: Ranges, rows: DataFrame) -> DataFrame:
+    """The rows that belong to ``cells``."""
     if node.model.kind is Kind.WHOLE or node.model.timeseries is None:
         return rows
     name = node.model.timeseries.partition_column
@@ -118,7 +124,7 @@ def _counted(work: Work, node: Node, step: Step) -> tuple[DataFrame, Sequence[Ob
 
 
 def _watched(work: Work, node: Node, step: Step) -> tuple[DataFrame, Observation | None]:
-    rows = _evaluated(work, node, step, narrow=True)
+    rows = _placed(node, _evaluated(work, node, step, narrow=True))
     if node.model.kind is Kind.WHOLE or node.model.timeseries is None:
         return rows, None
     seen = Observation()
