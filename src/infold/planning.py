@@ -187,7 +187,7 @@ class _Draft:
         kept, over = kept_of(node), over_of(node, self.seen.as_of, self.asked.ignore_cron)
         pending, build = [], []
         matters = Ranges.ever()
-        if first is None and over != Ranges.ever():
+        if first is None and over != Ranges.ever() and not node.fills:
             # Each tick ends a cell that was waited for; one without rows is right as it is.
             matters = Ranges.of((*with_rows(node, model), *(s.cell for s in model.cells)))
         now = self.wanted & over & matters

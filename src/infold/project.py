@@ -259,6 +259,8 @@ class Node:
     """Why the model is refused, where a run was told to build it whole all the same."""
     matches: tuple[Match, ...] = ()
     """How lookups are matched, those that are read in no other way."""
+    fills: bool = False
+    """Whether cells may hold rows where no input does: days of a calendar, with what there is."""
     filters: tuple[str, ...] = ()
     """Filters by the interval of a run (``ts >= @start_ts``), which infold's own stand for."""
     unread: tuple[str, ...] = ()

@@ -81,7 +81,7 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
     if depth == 0:
         return f"{table} AS x"
     inner = draw(relations(depth - 1))
-    shape = draw(st.sampled_from([*range(26), 12, 12, 19, 21]))
+    shape = draw(st.sampled_from([*range(28), 12, 12, 19, 21]))
     time = draw(st.sampled_from(TIMES))
     if shape <= 3:
         return f"{table} AS x"
@@ -186,6 +186,10 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
         return f"({draw(optional(inner, depth))}) AS x"
     if shape == 24:
         return f"({draw(sides(inner, depth))}) AS x"
+    if shape == 26:
+        return f"({draw(calendar(depth))}) AS x"
+    if shape == 27:
+        return f"({draw(chained(inner, depth))}) AS x"
     if shape == 25:
         return f"({draw(beside(inner))}) AS x"
     limited = "SELECT id, who, ts, code FROM clicks AS x ORDER BY ts, id LIMIT 4"
@@ -245,6 +249,35 @@ def sides(draw: st.DrawFn, inner: str, depth: int) -> str:
     link = draw(st.sampled_from(LINKS[:4])).replace("o.at", "o.ts").replace("o.by", "o.who")
     link = link.replace("x.ts", "x.k")
     return f"SELECT x.id, x.who, x.ts, o.code FROM ({rows}) AS x JOIN orders AS o ON {link}"
+
+
+@st.composite
+def calendar(draw: st.DrawFn, depth: int) -> str:
+    """Rows of a lookup that are kept, whether rows of a time go with them or not."""
+    right = f"(SELECT x.id AS nr, x.who AS by, x.ts AS at FROM {draw(relations(depth - 1))}) AS o"
+    link = draw(st.sampled_from(LINKS)).replace("x.ts", "p.since").replace("x.who", "p.code")
+    rows = f"places AS p LEFT JOIN {right} ON {link}"
+    if draw(st.booleans()):
+        rows = f"{right} RIGHT JOIN places AS p ON {link}"
+    at = draw(st.sampled_from(["p.since", "p.since", "p.since", "o.at"]))
+    if draw(st.booleans()):
+        items = "count(o.nr) AS id, min(p.place) AS who, p.since AS ts, max(o.by) AS code"
+        return f"SELECT {items} FROM {rows} GROUP BY p.since"
+    return f"SELECT o.nr AS id, p.place AS who, {at} AS ts, p.code FROM {rows}"
+
+
+@st.composite
+def chained(draw: st.DrawFn, inner: str, depth: int) -> str:
+    """A join to the optional side of another one."""
+    first, second = (draw(st.sampled_from(LINKS)) for _ in range(2))
+    kinds = [draw(st.sampled_from(["LEFT JOIN", "LEFT JOIN", "JOIN"])) for _ in range(2)]
+    second = second.replace("x.ts", "o.at").replace("x.who", "o.by").replace("o.at", "l.at", 1)
+    other = draw(relations(depth - 1))
+    right = f"(SELECT x.id AS nr, x.who AS by, x.ts AS at FROM {other}) AS o"
+    last = "(SELECT id AS nr, who AS by, ts AS at FROM orders) AS l"
+    rows = f"{inner} {kinds[0]} {right} ON {first} {kinds[1]} {last} ON {second}"
+    at = draw(st.sampled_from(["x.ts", "x.ts", "o.at", "l.at"]))
+    return f"SELECT l.nr AS id, o.by AS who, {at} AS ts, x.code FROM {rows}"
 
 
 @st.composite

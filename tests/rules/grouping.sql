@@ -44,6 +44,21 @@ SELECT min(event_ts) AS d, 1 AS day FROM (SELECT event_ts, url AS day FROM click
 -- refused: partition-not-proven `date_trunc('year', event_ts)`: years are no days
 SELECT date_trunc('year', event_ts) AS day, user_id FROM clicks GROUP BY 1, user_id
 
+-- accepted: subtotals of each day
+SELECT to_date(event_ts) AS day, user_id, url, count(*) AS n FROM clicks GROUP BY GROUPING SETS ((to_date(event_ts), user_id), (to_date(event_ts), url), (to_date(event_ts)))
+
+-- accepted: ROLLUP below the day
+SELECT to_date(event_ts) AS day, user_id, url, count(*) AS n FROM clicks GROUP BY to_date(event_ts), ROLLUP (user_id, url)
+
+-- refused: partition-not-proven `date_trunc('HOUR', event_ts)`: NULL in the sets without the hour
+SELECT date_trunc('HOUR', event_ts) AS day, user_id, count(*) AS n FROM clicks GROUP BY GROUPING SETS ((to_date(event_ts), date_trunc('HOUR', event_ts)), (to_date(event_ts), user_id))
+
+-- accepted: the parts of a month
+SELECT min(to_date(event_ts)) AS day, year(event_ts) AS y, month(event_ts) AS m, count(*) AS n FROM clicks GROUP BY year(event_ts), month(event_ts)
+
+-- refused: group-over-cells `GROUP BY month(event_ts)`: every January
+SELECT min(to_date(event_ts)) AS day, month(event_ts) AS m, count(*) AS n FROM clicks GROUP BY month(event_ts)
+
 -- refused: group-over-cells `GROUP BY s.session_start`: all clicks without a session are one group
 SELECT max(to_date(c.event_ts)) AS day, count(*) AS n FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts GROUP BY s.session_start
 

@@ -117,3 +117,19 @@ SELECT to_date(a.event_ts) AS day, a.url, b.n AS n FROM clicks AS a LEFT JOIN da
 -- accepted: a whole month beside each day
 -- with: {timeseries: {event_time_column: day, partition_column: day}}
 SELECT d.day, d.n, m.n AS month_n FROM daily AS d JOIN (SELECT date_trunc('MONTH', day) AS month, sum(n) AS n FROM daily GROUP BY 1) AS m ON date_trunc('MONTH', d.day) = m.month
+
+-- accepted: each day of a calendar, with what there is
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT to_date(k.since) AS day, count(c.event_id) AS n FROM raw.countries AS k LEFT JOIN clicks AS c ON to_date(c.event_ts) = to_date(k.since) GROUP BY 1
+
+-- refused: join-over-cells `clicks AS c`: and the time of what there is
+-- alike: each of these few days has clicks
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT to_date(c.event_ts) AS day, k.code FROM raw.countries AS k LEFT JOIN clicks AS c ON to_date(c.event_ts) = to_date(k.since)
+
+-- refused: join-over-cells `clicks AS c`: each day of a calendar, with what there is of another one's
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT to_date(k.since) AS day, count(c.event_id) AS n FROM raw.countries AS k LEFT JOIN clicks AS c ON c.code = k.code GROUP BY k.since
+
+-- accepted: a join to the optional side of another
+SELECT to_date(a.event_ts) AS day, count(DISTINCT b.user_id) AS n, count(DISTINCT c.user_id) AS m FROM clicks AS a LEFT JOIN clicks AS b ON b.user_id = a.user_id AND b.event_ts BETWEEN a.event_ts AND a.event_ts + INTERVAL 12 HOURS LEFT JOIN clicks AS c ON c.user_id = b.user_id AND c.event_ts BETWEEN b.event_ts AND b.event_ts + INTERVAL 12 HOURS GROUP BY 1

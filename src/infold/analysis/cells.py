@@ -34,7 +34,15 @@ from infold.analysis.relation import (
     blocks,
 )
 from infold.analysis.scope import Atom, Scope, Tie
-from infold.analysis.selects import group_items, has_aggregate, over_windows, windows
+from infold.analysis.selects import (
+    alike_by,
+    group_items,
+    has_aggregate,
+    in_every_set,
+    over_windows,
+    several_sets,
+    windows,
+)
 from infold.analysis.shape import Shape
 from infold.analysis.subject import Subject, time_column
 from infold.analysis.text import Text
@@ -289,6 +297,8 @@ class Cells:
         scope = self.scope(block)
         if isinstance(node, exp.Column) and id(node) in block.aliases:
             return self.shapes(block, block.aliases[id(node)])
+        if self._left_out(block, node):
+            return {}
         if isinstance(node, (exp.Min, exp.Max)) and not node.expressions:
             keys = self.group_keys(block, scope.gaps(node.this))
             inner = scope.shapes(node.this)
@@ -299,9 +309,53 @@ class Cells:
             known = scope.shapes(keys[0])
             return self._beyond(block, node.this, inner, scope.gaps(node.this), keys[0], known)
         change = change_of(node)
-        if change is not None and has_aggregate(node):
+        group = block.node.args.get("group")
+        sets = group if group is not None and several_sets(group) else None
+        if sets is not None and node in in_every_set(block, sets):
+            return scope.shapes(node)
+        if change is not None and (sets is not None or has_aggregate(node)):
             return {at: change[1](shape) for at, shape in self.shapes(block, change[0]).items()}
         return scope.shapes(node)
+
+    def fills(self, block: Block) -> bool:
+        """
+        Whether a lookup's rows that a block keeps without a match have a cell all the same.
+
+        ``FROM days LEFT JOIN clicks ON …``: the partition column is the lookup's own, and the join
+        says how far from it the rows are of which there is none.
+        """
+        said = self.subject.model.incremental
+        if said is not None and (said.overrides or said.bounds):
+            return False  # each cell would be computed by itself, and there are any number of them
+        column, scope = self.column.lower(), self.scope(block)
+        known = self.of(self.subject.relation)
+        if known.gaps.get(column, frozenset({()})) or not known.columns.get(column):
+            return False
+        return any(
+            at not in scope.nullable and scope.full(shapes)
+            for (at, _), shapes in scope.known.items()
+        )
+
+    def filled(self) -> bool:
+        """Whether cells may hold rows where no input has any: of lookups that are kept."""
+        found = False
+        for block in self.blocks():
+            times = [self.of(entry.relation).time for entry in getattr(block, "entries", ())]
+            for at, entry in enumerate(getattr(block, "entries", ())):
+                side = entry.join.side.upper() if entry.join is not None else ""
+                left = any(times[:at])
+                found = found or (side == "LEFT" and not left and times[at])
+                found = found or (side == "RIGHT" and left and not times[at])
+        return found
+
+    def _left_out(self, block: Block, node: exp.Expr) -> bool:
+        """Whether a value is NULL in rows of a grouping set that has not all of it."""
+        group = block.node.args.get("group")
+        if group is None or self.lenient or not several_sets(group):
+            return False
+        if isinstance(node, (exp.Min, exp.Max)):
+            return False
+        return change_of(node) is None and node not in in_every_set(block, group)
 
     def _widened(self, block: Block, out: Output, shapes: Shapes, gaps: Gaps) -> Shapes:
         """
@@ -407,7 +461,9 @@ class Cells:
         items = (
             [item for item in block.node.expressions if not has_aggregate(item)]
             if group.args.get("all")
-            else list(group_items(block, group))
+            else list(alike_by(in_every_set(block, group)))
+            if several_sets(group)
+            else list(alike_by(group_items(block, group)))
         )
         found = [node for node in items if scope.gaps(node) <= gaps]
         return [node for node in found if scope.full(scope.shapes(node))]

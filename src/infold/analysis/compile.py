@@ -162,6 +162,7 @@ class _Compiler:
             downgraded=downgraded,
             matches=_matches(subject) if not downgraded else (),
             filters=draft.filters,
+            fills=not downgraded and _fills(subject),
         )
 
     def _check(self, subject: Subject) -> tuple[SessionsQuery | None, list[InfoldError]]:
@@ -222,6 +223,12 @@ def _matches(subject: Subject) -> tuple[Match, ...]:
 def _declared(model: Model, found: Allowed) -> tuple[DeclaredBound, ...]:
     """The declared bounds that say what rows a table has."""
     return model.incremental.bounds if model.incremental and found.declared else ()
+
+
+def _fills(subject: Subject) -> bool:
+    """Whether a model keeps rows of a lookup that no row of an input goes with."""
+    cells = cells_of(subject)
+    return cells is not None and cells.filled()
 
 
 def _found(subject: Subject) -> list[InfoldError]:

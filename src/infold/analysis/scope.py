@@ -88,6 +88,11 @@ class Scope:
     """The values that WHERE compares: what it says of them holds of every row."""
     present: set[Key] = field(default_factory=set)
     """What is missing in no row, as WHERE or an inner join asks for a value of it."""
+    with_it: dict[int, Gaps] = field(default_factory=dict)
+    """What is there wherever a LEFT JOIN has found a row of an entry, as its ON asks for it."""
+    closed: bool = False
+    kept: set[int] = field(default_factory=set)
+    """The lookups whose rows an outer join keeps without a match."""
     needs: dict[Key, Gaps | None] = field(default_factory=dict)
     """What has to be there for each input."""
 
@@ -95,6 +100,7 @@ class Scope:
         self.known = {atom: dict(shapes) for atom, shapes in self.given.items()}
         for at, entry in enumerate(self.block.entries):
             self._join(at, entry)
+            self._explode(entry)
         where = self.block.node.args.get("where")
         for link in links(where):
             self._state(link)
@@ -108,6 +114,7 @@ class Scope:
         for tie in self.ties:
             self.needs |= tie.needs
         self._close()
+        self.closed = True
 
     @property
     def every(self) -> frozenset[Key]:
@@ -158,6 +165,8 @@ class Scope:
             if id(node) in self.block.aliases:
                 return self.shapes(self.block.aliases[id(node)])
             atom = self._column(node)
+            if self.closed and self.lenient and atom is not None and atom[0] in self.kept:
+                return self.known.get(atom) or {key: Shape() for key in self.every}
             return self.known.get(atom, {}) if atom is not None else {}
         found = self._computed(node)
         atom = self.atom(node)
@@ -331,6 +340,19 @@ class Scope:
 
     # -- joins and links
 
+    def _explode(self, entry: From) -> None:
+        """The column of LATERAL VIEW explode(…), which is what the rows before it make it."""
+        node, columns = entry.node, entry.relation.columns
+        if not isinstance(node, exp.Lateral) or not node.args.get("view"):
+            return
+        if node.args.get("outer"):  # its NULLs are of rows of any time
+            return
+        if columns is None or len(columns) != 1 or not isinstance(node.this, exp.Explode):
+            return
+        shapes, gaps = self.shapes(node.this), self._missing(node.this)
+        if shapes and not gaps:
+            self.known[id(entry), columns[0].lower()] = dict(shapes)
+
     def _join(self, at: int, entry: From) -> None:
         join = entry.join
         if join is None:
@@ -342,6 +364,10 @@ class Scope:
             self.nullable.update(id(one) for one in self.block.entries[:at])
             self.present.clear()
         outer = side in ("LEFT", "RIGHT", "FULL") or kind in ("SEMI", "ANTI")
+        self._keep(side, at, entry)
+        if side == "LEFT":
+            asked = (self._missing(node) for node in needed(join.args.get("on")))
+            self.with_it[id(entry)] = frozenset(gap for gaps in asked for gap in gaps)
         for link in links(join.args.get("on")):
             self._state(link, only=id(entry) if outer else None)
         if not outer:
@@ -351,6 +377,14 @@ class Scope:
                 left, right = (id(other), name.name.lower()), (id(entry), name.name.lower())
                 if left in self.known and right in self.known:
                     self._put(left, right, (0, 0))
+
+    def _keep(self, side: str, at: int, entry: From) -> None:
+        """Note the lookups whose rows an outer join keeps."""
+        before = self.block.entries[:at]
+        if side == "LEFT" and not any(self.inputs.get(id(one)) for one in before):
+            self.kept.update(id(one) for one in before)
+        if side == "RIGHT" and not self.inputs.get(id(entry)):
+            self.kept.add(id(entry))
 
     def _state(self, link: Link, only: int | None = None) -> None:
         left, right = self.atom(link.left), self.atom(link.right)
@@ -480,7 +514,12 @@ class Scope:
         """The inputs that one value may tell another of, and that are news to it."""
         keys = [key for key in self.known[giver] if key not in self.known[taker]]
         if self._optional(giver[0]) and giver[0] != taker[0]:
-            keys = [key for key in keys if key[0] == giver[0]]
+            # Where such a row is, there is a row of the giver's too.
+            keys = [
+                key
+                for key in keys
+                if key[0] == giver[0] or (giver[0],) in self.with_it.get(key[0], ())
+            ]
         return keys
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from sqlglot import exp
 
 from infold.analysis.aggregates import is_aggregate
 from infold.analysis.frames import base_of, called
 from infold.analysis.relation import Block, own
+from infold.analysis.text import UNIT
 
 
 def windows(block: Block) -> Iterator[exp.Window]:
@@ -48,6 +49,59 @@ def group_items(block: Block, group: exp.Group) -> Iterator[exp.Expr]:
                 yield items[at]
         else:
             yield node
+
+
+_SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
+
+
+def several_sets(group: exp.Group) -> bool:
+    """Whether rows are grouped in several ways at once."""
+    if any(group.args.get(key) for key in ("rollup", "cube", "grouping_sets", "totals")):
+        return True
+    return any(isinstance(item, _SETS) for item in group.expressions)
+
+
+def in_every_set(block: Block, group: exp.Group) -> list[exp.Expr]:
+    """What all rows are grouped by, in whichever of several ways; aliases seen through."""
+    if any(group.args.get(key) for key in ("rollup", "cube", "totals")):
+        return []
+    found: list[exp.Expr] = []
+    for item in group.args.get("grouping_sets") or group_items(block, group):
+        if isinstance(item, exp.GroupingSets):
+            first, *rest = [_members(one) for one in item.expressions]
+            found += [node for node in first if all(node in other for other in rest)]
+        elif not isinstance(item, _SETS):
+            found.append(item)
+    return [block.aliases.get(id(node), node).unalias() for node in found]
+
+
+def _members(one: exp.Expr) -> list[exp.Expr]:
+    if isinstance(one, exp.Tuple):
+        return list(one.expressions)
+    return [] if isinstance(one, _SETS) else [one.unnest()]
+
+
+def alike_by(items: Iterable[exp.Expr]) -> Iterator[exp.Expr]:
+    """What rows have in common that are alike in ``items``: of year and month the month as well."""
+    known = list(items)
+    yield from known
+    years = [_of(item) for item in known if isinstance(item, exp.Year)]
+    months = [_of(item) for item in known if isinstance(item, exp.Month)]
+    for time in years:
+        yield _floor(time, "MONTH" if time in months else "YEAR")
+
+
+def _of(part: exp.Expr) -> exp.Expr:
+    inner: exp.Expr = part.this
+    return inner.this if isinstance(inner, exp.TsOrDsToDate) else inner
+
+
+def _floor(time: exp.Expr, unit: str) -> exp.Expr:
+    """``date_trunc`` of a time, which stays where it is in its own tree."""
+    floor = exp.TimestampTrunc(unit=exp.Var(this=unit))
+    floor.args["this"] = time
+    floor.meta[UNIT] = unit
+    return floor
 
 
 def has_aggregate(tree: exp.Expr) -> bool:

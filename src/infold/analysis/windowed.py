@@ -11,7 +11,7 @@ from infold.analysis.bridges import Gaps, Shapes
 from infold.analysis.frames import Reach, reach
 from infold.analysis.neighbours import near
 from infold.analysis.relation import Block, Relation
-from infold.analysis.selects import named_windows, partitioned_by
+from infold.analysis.selects import alike_by, named_windows, partitioned_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Windows:
 
         It is NULL only where what is missing in ``gaps`` is.
         """
-        for item in partitioned_by(window, named_windows(self.block)):
+        for item in alike_by(partitioned_by(window, named_windows(self.block))):
             shapes = self.shapes(item)
             if self.full(shapes) and self.gaps(item) <= gaps:
                 return item

@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import TokenType
 from infold import refusals
 from infold.analysis.cells import cells_of
 from infold.analysis.relation import Block
-from infold.analysis.selects import aggregates, has_aggregate
+from infold.analysis.selects import aggregates, has_aggregate, several_sets
 from infold.analysis.subject import Subject
 from infold.analysis.text import hull
 from infold.errors import InfoldError, Spot
@@ -30,11 +30,11 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         if group is None:
             at = _first_aggregate(block)
             yield refusals.total_over_cells(at, cells.called, cells.keeping(block))
-        elif any(group.args.get(key) for key in ("rollup", "cube", "grouping_sets")) or any(
-            isinstance(item, (exp.GroupingSets, exp.Rollup, exp.Cube)) for item in group.expressions
-        ):
+        elif cells.groups_by_cell(block):
+            continue
+        elif several_sets(group):
             yield refusals.grouping_sets(_group_spot(block, group), cells.called)
-        elif not cells.groups_by_cell(block):
+        else:
             at = _group_spot(block, group)
             yield refusals.group_over_cells(at, cells.called, cells.keeping(block))
 

@@ -25,7 +25,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             right_time = cells.of(entry.relation).time
             linked = id(block) in cells.chosen or cells.scope(block).connected(at)
             finding = _finding(cells.called, block, entry, (left, left_time), right_time, linked)
-            if finding is not None:
+            if finding is not None and not (_keeps(entry, left_time) and cells.fills(block)):
                 yield finding
             if right_time and not left_time:
                 left = _name(entry)
@@ -52,10 +52,15 @@ def _finding(
         return None if linked else refusals.join_of_times(at, cell, name, _name(entry))
     if kind in ("SEMI", "ANTI") and right_time:
         return refusals.join_asks_all_cells(at, cell, kind, _name(entry))
-    keeps_lookup = side == "FULL" or (side == "RIGHT") == left_time
-    if side in ("LEFT", "RIGHT", "FULL") and kind not in ("SEMI", "ANTI") and keeps_lookup:
+    if kind not in ("SEMI", "ANTI") and (side == "FULL" or _keeps(entry, left_time)):
         return refusals.join_keeps_lookup(at, cell, side)
     return None
+
+
+def _keeps(entry: From, left_time: bool) -> bool:
+    """Whether a join keeps the rows of a lookup alone."""
+    side = entry.join.side.upper() if entry.join is not None else ""
+    return side in ("LEFT", "RIGHT") and (side == "RIGHT") == left_time
 
 
 def _name(entry: From) -> str:
