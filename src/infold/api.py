@@ -298,15 +298,30 @@ def speak(
     *,
     terms: Sequence[str],
     users: Sequence[str] = (),
-    held: bool,
+    numbers: Sequence[int] = (),
+    held: bool | None,
     reason: str = "",
+    force: bool = False,
 ) -> tuple[ManualEntry, ...]:
-    """Put sessions into quarantine by hand (``held``), or release them; the next run heeds it."""
+    """
+    Put sessions into quarantine by hand (``held``), or release them; the next run heeds it.
+
+    With None what was said of them before is taken back. See :func:`infold.quarantine.entries`.
+    """
     from infold.quarantine import entries
 
     book = ledger(project)
     found = entries(
-        project, book, lake(project), model, terms=terms, users=users, held=held, reason=reason
+        project,
+        book,
+        lake(project),
+        model,
+        terms=terms,
+        users=users,
+        numbers=numbers,
+        held=held,
+        reason=reason,
+        force=force,
     )
     book.add_entries(model, found)
     return tuple(_named(project, model, entry) for entry in found)

@@ -305,6 +305,26 @@ def unknown_session(model: str, session: str) -> InfoldError:
     )
 
 
+def nobody_known(model: str, what: str, value: str) -> InfoldError:
+    """There are no sessions of a user or identifier, and none were spoken of."""
+    return InfoldError(
+        "unknown-session",
+        f"{model} has no session of the {what} {value}",
+        todo=f"`infold show {model}` shows those in the table, `infold quarantine list` those in "
+        "quarantine. With --force it is written down for sessions to come.",
+    )
+
+
+def unknown_entry(model: str, number: int, known: Sequence[int]) -> InfoldError:
+    """There is no manual entry of that number."""
+    return InfoldError(
+        "unknown-entry",
+        f"there is no manual entry {number} of {model}",
+        (("entries", ", ".join(map(str, known)) or "none"),),
+        "`infold quarantine list` shows them with their numbers.",
+    )
+
+
 def sessions_by_identifier(model: str) -> InfoldError:
     """Sessions by identifier are not a user's."""
     return InfoldError(

@@ -79,11 +79,15 @@ class Dropper:
         """Drop all tables of the target, and then its ledger."""
         self.refuse("tear down", self.known(), allowed=allowed)
         with self._held("teardown", wait, last=True) as run:
-            names = self.known()
+            names, entries = self.known(), self.entries()
             for number, name in enumerate(names, 1):
                 self._forget(run, number, name)
             self.lake.drop(SET_ASIDE)
-        return Forgotten(names)
+        return Forgotten(names, entries=entries)
+
+    def entries(self) -> int:
+        """How many manual entries the quarantines have: they are in the ledger and nowhere else."""
+        return sum(len(self.ledger.entries(name)) for name in self.ledger.newest_entries())
 
     def refuse(self, what: str, names: Sequence[str], *, allowed: bool) -> None:
         """Raise ``errors.protected`` where these must not be dropped."""

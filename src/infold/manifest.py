@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from infold.interval import Ranges, show_duration
 from infold.manual import session_id
-from infold.model import IDENTIFIER, Kind, Sessions, table_name
+from infold.model import IDENTIFIER, Keep, Kind, Sessions, table_name
 from infold.observe import locations
 from infold.planning import reached
 from infold.portions import kept_of
@@ -156,7 +156,6 @@ def _sessions(node: Node, lake: Lake, schema: pa.Schema) -> pa.Table:
 def _quarantined(project: Project, ledger: Ledger, lake: Lake, names: Collection[str]) -> pa.Table:
     import pyarrow as pa
 
-    del lake
     schema = pa.schema(
         [
             ("session_identifier", pa.string()),
@@ -171,21 +170,48 @@ def _quarantined(project: Project, ledger: Ledger, lake: Lake, names: Collection
         row
         for node in project
         if node.model.kind is Kind.SESSIONS and node.name in names
-        for row in _held(node, ledger)
+        for row in _held(node, ledger, lake)
     ]
     columns = [[row[at] for row in found] for at in range(len(schema))]
     return pa.table(columns, schema=schema)
 
 
-def _held(node: Node, ledger: Ledger) -> Iterator[tuple[str, str | None, str, int, int, int]]:
+def _held(
+    node: Node, ledger: Ledger, lake: Lake
+) -> Iterator[tuple[str, str | None, str, int, int, int]]:
     """The sessions of one model in quarantine, by start."""
     said = node.model.sessions
     assert said is not None, "a sessions model says what a session is"
-    why = reasons(node, ledger)
-    for entry in ledger.quarantined(node.name):
+    why, entries = reasons(node, ledger), ledger.quarantined(node.name)
+    heads = _users_of_heads(node, lake, [session_id(one.of, one.start) for one in entries])
+    for entry in entries:
         own, identifier, user = named_of(said, entry)
+        user = heads.get(own, user)
         shown = own if identifier is None else identifier
         yield shown, user, why(entry), entry.start, entry.end, entry.events
+
+
+def _users_of_heads(node: Node, lake: Lake, ids: Collection[str]) -> Mapping[str, str | None]:
+    """
+    Whose sessions in quarantine are, by the rows that stay of them.
+
+    Which of several users an identifier's session is of follows from the events that are read, and
+    of one in quarantine those of its head are.
+    """
+    from pyarrow import string
+
+    said = node.model.sessions
+    assert said is not None, "a sessions model says what a session is"
+    if said.keep is Keep.NOTHING or not said.identifier or not said.user_column or not ids:
+        return {}
+    wanted = ", ".join(f"'{one}'" for one in ids)
+    found = lake.rows(
+        table_name(node.name),
+        columns=["session_id", said.user_column],
+        where=f"session_id in ({wanted})",
+    )
+    users = found[said.user_column].cast(string()).to_pylist()
+    return dict(zip(found["session_id"].to_pylist(), users, strict=True))
 
 
 def reasons(node: Node, ledger: Ledger) -> Callable[[Held], str]:
@@ -198,7 +224,7 @@ def reasons(node: Node, ledger: Ledger) -> Callable[[Held], str]:
 
     def why(entry: Held) -> str:
         word = next((one for one in last if one.about(entry.of, entry.start, entry.end)), None)
-        if word is None:
+        if word is None or word.held is None:
             return too_long
         return f"by hand: {word.reason}" if word.reason else "by hand"
 

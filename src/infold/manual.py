@@ -9,7 +9,8 @@ from hashlib import md5
 @dataclass(frozen=True, slots=True)
 class ManualEntry:
     """
-    What a person said of sessions: ``held`` puts them into quarantine, else they are released.
+    What a person said of sessions: ``held`` puts them into quarantine or, if false, releases them.
+    None takes back what was said before: they are in quarantine if they are too long.
 
     It is about the sessions of ``of`` (as text) with an instant in ``[start, end]``, or about all
     of them where these are None. Of the entries about a session the one with the greatest
@@ -18,11 +19,16 @@ class ManualEntry:
 
     number: int
     of: str
-    held: bool
+    held: bool | None
     start: int | None = None
     end: int | None = None
     reason: str = ""
     made_at: int = 0
+
+    @property
+    def word(self) -> str:
+        """In one word, what it does."""
+        return "automatic" if self.held is None else "held" if self.held else "released"
 
     def about(self, of: str, start: int, end: int) -> bool:
         """Whether it is about a session."""

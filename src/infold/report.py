@@ -136,10 +136,15 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The models that were forgotten, their tables dropped; and names of which there is nothing."""
+    """
+    The models that were forgotten, their tables dropped; and names of which there is nothing.
+
+    ``entries`` is how many manual entries of quarantines went with the ledger.
+    """
 
     models: tuple[str, ...]
     missing: tuple[str, ...] = ()
+    entries: int = 0
 
 
 class State(StrEnum):

@@ -254,7 +254,7 @@ class Play:
                 reach = random.choice((None, 0, HOUR, DAY))
                 at = row[spec.time]
                 span = (None, None) if reach is None else (at - reach, at)
-                said.append(Said(spec.said_as(of), random.random() < 0.6, *span))
+                said.append(Said(spec.said_as(of), random.choice((True, True, False, None)), *span))
         if said:
             self._say(name, [ManualEntry(0, one.of, one.held, one.start, one.end) for one in said])
             self.state.setdefault(said_of(name), []).extend(map(asdict, said))

@@ -164,7 +164,7 @@ class TestForget:
         code, text = infold(shop, "forget", "daily", "x", "--yes", "--json")
 
         assert code == 0
-        assert json.loads(text) == {"models": ["daily"], "missing": ["x"]}
+        assert json.loads(text) == {"models": ["daily"], "missing": ["x"], "entries": 0}
 
 
 class TestTeardown:

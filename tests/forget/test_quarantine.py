@@ -17,6 +17,7 @@ from infold import api, errors
 from infold.cli import cli
 from infold.interval import moment
 from infold.lake.iceberg import IcebergLake
+from infold.manifest import filtered
 from infold.manual import ManualEntry
 from infold.project import Project
 from infold.record import Held, Outcome
@@ -37,13 +38,21 @@ def stored(monkeypatch: pytest.MonkeyPatch, **columns: list[Any]) -> None:
     spans = {"session_start": [moment(START)] * number, "session_end": [moment(END)] * number}
     table = pa.table({**columns, **spans})
 
-    def rows(_: IcebergLake, name: str, *, columns: list[str], where: str) -> pa.Table:
+    def rows(
+        _: IcebergLake, name: str, *, columns: list[str], where: str, limit: int | None = None
+    ) -> pa.Table:
         assert name == "sessions"
-        wanted = where.removeprefix("session_id = '").removesuffix("'").replace("''", "'")
-        keep = [found.as_py() == wanted for found in table["session_id"]]
-        return table.select(columns).filter(pa.array(keep))
+        found = filtered(table.cast(_known(table)), where)
+        return found.select(columns)
 
     monkeypatch.setattr(IcebergLake, "rows", rows)
+
+
+def _known(table: pa.Table) -> pa.Schema:
+    """Types that a manifest table has, to be filtered as one."""
+    plain = {field.name: field.type for field in table.schema}
+    texts = {name: pa.string() for name, kind in plain.items() if not pa.types.is_timestamp(kind)}
+    return pa.schema([(name, texts.get(name, kind)) for name, kind in plain.items()])
 
 
 @pytest.fixture
@@ -68,7 +77,7 @@ def by_identifier(root: Path, more: str = "") -> Project:
     return api.open_project(root, project.target.name)
 
 
-def said(project: Project) -> list[tuple[str, bool, int | None, int | None]]:
+def said(project: Project) -> list[tuple[str, bool | None, int | None, int | None]]:
     """The entries of the ledger."""
     entries = api.ledger(project).entries("sessions")
     return [(one.of, one.held, one.start, one.end) for one in entries]
@@ -89,7 +98,7 @@ class TestWhich:
 
     def test_all_sessions_of_a_user(self, shop: Project) -> None:
         """Those to come as well, so there is no span."""
-        api.speak(shop, "sessions", terms=[], users=["eve", "o'hara"], held=True)
+        api.speak(shop, "sessions", terms=[], users=["eve", "o'hara"], held=True, force=True)
         assert said(shop) == [("eve", True, None, None), ("o'hara", True, None, None)]
 
     def test_an_unknown_session_is_refused_and_nothing_is_written(self, shop: Project) -> None:
@@ -97,6 +106,35 @@ class TestWhich:
         with pytest.raises(errors.InfoldError, match="has no session nonsense"):
             api.speak(shop, "sessions", terms=[id_of("ann"), "nonsense"], held=True)
         assert said(shop) == []
+
+    def test_nobody_whom_nothing_is_known_of(self, shop: Project) -> None:
+        """A name that is typed wrong would hold nothing, and nobody would know."""
+        with pytest.raises(errors.InfoldError, match="has no session of the user anne"):
+            api.speak(shop, "sessions", terms=[], users=["anne"], held=True)
+        api.speak(shop, "sessions", terms=[], users=["ann", "bob"], held=True)
+        api.speak(shop, "sessions", terms=[], users=["anne"], held=True, force=True)
+        api.speak(shop, "sessions", terms=[], users=["anne"], held=False)
+        assert [(of, held) for of, held, *_ in said(shop)] == [
+            ("ann", True),
+            ("bob", True),
+            ("anne", True),
+            ("anne", False),
+        ]
+
+    def test_a_reason_stays_when_the_same_is_said_again(self, shop: Project) -> None:
+        """Until something else is said of the session, or another reason is given."""
+        reasons = []
+        for held, reason in (
+            (True, "bot"),
+            (True, ""),
+            (False, ""),
+            (True, ""),
+            (True, "test"),
+            (True, ""),
+        ):
+            [entry] = api.speak(shop, "sessions", terms=[id_of("ann")], held=held, reason=reason)
+            reasons.append(entry.reason)
+        assert reasons == ["bot", "bot", "", "", "test", "test"]
 
     def test_users_that_are_no_text(self, shop: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         """They are named as Spark casts them to text."""
@@ -115,6 +153,8 @@ class TestWhich:
         stored(monkeypatch, **columns)
         api.speak(shop, "sessions", terms=["k1", id_of("k1")], held=True)
         assert said(shop) == [("k1", True, None, None), ("k1", True, START, END)]
+        with pytest.raises(errors.InfoldError, match="of the identifier k2"):
+            api.speak(shop, "sessions", terms=["k2"], held=True)
         with pytest.raises(errors.InfoldError, match="by identifier"):
             api.speak(shop, "sessions", terms=[], users=["ann"], held=True)
 
@@ -129,7 +169,8 @@ class TestWhich:
             session_identifier=pa.array([None], pa.string()),
             user_id=["ann"],
         )
-        entries = api.speak(shop, "sessions", terms=["k1", id_of("uann")], users=["bob"], held=True)
+        terms = ["k1", id_of("uann")]
+        entries = api.speak(shop, "sessions", terms=terms, users=["bob"], held=True, force=True)
         assert [entry.of for entry in entries] == ["k1", "ann", "bob"]
         assert said(shop) == [
             ("ik1", True, None, None),
@@ -156,7 +197,7 @@ class TestCommand:
 
     def test_add_and_release_say_what_they_mean(self, shop: Project) -> None:
         """And what happens next."""
-        assert self.infold(shop, "add", "sessions", id_of("ann"), "--user", "eve") == (
+        assert self.infold(shop, "add", "sessions", id_of("ann"), "--user", "eve", "--force") == (
             "Into quarantine, in sessions:\n"
             "  the session of ann, 2024-03-01 to 2024-03-01 00:00:00.001000\n"
             "  all sessions of eve\n"
@@ -167,10 +208,20 @@ class TestCommand:
             "  all sessions of eve\n"
             "`infold run` brings them back to sessions.\n"
         )
+        assert self.infold(shop, "auto", "sessions", id_of("ann"), "--entry", "3") == (
+            "Taken back, in sessions:\n"
+            "  the session of ann, 2024-03-01 to 2024-03-01 00:00:00.001000\n"
+            "  all sessions of eve\n"
+            "`infold run` goes by quarantine_after again, in sessions.\n"
+        )
+        assert [held for _, held, *_ in said(shop)] == [True, True, False, None, None]
+        assert "automatic" in self.infold(shop, "list")
+        text = self.infold(shop, "auto", "sessions", "--entry", "9", code=2)
+        assert text.startswith("unknown-entry: there is no manual entry 9 of sessions\n")
 
     def test_list_has_what_is_held_and_what_was_said(self, shop: Project) -> None:
         """Entries that no run has heeded yet say so."""
-        self.infold(shop, "add", "sessions", "--user", "eve", "--reason", "bot")
+        self.infold(shop, "add", "sessions", "--user", "eve", "--reason", "bot", "--force")
         text = self.infold(shop, "list")
         assert id_of("bob", LATER) in text
         assert "all sessions of eve" in text
@@ -200,6 +251,40 @@ class TestCommand:
         step(shop, Outcome("sessions", 3, trace, committed=False))
         [row] = api.manifest(shop, "quarantined_sessions").to_pylist()
         assert row["reason"] == "by hand: bot"
+
+    def test_the_user_of_a_head_is_that_of_its_row(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What is not read any more names nobody, as the table has it."""
+        more = ", choose_user: last, quarantine_after: 3 days, keep: head"
+        shop = by_identifier(tmp_path / "shop", more)
+        columns = {"session_id": [id_of("k1")], "session_identifier": ["k1"], "user_id": ["ann"]}
+        stored(monkeypatch, **columns)
+        held = (
+            Held("k1", START, LATER, 9, "bob", LATER),
+            Held("k2", START, LATER, 9, "eve", LATER),
+        )
+        trace = Trace("sessions", "f", {"clicks": 1})
+        step(shop, Outcome("sessions", 2, trace, committed=False, held=held))
+
+        rows = api.manifest(shop, "quarantined_sessions").to_pylist()
+
+        assert [(row["session_identifier"], row["user_identifier"]) for row in rows] == [
+            ("k1", "ann"),
+            ("k2", "eve"),
+        ]
+
+    def test_a_teardown_says_what_goes(self, shop: Project) -> None:
+        """What people said is nowhere else."""
+        for user in ("ann", "bob"):
+            self.infold(shop, "add", "sessions", "--user", user)
+        words = ("-C", str(shop.root), "teardown")
+
+        asked = CliRunner().invoke(cli, words).output
+        done = CliRunner().invoke(cli, (*words, "--yes")).output
+
+        assert "with 2 manual entries of quarantines" in asked
+        assert "2 manual entries of quarantines went with it." in done
 
     def test_nothing_named_is_a_mistake(self, shop: Project) -> None:
         """Of the command's use."""

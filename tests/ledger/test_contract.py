@@ -493,12 +493,12 @@ def test_manual_entries_are_numbered_by_model(ledger: Ledger) -> None:
     ledger.add_entries("visits", [ManualEntry(0, "bob", held=True, reason="bot")])
     ledger.add_entries("sessions", [ManualEntry(0, "ann", held=True, start=5, end=9)])
     ledger.add_entries(
-        "visits", [ManualEntry(0, "bob", held=False), ManualEntry(0, "eve", held=True)]
+        "visits", [ManualEntry(0, "bob", held=None), ManualEntry(0, "eve", held=True)]
     )
 
     assert [(e.number, e.of, e.held, e.reason) for e in ledger.entries("visits")] == [
         (1, "bob", True, "bot"),
-        (2, "bob", False, ""),
+        (2, "bob", None, ""),
         (3, "eve", True, ""),
     ]
     [entry] = ledger.entries("sessions")

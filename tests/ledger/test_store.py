@@ -25,6 +25,7 @@ from infold.ledger import open_ledger, sql
 from infold.ledger.database import FORMAT, FORMAT_ROW
 from infold.ledger.memory import MemoryLedger
 from infold.ledger.store import SqlLedger
+from infold.manual import ManualEntry
 from infold.ports import Ledger
 from infold.record import Held, Outcome, Receipt
 from infold.trace import UNKNOWN, CellChange, Trace
@@ -155,6 +156,34 @@ class TestOpening:
         assert older.quarantined("sessions") == (Held("ann", 1, 2, 3),)
         found = {name: trace.fingerprint for name, trace in older.traces().items()}
         assert found == {"sessions": UNKNOWN, "others": "fingerprint"}
+
+    def test_manual_entries_of_an_older_ledger_may_be_taken_back(self, tmp_path: Path) -> None:
+        """What they said stays; the table now takes entries that say neither."""
+        path = tmp_path / "ledger.db"
+        said = [ManualEntry(0, "ann", held=True, reason="bot"), ManualEntry(0, "bob", held=False)]
+        SqlLedger(path).add_entries("sessions", said)
+        with sqlite3.connect(path) as connection:
+            now = "held BOOLEAN, session_start"
+            (text,) = connection.execute(
+                "SELECT sql FROM sqlite_master WHERE name = 'manual_entries'"
+            ).fetchone()
+            assert now in text
+            connection.execute("ALTER TABLE manual_entries RENAME TO newer")
+            connection.execute(text.replace(now, "held BOOLEAN NOT NULL, session_start"))
+            connection.execute("INSERT INTO manual_entries SELECT * FROM newer")
+            connection.execute("DROP TABLE newer")
+            connection.execute("UPDATE meta SET value = '4' WHERE name = ?", (FORMAT_ROW,))
+
+        older = SqlLedger(path)
+        older.add_entries("sessions", [ManualEntry(0, "ann", held=None)])
+
+        assert [
+            (one.number, one.of, one.held, one.reason) for one in older.entries("sessions")
+        ] == [
+            (1, "ann", True, "bot"),
+            (2, "bob", False, ""),
+            (3, "ann", None, ""),
+        ]
 
     def test_a_newer_ledger_is_refused_whole(self, tmp_path: Path) -> None:
         """The message says which format it has and which is known."""

@@ -191,10 +191,14 @@ def all_parts(
 
 @dataclass(frozen=True)
 class Said:
-    """What a person said of the sessions of ``of``: all, or those with an instant in a span."""
+    """
+    What a person said of the sessions of ``of``: all, or those with an instant in a span.
+
+    With None it is as if nothing had been said of them before.
+    """
 
     of: str
-    held: bool
+    held: bool | None
     start: int | None = None
     end: int | None = None
 

@@ -289,7 +289,7 @@ def speak(made: Shop, random: Random) -> None:
     spans = made.spans() or [("u1", 0, 0)]
     for of, start, end in random.choices(spans, k=12):
         span = random.choice([(), (start, end), (start, end)])
-        made.say(Said(of, random.choice([True, False]), *span))
+        made.say(Said(of, random.choice([True, False, None]), *span))
 
 
 @settings(max_examples=1, phases=UNSHRUNK)

@@ -16,11 +16,17 @@ _USER = click.option(
     help="All sessions of this user, those to come too; in sessions by user and gap.",
 )
 
+_FORCE = click.option(
+    "--force",
+    is_flag=True,
+    help="Also of users and identifiers without any session, for those to come.",
+)
+
 
 @click.group("quarantine")
 def command() -> None:
     """
-    Put sessions into quarantine by hand, release them, list them.
+    Put sessions into quarantine by hand, release them, list them; `auto` takes that back.
 
     SESSION is a session's id, or in sessions by identifier an identifier, which means all of its
     sessions. What was said last of a session counts, and goes before quarantine_after.
@@ -31,26 +37,64 @@ def command() -> None:
 @_MODEL
 @_SESSIONS
 @_USER
+@_FORCE
 @click.option("--reason", default="", metavar="TEXT", help="Why; shown in quarantined_sessions.")
 @common.as_json
 def add(
-    model: str, sessions: tuple[str, ...], users: tuple[str, ...], reason: str, as_json: bool
+    model: str,
+    sessions: tuple[str, ...],
+    users: tuple[str, ...],
+    force: bool,
+    reason: str,
+    as_json: bool,
 ) -> None:
     """Put sessions into quarantine: the next run takes them out of MODEL's table."""
-    _say(model, sessions, users, held=True, reason=reason, as_json=as_json)
+    _say(model, sessions, users, held=True, reason=reason, force=force, as_json=as_json)
 
 
 @command.command("release")
 @_MODEL
 @_SESSIONS
 @_USER
+@_FORCE
 @click.option("--reason", default="", metavar="TEXT", help="Why.")
 @common.as_json
 def release(
-    model: str, sessions: tuple[str, ...], users: tuple[str, ...], reason: str, as_json: bool
+    model: str,
+    sessions: tuple[str, ...],
+    users: tuple[str, ...],
+    force: bool,
+    reason: str,
+    as_json: bool,
 ) -> None:
     """Release sessions from quarantine, whatever their length: they come back with the next run."""
-    _say(model, sessions, users, held=False, reason=reason, as_json=as_json)
+    _say(model, sessions, users, held=False, reason=reason, force=force, as_json=as_json)
+
+
+@command.command("auto")
+@_MODEL
+@_SESSIONS
+@_USER
+@click.option(
+    "--entry",
+    "entries",
+    type=int,
+    multiple=True,
+    metavar="NUMBER",
+    help="The sessions that an entry of `infold quarantine list` is about. Repeatable.",
+)
+@_FORCE
+@common.as_json
+def auto(
+    model: str,
+    sessions: tuple[str, ...],
+    users: tuple[str, ...],
+    entries: tuple[int, ...],
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Take back what was said of sessions: they are in quarantine if they are too long."""
+    _say(model, sessions, users, entries, held=None, force=force, as_json=as_json)
 
 
 @command.command("list")
@@ -77,19 +121,30 @@ def _say(
     model: str,
     sessions: tuple[str, ...],
     users: tuple[str, ...],
+    entries: tuple[int, ...] = (),
     *,
-    held: bool,
-    reason: str,
+    held: bool | None,
+    reason: str = "",
+    force: bool,
     as_json: bool,
 ) -> None:
     from infold import api
     from infold.render import shapes
     from infold.render.quarantine import said_screen
 
-    if not sessions and not users:
+    if not sessions and not users and not entries:
         raise click.UsageError("Name a SESSION, or a user with --user.")
     project = common.opened()
-    said = api.speak(project, model, terms=sessions, users=users, held=held, reason=reason)
+    said = api.speak(
+        project,
+        model,
+        terms=sessions,
+        users=users,
+        numbers=entries,
+        held=held,
+        reason=reason,
+        force=force,
+    )
     if as_json:
         common.printed(shapes.quarantine([], {model: [(entry, False) for entry in said]}))
     else:

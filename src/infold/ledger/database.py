@@ -20,7 +20,7 @@ from infold import crash, errors
 from infold.ledger.sql import SCHEMA, SQL
 from infold.trace import UNKNOWN
 
-FORMAT = 4
+FORMAT = 5
 """The version of the tables. A ledger with a greater one was written by a newer program."""
 
 FORMAT_ROW = "infold.ledger"
@@ -225,7 +225,8 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     Give a ledger of an older format the tables and columns that it lacks.
 
     Up to format 3 nobody wrote down the campaigns of sessions in quarantine. A rebuild finds them,
-    so the traces of models that have such sessions are made to hold no longer.
+    so the traces of models that have such sessions are made to hold no longer. Up to format 4 a
+    manual entry held sessions or released them, and did not take back what was said.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -237,11 +238,17 @@ def _upgrade(connection: sqlite3.Connection) -> None:
                 "UPDATE traces SET fingerprint = ? WHERE model IN (SELECT model FROM quarantined)",
                 (UNKNOWN,),
             )
+        strict = connection.execute(_ALWAYS_SAID).fetchone() is not None
+        if strict:
+            connection.execute("ALTER TABLE manual_entries RENAME TO manual_entries_before")
         known = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
         for statement in SCHEMA:
             words = statement.split()
             if words[words.index("INDEX" if "INDEX" in words[:3] else "TABLE") + 1] not in known:
                 connection.execute(statement)
+        if strict:
+            connection.execute("INSERT INTO manual_entries SELECT * FROM manual_entries_before")
+            connection.execute("DROP TABLE manual_entries_before")
         connection.execute("UPDATE meta SET value = ? WHERE name = ?", (str(FORMAT), FORMAT_ROW))
         connection.execute("COMMIT")
     except BaseException:
@@ -251,6 +258,9 @@ def _upgrade(connection: sqlite3.Connection) -> None:
 
 
 _COLUMNS = "SELECT name FROM pragma_table_info('quarantined')"
+_ALWAYS_SAID = (
+    """SELECT 1 FROM pragma_table_info('manual_entries') WHERE name = 'held' AND "notnull" = 1"""
+)
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

@@ -214,7 +214,7 @@ entries = Table(
     _text("model", key=True),
     _big("number", key=True),
     _text("session_of"),
-    Column("held", Boolean, nullable=False),
+    Column("held", Boolean, nullable=True),
     _big("session_start", null=True),
     _big("session_end", null=True),
     _text("reason"),

@@ -55,8 +55,8 @@ SCHEMA: tuple[str, ...] = (
     ),
     (
         "CREATE TABLE manual_entries ( model TEXT NOT NULL, number BIGINT NOT NULL, session_of "
-        "TEXT NOT NULL, held BOOLEAN NOT NULL, session_start BIGINT, session_end BIGINT, reason "
-        "TEXT NOT NULL, made_at BIGINT NOT NULL, PRIMARY KEY (model, number) ) WITHOUT ROWID"
+        "TEXT NOT NULL, held BOOLEAN, session_start BIGINT, session_end BIGINT, reason TEXT NOT "
+        "NULL, made_at BIGINT NOT NULL, PRIMARY KEY (model, number) ) WITHOUT ROWID"
     ),
     (
         "CREATE TABLE meta ( name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (name) ) "

@@ -441,7 +441,10 @@ class SqlLedger:
         """The manual entries of a model's quarantine, by number."""
         with self._database.read() as query:
             rows = query.all("entries", model=model)
-        return tuple(ManualEntry(number, of, bool(held), *rest) for number, of, held, *rest in rows)
+        return tuple(
+            ManualEntry(number, of, None if held is None else bool(held), *rest)
+            for number, of, held, *rest in rows
+        )
 
     def newest_entries(self) -> Mapping[str, int]:
         """The number of the newest manual entry of each model that has any."""

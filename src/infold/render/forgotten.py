@@ -21,10 +21,16 @@ def forgotten_screen(done: Forgotten) -> str:
 def torn_down_screen(target: str, done: Forgotten) -> str:
     """What ``infold teardown`` did."""
     what = f": {words.names(done.models)}" if done.models else ""
+    said = f"{entries_text(done.entries)} went with it.\n" if done.entries else ""
     return (
         f"Dropped {words.count(len(done.models), 'table')} and the ledger of {target}{what}.\n"
-        "The next run is a first run."
+        f"{said}The next run is a first run."
     )
+
+
+def entries_text(number: int) -> str:
+    """How many things were said of sessions by hand."""
+    return words.count(number, "manual entry of quarantines", "manual entries of quarantines")
 
 
 def _models(models: tuple[str, ...]) -> str:

@@ -15,12 +15,19 @@ Said = Mapping[str, Sequence[tuple[ManualEntry, bool]]]
 
 
 def said_screen(model: str, said: Sequence[ManualEntry]) -> str:
-    """What ``infold quarantine add`` or ``release`` wrote down."""
-    held = all(entry.held for entry in said)
-    lines = [f"{'Into quarantine' if held else 'Released'}, in {model}:"]
-    lines += [f"  {meant(entry)}" for entry in said]
-    lines.append(f"`infold run` {'takes them out of' if held else 'brings them back to'} {model}.")
+    """What ``infold quarantine add``, ``release`` or ``auto`` wrote down."""
+    head, then = _SAYS[said[0].word]
+    lines = [f"{head}, in {model}:"]
+    lines += [f"  {meant(entry)}{f': {entry.reason}' if entry.reason else ''}" for entry in said]
+    lines.append(f"`infold run` {then.format(model)}.")
     return "\n".join(lines)
+
+
+_SAYS = {
+    "held": ("Into quarantine", "takes them out of {}"),
+    "released": ("Released", "brings them back to {}"),
+    "automatic": ("Taken back", "goes by quarantine_after again, in {}"),
+}
 
 
 def quarantine_screen(held: Sequence[Mapping[str, Any]], said: Said) -> str:
@@ -36,7 +43,7 @@ def quarantine_screen(held: Sequence[Mapping[str, Any]], said: Said) -> str:
         [
             f"{entry.number:,}",
             model,
-            "held" if entry.held else "released",
+            entry.word,
             meant(entry),
             words.clock(entry.made_at),
             "" if heeded else "with the next run",

@@ -131,7 +131,11 @@ def standing(value: Standing) -> Shape:
 
 def forgotten(value: Forgotten) -> Shape:
     """What was dropped, and what there was nothing of."""
-    return {"models": list(value.models), "missing": list(value.missing)}
+    return {
+        "models": list(value.models),
+        "missing": list(value.missing),
+        "entries": value.entries,
+    }
 
 
 def _limits(value: Standing | None) -> Shape:
