@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from infold.execute import Progress, Request, Runner
 from infold.explain import explain as explained
-from infold.fence import descriptors, fence
+from infold.fence import fence
 from infold.files import FileSeen
 from infold.interval import Granularity, Interval, Ranges
 from infold.manual import ManualEntry
 from infold.model import Format, Source
 from infold.observe import Observer
 from infold.plan import Asked, Observed, Plan
-from infold.planning import plan
+from infold.planning import plan as planned
+from infold.process import close, one_of, run_size, session, whole_size
 from infold.project import Project
 from infold.record import RunRecord
 from infold.report import (
@@ -46,15 +47,8 @@ if TYPE_CHECKING:
     from infold.lake.iceberg import IcebergLake
     from infold.ledger import SqlLedger
     from infold.ports import Engine
-    from infold.spark.session import Size
 
-MEDIUM_ROWS = 40_000
-MEDIUM_BYTES = 1024 * 1024
-MEDIUM_HISTORY = 1_000_000
-"""Rows of a stored table from which looking for what a few rows touch is work by itself."""
-
-LARGE_ROWS = 2_000_000
-LARGE_BYTES = 100 * 1024 * 1024
+__all__ = ["close", "session"]  # Spark itself, for programs
 
 
 class Quiet:
@@ -73,11 +67,13 @@ class Quiet:
         """Nothing."""
 
 
-def open_project(root: Path, target: str | None = None, *, downgrade: bool = False) -> Project:
+def open_project(
+    root: Path | str, target: str | None = None, *, downgrade: bool = False
+) -> Project:
     """Read a project folder. Raises all its errors at once."""
     from infold.declare import load
 
-    return load(root, target, downgrade=downgrade)
+    return load(Path(root), target, downgrade=downgrade)
 
 
 def ledger(project: Project) -> SqlLedger:
@@ -139,6 +135,35 @@ def observe(project: Project, *, as_of: int | None = None, asked: Asked | None =
     return observer(project, as_of, peek=True, asked=asked).observe()
 
 
+def window_of(
+    project: Project, start: str | None, end: str | None, select: Sequence[str] = ()
+) -> Interval | None:
+    """
+    The event times between two dates or times, ``[start, end)``, to be asked for.
+
+    Raises ``errors.window_unaligned`` where one lies inside a cell of a model.
+    """
+    from infold.window import window
+
+    return window(project, selected(project, select), start, end)
+
+
+def plan(
+    project: Project,
+    *,
+    asked: Asked | None = None,
+    window: Interval | None = None,
+    select: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    as_of: int | None = None,
+) -> Plan:
+    """What :func:`run` would do, asked the same; nothing is written and no Spark started."""
+    if window is not None:
+        asked = replace(asked or Asked(), window=window)
+    observed = observe(project, as_of=as_of, asked=asked)
+    return make_plan(project, observed, asked, select=select, exclude=exclude)
+
+
 def make_plan(
     project: Project,
     observed: Observed,
@@ -152,7 +177,7 @@ def make_plan(
     from infold.protect import stands, warnings
 
     asked = _asked(project, asked, select, exclude)
-    made = plan(project, observed, asked)
+    made = planned(project, observed, asked)
     made = replace(made, notes=(*made.notes, *removals.warnings(project, made)))
     if project.target.protected:
         said = warnings(project, made, asked, stands(ledger(project), lake(project)))
@@ -203,6 +228,26 @@ def run(
 
         archive.make_later()
     return result
+
+
+def restate(
+    project: Project, terms: Sequence[str], window: Interval | None = None, **options: Any
+) -> RunResult:
+    """Build models again, as `infold restate` does; ``options`` are those of :func:`run`."""
+    from infold import restating
+
+    asked = restating.restate(project, terms, window).asked
+    return run(project, asked=asked, command="restate", **options)
+
+
+def backbuild(
+    project: Project, terms: Sequence[str], window: Interval, **options: Any
+) -> RunResult:
+    """Build models over a window again, with all that they read for it; as `infold backbuild`."""
+    from infold import restating
+
+    asked = restating.backbuild(project, terms, window).asked
+    return run(project, asked=asked, command="backbuild", **options)
 
 
 def forgettable(
@@ -258,7 +303,7 @@ def verify(
     looking.check()
     started = time.monotonic()
     verifier = Verifier(
-        session(project, size=_whole_size(looking)),
+        session(project, size=whole_size(looking)),
         project,
         looking.ledger,
         looking.lake,
@@ -267,6 +312,30 @@ def verify(
     )
     verdicts = verifier.verify(chosen, sample)
     return Certificate(verdicts, looking.as_of, time.monotonic() - started)
+
+
+def show(
+    project: Project,
+    table: str,
+    *,
+    columns: Sequence[str] | None = None,
+    where: str | None = None,
+    select: Sequence[str] = (),
+    limit: int | None = None,
+) -> pa.Table:
+    """
+    Rows of a model, a landed source, ``set_aside`` or a manifest table, without a JVM.
+
+    A view alone is evaluated by Spark. ``where`` is a predicate of Spark SQL that compares columns
+    with values; ``select`` picks models of a manifest table.
+    """
+    from infold.manifest import named
+    from infold.showing import rows, some
+
+    manifest_table = named(table)
+    if manifest_table is None:
+        return rows(project, lake(project), table, columns, where, limit, evaluate)
+    return some(manifest(project, manifest_table, select, where), columns, limit)
 
 
 def evaluate(project: Project, view: str) -> pa.Table:
@@ -283,7 +352,7 @@ def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...
     """How each model stands."""
     looking = observer(project, as_of)
     seen = looking.observe()
-    todo = plan(project, seen)
+    todo = planned(project, seen)
     steps = {step.model: step for step in todo.steps}
     known = {entry.model: entry for entry in standings(project, seen, todo)}
     return tuple(
@@ -392,75 +461,18 @@ def history(project: Project, limit: int = 10, model: str | None = None) -> Sequ
     return ledger(project).runs(limit, model)
 
 
-# -- Spark, one session for each project of this process -------------------------------------------
-
-_sessions: dict[tuple[str, int], Any] = {}
-
-
-def session(project: Project, *, size: Size = "small") -> Any:
-    """The process's Spark session for a project's tables; started on first use."""
-    return _session(project, size, 0)
-
-
-def _session(project: Project, size: Size, number: int) -> Any:
-    """One of the sessions for a project's tables; further ones are for steps side by side."""
-    from infold.spark.session import forget_dead, tune
-
-    if forget_dead():
-        _sessions.clear()
-    key = (str(project.warehouse), number)
-    if key not in _sessions:
-        _sessions[key] = _new_session(project, size)
-    tune(_sessions[key], size)
-    return _sessions[key]
-
-
-def _new_session(project: Project, size: Size) -> Any:
-    """A session of the process's Spark, which starts with the first."""
-    from infold.spark.session import start
-
-    project.warehouse.mkdir(parents=True, exist_ok=True)
-    return start(
-        project.warehouse,
-        project.catalog_db,
-        size=size,
-        log=project.root / ".infold" / "spark.log",
-        inherit=descriptors(project.root, project.target.name),
-        spill=project.root / ".infold" / "spill",
-        extra=dict(project.target.spark),
-    )
-
-
 def _engine(project: Project, looking: Observer, run_id: str, first: Plan) -> Engine:
     from infold.spark.engine import SparkEngine
 
-    size = _run_size(looking, first)
+    size = run_size(looking, first)
     return SparkEngine(
         session(project, size=size),
         project,
         looking.ledger,
         looking.lake,
         run_id,
-        lambda number: _session(project, size, number + 1),
+        lambda number: one_of(project, size, number + 1),
     )
-
-
-def _run_size(looking: Observer, first: Plan) -> Size:
-    """How a run is sized: by the rows it is known to read, the files it takes in, the history."""
-    files = sum(file.size for step in first.steps if step.files for file in step.files.new)
-    if first.rows > LARGE_ROWS or files > LARGE_BYTES:
-        return "large"
-    heads = looking.ledger.heads()
-    stored = [heads[step.model].rows for step in first.steps if step.model in heads]
-    if first.rows > MEDIUM_ROWS or files > MEDIUM_BYTES or max(stored, default=0) > MEDIUM_HISTORY:
-        return "medium"
-    return "small"
-
-
-def _whole_size(looking: Observer) -> Size:
-    """How reading all tables is sized: by the largest."""
-    rows = max((head.rows for head in looking.ledger.heads().values()), default=0)
-    return "large" if rows > LARGE_ROWS else "medium" if rows > MEDIUM_ROWS else "small"
 
 
 def _asked(

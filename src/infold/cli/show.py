@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +10,7 @@ import click
 from infold.cli import common
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from infold.project import Project
-
-SET_ASIDE = "infold__set_aside"
-"""The table of rows that could not be used; ``set_aside`` on the command line."""
 
 
 @click.command("show")
@@ -62,18 +56,20 @@ def command(
     from infold import api
     from infold.cli import export
     from infold.manifest import named
+    from infold.model import Kind
     from infold.render.table import table_screen
 
     project = common.opened()
     wanted = [name.strip() for name in columns.split(",")] if columns else None
-    if named(table) is not None:
-        found = _picked(api.manifest(project, str(named(table)), select, where), wanted)
-    elif select:
+    if select and named(table) is None:
         raise click.UsageError(
             "--select is for manifest tables, which have rows of several models."
         )
-    else:
-        found = _rows(project, table, wanted, where, limit + 1 if limit else None)
+    if table in project and project[table].model.kind is Kind.VIEW and where is None:
+        click.echo(f"{table} is a view: starting Spark to evaluate it.", err=True)
+    # Of stored tables one row more tells that there are more; a manifest table is small.
+    most = limit + 1 if limit and named(table) is None else None
+    found = api.show(project, table, columns=wanted, where=where, select=select, limit=most)
     shown = found.slice(0, limit) if limit else found
     written = False
     for target, write in ((csv, export.csv), (json_, export.json), (parquet, export.parquet)):
@@ -90,58 +86,6 @@ def command(
     rows = [list(row.values()) for row in shown.to_pylist()]
     note = f"where {where}" if where else ""
     click.echo(table_screen(table, shown.column_names, rows, more=left, note=note))
-
-
-def _rows(
-    project: Project, table: str, columns: list[str] | None, where: str | None, limit: int | None
-) -> pa.Table:
-    from infold import api, errors
-    from infold.manifest import TABLES
-    from infold.model import Kind, table_name
-
-    if table in {"set_aside", SET_ASIDE}:
-        stored = SET_ASIDE
-    elif table not in project:
-        known = [*(node.name for node in project), "set_aside", *TABLES]
-        raise errors.unknown_table(table, known)
-    elif project[table].model.kind is Kind.VIEW:
-        return _view(project, table, columns, where, limit)
-    else:
-        stored = table_name(table)
-    try:
-        return api.lake(project).rows(stored, columns=columns, where=where, limit=limit)
-    except errors.InfoldError as error:
-        if error.slug != "not-built":
-            raise
-        raise (
-            errors.nothing_set_aside() if stored == SET_ASIDE else errors.not_built(table)
-        ) from None
-
-
-def _view(
-    project: Project, view: str, columns: list[str] | None, where: str | None, limit: int | None
-) -> pa.Table:
-    """A view's rows: Spark evaluates it, nothing is stored of it."""
-    from infold import api, errors
-
-    if where is not None:
-        raise errors.bad_filter(where, f"{view} is a view, and of views all rows are shown")
-    print(f"{view} is a view: starting Spark to evaluate it.", file=sys.stderr)  # noqa: T201
-    found = api.evaluate(project, view)
-    found = _picked(found, columns)
-    return found if limit is None else found.slice(0, limit)
-
-
-def _picked(found: pa.Table, columns: list[str] | None) -> pa.Table:
-    """These columns of some rows, in this order."""
-    from infold import errors
-
-    if columns is None:
-        return found
-    unknown = [name for name in columns if name not in found.column_names]
-    if unknown:
-        raise errors.unknown_columns(unknown, found.column_names)
-    return found.select(columns)
 
 
 def _left(project: Project, table: str, where: str | None, shown: int) -> int | None:

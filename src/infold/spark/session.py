@@ -349,6 +349,13 @@ def forget_dead() -> bool:
     return True
 
 
+def stopped() -> bool:
+    """Whether nothing runs in this process: Spark was never started, or somebody stopped it."""
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is None  # noqa: SLF001 - no public way to ask
+
+
 def _opened(log: Path) -> TextIO:
     """The log to append to; a new one when it has grown long."""
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,98 @@
+"""
+Spark in this process: one session for each project, however many runs there are.
+
+The first starts a JVM; further ones are sessions in it. It ends with the process, or by ``close``.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from infold.fence import descriptors
+from infold.observe import Observer
+from infold.plan import Plan
+from infold.project import Project
+
+if TYPE_CHECKING:
+    from infold.spark.session import Size
+
+MEDIUM_ROWS = 40_000
+MEDIUM_BYTES = 1024 * 1024
+MEDIUM_HISTORY = 1_000_000
+"""Rows of a stored table from which looking for what a few rows touch is work by itself."""
+
+LARGE_ROWS = 2_000_000
+LARGE_BYTES = 100 * 1024 * 1024
+
+_sessions: dict[tuple[str, int], Any] = {}
+
+
+def session(project: Project, *, size: Size = "small") -> Any:
+    """The process's Spark session for a project's tables; started on first use."""
+    return one_of(project, size, 0)
+
+
+def close() -> None:
+    """
+    End Spark and its JVM, and with it all sessions; the next use starts another.
+
+    A Spark that the program itself has started goes on.
+
+    Nothing has to be closed at the end of a process: the JVM sees that and ends by itself.
+    """
+    if "pyspark" not in sys.modules:
+        return
+    from infold.spark.gateway import started
+    from infold.spark.session import stop
+
+    _sessions.clear()
+    if started():
+        stop(wait_seconds=30)
+
+
+def one_of(project: Project, size: Size, number: int) -> Any:
+    """One of the sessions for a project's tables; further ones are for steps side by side."""
+    from infold.spark.session import forget_dead, stopped, tune
+
+    if forget_dead() or stopped():
+        _sessions.clear()
+    key = (str(project.warehouse), number)
+    if key not in _sessions:
+        _sessions[key] = _new_session(project, size)
+    tune(_sessions[key], size)
+    return _sessions[key]
+
+
+def _new_session(project: Project, size: Size) -> Any:
+    """A session of the process's Spark, which starts with the first."""
+    from infold.spark.session import start
+
+    project.warehouse.mkdir(parents=True, exist_ok=True)
+    return start(
+        project.warehouse,
+        project.catalog_db,
+        size=size,
+        log=project.root / ".infold" / "spark.log",
+        inherit=descriptors(project.root, project.target.name),
+        spill=project.root / ".infold" / "spill",
+        extra=dict(project.target.spark),
+    )
+
+
+def run_size(looking: Observer, first: Plan) -> Size:
+    """How a run is sized: by the rows it is known to read, the files it takes in, the history."""
+    files = sum(file.size for step in first.steps if step.files for file in step.files.new)
+    if first.rows > LARGE_ROWS or files > LARGE_BYTES:
+        return "large"
+    heads = looking.ledger.heads()
+    stored = [heads[step.model].rows for step in first.steps if step.model in heads]
+    if first.rows > MEDIUM_ROWS or files > MEDIUM_BYTES or max(stored, default=0) > MEDIUM_HISTORY:
+        return "medium"
+    return "small"
+
+
+def whole_size(looking: Observer) -> Size:
+    """How reading all tables is sized: by the largest."""
+    rows = max((head.rows for head in looking.ledger.heads().values()), default=0)
+    return "large" if rows > LARGE_ROWS else "medium" if rows > MEDIUM_ROWS else "small"

@@ -1,0 +1,88 @@
+"""The page on the Python API: its examples run, one after the other, in one process."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from infold import api
+from infold.cli import cli
+from infold.errors import InfoldError
+
+PAGE = (Path(__file__).parents[2] / "docs" / "python-api.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_every_name_of_the_page_is_there() -> None:
+    """Functions, and the arguments that the page has in its tables and sentences."""
+    named = set(re.findall(r"\bapi\.(\w+)", PAGE))
+    takes = set(inspect.signature(api.run).parameters)
+
+    assert [name for name in named if not hasattr(api, name)] == []
+    for name in ("select", "exclude", "window", "as_of", "asked"):
+        assert name in takes & set(inspect.signature(api.plan).parameters)
+    for name in ("jobs", "max_rows", "wait", "allow_refresh", "allow_removals", "fail_fast"):
+        assert f"`{name}`" in PAGE
+        assert name in takes
+
+
+class TestWithoutSpark:
+    """What needs no JVM."""
+
+    @pytest.fixture
+    def shop(self, tmp_path: Path) -> Path:
+        """The project that `infold init` writes."""
+        assert CliRunner().invoke(cli, ["init", str(tmp_path / "shop")]).exit_code == 0
+        return tmp_path / "shop"
+
+    def test_a_plan(self, shop: Path) -> None:
+        """Of terms, in a window; a path may be a text."""
+        project = api.open_project(str(shop))
+        window = api.window_of(project, "2024-03-09", "2024-03-10")
+
+        plan = api.plan(project, select=["+daily"], window=window)
+
+        assert [step.model for step in plan.steps] == ["clicks", "sessions", "daily"]
+        assert plan.steps[-1].cells.hull == window
+        assert not (shop / ".infold").exists()
+
+    def test_rows(self, shop: Path) -> None:
+        """Tables that there are not, and columns that a table has not, are told."""
+        project = api.open_project(shop)
+        manifest = api.show(project, "incremental_manifest", columns=["model"], limit=3)
+
+        assert manifest.to_pylist() == []
+        for words, slug in (
+            ({"table": "daily"}, "not-built"),
+            ({"table": "dialy"}, "unknown-table"),
+            ({"table": "incremental_manifest", "columns": ["x"]}, "unknown-column"),
+        ):
+            with pytest.raises(InfoldError) as raised:
+                api.show(project, **words)
+            assert raised.value.slug == slug
+
+    def test_nothing_to_close(self) -> None:
+        """Whether Spark was never started or is not ours."""
+        api.close()
+
+
+@pytest.mark.spark
+def test_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, as a program; after the end of Spark there may be another run."""
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(cli, ["init", "shop"]).exit_code == 0
+    names: dict[str, object] = {}
+
+    for example in EXAMPLES:
+        exec(compile(example, "docs/python-api.md", "exec"), names)
+
+    result = names["result"]
+    assert getattr(result, "steps", None) == ()
+    later = Path("shop/later/2024-03-10.json")
+    later.rename(Path("shop/landing/clicks") / later.name)
+    again = api.run(api.open_project("shop"))
+    assert (again.state, len(again.steps)) == ("done", 3)
