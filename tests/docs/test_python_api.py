@@ -48,7 +48,7 @@ class TestWithoutSpark:
 
         assert [step.model for step in plan.steps] == ["clicks", "sessions", "daily"]
         assert plan.steps[-1].cells.hull == window
-        assert not (shop / ".infold").exists()
+        assert not (shop / ".infold" / "ledger.db").exists()
 
     def test_rows(self, shop: Path) -> None:
         """Tables that there are not, and columns that a table has not, are told."""
