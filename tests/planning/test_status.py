@@ -14,6 +14,7 @@ from infold.ledger.memory import MemoryLedger
 from infold.plan import InputNews, ModelSeen, Observed
 from infold.planning import plan
 from infold.project import Node
+from infold.render.plan import plan_screen
 from infold.render.status import status_screen
 from infold.states import standings
 from infold.status import status_of
@@ -65,6 +66,18 @@ def daily(*pending: Interval, definition: str = DAILY.fingerprint) -> ModelSeen:
 def test_of_a_table_that_is_built_cell_by_cell(seen: ModelSeen, word: str) -> None:
     """What a window left out has no ends, and is some of the cells with rows all the same."""
     assert stale(DAILY, daily=seen) == word
+
+
+def test_a_plan_counts_the_same_cells() -> None:
+    """And does not call what a window left out the whole table."""
+    pending = daily(Interval(MIN, day(1).start), Interval(day(4).start, MAX))
+    made = project(EVENTS, SESSIONS, DAILY)
+    tables = {"events": built(EVENTS), "sessions": built(SESSIONS), "daily": pending}
+    observed = Observed(day(6).end, tables)
+
+    text = plan_screen(made, observed, plan(made, observed), {})
+
+    assert "1. daily  recompute  4 cells  about 40 rows" in text
 
 
 def test_of_sessions_that_somebody_spoke_of() -> None:

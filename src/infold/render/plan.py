@@ -41,7 +41,7 @@ def plan_screen(
         _head(project, plan, command),
         "\n".join(plan_strip(project, observed, plan, covered)),
         _arrived(observed),
-        _steps(project, plan),
+        _steps(project, observed, plan),
         _left(project, plan.left),
         "\n".join(plan.notes),
         _closing(project, plan, options, command),
@@ -220,15 +220,14 @@ def files_text(files: FileNews) -> str:
     return f"{news}; {words.count(files.same, 'file')} as before"
 
 
-def _steps(project: Project, plan: Plan) -> str:
+def _steps(project: Project, observed: Observed, plan: Plan) -> str:
     lines = ["Steps"]
     heads = []
     for i, step in enumerate(plan.steps, 1):
         about = f"about {words.count(step.rows, 'row')}" if step.rows else ""
         expected = "expected" if step.expected else ""
-        heads.append(
-            (f"{i}. {step.model}", step.action.value, _cells(project, step), about, expected)
-        )
+        cells = _cells(project[step.model], observed, step)
+        heads.append((f"{i}. {step.model}", step.action.value, cells, about, expected))
     for head, step in zip(words.columns(heads), plan.steps, strict=True):
         lines.append(head)
         granularity = project[step.model].model.granularity
@@ -242,14 +241,20 @@ def _steps(project: Project, plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _cells(project: Project, step: Step) -> str:
+def _cells(node: Node, observed: Observed, step: Step) -> str:
     """How many cells a step builds, as far as that is known."""
-    granularity = project[step.model].model.granularity
+    granularity = node.model.granularity
     if step.action is Action.FOLD and granularity is None:
         return "changed keys"
-    if step.action is Action.BUILD or not words.bounded(step.cells):
+    if step.action is Action.BUILD:
         return "the whole table"
-    number = words.cells_in(step.stale, granularity)
+    stale = step.stale
+    if not words.bounded(stale):  # all but what a window left out, say: those that hold rows
+        seen = observed.models.get(step.model)
+        stale &= Ranges.of(with_rows(node, seen) if seen is not None else ())
+        if not stale or node.model.kind is not Kind.TIME_RANGE:
+            return "the whole table"
+    number = words.cells_in(stale, granularity)
     if not number:
         return "cells not known yet"
     batches = f" in {step.batches:,} batches" if step.batches > 1 else ""
