@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -152,6 +153,29 @@ def test_no_process_is_left(shop: Path, number: int, stage: str) -> None:
         assert javas(shop) == []
         assert (process.returncode, err) == (128 + number, f"{stopping.SAID}\n")
         assert "Traceback" not in out
+
+
+@pytest.mark.spark
+def test_what_spark_refuses_is_said_once_and_without_a_stack(shop: Path) -> None:
+    """The other models are built; on the standard error stands the error, and nothing else."""
+    models = shop / "models"
+    text = (models / "daily.sql").read_text()
+    (models / "daily.sql").write_text(text.replace("count(*)", "count(*) DIV 0", 1))
+    (models / "long.sql").write_text(
+        "---\nmaterialization: table\n---\nSELECT user_id FROM clicks WHERE "
+        + " OR ".join(f"user_id = '{number}'" for number in range(1_000))
+    )
+
+    process = begun("-m", "infold", "-C", str(shop), "run", "--json")
+    out, err = process.communicate(timeout=300)
+
+    found = json.loads(out)
+    assert process.returncode == 1
+    assert err == ""
+    assert {step["model"] for step in found["steps"]} == {"clicks", "long", "sessions"}
+    assert [entry["model"] for entry in found["failed"]] == ["daily"]
+    assert found["error"]["slug"] == "step-failed"
+    assert "DIVIDE_BY_ZERO" in found["error"]["facts"]["why"]
 
 
 @pytest.mark.spark

@@ -171,7 +171,7 @@ class Runner:
             try:
                 located.look(engine, sought)
             except Exception as error:  # noqa: BLE001 - one model's failure, whatever it is
-                course.fail_model(sought[0], self._own(error))
+                course.fail_model(sought[0], self._own(error, sought[0]))
 
     def _protected(
         self, now: Plan, asked: Asked, request: Request
@@ -261,11 +261,13 @@ class Runner:
         try:
             return self._carry_out(run, seq, step, engine, turn)
         except Exception as error:  # noqa: BLE001 - one model's failure, whatever it is
-            return self._own(error)
+            return self._own(error, step.model)
 
-    def _own(self, error: Exception) -> errors.InfoldError:
+    def _own(self, error: Exception, model: str) -> errors.InfoldError:
         """An error under its name, for the model that it is of. Raises those of everybody."""
         known = outside.told(error, self.project.root)
+        if known.slug in outside.NAMELESS:
+            known = known.saying(("model", model))
         if known is not error:
             known.__cause__ = error
         if ends(known):

@@ -20,6 +20,19 @@ from pathlib import Path
 from infold import errors, faults
 from infold.errors import InfoldError
 
+NAMELESS = frozenset(
+    {
+        "database-unusable",
+        "disk-full",
+        "internal",
+        "not-permitted",
+        "out-of-memory",
+        "system-refused",
+        "too-deep",
+    }
+)
+"""Errors that say nothing of the model that was being built."""
+
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -86,7 +99,7 @@ def _of_jvm(text: str) -> InfoldError | None:
         found = re.search(words, text)
         if found:
             line = text[text.rfind("\n", 0, found.start()) + 1 :].split("\n", 1)[0].strip()
-            return made(line.removeprefix("Caused by: "))
+            return made(line.removeprefix("Caused by: ").lstrip(": "))
     return None
 
 

@@ -107,16 +107,26 @@ def launch(
         end()
         raise
     gateway.proc = process
-    _quiet()
     remember(gateway.jvm)
     return gateway
 
 
-def _quiet() -> None:
-    """What py4j logs of a JVM that went away is a stack for each call; errors tell it once."""
+def quiet() -> None:
+    """
+    Leave it to errors to say what went wrong, once.
+
+    py4j logs a stack for each call to a JVM that went away, PySpark one for each query that failed.
+    """
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
     logging.getLogger("py4j").propagate = False
-    own = str(Path(py4j.__file__).parent)
-    logging.getLogger().addFilter(lambda record: not record.pathname.startswith(own))
+    logging.getLogger().addFilter(_not_py4j)
+
+
+def _not_py4j(record: logging.LogRecord) -> bool:
+    return not record.pathname.startswith(str(Path(py4j.__file__).parent))
 
 
 def started() -> bool:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, TextIO
 from infold import outside, premises
 from infold.errors import InfoldError, spark_failed_to_start
 from infold.spark import archive
-from infold.spark.gateway import end, launch, lost, started
+from infold.spark.gateway import end, launch, lost, quiet, started
 from infold.spark.given import refuse_environment, refuse_given, refuse_session
 from infold.spark.jars import cache_dir, jar_paths, spark_home
 from infold.spark.java import find_java
@@ -73,6 +73,7 @@ def start(
     }
     refuse_given("targets.spark of infold.yml", extra or {})
     forget_dead()
+    quiet()
     running = _running()
     if running is not None:
         return _another(running, settings)
@@ -218,7 +219,14 @@ def _size_settings(size: Size) -> dict[str, str]:
 
 def _java_options(size: Size) -> tuple[str, ...]:
     # The collector for throughput: a large first build takes 0.85x of the time with G1.
-    common = ("-Duser.timezone=UTC", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UseParallelGC")
+    common = (
+        "-Duser.timezone=UTC",
+        "-XX:+IgnoreUnrecognizedVMOptions",
+        "-XX:+UseParallelGC",
+        # A query of a thousand ORs or UNION ALLs is as deep as that for Spark; only what is used
+        # of a stack is ever taken.
+        "-Xss8m",
+    )
     if size != "large":
         # The quick compiler only.
         # Alone, that compiler gets 48 MB for its code; a process of many runs would fill them and
@@ -389,4 +397,8 @@ logger.native.level = error
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    """What was wrong; where Java was called, the call stands in one line and the cause below it."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    if len(lines) > 1 and lines[1].startswith(": "):
+        return lines[1].removeprefix(": ")
+    return lines[0]
