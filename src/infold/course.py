@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from infold.errors import InfoldError
 from infold.interval import Ranges
 from infold.plan import UP_TO_DATE, Asked, Plan, Step
+from infold.planning import HELD_BACK
 from infold.project import Project
 from infold.record import Receipt
 from infold.report import Failure, RunResult, Standing
@@ -76,13 +77,19 @@ class Course:
             tuple(self.plans),
             tuple(self.done),
             self.receipt,
-            self.notes,
+            (*self.notes, *self._held_back()),
             error="; ".join(failure.reason for failure in failures),
             standings=tuple(self._stood(entry, touched) for entry in self.before),
             failures=failures,
             untried=tuple(self._untried()),
             current=self._current(),
         )
+
+    def _held_back(self) -> Iterable[str]:
+        """The tables that a window left as they were; where nothing was done the plan says it."""
+        for entry in self.plans[-1].left if self.plans and self.done else ():
+            if entry.why == HELD_BACK:
+                yield f"{entry.model}: {entry.why}"
 
     def ended(self, error: InfoldError) -> RunResult:
         """The run as it is told of when something ended it that is no model's."""

@@ -29,7 +29,7 @@ def test_damage_is_named_and_made_good(tmp_path: Path) -> None:
     shop = Shop(tmp_path / "shop")
     shop.models(daily=model(DAILY))
     shop.land("2024-03-01T10:00:00Z", "2024-03-02T10:00:00Z")
-    shop.run()
+    api.run(shop.project())
     rows, whole = shop.rows("daily"), data(shop, "raw__clicks").read_bytes()
     cure = "`infold forget raw.clicks` and `infold run` build it anew"
 
@@ -47,7 +47,7 @@ def test_damage_is_named_and_made_good(tmp_path: Path) -> None:
     assert {error.error.slug for error in failed.value.result.failures} == {"damaged-table"}
 
     api.forget(shop.project(), ["raw.clicks"])
-    shop.run()
+    api.run(shop.project())
     assert [row[1] for row in shop.rows("daily")] == [2, 1]
     assert [row[:1] for row in shop.rows("daily")] == [row[:1] for row in rows]
 
@@ -62,5 +62,3 @@ def test_damage_is_named_and_made_good(tmp_path: Path) -> None:
         "daily": False,
     }
     assert all(cure in entry.note for entry in found.models)
-    api.forget(shop.project(), ["raw.clicks"])
-    shop.run()

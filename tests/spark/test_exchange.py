@@ -107,8 +107,10 @@ def test_no_table_ever_holds_two_definitions(shop: Shop, monkeypatch: pytest.Mon
     monkeypatch.setattr(piecewise, "TOGETHER", 2)
     monkeypatch.setattr(portions, "CELLS_TOGETHER", 2)
 
+    shop.land("2024-03-05T11:00:00Z")
     part = api.run(shop.project(), window=window("2024-03-02", "2024-03-04"))
-    assert not part.steps
+    assert [step.model for step, _ in part.steps] == ["raw.clicks"]
+    assert part.notes == (f"by_cell: {HELD_BACK}", f"limited: {HELD_BACK}")
     assert {left.model: left.why for left in part.plans[-1].left if left.model != "raw.clicks"} == {
         "by_cell": HELD_BACK,
         "limited": HELD_BACK,
@@ -133,7 +135,7 @@ def test_no_table_ever_holds_two_definitions(shop: Shop, monkeypatch: pytest.Mon
     pieces = {step.model: len(step.pieces) for step, _ in done.steps if step.pieces}
     assert pieces == {"limited": 4, "by_cell": 3}
     assert {step.action for step, _ in done.steps if step.pieces} == {Action.BUILD}
-    assert [row[1:] for row in shop.rows("limited")] == [(n, 2, "b") for n in (1, 2, 3, 4, 5)]
+    assert [row[1:] for row in shop.rows("limited")] == [(n, 2, "b") for n in (1, 2, 3, 4, 5, 6)]
     assert [row[1:] for row in shop.rows("by_cell")] == [(n, 2) for n in (1, 2, 3, 4, 5)]
     found = api.verify(shop.project(), select=["limited", "reader"])  # by_cell is what it means
     assert found.equal, [(entry.model, entry.note) for entry in found.models]
