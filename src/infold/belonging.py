@@ -11,6 +11,7 @@ where the ledger last saw it can be either, so where nothing moved nothing is re
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 
 from infold import errors, mismatches
@@ -21,11 +22,21 @@ from infold.project import Project
 from infold.trace import Version
 
 
-def refuse_other_project(project: Project, ledger: Ledger) -> None:
-    """Raise ``mismatches.other_project`` where the ledger is that of a project of another name."""
-    found = ledger.project()
-    if found is not None and found != project.name:
-        raise mismatches.other_project(_ledger(project), found, project.name)
+def refuse_others(project: Project, ledger: Ledger) -> None:
+    """Raise an error where the ledger is that of another project, or of another warehouse."""
+    name, warehouse = ledger.belongs() or (project.name, warehouse_of(project))
+    if name != project.name:
+        raise mismatches.other_project(_ledger(project), name, project.name)
+    if warehouse != warehouse_of(project):
+        target = project.target
+        raise mismatches.other_warehouse(
+            target.ledger, warehouse, target.name, warehouse_of(project)
+        )
+
+
+def warehouse_of(project: Project) -> str:
+    """Where a project's tables are, as it says it: a folder that moves with the project stays."""
+    return os.path.normpath(project.target.warehouse)
 
 
 def strangers(

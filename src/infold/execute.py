@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from infold import errors, outside, stopping
-from infold.belonging import refuse_other_project
+from infold.belonging import refuse_others, warehouse_of
 from infold.course import Course, ends
 from infold.interval import Ranges
 from infold.locate import Located, Sought
@@ -95,7 +95,7 @@ class Runner:
         """
         course = Course(new_id(), self.project, request.asked, fail_fast=request.fail_fast)
         started = time.monotonic()
-        refuse_other_project(self.project, self.ledger)
+        refuse_others(self.project, self.ledger)
         self.ledger.acquire(course.run, wait=request.wait)
         try:
             with self.fence():
@@ -118,8 +118,8 @@ class Runner:
         self.ledger.begin_run(course.run, request.command, self.observer.as_of, _detail(request))
         with self._closing(course, started):
             self.observer.check()
-        if self.ledger.project() is None:
-            self.ledger.belong_to(self.project.name)
+        if self.ledger.belongs() is None:
+            self.ledger.belong_to(self.project.name, warehouse_of(self.project))
         course.notes = (
             *recover(self.ledger, self.lake),
             *self._forget_departed(),

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from infold import errors
-from infold.belonging import refuse_other_project
+from infold.belonging import refuse_others
 from infold.execute import new_id
 from infold.model import Kind, table_name
 from infold.ports import Lake, Ledger
@@ -109,7 +109,7 @@ class Dropper:
     def _held(self, command: str, wait: float, *, last: bool = False) -> Iterator[str]:
         """A run of the ledger's, from lease to end; with the ``last`` one the ledger goes."""
         run = new_id()
-        refuse_other_project(self.project, self.ledger)
+        refuse_others(self.project, self.ledger)
         self.ledger.acquire(run, wait=wait)
         try:
             with self.fence():

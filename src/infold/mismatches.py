@@ -51,6 +51,20 @@ def tables_behind(ledger: str, tables: Sequence[tuple[str, str]]) -> InfoldError
     )
 
 
+def other_warehouse(ledger: str, found: str, target: str, warehouse: str) -> InfoldError:
+    """The ledger tells of tables in another warehouse."""
+    return InfoldError(
+        "other-warehouse",
+        f"this ledger tells of tables in the warehouse {found}, and the target {target} has "
+        f"{warehouse}",
+        (("ledger", ledger),),
+        "Nothing was written. Give each target a ledger of its own (`ledger` in infold.yml), then "
+        "its tables are built there. A ledger that is no longer needed goes by `infold teardown`, "
+        "with the warehouse of before.",
+        exit_code=REFUSED,
+    )
+
+
 def damaged_table(model: str, what: str, files: int = 0) -> InfoldError:
     """A stored table lost files (the first is ``what``), or has some that cannot be read."""
     facts = (("file", what), ("gone", f"{files:,} of its files")) if files else (("why", what),)

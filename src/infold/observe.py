@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from infold import errors, mismatches, outside
-from infold.belonging import refuse_other_project, strangers
+from infold.belonging import refuse_others, strangers
 from infold.files import FileKnown, FileSeen, judged
 from infold.interval import Granularity
 from infold.model import Drift, Format, Kind, Source, table_name
@@ -94,7 +94,7 @@ class Observer:
 
         Raises InfoldError where ledger and tables do not belong together (see ``belonging``).
         """
-        refuse_other_project(self.project, self.ledger)
+        refuse_others(self.project, self.ledger)
         traces = self.ledger.traces()
         heads = self.ledger.heads()
         entries = self.ledger.newest_entries()
@@ -113,7 +113,7 @@ class Observer:
 
     def check(self) -> None:
         """Raise what :meth:`look` raises, without looking at any source."""
-        refuse_other_project(self.project, self.ledger)
+        refuse_others(self.project, self.ledger)
         heads = self.ledger.heads()
         strangers(self.project, self.ledger, self.lake, heads, self._moved(heads))
 

@@ -55,11 +55,11 @@ class Ledger(Protocol):
     def step_models(self, steps: Iterable[str]) -> Mapping[str, str]:
         """The models of those of these steps that are known, whatever became of them."""
 
-    def project(self) -> str | None:
-        """The name of the project whose ledger this is; None before its first run."""
+    def belongs(self) -> tuple[str, str] | None:
+        """The project whose ledger this is, and its warehouse; None before its first run."""
 
-    def belong_to(self, project: str) -> None:
-        """Be the ledger of this project from now on."""
+    def belong_to(self, project: str, warehouse: str) -> None:
+        """Be the ledger of this project, with its tables there, from now on."""
 
     def unfinished(self) -> Sequence[StepRecord]:
         """Steps of earlier runs in state intent or prepared, oldest first."""

@@ -148,6 +148,19 @@ def test_a_run_that_goes_on_meanwhile_is_no_older_state(shop: Project) -> None:
     assert strangers(shop, book, api.lake(shop), heads, moved) == {}
 
 
+def test_one_ledger_for_two_warehouses(tmp_path: Path) -> None:
+    """Else the tables of the first would be taken for dropped, and then for rolled back."""
+    dev = stand_up(tmp_path / "shop", "  other: {warehouse: elsewhere}\n")
+    book = api.ledger(dev)
+    book.acquire("r2")
+    book.belong_to(dev.name, "warehouse")
+    book.close()
+
+    other = api.open_project(dev.root, "other")
+    assert refused(other, "other-warehouse") == {"ledger": "sqlite:///.infold/ledger.db"}
+    assert api.observe(dev).models["daily"].version == 1
+
+
 class TestOtherProject:
     """A ledger belongs to one project, which its first run writes into it."""
 
@@ -156,7 +169,7 @@ class TestOtherProject:
         """The same project by another name, with the ledger of the first."""
         book = api.ledger(shop)
         book.acquire("r2")
-        book.belong_to(shop.name)
+        book.belong_to(shop.name, "warehouse")
         book.close()
         root = shop.root.parent / "store"
         write(root, {**SHOP, "infold.yml": INFOLD.replace("name: shop", "name: store")})

@@ -523,6 +523,23 @@ def test_locations_are_remembered_name_by_name(ledger: Ledger) -> None:
     assert ledger.locations() == {"a": "1", "b": "2"}
 
 
+def test_steps_are_known_for_good_and_others_are_not(ledger: Ledger) -> None:
+    """Whatever became of them; each with its model."""
+    done = do(ledger, outcome(1, change(ONE, 2)))
+    ledger.begin_step("r1", "r1-2", 2, "sessions", "fold", {})
+    ledger.close_step("r1-2", "forgotten")
+
+    known = ledger.step_models([done, "r1-2", "theirs-1"])
+    assert known == {done: "events", "r1-2": "sessions"}
+
+
+def test_whose_ledger_it_is(ledger: Ledger) -> None:
+    """Nobody's until a run says so."""
+    assert ledger.belongs() is None
+    ledger.belong_to("shop", "warehouse")
+    assert ledger.belongs() == ("shop", "warehouse")
+
+
 def test_writing_without_the_lease_is_refused(ledger: Ledger) -> None:
     """Before anything is written."""
     ledger.release()

@@ -29,6 +29,9 @@ FORMAT_ROW = "infold.ledger"
 PROJECT_ROW = "infold.project"
 """The row of ``meta`` that names the project whose ledger it is."""
 
+WAREHOUSE_ROW = "infold.warehouse"
+"""The row of ``meta`` that names where its tables are, as the project says it."""
+
 BUSY_SECONDS = 30.0
 
 

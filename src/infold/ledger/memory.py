@@ -50,7 +50,7 @@ class MemoryLedger:
         self._models: dict[str, _Model] = {}
         self._ids: dict[tuple[str, str, str], int] = {}
         self._locations: dict[str, str] = {}
-        self._project: str | None = None
+        self._belongs: tuple[str, str] | None = None
 
     # -- the lease
 
@@ -145,14 +145,14 @@ class MemoryLedger:
         """The models of those that are known."""
         return {step: self._steps[step].model for step in steps if step in self._steps}
 
-    def project(self) -> str | None:
-        """The project whose ledger this is."""
-        return self._project
+    def belongs(self) -> tuple[str, str] | None:
+        """The project whose ledger this is, and its warehouse."""
+        return self._belongs
 
-    def belong_to(self, project: str) -> None:
+    def belong_to(self, project: str, warehouse: str) -> None:
         """Be the ledger of this project."""
         self._write()
-        self._project = project
+        self._belongs = project, warehouse
 
     def unfinished(self) -> Sequence[StepRecord]:
         """Open steps of earlier runs, oldest first."""

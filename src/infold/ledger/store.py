@@ -21,7 +21,7 @@ from infold.files import FileCell, FileKnown, FileSeen
 from infold.interval import Interval, Ranges, moment
 from infold.ledger import codec
 from infold.ledger.apply import apply, drop_trace
-from infold.ledger.database import PROJECT_ROW, Database, Query
+from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database, Query
 from infold.ledger.lease import NAME, Heartbeat, Holder, Watch, this_process
 from infold.ledger.prune import KEEP, prune
 from infold.manual import ManualEntry
@@ -262,16 +262,18 @@ class SqlLedger:
             found = {step: query.one("step", id=step) for step in steps}
         return {step: row[3] for step, row in found.items() if row is not None}
 
-    def project(self) -> str | None:
-        """The project whose ledger this is; None before its first run."""
+    def belongs(self) -> tuple[str, str] | None:
+        """The project whose ledger this is, and its warehouse; None before its first run."""
         with self._database.read() as query:
-            row = query.one("meta", name=PROJECT_ROW)
-        return None if row is None else str(row[0])
+            found = [query.one("meta", name=name) for name in (PROJECT_ROW, WAREHOUSE_ROW)]
+        return (str(found[0][0]), str(found[1][0])) if all(found) else None
 
-    def belong_to(self, project: str) -> None:
-        """Be the ledger of this project from now on."""
+    def belong_to(self, project: str, warehouse: str) -> None:
+        """Be the ledger of this project, with its tables there, from now on."""
         with self._writing("belong_to") as query:
-            query.run("add_meta", name=PROJECT_ROW, value=project)
+            for name, value in ((PROJECT_ROW, project), (WAREHOUSE_ROW, warehouse)):
+                if query.one("meta", name=name) is None:
+                    query.run("add_meta", name=name, value=value)
 
     def unfinished(self) -> Sequence[StepRecord]:
         """Steps of earlier runs that are neither done nor closed, oldest first."""
