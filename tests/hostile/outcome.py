@@ -83,6 +83,6 @@ def ended(code: int, out: str, err: str) -> str:
     named += re.findall(r'"slug": "([a-z0-9-]+)"', out)
     if "internal" in named:
         return f"internal: {text[:300]}"
-    if slugs() & set(named) or (code == USAGE and "Error: " in text):
+    if slugs() & set(named) or (code == USAGE and text.startswith(("Error: ", "Usage: "))):
         return ""
     return f"no named error: {text[:300]!r}"

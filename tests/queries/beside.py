@@ -15,6 +15,7 @@ from tests.queries.world import MODELS, PROJECT, SCHEMAS
 from tests.reference.compare import difference, stored
 
 from infold import api
+from infold.errors import InfoldError, InfoldErrors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,10 +62,14 @@ class Beside:
         for name, text in files.items():
             (root / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
 
-    def run(self) -> None:
-        """Take in what lies there."""
+    def run(self) -> list[str]:
+        """Take in what lies there; which models failed, and why."""
         self.arrivals.write(self.root / "landing")
-        api.run(api.open_project(self.root))
+        try:
+            api.run(api.open_project(self.root))
+        except InfoldErrors as failed:
+            return [str(error) for error in failed.errors]
+        return []
 
     def wrong(self, session: SparkSession) -> list[str]:
         """What differs from plain Spark, query by query."""
@@ -74,9 +79,11 @@ class Beside:
             told = difference(_rows(session.table(name).toArrow()), _rows(lake.rows(name)))
             found += [f"{name}: {told}"] if told else []
         for query in self.chosen:
-            told = difference(
-                _rows(session.sql(plain(query.sql)).toArrow()), _rows(lake.rows(query.name))
-            )
+            wanted = _rows(session.sql(plain(query.sql)).toArrow())
+            try:
+                told = difference(wanted, _rows(lake.rows(query.name)))
+            except InfoldError as error:
+                told = error.slug
             found += [f"{query}: {told}"] if told else []
         return found
 

@@ -34,10 +34,11 @@ def test_tables_equal_plain_spark(name: str, tmp_path: Path, spark: SparkSession
     """After a first load, and after all that can happen to rows."""
     chosen, session = runnable(PROJECTS[name]), spark.newSession()
     beside = Beside(tmp_path / name, chosen)
+    wrong = []
     for arrive in (Arrivals.first, Arrivals.later):
         arrive(beside.arrivals)
-        beside.run()
-    wrong = beside.wrong(session)
+        wrong += beside.run()
+    wrong += beside.wrong(session)
 
     assert not wrong, "\n".join(wrong)
     print(f"{name}: {len(chosen)} queries equal plain Spark")
