@@ -202,15 +202,18 @@ class Arrivals:
     def _ending(self, name: str) -> str:
         return ".json" if name.startswith("clicks") else ".csv"
 
+    def landed(self, source: str) -> list[Row]:
+        """The rows of a stream that have a time, copies among them."""
+        named = [rows for name, rows in self.files.items() if name.startswith(source)]
+        return [row for rows in named for row in rows if row[TIME[source]] is not None]
+
     def events(self, source: str) -> list[Row]:
         """The rows of a stream by its definition: one for each key, of the newest revision."""
         best: dict[Any, Row] = {}
-        for name, rows in self.files.items():
-            for row in rows if name.startswith(source) else ():
-                key = tuple(row[column] for column in KEYS[source])
-                known = best.get(key)
-                if row[TIME[source]] is None or (known and not _better(row, known)):
-                    continue
+        for row in self.landed(source):
+            key = tuple(row[column] for column in KEYS[source])
+            known = best.get(key)
+            if known is None or _better(row, known):
                 best[key] = row
         return list(best.values())
 

@@ -91,7 +91,8 @@ class Beside:
         for name in EVENTS:
             rows = [tuple(row.values()) for row in self.arrivals.events(name)]
             session.createDataFrame(rows, SCHEMAS[name]).coalesce(1).createOrReplaceTempView(name)
-            session.table(name).createOrReplaceTempView(f"raw__{name}")
+            landed = [tuple(row.values()) for row in self.arrivals.landed(name)]
+            session.createDataFrame(landed, SCHEMAS[name]).createOrReplaceTempView(f"raw__{name}")
         for name, lookup in self.arrivals.lookups.items():
             rows = [tuple(row.values()) for row in lookup]
             session.createDataFrame(rows, SCHEMAS[name]).coalesce(1).createOrReplaceTempView(name)

@@ -46,7 +46,7 @@ SELECT day, avg(n) AS mean, max(n) AS most FROM (SELECT cast(ts AS date) AS day,
 WITH per_user AS (SELECT user_id, cast(ts AS date) AS day, sum(amount) AS spent FROM clicks GROUP BY 1, 2), rich AS (SELECT * FROM per_user WHERE spent > 10) SELECT day, count(*) AS rich FROM rich GROUP BY day
 
 -- admitted: first_and_last_time
-SELECT cast(ts AS date) AS day, user_id, min(ts) AS came, max(ts) AS went, max(ts) - min(ts) AS stayed FROM clicks GROUP BY 1, 2
+SELECT cast(ts AS date) AS day, user_id, min(ts) AS came, max(ts) AS went, unix_micros(max(ts)) - unix_micros(min(ts)) AS stayed FROM clicks GROUP BY 1, 2
 
 -- admitted: partition_from_a_minimum
 SELECT cast(min(ts) AS date) AS day, user_id, count(*) AS n FROM clicks GROUP BY user_id, date_trunc('DAY', ts)

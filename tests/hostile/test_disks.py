@@ -1,0 +1,186 @@
+"""
+Folders and files that may not be read or written, disks that are full, ledgers that are none.
+
+Whoever runs the tests may be root, who may do everything: so the processes here give that up (they
+leave CAP_DAC_OVERRIDE behind), and are told how large a file may get.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from tests.declare.shop import write
+from tests.hostile.outcome import ended, judged
+from tests.hostile.test_files import LANDED
+
+pytestmark = pytest.mark.deep
+
+_DROP_A_RIGHT = 24  # PR_CAPBSET_DROP
+_OVERRIDE, _READ_SEARCH = 1, 2  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+
+
+def _without_rights() -> None:
+    libc = ctypes.CDLL(None)
+    for right in (_OVERRIDE, _READ_SEARCH):
+        libc.prctl(_DROP_A_RIGHT, right, 0, 0, 0)
+
+
+def _without_space() -> None:
+    _without_rights()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def _without_files() -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))
+
+
+def infold(
+    folder: Path,
+    *words: str,
+    before: Callable[[], None] = _without_rights,
+    out: str | None = None,
+    env: Mapping[str, str] | None = None,
+) -> str:
+    """What is wrong with how a command of its own ended."""
+    with open(out, "w") if out else open(os.devnull) as stream:  # noqa: PTH123 - devices
+        done = subprocess.run(
+            [sys.executable, "-m", "infold", "-C", str(folder), *words],
+            stdin=subprocess.DEVNULL,
+            stdout=stream if out else subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+            preexec_fn=before,  # noqa: PLW1509 - nothing else runs here
+            env={**os.environ, **(env or {})},
+        )
+    return ended(done.returncode, done.stdout or "", done.stderr)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A project that never ran."""
+    return write(tmp_path / "shop", LANDED)
+
+
+CLOSED = [".", "infold.yml", "models", "models/daily.sql", "landing", "landing/clicks"]
+CLOSED += ["landing/clicks/a.json", "countries.csv", ".infold", "warehouse"]
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o444, 0o555], ids=["closed", "list only", "no writing"])
+def test_what_may_not_be_read_or_written(
+    mode: int, shop: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """Commands say which file it is, or do without it."""
+    for name in (".infold", "warehouse"):
+        (shop / name).mkdir()
+    wrong = {}
+    for place in CLOSED:
+        at = shop / place
+        usual = at.stat().st_mode
+        at.chmod(mode & (0o777 if at.is_dir() else 0o666))
+        try:
+            for word in ("check", "plan", "status"):
+                wrong[f"{place} {word}"] = infold(shop, word)
+        finally:
+            at.chmod(usual)
+    record_property("hostile", len(wrong))
+
+    judged(f"mode {mode:o}", {n: what for n, what in wrong.items() if what}, list(wrong))
+
+
+def test_a_full_disk(shop: Path, record_property: Callable[[str, object], None]) -> None:
+    """Nothing can be written, or nothing more: not to a file, not to the standard output."""
+    wrong = {
+        "check": infold(shop, "check", before=_without_space),
+        "plan": infold(shop, "plan", before=_without_space),
+        "init": infold(shop, "init", str(shop / "new"), before=_without_space),
+        "manifest": infold(shop, "manifest", str(shop / "out"), before=_without_space),
+        "quarantine": infold(shop, "quarantine", "add", "sessions", "a", before=_without_space),
+        "plan to a full device": infold(shop, "plan", out="/dev/full"),
+        "json to a full device": infold(shop, "plan", "--json", out="/dev/full"),
+        "check to a full device": infold(shop, "check", out="/dev/full"),
+        "help to a full device": infold(shop, "--help", out="/dev/full"),
+        "history to a full device": infold(shop, "history", out="/dev/full"),
+        "few open files, check": infold(shop, "check", before=_without_files),
+        "few open files, plan": infold(shop, "plan", before=_without_files),
+        "no home": infold(shop, "plan", env={"HOME": "/nobody", "INFOLD_CACHE": "/nobody/cache"}),
+        "no folder for what is passing": infold(shop, "plan", env={"TMPDIR": "/nobody"}),
+        "another tongue": infold(shop, "plan", env={"LC_ALL": "C", "PYTHONUTF8": "0"}),
+        "letters of one byte": infold(shop, "plan", env={"PYTHONIOENCODING": "ascii"}),
+        "a narrow screen": infold(shop, "plan", env={"COLUMNS": "1"}),
+        "a screen of no width": infold(shop, "plan", env={"COLUMNS": "wide"}),
+    }
+    record_property("hostile", len(wrong))
+
+    judged("disk", {name: what for name, what in wrong.items() if what}, list(wrong))
+
+
+def _garbage(ledger: Path) -> None:
+    ledger.write_bytes(bytes(range(256)) * 64)
+
+
+def _empty(ledger: Path) -> None:
+    ledger.write_bytes(b"")
+
+
+def _another(ledger: Path) -> None:
+    with sqlite3.connect(ledger) as made:
+        made.execute("CREATE TABLE customers (id int)")
+
+
+def _cut_off(ledger: Path) -> None:
+    _another(ledger)
+    ledger.write_bytes(ledger.read_bytes()[:1_000])
+
+
+def _text(ledger: Path) -> None:
+    ledger.write_text("version https://git-lfs.github.com/spec/v1\n")
+
+
+def _folder(ledger: Path) -> None:
+    ledger.mkdir()
+
+
+def _dangling(ledger: Path) -> None:
+    ledger.symlink_to("/nobody/ledger.db")
+
+
+def _a_journal_alone(ledger: Path) -> None:
+    ledger.with_name("ledger.db-wal").write_bytes(b"\0" * 4096)
+
+
+LEDGERS = [_garbage, _empty, _another, _cut_off, _text, _folder, _dangling, _a_journal_alone]
+
+
+@pytest.mark.parametrize("place", [".infold/ledger.db", "warehouse/catalog.db"])
+def test_a_ledger_that_is_none(
+    place: str, shop: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """It is named, and never written over."""
+    wrong = {}
+    for spoil in LEDGERS:
+        at = shop / place
+        shutil.rmtree(at.parent, ignore_errors=True)
+        at.parent.mkdir()
+        spoil(at)
+        for words in (
+            ["plan"],
+            ["status"],
+            ["history"],
+            ["show", "sessions"],
+            ["explain", "daily"],
+        ):
+            wrong[f"{spoil.__name__} {' '.join(words)}"] = infold(shop, *words)
+    record_property("hostile", len(wrong))
+
+    judged(place, {name: what for name, what in wrong.items() if what}, list(wrong))
