@@ -77,9 +77,15 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say how many random steps were made, when any were."""
+    """Say how many random steps were made and hostile inputs tried, when any were."""
     play = sys.modules.get("tests.arrivals.play")
     if play is not None and play.TALLY.runs:
         terminalreporter.write_line(f"arrivals: {play.TALLY}")
     if play is not None and play.DRY.runs:
         terminalreporter.write_line(f"arrivals without Spark: {play.DRY}")
+    passed = terminalreporter.stats.get("passed", ())
+    hostile = sum(dict(report.user_properties).get("hostile", 0) for report in passed)
+    if hostile:
+        terminalreporter.write_line(
+            f"hostile inputs: {hostile:,} ended in a right answer, rows set aside or a named error"
+        )

@@ -7,7 +7,6 @@ Never a traceback, an error named ``internal`` (a mistake in infold), a hang or 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -59,12 +58,7 @@ def said(error: InfoldError) -> str:
 
 def command(folder: Path, *words: str) -> str:
     """What is wrong with how a command ended, run in this process: nothing, if it ended well."""
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        result = CliRunner().invoke(cli, list(words))
-    finally:
-        os.chdir(before)
+    result = CliRunner().invoke(cli, ["-C", str(folder), *words])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         return f"an exception: {result.exception!r}"
     return ended(result.exit_code, result.stdout, result.stderr)

@@ -9,6 +9,8 @@ import pytest
 from tests.declare.shop import CLICKS, DAILY, SESSIONS, SHOP, read
 from tests.hostile.outcome import judged, said
 
+from infold.declare.load import _deeply
+
 pytestmark = pytest.mark.deep
 
 DEEP = 1_000
@@ -213,7 +215,8 @@ def wrong(kind: str, sql: str) -> str:
     front = FRONTS[kind].rpartition("---\n")[0] + "---\n"
     text = sql.replace("FROM clicks", "FROM raw.clicks") if kind == "events" else sql
     try:
-        _, errors = read({**SHOP, "models/subject.sql": (front + text).encode()})
+        files: dict[str, str | bytes] = {**SHOP, "models/subject.sql": front + text}
+        _, errors = _deeply(lambda: read(files))
         return "; ".join(filter(None, map(said, errors)))
     except Exception as error:  # noqa: BLE001 - whatever it is, it should not be
         return f"{type(error).__name__}: {error}"[:300]

@@ -125,14 +125,18 @@ COMMANDS: dict[str, list[list[str]]] = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_words_that_mean_nothing(
-    name: str, tmp_path: Path, record_property: Callable[[str, object], None]
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Callable[[str, object], None],
 ) -> None:
     """A command is carried out, or an error with a name says what it is that nobody knows."""
     folder = write(tmp_path / "shop", SHOP)
     (folder / "landing").mkdir()
     (folder / "landing" / "clicks").mkdir()
     (folder / "countries.csv").write_text("code,country\nDE,Germany\n")
-    wrong = {f"{words!a}"[:120]: command(folder, *words) for words in COMMANDS[name]}
+    monkeypatch.chdir(folder)
+    wrong = {f"{words!a}"[:120]: command(Path(), *words) for words in COMMANDS[name]}
     record_property("hostile", len(COMMANDS[name]))
 
     judged(name, {word: what for word, what in wrong.items() if what}, list(wrong))

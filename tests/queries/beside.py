@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -114,7 +115,9 @@ def _rows(table: Any) -> list[dict[str, Any]]:
 
 
 def _counted(value: Any) -> Any:
-    """Structs and maps as lists, so that rows can be counted."""
+    """Structs and maps as lists, times without a zone as UTC, so that rows can be counted."""
+    if isinstance(value, datetime) and value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
     if isinstance(value, dict):
         return [_counted(one) for one in value.values()]
     if isinstance(value, list | tuple):

@@ -67,7 +67,7 @@ SELECT cast(ts AS date) AS day, user_id, size(collect_set(url)) AS pages, array_
 SELECT cast(ts AS date) AS day, user_id, collect_set(url) AS pages FROM clicks GROUP BY 1, 2
 
 -- admitted: zipped_arrays
-SELECT cast(ts AS date) AS day, event_id, arrays_zip(tags, transform(tags, t -> length(t))) AS zipped FROM clicks
+SELECT cast(ts AS date) AS day, event_id, arrays_zip(tags, transform(tags, t -> length(t))) AS zipped FROM clicks WHERE tags IS NOT NULL
 
 -- admitted: inline_of_structs
 SELECT cast(ts AS date) AS day, event_id, k, v FROM clicks LATERAL VIEW inline(array(named_struct('k', 'os', 'v', device.os), named_struct('k', 'country', 'v', country))) AS k, v

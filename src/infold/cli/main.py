@@ -66,6 +66,7 @@ class Commands(click.Group):
         words = list(sys.argv[1:] if args is None else args)
         extra["standalone_mode"] = False
         try:
+            _no_text(words)
             given = super().main(words, **extra)
             code = given if isinstance(given, int) else 0
         except BaseException as error:  # noqa: BLE001 - the one place where everything ends
@@ -95,6 +96,15 @@ class Commands(click.Group):
 def cli(ctx: click.Context, root: Path, target: str | None) -> None:
     """Keep tables derived from event data equal to their definitions, at the cost of the news."""
     ctx.obj = (root, target)
+
+
+def _no_text(words: Sequence[str]) -> None:
+    """Raise for a word whose bytes are no UTF-8: no name is like it, and no file could hold it."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise click.UsageError(f"{ascii(word)} is no text: its bytes are not UTF-8.") from None
 
 
 def _ended(error: BaseException, words: Sequence[str]) -> int:

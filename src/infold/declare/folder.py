@@ -55,6 +55,8 @@ def read_folder(root: Path) -> Folder:
         raise findings.no_models(str(models), why)
     for path in sorted(_files(models)):
         name = path.relative_to(root).as_posix()
+        if path.exists() and not path.is_file():  # a pipe: whoever reads it waits for ever
+            raise findings.no_models(str(path), "it is no file")
         try:
             found.append((name, path.read_bytes()))
         except OSError as error:

@@ -23,6 +23,8 @@ def locations(catalog_db: Path) -> dict[tuple[str, str], str]:
     """Metadata locations by namespace and table; nothing when there is no catalog yet."""
     if not catalog_db.exists():
         return {}
+    if not catalog_db.is_file():  # a pipe: SQLite would wait for somebody to write into it
+        raise errors.catalog_unreadable(str(catalog_db), "it is no file")
     uri = f"{catalog_db.absolute().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)) as connection:
