@@ -104,7 +104,7 @@ def _no_text(words: Sequence[str]) -> None:
         try:
             word.encode()
         except UnicodeEncodeError:
-            raise click.UsageError(f"{ascii(word)} is no text: its bytes are not UTF-8.") from None
+            raise click.UsageError(f"{word!a} is no text: its bytes are not UTF-8.") from None
 
 
 def _ended(error: BaseException, words: Sequence[str]) -> int:
