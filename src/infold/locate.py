@@ -14,8 +14,8 @@ from infold.plan import Found, InputNews, ModelSeen, Observed, Plan
 from infold.ports import Engine
 from infold.project import Node, Project
 
-Sought = tuple[str, str, int, int]
-"""A model, a lookup of it, and the versions of the lookup that are compared."""
+Sought = tuple[str, str, int, int, tuple[int, ...]]
+"""A model, a lookup of it, which versions of that are compared, and those of all inputs."""
 
 
 def unlooked(node: Node, model: ModelSeen) -> Iterator[InputNews]:
@@ -38,13 +38,13 @@ class Located:
         for step in plan.steps:
             node = self.project[step.model]
             if not step.expected:
-                news = unlooked(node, seen.models[step.model])
-                found += [(step.model, one.name, one.since, one.head) for one in news]
+                model = seen.models[step.model]
+                found += [_key(step.model, model, one) for one in unlooked(node, model)]
         return [key for key in found if key not in self.known]
 
     def look(self, engine: Engine, sought: Sought) -> None:
         """Have the engine look."""
-        self.known[sought] = engine.find(*sought)
+        self.known[sought] = engine.find(*sought[:4])
 
     def told(self, seen: Observed) -> Observed:
         """What was observed, with what was found."""
@@ -53,7 +53,10 @@ class Located:
 
     def _told(self, name: str, model: ModelSeen) -> ModelSeen:
         inputs = tuple(
-            replace(news, found=self.known.get((name, news.name, news.since, news.head)))
-            for news in model.inputs
+            replace(news, found=self.known.get(_key(name, model, news))) for news in model.inputs
         )
         return replace(model, inputs=inputs)
+
+
+def _key(name: str, model: ModelSeen, news: InputNews) -> Sought:
+    return name, news.name, news.since, news.head, tuple(one.head for one in model.inputs)

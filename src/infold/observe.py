@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from infold import errors, mismatches, outside
@@ -185,6 +185,11 @@ class Observer:
                 for entry in node.inputs
             )
         )
+        if any(news.changes for news in inputs):  # what one changes is built from the others too
+            inputs = tuple(
+                news if news.cells else replace(news, cells=tuple(self.ledger.cells(news.name)))
+                for news in inputs
+            )
         said = node.model.incremental
         waits = said is not None and said.cron is not None
         holds = waits or (fresh and trace is not None) or (files and files.peek)
@@ -256,6 +261,8 @@ class Observer:
         granularity = node.model.granularity
         if new and self.peek is not None and granularity is not None:
             peek = self.peek(source, new, granularity, self.as_of)
+        if peek is not None and node.start is not None:
+            peek = tuple(state for state in peek if state.cell.end > node.start)
         return FileNews(
             source=source.name,
             new=tuple(new),

@@ -55,14 +55,19 @@ class Found:
     """
     Where rows are that have one of the keys which changed in a lookup, as the engine found.
 
-    ``times`` are the cells of the inputs with such rows, ``rows`` how many these are. Where changes
-    cannot be told row by row, rows are ``everywhere``. ``scanned`` rows were looked through.
+    ``times`` are inputs with such rows, the cells that these are in, and how many they are. Where
+    changes cannot be told row by row, they are ``everywhere``. ``scanned`` is what was looked
+    through.
     """
 
-    times: tuple[tuple[str, Ranges], ...] = ()
-    rows: int = 0
+    times: tuple[tuple[str, Ranges, int], ...] = ()
     scanned: int = 0
     everywhere: bool = False
+
+    @property
+    def rows(self) -> int:
+        """How many rows have changed keys."""
+        return sum(rows for _, _, rows in self.times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +197,8 @@ class Step:
     """Rows that were looked through to find the cells."""
     pieces: tuple[Ranges, ...] = ()
     """The parts of its cells, where each is computed by itself and all are committed at once."""
+    found: tuple[tuple[str, Ranges, int], ...] = ()
+    """Inputs with rows of changed keys of lookups, the cells that these are in, and how many."""
     upto: int | None = None
     """The event time at which this run's backfill of the model ends; None without a limit."""
 

@@ -328,6 +328,7 @@ class _Draft:
             before=model.trace,
             expected=any(entry.name in self.steps for entry in _tables(node)),
             scanned=sum(news.found.scanned for news in model.inputs if news.found),
+            found=tuple(one for news in model.inputs if news.found for one in news.found.times),
         )
 
 
@@ -399,7 +400,7 @@ def _changed(
             detail += ": at most"
         return Reason(cause, detail, cells, rows)
     cells = Ranges.of(
-        part for name, times in found.times for part in reached(node, name, times, reach)
+        part for name, times, _ in found.times for part in reached(node, name, times, reach)
     )
     return Reason(cause, f"{found.rows:,} rows with changed keys of {news.name}", cells, found.rows)
 

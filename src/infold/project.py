@@ -146,7 +146,8 @@ class SessionsQuery:
     """
     What a sessions model's SELECT and front matter say, taken apart.
 
-    ``key`` is the input's unique key, the tie-break after event time in the order of events.
+    ``key`` is the input's unique key, the tie-break after event time in the order of events; unless
+    it is ``unique``, all other columns come after it.
     Sessions are of ``who`` (SQL over one event; None: of the column ``user``), which their table
     shows in the column ``user``. ``gap`` None means that no silence ends them. In sessions by
     identifier, ``chosen`` is the column of the session's user and its value, an aggregate's name.
@@ -168,6 +169,7 @@ class SessionsQuery:
     quarantine_after: int | None = None
     keep: Keep = Keep.NOTHING
     numbered: bool = False
+    unique: bool = True
     entries: tuple[ManualEntry, ...] = ()
     """What people said of its sessions; known when a step is carried out, and no definition."""
 
@@ -301,6 +303,11 @@ class Node:
         """The lookups of which any change makes all cells stale."""
         names = (entry.name for entry in self.inputs)
         return tuple(name for name in names if self.looks_up(name) and not self.matched(name))
+
+    @property
+    def fed(self) -> tuple[Input, ...]:
+        """The inputs whose rows are folded: all that are no lookups."""
+        return tuple(entry for entry in self.inputs if not self.looks_up(entry.name))
 
     def matched(self, lookup: str) -> tuple[Match, ...]:
         """How a lookup is matched; empty when its changed rows may show anywhere."""

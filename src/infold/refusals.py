@@ -100,6 +100,17 @@ def view_hides(at: Spot, view: str, column: str, table: str) -> InfoldError:
     )
 
 
+def view_mixes_times(at: Spot, view: str, times: Iterable[str]) -> InfoldError:
+    """A UNION ALL view before sessions whose sides have their event times in different columns."""
+    return InfoldError(
+        "no-event-time",
+        f"the sides of {view} have their event times in different columns: {', '.join(times)}",
+        todo="Put the event times of all sides into one column: the same place in each SELECT.",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
 def duplicate_column(at: Spot, column: str) -> InfoldError:
     """Two output columns of one name."""
     return InfoldError(

@@ -89,6 +89,10 @@ BY_URL = "raw.countries: clicks url = code"
             [BY_USER, BY_URL],
         ),
         (
+            "SELECT * FROM (SELECT url AS k, 'x' AS s FROM clicks UNION ALL SELECT coalesce(who, 'nobody'), lower(url) FROM seen) e LEFT JOIN raw.countries r ON r.code = e.k AND r.country = e.s",
+            ["raw.countries: clicks 'x' = country, url = code", "raw.countries: clicks COALESCE(user_id, 'nobody') = code, LOWER(url) = country"],
+        ),
+        (
             "SELECT n FROM clicks c JOIN users u ON u.user_id = c.user_id UNION ALL SELECT n FROM seen s JOIN users u ON u.user_id = s.who",
             [BY_USER],
         ),
@@ -118,6 +122,8 @@ def test_equalities_with_a_row_that_has_a_time(sql: str, found: list[str]) -> No
         "SELECT url FROM clicks WHERE user_id IN (SELECT user_id FROM users) OR amount > 1",
         "SELECT url FROM clicks WHERE amount > (SELECT avg(n) FROM users)",
         "SELECT url FROM clicks c WHERE amount > (SELECT avg(n) FROM users u WHERE u.user_id = c.user_id OR u.n > 1)",
+        # on one side the value is not of one row
+        "SELECT n FROM (SELECT user_id AS k FROM clicks UNION ALL SELECT max(who) FROM seen) e JOIN users ON user_id = k",
         # the largest of several values is none of them that one row had beside its time
         "WITH d AS (SELECT max(user_id) AS u FROM clicks) SELECT n FROM d JOIN users ON user_id = d.u",
         # one key of several rows of the lookup, seen through a sum over all of them

@@ -111,7 +111,8 @@ class DryEngine:
             rows = self._at(match.input, self.ledger.heads()[match.input].number)
             found = [row for row in rows if tuple(row[name] for name, _ in names) in keys]
             known = [row for row in found if all(row[name] is not None for name, _ in names)]
-            times.append((match.input, Ranges.of(_cells(self.project[match.input], known))))
+            cells = Ranges.of(_cells(self.project[match.input], known))
+            times.append((match.input, cells, len(known)))
         return Found(tuple(times))
 
     def beside(self, number: int) -> DryEngine:

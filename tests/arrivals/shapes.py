@@ -296,6 +296,102 @@ _PAGES_LANDED = TableSpec(
     "raw.pages", "", reads=(), source="raw.pages", rows=lambda given: given["raw.pages"]
 )
 
+# -- a lookup, and several tables, before sessions
+
+
+def _placed(row: Row) -> Row:
+    columns = ("event_id", "user_id", "event_ts", "amount")
+    return only(row, *columns) | {"section": row["section"] or "-"}
+
+
+_PLACED = TableSpec(
+    "placed",
+    model_file(
+        "materialization: view",
+        "SELECT c.event_id, user_id, event_ts, amount, coalesce(p.section, '-') AS section\n"
+        "FROM clicks c LEFT JOIN raw.pages p ON p.url = c.url",
+    ),
+    reads=("clicks", "raw.pages"),
+    rows=lambda given: [
+        _placed(row) for row in left_joined(given["clicks"], given["raw.pages"], "url", ["section"])
+    ],
+    view=True,
+)
+
+
+def _over_view(
+    name: str, read: str, key: tuple[str, ...], aggregates: Mapping[str, Aggregate]
+) -> TableSpec:
+    """Sessions over a view, of which the key does not tell all rows of one instant apart."""
+    return TableSpec(
+        name,
+        model_file(
+            "materialization: sessions\nsessions: {user: user_id, gap: 30 minutes}",
+            f"SELECT\n  {_calls(aggregates)}\nFROM {read}",
+        ),
+        reads=(read,),
+        rows=lambda given: sessions(
+            given[read],
+            user="user_id",
+            time="event_ts",
+            key=key,
+            gap=GAP,
+            aggregates=aggregates,
+            ends=spoken(name, given),
+        ),
+        granularity=Granularity.DAY,
+        sessions=True,
+    )
+
+
+_TOURS = _over_view(
+    "tours",
+    "placed",
+    ("event_id", "section"),
+    {
+        "events": agg.count(),
+        "first_section": agg.first("section"),
+        "last_section": agg.last("section"),
+        "on_top": agg.count_if("section = 'top'", lambda row: row["section"] == "top"),
+        "revenue": agg.total("amount"),
+    },
+)
+
+
+def _both(given: Mapping[str, Rows]) -> Rows:
+    """Payments as they came, and orders."""
+    columns = ("event_id", "revision", "user_id", "amount")
+    paid = [row for row in given["raw.clicks"] if row["event_id"] is not None and _pay(row)]
+    return [
+        *(only(row, *columns, "event_ts", "url") for row in paid),
+        *(only(row, *columns) | {"event_ts": row["at"], "url": "order"} for row in given["orders"]),
+    ]
+
+
+_BOTH = TableSpec(
+    "both",
+    model_file(
+        "materialization: view",
+        "SELECT event_id, revision, user_id, event_ts, url, amount FROM raw.clicks\n"
+        "WHERE event_id IS NOT NULL AND url LIKE '/pay%'\nUNION ALL\n"
+        "SELECT event_id, revision, user_id, at, 'order', amount FROM orders",
+    ),
+    reads=("raw.clicks", "orders"),
+    rows=_both,
+    view=True,
+)
+_RIDES = _over_view(
+    "rides",
+    "both",
+    ("event_id", "revision", "url"),
+    {
+        "events": agg.count(),
+        "entry_url": agg.first("url"),
+        "exit_url": agg.last("url"),
+        "revenue": agg.total("amount"),
+    },
+)
+
 # -- by key
 
 
@@ -381,6 +477,13 @@ _PAYERS = _by_key(
     {"payments": agg.count(), "least": agg.least("amount"), "latest": agg.greatest("event_ts")},
 )
 
+_PLACES = _by_key(
+    "places",
+    "placed",
+    {"section": "section"},
+    {"events": agg.count(), "paid": agg.total("amount"), "people": agg.count_distinct("user_id")},
+)
+
 FOLD = Shape(
     "fold",
     sources=(
@@ -412,6 +515,9 @@ FOLD = Shape(
         "users": _USERS_TABLES,
         "tiers": (_TIERS,),
         "payers": (_PAYERS,),
+        "placed": (_PLACED,),
+        "tours": (_TOURS,),
+        "places": (_PLACES,),
     },
     lookup="raw.pages",
     windows=True,
@@ -711,6 +817,8 @@ LANDED = Shape(
         "people": (_PEOPLE_TABLE,),
         "records": (_RECORDS,),
         "recent": (_RECENT,),
+        "both": (_BOTH,),
+        "rides": (_RIDES,),
     },
 )
 

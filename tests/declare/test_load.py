@@ -223,13 +223,58 @@ class TestViews:
         assert (query.input, query.time_column, query.key) == ("paid", "event_ts", ("event_id",))
 
     @pytest.mark.parametrize(
+        ("view", "key", "unique"),
+        [
+            ("SELECT event_id, event_ts AS t, user_id, amount, url FROM clicks", "event_id", True),
+            ("SELECT a.* FROM clicks AS a JOIN raw.countries ON code = url", "event_id", False),
+            ("SELECT a.* FROM clicks AS a LEFT JOIN by_url USING (url)", "event_id", True),
+            ("SELECT a.* FROM by_url AS b JOIN clicks AS a ON a.url = b.url", "event_id", True),
+            ("SELECT * FROM clicks UNION ALL SELECT * FROM clicks", "event_id", False),
+            (
+                """SELECT event_id, user_id, event_ts AS at, url, 1 AS amount FROM clicks UNION ALL
+                SELECT event_id, user_id, event_ts, url, n FROM clicks JOIN by_url USING (url)""",
+                "event_id",
+                False,
+            ),
+        ],
+    )
+    def test_or_over_one_that_puts_together_and_looks_up(
+        self, view: str, key: str, unique: bool
+    ) -> None:
+        """UNION ALL, joins with lookups by equality; the time may have another name."""
+        text = SHOP["models/sessions.sql"].replace("FROM clicks", "FROM paid")
+        by_url = (
+            "---\nmaterialization: cumulative_aggregate\n---\n"
+            "SELECT url, count(*) AS n FROM clicks GROUP BY url"
+        )
+        paid = f"---\nmaterialization: view\n---\n{view}"
+        query = project(
+            {
+                **SHOP,
+                "models/paid.sql": paid,
+                "models/by_url.sql": by_url,
+                "models/sessions.sql": text,
+            }
+        )["sessions"].query
+
+        assert query is not None
+        assert (query.key, query.unique) == ((key,), unique)
+        assert query.time_column in ("event_ts", "t", "at")
+
+    @pytest.mark.parametrize(
         "view",
         [
             "SELECT event_ts, user_id, amount, url FROM clicks",
             "SELECT event_id, user_id, amount, url, date(event_ts) AS event_ts FROM clicks",
             "SELECT DISTINCT * FROM clicks",
-            "SELECT a.* FROM clicks AS a JOIN raw.countries ON code = url",
-            "SELECT * FROM clicks UNION ALL SELECT * FROM clicks",
+            "SELECT a.* FROM clicks AS a JOIN raw.countries ON code > url",
+            "SELECT a.* FROM clicks AS a FULL JOIN raw.countries ON code = url",
+            "SELECT a.* FROM clicks AS a JOIN clicks AS b ON a.event_id = b.event_id",
+            "SELECT * FROM clicks UNION SELECT * FROM clicks",
+            "SELECT * FROM clicks UNION ALL SELECT * FROM clicks ORDER BY event_id LIMIT 1",
+            "SELECT * FROM clicks UNION ALL SELECT DISTINCT * FROM clicks",
+            """SELECT event_id, user_id, event_ts, url, amount, event_ts AS t FROM clicks UNION ALL
+            SELECT event_id, user_id, date(event_ts), url, amount, date(event_ts) FROM clicks""",
         ],
     )
     def test_but_not_over_any_view(self, view: str) -> None:

@@ -274,10 +274,10 @@ class TestWholeReasons:
         assert unknown.notes == (
             "daily: at most this; a run finds the rows with changed keys of users first",
         )
-        [step] = planned(Found((("sessions", Ranges((day(2),))),), 3, 40)).steps
+        [step] = planned(Found((("sessions", Ranges((day(2),)), 3),), 40)).steps
         assert (step.cells, step.scanned) == (Ranges((day(2),)), 40)
         assert step.reasons[0].detail == "3 rows with changed keys of users"
-        [step] = planned(Found((("sessions", Ranges()),))).steps
+        [step] = planned(Found((("sessions", Ranges(), 0),))).steps
         assert (step.action, step.cells, step.trace) == (
             Action.RECOMPUTE,
             Ranges(),

@@ -106,7 +106,7 @@ class TestCellsThatHoldChangedKeys:
         assert days_of(steps(shop)["known"][0]) == ["12"]
 
     def test_a_file_that_is_replaced(self, shop: Shop) -> None:
-        """A rate changes, another comes, one goes; the third file says what the second did."""
+        """A rate changes, one comes, one goes, one stands twice; and one that nobody asks for."""
         shop.model("priced", PRICED)
         shop.model("listed", LISTED)
         shop.run()
@@ -118,19 +118,13 @@ class TestCellsThatHoldChangedKeys:
         rates(shop, "/0,10", "/2,13", "/a,7")
         anns = ["02", "04", "06", "08", "10", "14", "16", "18"]
         assert days_of(steps(shop)["priced"][0]) == anns
-        rates(shop, "/2,13", "/2,14", "/a,7", "/0,10")
+        rates(shop, "/2,13", "/2,14", "/a,7", "/0,10", "/nobody,1")
         assert days_of(steps(shop)["priced"][0]) == ["03", "07", "11", "15", "19"]
-
-    def test_a_key_that_nobody_has(self, shop: Shop) -> None:
-        """Nothing is built, and the run after it has nothing to do."""
-        shop.model("priced", PRICED)
-        shop.run()
         at = shop.version("priced")
-        rates(shop, "/0,10", "/1,11", "/2,12", "/x,1")
+        rates(shop, "/2,13", "/2,14", "/a,7", "/0,10", "/nobody,2")
         step, receipt = steps(shop)["priced"]
         assert (days_of(step), receipt.read, receipt.commits) == ([], 0, 0)
-        assert shop.version("priced") == at
-        assert steps(shop) == {}
+        assert (shop.version("priced"), steps(shop)) == (at, {})
 
     def test_a_lookup_that_is_computed_whole(self, shop: Shop) -> None:
         """Built anew, it changes the keys whose rows are others; all of them with its columns."""

@@ -176,7 +176,7 @@ class _Compiler:
             return None, errors
         found = session_input(subject)
         errors.extend(found.errors)
-        taken = take_apart(subject, found.time_column, found.key, found.name)
+        taken = take_apart(subject, found.time_column, found.key, found.name, unique=found.unique)
         errors.extend(taken.errors)
         return taken.query, errors
 

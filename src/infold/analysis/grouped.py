@@ -17,9 +17,10 @@ from infold import refusals
 from infold.analysis.aggregates import is_aggregate
 from infold.analysis.calls import split
 from infold.analysis.cut import Cut, first_outside, qualifiers
+from infold.analysis.feeds import Fed, fed_by
 from infold.analysis.relation import Block, Origin, Table, own
-from infold.analysis.row_wise import calls_over_rows, clauses, stored_base
-from infold.analysis.subject import Subject
+from infold.analysis.row_wise import calls_over_rows, clauses
+from infold.analysis.subject import Subject, time_column
 from infold.errors import InfoldError, Spot
 from infold.project import GroupedQuery, Output
 
@@ -171,10 +172,11 @@ class _Taker:
         table = self.block.entries[0].relation
         assert isinstance(table, Table), "anything else is a construct that was refused"
         node = self.subject.nodes.get(table.name)
-        if node is not None and stored_base(self.subject, node)[0] is None:
+        fed = fed_by(self.subject, table) if node is not None else None
+        if fed is not None and (fed.why_not or not _folds(fed)):
             at = self.subject.text.spot_of(self.block.entries[0].node)
-            what = "a view that is more than a projection with WHERE over one table"
-            self.errors.append(refusals.not_by_key(at, what))
+            why = fed.why_not or "tables without times are joined, or put together, in it"
+            self.errors.append(refusals.not_by_key(at, f"a view of which {why}"))
         return table.name
 
     def where(self) -> str | None:
@@ -196,6 +198,12 @@ class _Taker:
                 return None
             found[origin.column] = None
         return tuple(found)
+
+
+def _folds(fed: Fed) -> bool:
+    """Whether what changed in the tables can be told; of several each has to have times."""
+    alone = len(fed.feeds) == 1 and not fed.lookups
+    return alone or all(time_column(feed.node) is not None for feed in fed.feeds)
 
 
 def _aggregated(item: exp.Expr) -> bool:

@@ -15,63 +15,30 @@ outer join made up find nothing), passed on unchanged by whatever stands between
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from infold.analysis.links import conjuncts
-from infold.analysis.relation import (
-    Block,
-    From,
-    Origin,
-    Relation,
-    Renamed,
-    SetOperation,
-    Table,
-)
-from infold.analysis.row_wise import calls_over_rows, clauses
+from infold.analysis.relation import Block, From, Relation, Renamed, SetOperation, Table
 from infold.analysis.subject import time_column
-from infold.model import Kind
+from infold.analysis.traced import Found, Tracer
 from infold.project import Match, Node
 
-_STRICT = (
-    exp.Cast,
-    exp.Column,
-    exp.DataType,
-    exp.DateTrunc,
-    exp.Identifier,
-    exp.Literal,
-    exp.Lower,
-    exp.Paren,
-    exp.TimestampTrunc,
-    exp.Trim,
-    exp.TryCast,
-    exp.TsOrDsToDate,
-    exp.Upper,
-    exp.Var,
-)
-"""What a compared value may be made of: functions that are NULL where their column is."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A value of a stored table's row: SQL over that row, and through which entries it came."""
-
-    table: str
-    sql: str
-    way: tuple[int, ...]
+_Pair = tuple["tuple[Found, ...]", Found]
+"""The values of other rows (of each side of a UNION ALL, one), and that of the lookup's."""
 
 
 def matches_of(relation: Relation, nodes: Mapping[str, Node]) -> tuple[Match, ...]:
     """How each lookup that a query reads is matched; none of one that is also read otherwise."""
-    finder = _Finder(nodes)
+    finder = _Finder(Tracer(nodes))
     finder.visit(relation)
     return tuple(m for m in dict.fromkeys(finder.found) if m.lookup not in finder.others)
 
 
 @dataclass(slots=True)
 class _Finder:
-    nodes: Mapping[str, Node]
+    tracer: Tracer
     found: list[Match] = field(default_factory=list)
     others: set[str] = field(default_factory=set)
     """Lookups that are read in some other way."""
@@ -86,7 +53,7 @@ class _Finder:
         elif isinstance(relation, Table):
             if relation.view is not None:
                 self.visit(relation.view)
-            elif self._lookup(relation):
+            elif self.tracer.is_lookup(relation):
                 self.others.add(relation.name)
         elif isinstance(relation, Block):
             self._block(relation)
@@ -97,38 +64,21 @@ class _Finder:
         for holder, inner in block.nested:
             self._take(self._listed(block, holder, inner) or self._asked(block, inner), inner)
 
-    def _take(self, found: Match | None, relation: Relation) -> None:
+    def _take(self, found: Sequence[Match], relation: Relation) -> None:
         """A relation that is matched as a whole, or else may be in its parts."""
-        if found is None:
+        if not found:
             self.visit(relation)
-        else:
-            self.found.append(found)
-
-    def _lookup(self, table: Table) -> bool:
-        node = self.nodes.get(table.name)
-        return node is not None and node.model.kind is not Kind.VIEW and time_column(node) is None
+        self.found.extend(found)
 
     # -- joins
 
-    def _joined(self, block: Block, at: int) -> Match | None:
+    def _joined(self, block: Block, at: int) -> Sequence[Match]:
         """How the lookup that an entry of FROM is, if it is one, is matched with another entry."""
-        if self._base(block.entries[at].relation) is None:
-            return None
+        if self.tracer.base(block.entries[at].relation) is None:
+            return ()
         return self._match(self._pairs(block, at))
 
-    def _base(self, relation: Relation) -> str | None:
-        """The lookup that a relation is, maybe through projections and WHERE."""
-        if isinstance(relation, Renamed):
-            return self._base(relation.inner)
-        if isinstance(relation, Table):
-            if relation.view is not None:
-                return self._base(relation.view)
-            return relation.name if self._lookup(relation) else None
-        if isinstance(relation, Block) and _row_wise(relation):
-            return self._base(relation.entries[0].relation)
-        return None
-
-    def _pairs(self, block: Block, at: int) -> Iterator[tuple[_Found, _Found]]:
+    def _pairs(self, block: Block, at: int) -> Iterator[_Pair]:
         """What of another entry's row, and of the lookup's, has to be equal where both are."""
         joins = [entry.join for entry in block.entries]
         plain = [join is None or _fits(join, "", "LEFT") for join in joins]
@@ -145,21 +95,21 @@ class _Finder:
 
     def _equal(
         self, block: Block, at: int, upto: int, condition: exp.Expr | None
-    ) -> Iterator[tuple[_Found, _Found]]:
+    ) -> Iterator[_Pair]:
         entry = block.entries[at]
         for node in conjuncts(condition):
             if not isinstance(node, exp.EQ):
                 continue
             for mine, other in ((node.this, node.expression), (node.expression, node.this)):
-                own, others = (self._value(block, side, block.entries) for side in (mine, other))
+                own, others = (
+                    self.tracer.value(block, side, block.entries) for side in (mine, other)
+                )
                 if own is None or others is None or own[0] is not entry or others[0] is entry:
                     continue
-                if any(others[0] is one for one in block.entries[: upto + 1]):
-                    yield others[1], own[1]
+                if any(others[0] is one for one in block.entries[: upto + 1]) and len(own[1]) == 1:
+                    yield others[1], own[1][0]
 
-    def _using(
-        self, block: Block, at: int, number: int, join: exp.Join
-    ) -> Iterator[tuple[_Found, _Found]]:
+    def _using(self, block: Block, at: int, number: int, join: exp.Join) -> Iterator[_Pair]:
         """Columns of USING: of the joined entry, and of the first one before it that has them."""
         for name in join.args.get("using") or ():
             column = name.name.lower()
@@ -168,117 +118,72 @@ class _Finder:
             mine = [e for e in sides if e is block.entries[at]]
             others = [e for e in sides if e is not block.entries[at]]
             if len(sides) == 2 and len(mine) == 1:
-                own = self._traced(mine[0].relation, column, (id(mine[0]),))
-                theirs = self._traced(others[0].relation, column, (id(others[0]),))
-                if own is not None and theirs is not None:
-                    yield _as_sql(theirs), _as_sql(own)
+                own = self.tracer.traced(mine[0].relation, column, (id(mine[0]),))
+                theirs = self.tracer.traced(others[0].relation, column, (id(others[0]),))
+                if len(own) == 1 and theirs:
+                    yield theirs, own[0]
 
     # -- subqueries
 
-    def _asked(self, block: Block, inner: Relation) -> Match | None:
+    def _asked(self, block: Block, inner: Relation) -> Sequence[Match]:
         """How a lookup is matched by a subquery that is about one row of the query around it."""
         if not isinstance(inner, Block) or len(inner.entries) != 1:
-            return None
+            return ()
         [entry] = inner.entries
-        if self._base(entry.relation) is None:
-            return None
+        if self.tracer.base(entry.relation) is None:
+            return ()
         pairs = []
         for node in conjuncts(inner.node.args.get("where")):
             if isinstance(node, exp.EQ):
                 for mine, other in ((node.this, node.expression), (node.expression, node.this)):
-                    own = self._value(inner, mine, (entry,))
-                    theirs = self._value(inner, other, block.entries)
-                    if own is not None and theirs is not None:
-                        pairs.append((theirs[1], own[1]))
+                    own = self.tracer.value(inner, mine, (entry,))
+                    theirs = self.tracer.value(inner, other, block.entries)
+                    if own is not None and theirs is not None and len(own[1]) == 1:
+                        pairs.append((theirs[1], own[1][0]))
         return self._match(pairs)
 
-    def _listed(self, block: Block, holder: exp.Expr, inner: Relation) -> Match | None:
+    def _listed(self, block: Block, holder: exp.Expr, inner: Relation) -> Sequence[Match]:
         """How a lookup is matched that WHERE looks a value up in: ``k IN (SELECT k FROM …)``."""
         while isinstance(holder, (exp.Subquery, exp.Paren)) and holder.parent is not None:
             holder = holder.parent
         where = conjuncts(block.node.args.get("where"))
         if not isinstance(holder, exp.In) or not any(holder is node for node in where):
-            return None
+            return ()
         columns = inner.columns
-        if self._base(inner) is None or columns is None or len(columns) != 1:
-            return None
-        value = self._value(block, holder.this, block.entries)
-        own = self._traced(inner, columns[0].lower(), ())
-        if value is None or own is None:
-            return None
-        return self._match([(value[1], _as_sql(own))])
+        if self.tracer.base(inner) is None or columns is None or len(columns) != 1:
+            return ()
+        value = self.tracer.value(block, holder.this, block.entries)
+        own = self.tracer.traced(inner, columns[0].lower(), ())
+        if value is None or len(own) != 1:
+            return ()
+        return self._match([(value[1], own[0])])
 
     # -- values
 
-    def _match(self, pairs: Iterable[tuple[_Found, _Found]]) -> Match | None:
-        """The equalities with one row of one input with times: as many as there are."""
-        groups: dict[tuple[str, tuple[int, ...]], dict[tuple[str, str], str]] = {}
+    def _match(self, pairs: Iterable[_Pair]) -> Sequence[Match]:
+        """
+        The equalities with one row of inputs with times: as many as there are.
+
+        Values that came through the same entries are of the same row.
+        """
+        groups: dict[tuple[tuple[str, tuple[int, ...]], ...], list[_Pair]] = {}
         for theirs, own in pairs:
-            node = self.nodes.get(theirs.table)
-            if node is not None and time_column(node) is not None:
-                group = groups.setdefault((theirs.table, theirs.way), {})
-                group[theirs.sql, own.sql] = own.table
+            nodes = [self.tracer.nodes.get(one.table) for one in theirs]
+            if all(node is not None and time_column(node) is not None for node in nodes):
+                groups.setdefault(tuple((o.table, o.way) for o in theirs), []).append((theirs, own))
         if not groups:
-            return None
-        (table, _), best = max(groups.items(), key=lambda item: len(item[1]))
-        return Match(next(iter(best.values())), table, tuple(sorted(best)))
-
-    def _value(
-        self, block: Block, node: exp.Expr, entries: Sequence[From]
-    ) -> tuple[From, _Found] | None:
-        """A value of one row of one of some entries, as SQL over the stored row that it is of."""
-        if any(not isinstance(part, _STRICT) for part in node.walk()):
-            return None
-        copy = node.copy()
-        columns = list(zip(node.find_all(exp.Column), copy.find_all(exp.Column), strict=True))
-        origins = [block.origins.get(id(column)) for column, _ in columns]
-        known = [one for one in origins if isinstance(one, Origin) and not one.fields]
-        if not known or len(known) < len(columns):
-            return None
-        entry = known[0].entry
-        if not any(entry is one for one in entries) or any(o.entry is not entry for o in known):
-            return None
-        traced = [self._traced(entry.relation, one.column, (id(entry),)) for one in known]
-        found = [one for one in traced if one is not None]
-        if len(found) < len(traced) or len({one.way for one in found}) > 1:
-            return None
-        for (_, twin), one in zip(columns, found, strict=True):
-            if twin is copy:
-                return entry, _as_sql(one)
-            twin.replace(exp.column(one.sql, quoted=True))
-        return entry, replace(found[0], sql=copy.sql(dialect="spark"))
-
-    def _traced(self, relation: Relation, column: str, way: tuple[int, ...]) -> _Found | None:
-        """The stored column that a column is, passed on unchanged."""
-        if isinstance(relation, Renamed):
-            names = [name.lower() for name in relation.columns or ()]
-            inner = relation.inner.columns
-            if names.count(column) != 1 or inner is None or len(inner) != len(names):
-                return None
-            return self._traced(relation.inner, inner[names.index(column)].lower(), way)
-        if isinstance(relation, Table):
-            if relation.view is not None:
-                return self._traced(relation.view, column, way)
-            found = [name for name in relation.columns or () if name.lower() == column]
-            return _Found(relation.name, found[0], way) if len(found) == 1 else None
-        if not isinstance(relation, Block):
-            return None
-        outputs = [out for out in relation.outputs or () if out.name.lower() == column]
-        if len(outputs) != 1 or _merges_columns(relation):
-            return None
-        origin = outputs[0].origin
-        if origin is None and id(outputs[0].node) not in relation.aliases:
-            origin = relation.origins.get(id(outputs[0].node))
-        if not isinstance(origin, Origin) or origin.fields:
-            return None
-        if not any(origin.entry is one for one in relation.entries):
-            return None
-        return self._traced(origin.entry.relation, origin.column, (*way, id(origin.entry)))
-
-
-def _as_sql(found: _Found) -> _Found:
-    """A stored column that was traced, as SQL."""
-    return replace(found, sql=exp.column(found.sql, quoted=True).sql(dialect="spark"))
+            return ()
+        best = max(groups.values(), key=len)
+        sides = zip(*(theirs for theirs, _ in best), strict=True)
+        owns = [own for _, own in best]
+        return [
+            Match(
+                owns[0].table,
+                values[0].table,
+                tuple(sorted({(v.sql, own.sql) for v, own in zip(values, owns, strict=True)})),
+            )
+            for values in sides
+        ]
 
 
 def _fits(join: exp.Join, *sides: str) -> bool:
@@ -288,22 +193,6 @@ def _fits(join: exp.Join, *sides: str) -> bool:
         and join.kind.upper() in ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI")
         and join.args.get("method") is None
     )
-
-
-def _merges_columns(block: Block) -> bool:
-    """Whether a column of USING may be that of another entry than the first which has it."""
-    joins: Sequence[exp.Join] = block.node.args.get("joins") or ()
-    return any(
-        (join.args.get("using") or join.args.get("method"))
-        and join.side.upper() not in ("", "LEFT")
-        for join in joins
-    )
-
-
-def _row_wise(block: Block) -> bool:
-    if next(clauses(block.text, block), None) or next(calls_over_rows(block), None):
-        return False
-    return len(block.entries) == 1
 
 
 def _columns(entry: From) -> set[str]:

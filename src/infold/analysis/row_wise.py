@@ -8,12 +8,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.aggregates import is_aggregate
-from infold.analysis.relation import Block, Origin, Relation, Table, own
-from infold.analysis.subject import Subject
+from infold.analysis.relation import Block, Relation, Table, own
 from infold.analysis.text import Text
 from infold.errors import Spot
-from infold.model import Kind
-from infold.project import Node
 
 _CLAUSES = {
     "with_": ("a CTE", TokenType.WITH),
@@ -86,45 +83,3 @@ _GENERATORS = (
 
 def _named(node: exp.Expr, *names: str) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.lower() in names
-
-
-def passes_through(block: Block, column: str) -> bool:
-    """Whether an output column is the input's column of the same name, unchanged."""
-    for out in block.outputs or ():
-        if out.name.lower() != column.lower():
-            continue
-        origin = out.origin
-        if origin is None and isinstance(out.node, exp.Column):
-            origin = block.origins.get(id(out.node))
-        return isinstance(origin, Origin) and origin.column == column.lower()
-    return False
-
-
-def stored_base(subject: Subject, node: Node) -> tuple[Node | None, list[Block]]:
-    """The stored table below views that are row-wise, and the views' blocks."""
-    views: list[Block] = []
-    while node.model.kind is Kind.VIEW:
-        relation = _view_of(subject, node)
-        if not isinstance(relation, Block) or next(clauses(relation.text, relation), None):
-            return None, views
-        if next(calls_over_rows(relation), None) or len(node.reads) != 1:
-            return None, views
-        views.append(relation)
-        if node.reads[0] not in subject.nodes:
-            return None, views
-        node = subject.nodes[node.reads[0]]
-    return node, views
-
-
-def _view_of(subject: Subject, node: Node) -> Relation | None:
-    todo: list[Relation] = [subject.relation]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, Table):
-            if item.name == node.name:
-                return item.view
-            if item.view is not None:
-                todo.append(item.view)
-        elif isinstance(item, Block):
-            todo.extend(entry.relation for entry in item.entries)
-    return None

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from infold import refusals
 from infold.analysis.event_sql import event_sql
+from infold.analysis.feeds import Fed, fed_by
 from infold.analysis.relation import Block, Table
-from infold.analysis.row_wise import passes_through, stored_base
 from infold.analysis.subject import Subject
-from infold.errors import InfoldError
+from infold.errors import InfoldError, Spot
 from infold.model import Kind
 from infold.project import Node
 
@@ -24,6 +24,8 @@ class SessionInput:
     time_column: str
     key: tuple[str, ...]
     errors: tuple[InfoldError, ...] = ()
+    unique: bool = True
+    """Whether the key tells all events of one instant apart."""
 
 
 def session_input(subject: Subject) -> SessionInput:
@@ -41,16 +43,38 @@ def session_input(subject: Subject) -> SessionInput:
     errors = tuple(_of_events(subject, table))
     if errors:
         return SessionInput(table.name, "", (), errors)
-    base, views = stored_base(subject, node)
-    time = _event_time(subject, base) if base else None
-    if base is None or time is None:
-        why = _why_not(base)
-        return SessionInput(table.name, "", (), (refusals.no_event_time(at, table.name, why),))
-    for column in (time, *base.model.unique_key):
-        if not all(passes_through(view, column) for view in views):
-            error = refusals.view_hides(at, table.name, column, base.name)
-            return SessionInput(table.name, time, (), (error,))
-    return SessionInput(table.name, time, base.model.unique_key)
+    fed = fed_by(subject, table)
+    for feed in fed.feeds or (None,):
+        if feed is None or _event_time(subject, feed.node) is None:
+            why = fed.why_not or _why_not(feed.node if feed else None)
+            return SessionInput(table.name, "", (), (refusals.no_event_time(at, table.name, why),))
+    return _in_order(subject, table, at, fed)
+
+
+def _in_order(subject: Subject, table: Table, at: Spot, fed: Fed) -> SessionInput:
+    """By which columns of what is read events are put in order."""
+    if table.view is None:
+        [feed] = fed.feeds
+        return SessionInput(
+            table.name, str(_event_time(subject, feed.node)), feed.node.model.unique_key
+        )
+    times: list[tuple[str, ...]] = []
+    keys: dict[str, None] = {}
+    for feed in fed.feeds:
+        time = str(_event_time(subject, feed.node))
+        for column in (time, *feed.node.model.unique_key):
+            if not feed.shown(column):
+                error = refusals.view_hides(at, table.name, column, feed.node.name)
+                return SessionInput(table.name, time, (), (error,))
+        times.append(feed.shown(time))
+        keys |= {feed.shown(column)[0]: None for column in feed.node.model.unique_key}
+    both = [name for name in times[0] if all(name in shown for shown in times)]
+    if not both:
+        error = refusals.view_mixes_times(at, table.name, sorted({shown[0] for shown in times}))
+        return SessionInput(table.name, "", (), (error,))
+    written = {name.lower(): name for name in table.columns or ()}
+    named = tuple(written.get(name, name) for name in (both[0], *keys))
+    return SessionInput(table.name, named[0], named[1:], unique=fed.unique)
 
 
 def _of_events(subject: Subject, table: Table) -> Iterator[InfoldError]:
@@ -92,7 +116,7 @@ def _event_time(subject: Subject, node: Node) -> str | None:
 
 def _why_not(node: Node | None) -> str:
     if node is None:
-        return "a view has to be a projection with WHERE over one table"
+        return "nothing of a table can be followed through it"
     if node.model.kind is Kind.WHOLE:
         return "a whole table has no cells; add timeseries and incremental"
     if node.model.kind is Kind.KEYED:

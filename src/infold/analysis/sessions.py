@@ -61,7 +61,14 @@ class _Taker:
         return self.subject.text.tokens
 
 
-def take_apart(subject: Subject, time_column: str, key: tuple[str, ...], input_name: str) -> Taken:
+def take_apart(
+    subject: Subject,
+    time_column: str,
+    key: tuple[str, ...],
+    input_name: str,
+    *,
+    unique: bool = True,
+) -> Taken:
     """The parts of a sessions query over one input with a time column and a unique key."""
     block, sessions = subject.relation, subject.model.sessions
     if not isinstance(block, Block) or sessions is None:
@@ -88,6 +95,7 @@ def take_apart(subject: Subject, time_column: str, key: tuple[str, ...], input_n
         user=IDENTIFIER if sessions.identifier else str(sessions.user_column),
         gap=sessions.gap,
         key=key,
+        unique=unique,
         where=_where(taker),
         aggregates=(*taker.aggregates.values(), *_own_aggregates(sessions)),
         outputs=tuple(taker.outputs),

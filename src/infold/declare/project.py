@@ -54,13 +54,15 @@ def _bounded(node: Node, start: int | None, limit: int | None) -> Node:
     """
     A model built cell by cell with its start and its backfill_limit, its own or the project's.
 
-    It holds no cell before its start, so it is defined by it; the limit decides about no row.
+    It holds no cell before its start, so it is defined by it; the limit decides about no row. What
+    takes in files leaves out rows from before the project's start, and so do sessions over it.
     """
     said = node.model.incremental
-    if said is None or node.model.kind is not Kind.TIME_RANGE:
+    if node.model.kind is Kind.TIME_RANGE and said is not None:
+        node = replace(node, backfill_limit=said.backfill_limit or limit)
+        start = start if said.start is None else said.start
+    elif node.model.kind is not Kind.EVENTS or node.model.timeseries is None:
         return node
-    node = replace(node, backfill_limit=said.backfill_limit or limit)
-    start = start if said.start is None else said.start
     if start is None:
         return node
     told = sha256(f"{node.fingerprint} from {start}".encode()).hexdigest()

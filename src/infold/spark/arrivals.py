@@ -94,7 +94,15 @@ def arrivals(
         F.col(f"`{at}`.problem").alias("_problem"),
         F.col(f"`{at}`.received").alias("_received"),
     )
-    return _judged(node, source, plain, [name for _, name in names], bounds)
+    return _judged(node, source, _since(node, plain), [name for _, name in names], bounds)
+
+
+def _since(node: Node, rows: DataFrame) -> DataFrame:
+    """The rows from the project's start on, and those of which nobody knows when they were."""
+    if node.start is None or node.model.timeseries is None:
+        return rows
+    at = _instant(rows, node.model.timeseries.event_time_column)
+    return rows.where(F.col("_problem").isNotNull() | at.isNull() | (at >= node.start))
 
 
 def carrying(node: Node) -> Node:
@@ -132,7 +140,7 @@ def filters(node: Node) -> bool:
     from sqlglot import TokenType, tokenize
 
     tokens = tokenize(node.model.sql, read="spark")
-    return any(token.token_type is TokenType.WHERE for token in tokens)
+    return node.start is not None or any(t.token_type is TokenType.WHERE for t in tokens)
 
 
 def _places(columns: Sequence[str]) -> tuple[list[tuple[int, str]], int]:

@@ -238,8 +238,11 @@ def session_id(of: Column, start: Column) -> Column:
 
 
 def _order(events: DataFrame, query: SessionsQuery) -> Column:
-    """The total order of events: event time, then key, then (without a key) all columns."""
-    names = query.key or tuple(name for name in events.columns if not name.startswith("_"))
+    """The total order of events: event time, then key, then (unless it is one) all columns."""
+    names = query.key
+    if not (query.key and query.unique):
+        fields = [f for f in events.schema if not f.name.startswith("_") and f.name not in names]
+        names = (*names, *(f.name for f in fields if "map<" not in f.dataType.simpleString()))
     return F.struct(column(query.time_column), *(column(name) for name in names))
 
 

@@ -19,8 +19,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from infold.interval import Granularity, Interval
-from infold.plan import Step
-from infold.project import Node
 from infold.spark.content import column, in_cells, plain
 from infold.spark.kinds.stored import ID, VERSION
 from infold.spark.work import Work
@@ -103,14 +101,6 @@ def _minus(rows: DataFrame, others: DataFrame) -> DataFrame:
     return rows.exceptAll(others.select(*map(column, rows.columns)))
 
 
-def changed_input(
-    work: Work, node: Node, step: Step, time: str | None, key: Sequence[str]
-) -> Changed:
-    """What changed in a model's one stored input since the step's trace, by time and unique key."""
-    name = node.inputs[0].name
-    return changed_table(work, name, *step.inputs[name], time=time, key=key)
-
-
 def changed_table(
     work: Work,
     name: str,
@@ -141,12 +131,6 @@ def _anew(work: Work, name: str, since: int, upto: int) -> bool:
 
 _KNOWN_BY = ("_source_file", KEY, ID)
 """Without a key, a row of a file leaves with all rows of the file; others have keys of ours."""
-
-
-def traceable(work: Work, node: Node, step: Step) -> bool:
-    """Whether a model's one input still has the columns it had, so that changes can be found."""
-    name = node.inputs[0].name
-    return traceable_table(work, name, *step.inputs[name])
 
 
 def traceable_table(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -10,7 +9,7 @@ from pyspark.sql import functions as F
 
 from infold.project import SessionsQuery
 from infold.spark.kinds.aggregates import Measures, Part
-from infold.spark.kinds.changed import Changed
+from infold.spark.kinds.feed import Feed
 from infold.spark.kinds.islands import BEGINS, CAMPAIGN, islands, prepared, wanted, who
 from infold.spark.kinds.pieces import COUNT, NAMED, NAMED_AT
 
@@ -49,38 +48,27 @@ def merges(query: SessionsQuery, over: Measures) -> bool:
     return over.mergeable and not (query.cuts.campaign or query.cuts.start)
 
 
-View = Callable[[DataFrame], DataFrame]
-"""What a sessions model sees of its stored input: all of it, or a view over some of its rows."""
-
-
 class Delta:
-    """
-    The changes of a sessions model's input, as the query sees them.
+    """The changes of a sessions model's input, as the query sees them."""
 
-    ``view`` is applied to changed rows, which is right because such views are row-wise.
-    """
-
-    def __init__(self, query: SessionsQuery, over: Measures, view: View, changed: Changed) -> None:
-        self.query, self.view, self.changed = query, view, changed
+    def __init__(self, query: SessionsQuery, over: Measures, feed: Feed) -> None:
+        self.query, self.feed = query, feed
         self.over = over if merges(query, over) else bare(over)
         if query.limited and not merges(query, over):
             self.over = counted(over, query)
 
     def nobody(self) -> DataFrame:
         """The added events without a user or an identifier, which are in no session."""
-        return wanted(self._added(), self.query).where(who(self.query).isNull())
+        return wanted(self.feed.arrived(), self.query).where(who(self.query).isNull())
 
     def islands(self) -> DataFrame:
         """The islands of what was added and of what is gone, marked by ``__gone``."""
         query = self.query
-        added = islands(prepared(self._added(), query, self.over), query, self.over)
+        added = islands(prepared(self.feed.added(), query, self.over), query, self.over)
         found = added.withColumn(GONE, F.lit(False))
-        gone = self.changed.gone()
+        gone = self.feed.gone()
         if gone is None:
             return found
         nothing = bare(self.over)
-        lost = islands(prepared(self.view(gone), query, nothing), query, nothing)
+        lost = islands(prepared(gone, query, nothing), query, nothing)
         return found.unionByName(lost.withColumn(GONE, F.lit(True)), allowMissingColumns=True)
-
-    def _added(self) -> DataFrame:
-        return self.view(self.changed.added())

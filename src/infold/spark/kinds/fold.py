@@ -33,8 +33,8 @@ from infold.record import Outcome, Receipt
 from infold.spark.content import column, in_time, micros, type_of
 from infold.spark.kinds import quarantine
 from infold.spark.kinds.aggregates import Pick
-from infold.spark.kinds.changed import changed_input, traceable
-from infold.spark.kinds.delta import GONE, Delta, View, merges
+from infold.spark.kinds.delta import GONE, Delta, merges
+from infold.spark.kinds.feed import Feed
 from infold.spark.kinds.islands import (
     END,
     EVENTS,
@@ -78,11 +78,6 @@ HULL = "__hull"
 AGAIN = "__again"
 
 
-def foldable(work: Work, node: Node, step: Step) -> bool:
-    """Whether there is a table to fold into, and the input still has the columns it had."""
-    return work.tables.exists(step.model) and traceable(work, node, step)
-
-
 def fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
     """Carry the input's changes since the step's trace into the table."""
     return _Fold(work, node, step).carry_out(announce)
@@ -104,36 +99,22 @@ def nobody_of(query: SessionsQuery) -> str:
     return NULL_USER if query.chosen is None and query.who is None else NULL_IDENTIFIER
 
 
-def view_of(work: Work, node: Node, name: str) -> View:
-    """What a model sees of its stored input by ``name``: a view may stand between the two."""
-    stored = node.inputs[0].name
-    if name == stored:
-        return lambda frame: frame
-    return lambda frame: work.sql(work.project[name], {stored: frame})
-
-
 class _Fold:
     """One fold: what it reads, and the frames on the way to its commit."""
 
     def __init__(self, work: Work, node: Node, step: Step) -> None:
         self.work, self.node, self.step = work, node, step
         self.query = query = query_of(work, step)
-        self.input = node.inputs[0].name
-        changed = changed_input(work, node, step, query.time_column, query.key)
-        self.now = changed.now
-        self.view = view_of(work, node, query.input)
-        events = self.view(self.now)
-        self.time = type_of(events, query.time_column)
-        self.over = compiled(events, query)
-        self.delta = Delta(query, self.over, self.view, changed)
-        self.small = changed.rows <= SMALL
+        self.feed = feed = Feed(work, node, step, query.input)
+        self.time = type_of(feed.now, query.time_column)
+        self.over = compiled(feed.now, query)
+        self.delta = Delta(query, self.over, feed)
+        self.small = feed.rows <= SMALL
         self.merges = merges(query, self.over)
         self.limited = query.limited
         heeded = step.before.entries if step.before else 0
         self.asked = [entry for entry in query.entries if entry.number > heeded]
-        near = Ranges.of(change.cell for change in changed.changes).widen(
-            reach(query), reach(query)
-        )
+        near = feed.times.widen(reach(query), reach(query))
         near |= Ranges.of(
             EVER
             if entry.start is None or entry.end is None
@@ -147,7 +128,7 @@ class _Fold:
         # What stays of a session in quarantine may lie far from where that goes on.
         heads = Ranges.of(Interval(e.start, e.start + 1) for e in self.entries)
         self.candidates = _reaching(work.cells(step.model), near | heads)
-        self.scanned = changed.looked_through
+        self.scanned = feed.looked_through
         self.scanned += sum(state.rows for state in self.candidates)
 
     def carry_out(self, announce: Prepared) -> Outcome:
@@ -355,13 +336,11 @@ class _Fold:
     def _read_again(self, components: DataFrame, hulls: Ranges) -> DataFrame:
         """Components whose sessions are made anew from all events between their ends."""
         query = self.query
-        self.scanned += sum(
-            state.rows for state in self.work.cells(self.input) if hulls.overlaps(state.cell)
-        )
+        self.scanned += sum(state.rows for state in self.feed.cells if hulls.overlaps(state.cell))
         bring = [CARRIED] if query.cuts.campaign else []
         near = spans(components, F.col(START).alias(HULL), *bring)
-        there = self.now.where(in_time(self.now, query.time_column, hulls))
-        events = within_spans(prepared(self.view(there), query, self.over), self._sent(near))
+        there = prepared(self.feed.during(hulls), query, self.over)
+        events = within_spans(there, self._sent(near))
         found = sessions_of(events, query, self.over, (USER, HULL))
         keep: tuple[str, ...] = (USER, HULL, EVENTS)
         row, more = F.struct(KEY, ROW), []

@@ -97,14 +97,15 @@ def local_day(at: Column, zone: str) -> Column:
 
 def _order(events: DataFrame, query: SessionsQuery) -> Sequence[str]:
     """
-    The columns that order events of equal time: the key, or all there are when there is none.
+    The columns that order events of equal time: the key, and all there are when it is not enough.
 
     Either way the order follows from what the events say.
     """
-    if query.key:
+    if query.key and query.unique:
         return query.key
     fields = [field for field in events.schema if not technical(field.name)]
-    return [field.name for field in fields if orderable(field.dataType)]
+    others = [field.name for field in fields if orderable(field.dataType)]
+    return [*query.key, *(name for name in others if name not in query.key)]
 
 
 def wanted(events: DataFrame, query: SessionsQuery) -> DataFrame:

@@ -30,8 +30,9 @@ from infold.project import GroupedQuery, Node
 from infold.record import Outcome, Receipt
 from infold.spark.content import JSON, column, content, plain, row_hash
 from infold.spark.kinds import recompute
-from infold.spark.kinds.changed import KEY, changed_input, traceable
-from infold.spark.kinds.fold import SMALL, view_of
+from infold.spark.kinds.changed import KEY
+from infold.spark.kinds.feed import Feed, foldable
+from infold.spark.kinds.fold import SMALL
 from infold.spark.kinds.stored import VERSION
 from infold.spark.work import Work
 from infold.trace import CellChange, CellState, wrap
@@ -50,7 +51,7 @@ def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
 
 def _foldable(work: Work, node: Node, step: Step) -> bool:
     """Whether there is a table to fold into, changes can be found, and keys can be compared."""
-    if not work.tables.exists(step.model) or not traceable(work, node, step):
+    if not foldable(work, node, step):
         return False
     keys = work.tables.read(step.model).select(*(column(key.name) for key in _query(node).keys))
     return not any("map<" in type_ for _, type_ in keys.dtypes)
@@ -99,7 +100,7 @@ def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
     fold = _Fold(work, node, step)
     touched, counts = fold.touched()
     totals, different = None, None
-    read, scanned = counts.rows, fold.changed.looked_through
+    read, scanned = counts.rows, fold.feed.looked_through
     if counts.keys:
         rows, seen = fold.rows(touched, counts)
         new = _stored(work.sql(node, {fold.query.input: rows}), fold.query, step.version)
@@ -111,7 +112,7 @@ def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
         if seen is not None:
             # Spark forgets what it observed in a plan that turned out to be empty.
             read += int(seen.get.get("rows") or 0)
-            scanned += sum(state.rows for state in work.cells(node.inputs[0].name))
+            scanned += sum(state.rows for state in fold.feed.cells)
     return _commit(work, step, totals, different, (read, scanned), announce)
 
 
@@ -129,23 +130,20 @@ class _Fold:
 
     def __init__(self, work: Work, node: Node, step: Step) -> None:
         self.work, self.step, self.query = work, step, _query(node)
-        entry = node.inputs[0]
-        key = work.project[entry.name].model.unique_key
-        self.changed = changed_input(work, node, step, entry.time_column, key)
-        self.view = view_of(work, node, self.query.input)
+        self.feed = Feed(work, node, step, self.query.input)
 
     def touched(self) -> tuple[DataFrame, _Counts]:
         """The keys of changed rows, each beside the hash of its stored row, and their counts."""
         names = _columns(self.query)
-        gone = self.changed.gone()
-        frames = [self.changed.added()] if gone is None else [self.changed.added(), gone]
-        keyed = [_keyed(self.view(frame), self.query).select(*names) for frame in frames]
+        gone = self.feed.gone()
+        frames = [self.feed.added()] if gone is None else [self.feed.added(), gone]
+        keyed = [_keyed(frame, self.query).select(*names) for frame in frames]
         rows = reduce(DataFrame.unionAll, keyed)
         keys = rows.groupBy(*names).agg(F.count(F.lit(1)).alias("__n"))
         keys = keys.withColumn(_OF, _hashed(keys, names)).localCheckpoint()
         table = self.work.tables.read(self.step.model)
         old = table.select(F.col(KEY).alias(_OLD_KEY), row_hash(table.schema).alias(_OLD))
-        sent = F.broadcast(keys) if self.changed.rows <= SMALL else keys
+        sent = F.broadcast(keys) if self.feed.rows <= SMALL else keys
         old = old.join(sent.select(_OF), F.col(_OLD_KEY) == F.col(_OF), "left_semi")
         found = keys.join(old, F.col(_OF) == F.col(_OLD_KEY), "left").localCheckpoint()
         again = F.count(F.lit(1)) if self.query.having else F.count(_OLD_KEY)
@@ -160,17 +158,17 @@ class _Fold:
         known = F.lit(True) if self.query.having else F.col(_OLD_KEY).isNotNull()
         frames, seen = [], None
         if counts.again:
-            found = self._of(self.changed.now, touched.where(known), counts)
+            found = self._of(self.feed.now, touched.where(known), counts)
             seen = Observation()
             frames.append(found.observe(seen, F.count(F.lit(1)).alias("rows")))
         if counts.again < counts.keys:
-            frames.append(self._of(self.changed.added(), touched.where(~known), counts))
+            frames.append(self._of(self.feed.added(), touched.where(~known), counts))
         return reduce(DataFrame.unionByName, frames), seen
 
-    def _of(self, stored: DataFrame, keys: DataFrame, counts: _Counts) -> DataFrame:
-        """The stored rows with these keys, as the query wants them."""
+    def _of(self, seen: DataFrame, keys: DataFrame, counts: _Counts) -> DataFrame:
+        """The rows with these keys, as the query wants them."""
         query, names = self.query, _columns(self.query)
-        rows = _keyed(plain(self.view(stored)), query)
+        rows = _keyed(plain(seen), query)
         if query.columns is not None:
             rows = rows.select(*map(column, query.columns), *names)
         others = keys.select(*(F.col(name).alias(f"{name}_of") for name in names))

@@ -30,15 +30,14 @@ def find(work: Work, node: Node, lookup: str, since: int, upto: int) -> Found:
     if not traceable_table(work, lookup, since, upto, compared=True):
         return Found(everywhere=True)
     changed = changed_table(work, lookup, since, upto)
-    times, total, scanned = [], 0, changed.looked_through
+    times, scanned = [], changed.looked_through
     for name in dict.fromkeys(match.input for match in node.matched(lookup)):
         matches = [match for match in node.matched(lookup) if match.input == name]
         frame = work.frame(name, work.ledger.heads()[name].number)
         cells = _counted(work, node, name, having(frame, matches, {lookup: changed}))
-        times.append((name, Ranges.of(cells)))
-        total += sum(cells.values())
+        times.append((name, Ranges.of(cells), sum(cells.values())))
         scanned += sum(state.rows for state in work.cells(name))
-    return Found(tuple(times), total, scanned)
+    return Found(tuple(times), scanned)
 
 
 def _counted(work: Work, node: Node, name: str, rows: DataFrame) -> dict[Interval, int]:

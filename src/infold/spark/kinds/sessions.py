@@ -25,7 +25,8 @@ from infold.spark.content import cell_of, cell_stats, content, micros, type_of
 from infold.spark.kinds import quarantine
 from infold.spark.kinds.aggregates import Measures
 from infold.spark.kinds.delta import merges
-from infold.spark.kinds.fold import fold, foldable, nobody_of, query_of, view_of
+from infold.spark.kinds.feed import Feed, foldable
+from infold.spark.kinds.fold import fold, nobody_of, query_of
 from infold.spark.kinds.islands import (
     END,
     START,
@@ -140,9 +141,8 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     """Everything anew, in one commit; what it holds is read back from the commit."""
     query = query_of(work, step)
     assert step.trace is not None, "a planned step says what will hold"
-    name = node.inputs[0].name
-    events = view_of(work, node, query.input)(work.frame(name, step.inputs[name][1]))
-    cells = work.cells(name)
+    feed = Feed(work, node, step, query.input)
+    events, cells = feed.now, feed.cells
     read = sum(state.rows for state in cells)
     over = compiled(events, query)
     told, at = _told(work, node, step, read), _borders(work, node, query, cells)
