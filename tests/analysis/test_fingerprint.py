@@ -94,7 +94,7 @@ def test_what_does_not_decide_about_content(file: str, old: str, new: str) -> No
         ("models/daily.sql", "incremental: {}\n", "", {"daily"}),
         ("models/paid.sql", "> 0", "> 1", {"paid", "totals"}),
         ("models/totals.sql", "FROM paid", "FROM clicks", {"totals"}),
-        ("infold.yml", "start: 2024-01-01", "start: 2020-01-01", {"daily"}),
+        ("infold.yml", "start: 2024-01-01", "start: 2020-01-01", {"clicks", "daily"}),
         ("infold.yml", "amount: decimal(18,2)", "amount: decimal(18,3)", {"clicks"}),
         ("infold.yml", "user_id: string", "User_id: string", {"clicks"}),
         ("infold.yml", "amount: decimal(18,2)", "amount: DECIMAL(18,2)", {"clicks"}),

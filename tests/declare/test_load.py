@@ -271,7 +271,7 @@ class TestViews:
             "SELECT a.* FROM clicks AS a FULL JOIN raw.countries ON code = url",
             "SELECT a.* FROM clicks AS a JOIN clicks AS b ON a.event_id = b.event_id",
             "SELECT * FROM clicks UNION SELECT * FROM clicks",
-            "SELECT * FROM clicks UNION ALL SELECT * FROM clicks ORDER BY event_id LIMIT 1",
+            "SELECT * FROM clicks UNION ALL SELECT * FROM clicks ORDER BY event_id",
             "SELECT * FROM clicks UNION ALL SELECT DISTINCT * FROM clicks",
             """SELECT event_id, user_id, event_ts, url, amount, event_ts AS t FROM clicks UNION ALL
             SELECT event_id, user_id, date(event_ts), url, amount, date(event_ts) FROM clicks""",
