@@ -262,7 +262,7 @@ class Observer:
         if new and self.peek is not None and granularity is not None:
             peek = self.peek(source, new, granularity, self.as_of)
         if peek is not None and node.start is not None:
-            peek = tuple(state for state in peek if state.cell.end > node.start)
+            peek = tuple(cell for cell in peek[0] if cell.cell.end > node.start), peek[1]
         return FileNews(
             source=source.name,
             new=tuple(new),
