@@ -30,6 +30,15 @@ def test_every_name_of_the_page_is_there() -> None:
         assert name in takes
 
 
+def test_every_error_of_the_page_is_there() -> None:
+    """By the name that a program would compare."""
+    known = (Path(__file__).parents[2] / "docs" / "errors.md").read_text(encoding="utf-8")
+    named = re.findall(r"raises `([a-z-]+)`", PAGE)
+
+    assert named
+    assert [slug for slug in named if f"### {slug}\n" not in known] == []
+
+
 class TestWithoutSpark:
     """What needs no JVM."""
 
