@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from infold import other_tools
 from infold.errors import InfoldError, Spot
 
 
@@ -103,9 +104,9 @@ def python_model(at: Spot) -> InfoldError:
 
 def unknown_key(at: Spot, key: str, where: str, known: Iterable[str]) -> InfoldError:
     """A key that nobody knows."""
-    return InfoldError(
-        "unknown-key", f"{where} has no key {key!r}", _near(key, known, "keys"), at=at
-    )
+    meant = other_tools.here(key)
+    facts = (("here", meant),) if meant else _near(key, known, "keys")
+    return InfoldError("unknown-key", f"{where} has no key {key!r}", facts, at=at)
 
 
 def later_key(at: Spot, key: str, where: str) -> InfoldError:
@@ -247,6 +248,31 @@ def bad_sql(at: Spot, why: str) -> InfoldError:
     return InfoldError("bad-sql", "this SQL cannot be read", (("why", why),), at=at)
 
 
+def template(at: Spot, instead: str) -> InfoldError:
+    """A block of dbt's templates in a query."""
+    return InfoldError(
+        "bad-sql",
+        "this is a template of dbt, and a model is plain SQL",
+        (("instead", instead),),
+        at=at,
+    )
+
+
+def model_header(at: Spot) -> InfoldError:
+    """The header of a model of SQLMesh."""
+    return InfoldError(
+        "no-front-matter",
+        "this is the header of a model of SQLMesh",
+        (
+            ("name", "the file's own"),
+            ("kind", "materialization: view, table, events, sessions, cumulative_aggregate"),
+            ("by time range", "timeseries and incremental, of a table"),
+        ),
+        "Say it in front matter, between two lines of --- at the beginning of the file.",
+        at=at,
+    )
+
+
 def not_one_select(at: Spot, what: str) -> InfoldError:
     """A file with no SELECT, with another statement, or with several."""
     return InfoldError(
@@ -257,7 +283,10 @@ def not_one_select(at: Spot, what: str) -> InfoldError:
 def unsupported_sql(at: Spot, what: str) -> InfoldError:
     """SQL that Spark knows and that cannot be analysed here."""
     return InfoldError(
-        "unsupported-sql", f"{what} cannot be analysed", todo="Write it another way.", at=at
+        "unsupported-sql",
+        f"{what} cannot be analysed",
+        todo="Say the same without it, or build the table outside and read it as a source.",
+        at=at,
     )
 
 

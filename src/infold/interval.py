@@ -349,7 +349,12 @@ def duration(text: str) -> int:
 
 
 def show_duration(length: int) -> str:
-    """A length in microseconds as people say it, in its largest whole unit: ``30 minutes``."""
+    """
+    A length in microseconds as people say it, in its largest whole unit: ``30 minutes``.
+
+    A microsecond less is said as the whole: what is less than seven days is read by seven days.
+    """
+    length += (length + 1) % SECOND == 0
     for unit, size in reversed(_UNITS.items()):
         if length and length % size == 0:
             count = length // size

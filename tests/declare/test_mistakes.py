@@ -488,8 +488,10 @@ def test_a_refusal_says_why_and_what_to_do() -> None:
     assert str(found[0]) == (
         "group-over-cells: these groups reach over all time, so a day of daily cannot be rebuilt alone\n"
         "\n"
-        "  at:        models/daily.sql:7\n"
-        "  cells by:  session_start\n"
+        "  at:          models/daily.sql:7\n"
+        "  cells by:    session_start\n"
+        "  or declare:  incremental: {bounds: {sessions: {before: …}}}, "
+        "how far around its cell each is read (before, after)\n"
         "\n"
         "    FROM sessions GROUP BY user_id\n"
         "                  ^^^^^^^^^^^^^^^^\n"

@@ -102,6 +102,30 @@ def _whole(subject: Subject, errors: Sequence[InfoldError]) -> Allowed:
     return Allowed(left, (chance,) if len(left) < len(errors) else ())
 
 
+def offered(subject: Subject, errors: Sequence[InfoldError], days: int | None) -> None:
+    """
+    Name what lets each refusal pass: declared bounds, or the override of its construct.
+
+    ``days``: how far back the query looks, where it says that in rows of days.
+    """
+    if subject.model.kind is not Kind.TIME_RANGE:
+        return
+    inputs = list(timed(subject))
+    for error in errors:
+        facts = []
+        if error.slug in REACH and inputs:
+            far = f"{days} {'day' if days == 1 else 'days'}" if days is not None else "…"
+            each = ", ".join(f"{name}: {{before: {far}}}" for name in inputs)
+            facts.append(("or declare", f"incremental: {{bounds: {{{each}}}}}{_HOW}"))
+        override = BY_SLUG.get(error.slug)
+        if override is not None and "safety_overrides" not in error.todo:
+            facts.append(("or vouch", f"incremental: {{safety_overrides: {{{override}: true}}}}"))
+        error.facts = (*error.facts, *facts)
+
+
+_HOW = ", how far around its cell each is read (before, after)"
+
+
 def timed(subject: Subject) -> Iterable[str]:
     """The stored inputs with a time column that a model reads, views seen through."""
     found: dict[str, None] = {}

@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from infold.analysis.bridges import Gaps, Key, Needs, Shapes, beyond, either
 from infold.analysis.changes import change_of
+from infold.analysis.frames import rows_back
 from infold.analysis.kept import Bounded, Kept
 from infold.analysis.nested import by_predicate, by_value, parts
 from infold.analysis.relation import (
@@ -33,12 +34,13 @@ from infold.analysis.relation import (
     Table,
     blocks,
 )
-from infold.analysis.scope import Atom, Scope, Tie
+from infold.analysis.scope import Atom, Scope, Tie, grain_of
 from infold.analysis.selects import (
     alike_by,
     group_items,
     has_aggregate,
     in_every_set,
+    named_windows,
     over_windows,
     several_sets,
     windows,
@@ -347,6 +349,19 @@ class Cells:
                 found = found or (side == "LEFT" and not left and times[at])
                 found = found or (side == "RIGHT" and left and not times[at])
         return found
+
+    def days_back(self) -> int | None:
+        """How many days windows look back that count rows, in an order of days; None for none."""
+        counts = [
+            rows
+            for block in self.blocks()
+            if isinstance(block, Block)
+            for window in windows(block)
+            if (found := rows_back(window, named_windows(block))) is not None
+            for order, rows in [found]
+            if grain_of(self.shapes(block, order)) is Granularity.DAY
+        ]
+        return max(counts, default=None)
 
     def _left_out(self, block: Block, node: exp.Expr) -> bool:
         """Whether a value is NULL in rows of a grouping set that has not all of it."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from infold import findings
-from infold.analysis.allowed import BY_SLUG, REACH, Allowed, allowed
+from infold.analysis.allowed import BY_SLUG, REACH, Allowed, allowed, offered
 from infold.analysis.bridges import Shapes
 from infold.analysis.cells import Cells, causes_of, cells_of
 from infold.analysis.event_grain import event_grain
@@ -120,6 +120,7 @@ class _Compiler:
         if not found.errors:
             query, errors = self._check(subject)
             found = allowed(subject, errors)
+            offered(subject, found.errors, _days(subject))
         errors = list(found.errors)
         downgraded: tuple[str, ...] = ()
         if self.downgrade and errors and all(_downgradable(model, error) for error in errors):
@@ -229,6 +230,12 @@ def _fills(subject: Subject) -> bool:
     """Whether a model keeps rows of a lookup that no row of an input goes with."""
     cells = cells_of(subject)
     return cells is not None and cells.filled()
+
+
+def _days(subject: Subject) -> int | None:
+    """How many rows back the windows of a model look that are over rows of days."""
+    cells = cells_of(subject)
+    return cells.days_back() if cells is not None else None
 
 
 def _found(subject: Subject) -> list[InfoldError]:

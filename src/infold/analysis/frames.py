@@ -62,6 +62,21 @@ def reach(window: exp.Window, named: Mapping[str, exp.Expr]) -> Reach | None:
     return Reach(by.this, before, after)
 
 
+def rows_back(window: exp.Window, named: Mapping[str, exp.Expr]) -> tuple[exp.Expr, int] | None:
+    """What a window is ordered by, and how many rows before its own it counts; None for others."""
+    order, spec = clause(window, named, "order"), clause(window, named, "spec")
+    if not isinstance(order, exp.Order) or not order.expressions:
+        return None
+    rows: float | None = None
+    if isinstance(called(window), exp.Lag):
+        rows = number(called(window).args.get("offset") or exp.Literal.number(1))
+    elif isinstance(spec, exp.WindowSpec) and str(spec.args.get("kind", "")).upper() == "ROWS":
+        start = spec.args.get("start")
+        back = str(spec.args.get("start_side")).upper() == "PRECEDING"
+        rows = number(start) if isinstance(start, exp.Expr) and back else None
+    return None if rows is None else (order.expressions[0].this, int(rows))
+
+
 def called(window: exp.Window) -> exp.Expr:
     """The function that a window belongs to, without FILTER and what it does with NULLs."""
     inner: exp.Expr = window.this

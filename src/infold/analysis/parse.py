@@ -15,7 +15,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold import findings
+from infold import findings, other_tools
 from infold.analysis.comments import continued_comment
 from infold.analysis.text import CALL, SPAN, UNIT, Text, spot_in
 from infold.errors import InfoldError, Spot
@@ -94,6 +94,9 @@ def parse(file: str, source: str, start: int = 0) -> Parsed:
     try:
         tokens = _DIALECT.tokenize(rest)
     except TokenError:
+        foreign = _foreign(file, source, start)
+        if foreign is not None:
+            raise foreign from None
         why = "a quote or a comment is never closed"
         raise findings.bad_sql(_unread(file, source, start), why) from None
     continued = continued_comment(source, start)
@@ -125,6 +128,9 @@ def _tree(text: Text) -> exp.Expr:
     try:
         found = _Parser(dialect=_DIALECT).parse(list(text.tokens), text.sql)
     except ParseError as error:
+        foreign = _foreign(text.file, text.source, text.start)
+        if foreign is not None:
+            raise foreign from None
         raise _parse_error(text, error) from None
     except RecursionError as error:
         raise findings.too_deep(text.spot(0)) from error
@@ -207,6 +213,14 @@ def _parse_error(text: Text, error: ParseError) -> InfoldError:
             start += len(context)
             at = text.spot(start, start + len(found))
     return findings.bad_sql(at, _tidy(str(first.get("description") or error)))
+
+
+def _foreign(file: str, source: str, start: int) -> InfoldError | None:
+    """What is wrong with a query that is a template of dbt."""
+    found = other_tools.template(source[start:])
+    if found is None:
+        return None
+    return findings.template(spot_in(file, source, start + found[0], start + found[1]), found[2])
 
 
 def _tidy(why: str) -> str:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import PurePosixPath
 
-from infold import findings
+from infold import findings, other_tools
 from infold.analysis.compile import compile_models
 from infold.analysis.parse import parse
 from infold.analysis.run_interval import replaced
 from infold.analysis.subject import Draft
+from infold.analysis.text import spot_in
 from infold.declare.folder import PROJECT_FILE, Folder
 from infold.declare.keys import NAME, Keys
 from infold.declare.models import read_model, split_front_matter
@@ -228,6 +229,10 @@ def _draft(
     defaults: Value | None,
 ) -> Draft | None:
     """One model; None when it cannot be read, with the reasons noted."""
+    header = other_tools.header(text)
+    if header is not None:
+        reading.errors.append(findings.model_header(spot_in(file, text, *header)))
+        return None
     try:
         front = split_front_matter(file, text)
     except InfoldError as error:

@@ -131,8 +131,9 @@ def _why(cells: Cells, block: Block, out: Output) -> str:
     if not cells.of(block).time:
         return "nothing in this SELECT has a time column"
     floor = floor_of(out.node)
-    if floor is not None and floor.unit is not None and cells.keeps(block, floor.inner):
-        return f"one {floor.unit} does not lie inside one {cells.granularity}"
+    longer = next((s.cell for s in cells.row_shapes(block, out).values() if s.cell), None)
+    if longer is not None and longer.holds(cells.granularity) and longer != cells.granularity:
+        return f"its values are starts of a {longer}: say `granularity: {longer}`"
     unit = out.node.meta.get(UNIT)
     if unit is not None and floor is None:
         return f"'{unit}' is no unit of this function: Spark gives NULL" if unit else _COMPUTED
@@ -141,5 +142,7 @@ def _why(cells: Cells, block: Block, out: Output) -> str:
     if origin is not None:
         relation = origin.entry.relation
         name = relation.name if isinstance(relation, Table) else origin.entry.alias
-        return f"{origin.column} of {name} is not the column by which {name} has its cells"
+        if origin.column in cells.of(relation).columns:
+            return f"{origin.column} follows the time of {name}, and not that of what stands beside"
+        return f"{origin.column} is no time by which {name} is told apart cell by cell"
     return "no floor of the input's time column, and no interval that is added to it"

@@ -1,0 +1,93 @@
+"""What other tools call it: their words, and what is said here instead."""
+
+from __future__ import annotations
+
+import re
+
+_DERIVED = "no key: how far a cell reads follows from the query (incremental.bounds, if it cannot)"
+_NO_LOOKBACK = "no key: late rows are found however late they are"
+_SELF = "no key: each run works out what is stale, and the query stays one SELECT of everything"
+
+_KEYS = {
+    "sqlmesh": {
+        "kind": "materialization (and incremental, for a table built cell by cell)",
+        "interval_unit": "timeseries.granularity",
+        "time_column": "timeseries.event_time_column and timeseries.partition_column",
+        "grain": "unique_key, of events",
+        "grains": "unique_key, of events",
+        "lookback": _DERIVED,
+        "dialect": "no key: SQL is Spark's",
+        "cron": "incremental.cron",
+        "batch_concurrency": "incremental.batch_concurrency",
+        "partitioned_by": "timeseries.partition_column",
+        "depends_on": "no key: what a model reads follows from its query",
+        "forward_only": "no key: a changed query builds its table anew",
+        "auto_restatement_cron": "`infold restate`, by hand",
+    },
+    "dbt": {
+        "materialized": "materialization",
+        "incremental_strategy": "incremental.strategy",
+        "event_time": "timeseries.event_time_column",
+        "begin": "start",
+        "partition_by": "timeseries.partition_column",
+        "is_incremental": _SELF,
+        "on_schema_change": "no key: a changed query builds its table anew",
+        "full_refresh": "`infold restate`, by hand",
+        "unique_key": "unique_key, of events; tables are replaced cell by cell and need none",
+        "config": "front matter between two lines of ---",
+    },
+    "snowplow": {
+        "max_session_days": "sessions.quarantine_after",
+        "session_lookback_days": _NO_LOOKBACK,
+        "upsert_lookback_days": _NO_LOOKBACK,
+        "lookback_window_hours": _NO_LOOKBACK,
+        "days_late_allowed": _NO_LOOKBACK,
+        "start_date": "start",
+        "backfill_limit_days": "backfill_limit",
+        "session_timestamp": "timeseries.event_time_column of the events",
+        "session_identifiers": "sessions.identifier",
+        "user_identifiers": "sessions.user",
+        "session_timeout": "sessions.gap",
+        "inactivity": "sessions.gap",
+        "timeout": "sessions.gap",
+    },
+}
+"""By tool: its key -> what it is called here."""
+
+_BY_WORD = {word: (tool, here) for tool, words in _KEYS.items() for word, here in words.items()}
+
+
+def here(word: str) -> str | None:
+    """What a key of another tool is called here, with the tool; None for any other word."""
+    bare = word.lower().removeprefix("snowplow__")
+    found = _BY_WORD.get(bare)
+    return None if found is None else f"{found[1]} (as {_NAMES[found[0]]} has it)"
+
+
+_NAMES = {"sqlmesh": "SQLMesh", "dbt": "dbt", "snowplow": "Snowplow"}
+
+_TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+_HEADER = re.compile(r"\s*MODEL\s*\(", re.IGNORECASE)
+_NAMED = (
+    ("is_incremental", f"leave it out: {_SELF.removeprefix('no key: ')}"),
+    ("ref", "name the model itself in FROM"),
+    ("source", "name the source itself in FROM: group.name"),
+    ("config", "write front matter between two lines of ---"),
+)
+
+
+def template(sql: str) -> tuple[int, int, str] | None:
+    """The first of dbt's template blocks in a text: where it stands, and what to do instead."""
+    found = _TEMPLATE.search(sql)
+    if found is None:
+        return None
+    for name, instead in _NAMED:
+        if re.search(rf"\b{name}\b", found[0]):
+            return found.start(), found.end(), instead
+    return found.start(), found.end(), "write the SQL that it stands for"
+
+
+def header(sql: str) -> tuple[int, int] | None:
+    """SQLMesh's ``MODEL (`` at the beginning of a file, where it stands."""
+    found = _HEADER.match(sql)
+    return None if found is None else (found.end() - len(found[0].lstrip()), found.end() - 1)
