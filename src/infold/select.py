@@ -51,7 +51,9 @@ def _matching(project: Project, term: str) -> frozenset[str]:
     if bare.startswith("tag:"):
         found = _tagged(project, bare.removeprefix("tag:"))
     else:
-        found = frozenset(node.name for node in project if fnmatchcase(node.name, bare))
+        found = frozenset(
+            node.name for node in project if fnmatchcase(node.name.lower(), bare.lower())
+        )
         if not found:
             raise errors.unknown_model(bare, [node.name for node in project])
     before = project.upstream(found) if term.startswith("+") else frozenset()

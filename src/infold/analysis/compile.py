@@ -25,6 +25,7 @@ from infold.analysis.scope import grain_of
 from infold.analysis.session_input import session_input
 from infold.analysis.sessions import take_apart
 from infold.analysis.shape import Grain
+from infold.analysis.spelling import spelled
 from infold.analysis.subject import Draft, Subject, time_column
 from infold.analysis.unnamed import unnamed
 from infold.errors import InfoldError, Spot
@@ -148,7 +149,7 @@ class _Compiler:
             exact = fingerprint(model, words.to_the_letter, columns, None)
             self.views[model.name] = (print_, exact)
         self.nodes[model.name] = Node(
-            model=model,
+            model=spelled(model, columns or ()),
             inputs=inputs,
             references=_bounded(resolved.references, bounds),
             fingerprint=print_,
