@@ -28,6 +28,19 @@ def unnamed_column(at: Spot) -> InfoldError:
     )
 
 
+def not_stored(at: Spot, column: str, what: str, type_: str) -> InfoldError:
+    """An output of a type that no table has."""
+    instead = "timestampdiff(SECOND, a, b), or unix_micros(b) - unix_micros(a) for all of it"
+    return InfoldError(
+        "not-stored",
+        f"{column} is {what}, and a table has no such columns",
+        todo=f"Make it a number: {instead}."
+        if type_ == "interval"
+        else "Say of which type: CAST(NULL AS string), for example.",
+        at=at,
+    )
+
+
 def not_one_row_per_session(at: Spot, what: str) -> InfoldError:
     """Something in a sessions query that is not an aggregate over the session's events."""
     return InfoldError(

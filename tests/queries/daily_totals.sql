@@ -48,6 +48,9 @@ WITH per_user AS (SELECT user_id, cast(ts AS date) AS day, sum(amount) AS spent 
 -- admitted: first_and_last_time
 SELECT cast(ts AS date) AS day, user_id, min(ts) AS came, max(ts) AS went, unix_micros(max(ts)) - unix_micros(min(ts)) AS stayed FROM clicks GROUP BY 1, 2
 
+-- refused: not-stored: first_and_last_time_apart
+SELECT cast(ts AS date) AS day, user_id, max(ts) - min(ts) AS stayed FROM clicks GROUP BY 1, 2
+
 -- admitted: partition_from_a_minimum
 SELECT cast(min(ts) AS date) AS day, user_id, count(*) AS n FROM clicks GROUP BY user_id, date_trunc('DAY', ts)
 

@@ -27,6 +27,7 @@ from infold.analysis.sessions import take_apart
 from infold.analysis.shape import Grain
 from infold.analysis.spelling import spelled
 from infold.analysis.subject import Draft, Subject, time_column
+from infold.analysis.typed import Types, kept, types_of
 from infold.analysis.unnamed import unnamed
 from infold.errors import InfoldError, Spot
 from infold.model import (
@@ -67,6 +68,8 @@ def compile_models(
     work = _Compiler(sources, downgrade)
     for source in sources.values():
         columns = tuple(column.name for column in source.columns) or None
+        known = {column.name.lower(): kept(column.type) for column in source.columns}
+        work.types[source.name] = {name: of for name, of in known.items() if of is not None}
         work.tables[source.name.lower()] = Table(source.name, columns)
     for name in broken:
         work.tables[name.lower()] = Table(name, None)
@@ -105,6 +108,7 @@ class _Compiler:
     views: dict[str, tuple[str, str]] = field(default_factory=dict)
     kept: dict[str, Mapping[str, Grain]] = field(default_factory=dict)
     rows: dict[str, Rows] = field(default_factory=dict)
+    types: dict[str, Types] = field(default_factory=dict)
     errors: list[InfoldError] = field(default_factory=list)
 
     def add(self, draft: Draft) -> None:
@@ -112,7 +116,9 @@ class _Compiler:
         model, text = draft.model, draft.parsed.text
         extra = model.sessions.seen if model.sessions else ()
         resolved = resolve(text, draft.parsed.tree, self.tables, extra)
-        subject = Subject(draft, resolved.relation, self.sources, self.nodes, self.kept, self.rows)
+        subject = Subject(
+            draft, resolved.relation, self.sources, self.nodes, self.kept, self.rows, self.types
+        )
         subject.named = tuple(dict.fromkeys(r.name for r in resolved.references))
         subject.sound = all(name in self.nodes for name in subject.named)
         columns = _columns(model, resolved)
@@ -134,6 +140,7 @@ class _Compiler:
             return
         self.kept[model.name] = _kept(subject)
         self.rows[model.name] = _rows(subject, found)
+        self.types[model.name] = _types(subject)
         source = self._source(model, resolved)
         unread = unnamed(source, [draft]) if source else ()
         proven = [] if found.bounded else _bounds(subject)
@@ -301,6 +308,14 @@ def _rows(subject: Subject, found: Allowed) -> Rows:
         return Rows()  # what holds of the query over all rows need not hold of its cells
     stored = model.kind in (Kind.WHOLE, Kind.TIME_RANGE, Kind.KEYED)
     return Rows(query=subject.relation) if stored else Rows()
+
+
+def _types(subject: Subject) -> Types:
+    """What is known of the types of a model's columns."""
+    found = dict(types_of(subject.relation, subject.types))
+    if subject.model.sessions is not None:
+        found |= {"session_start": "timestamp", "session_end": "timestamp"}
+    return found
 
 
 def _key(*columns: str | None) -> Key:

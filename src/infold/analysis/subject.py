@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from infold.analysis.parse import Parsed
 from infold.analysis.relation import Relation, Rows
 from infold.analysis.text import Text
+from infold.analysis.typed import Types
 from infold.errors import Spot
 from infold.interval import Granularity
 from infold.model import Kind, Model, Source
@@ -45,6 +46,8 @@ class Subject:
     """For each model before it: the columns that keep its cell, and how coarse they are."""
     rows: Mapping[str, Rows] = field(default_factory=dict)
     """For each stored table before it: what tells its rows apart."""
+    types: Mapping[str, Types] = field(default_factory=dict)
+    """For each table before it: what is known of its columns' types."""
     sound: bool = True
     """Whether everything that it reads was found to be right."""
     named: tuple[str, ...] = ()

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from infold import findings, refusals
 from infold.analysis.relation import Block, Output, Relation, Renamed, SetOperation
 from infold.analysis.subject import Subject
+from infold.analysis.typed import types_of
 from infold.errors import InfoldError, Spot
 from infold.model import Kind
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:
-    """Columns without a name, names given twice, and names that start with an underscore."""
+    """Columns without a name, names given twice or kept by infold, and types of no column."""
     taken: dict[str, Output] = {}
     block = _naming(subject.relation)
     for out in block.outputs or () if block is not None else ():
@@ -26,6 +27,21 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         if out.name.startswith("_"):
             yield findings.reserved_column(at, out.name)
         taken[out.name.lower()] = out
+    if subject.model.kind is not Kind.VIEW and block is not None:
+        yield from _not_stored(subject, block)
+
+
+def _not_stored(subject: Subject, block: Block) -> Iterator[InfoldError]:
+    """Columns of types that a table cannot have."""
+    known = types_of(subject.relation, subject.types)
+    for out in block.outputs or ():
+        type_ = known.get(out.name.lower())
+        if out.name and type_ in _NEVER_STORED:
+            at = block.text.spot_of(out.node)
+            yield refusals.not_stored(at, out.name, _NEVER_STORED[type_], type_)
+
+
+_NEVER_STORED = {"interval": "an interval", "void": "always NULL, of no type"}
 
 
 def _naming(relation: Relation) -> Block | None:
