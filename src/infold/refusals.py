@@ -262,20 +262,20 @@ def order_dependent(at: Spot, call: str, instead: str) -> InfoldError:
     )
 
 
-def order_not_total(at: Spot, what: str, missing: Sequence[str]) -> InfoldError:
+def order_not_total(at: Spot, what: str, missing: Sequence[str], *, vouchable: bool) -> InfoldError:
     """An order that decides, and in which rows can tie."""
     add = ", ".join(missing) or "columns that tell rows apart (a unique_key, keys of GROUP BY)"
     return InfoldError(
         "order-not-total",
         f"{what} depends on which of several rows comes first that tie in its order",
-        todo=f"Add {add} to ORDER BY, {_OR_ANY}",
+        todo=f"Add {add} to ORDER BY{_OR_ANY if vouchable else '.'}",
         exit_code=REFUSED,
         at=at,
     )
 
 
 def ties_in_choice(
-    at: Spot, call: str, value: str, order: str, missing: Sequence[str]
+    at: Spot, call: str, value: str, order: str, missing: Sequence[str], *, vouchable: bool
 ) -> InfoldError:
     """``min_by`` or ``max_by`` by something in which rows can tie."""
     by = order.removeprefix("STRUCT(").removesuffix(")") if order.startswith("STRUCT(") else order
@@ -283,13 +283,13 @@ def ties_in_choice(
     return InfoldError(
         "order-not-total",
         f"{call} takes any of several rows that tie in {order}",
-        todo=f"Say which: {call}({value}, struct({by}, {add})), {_OR_ANY}",
+        todo=f"Say which: {call}({value}, struct({by}, {add})){_OR_ANY if vouchable else '.'}",
         exit_code=REFUSED,
         at=at,
     )
 
 
-_OR_ANY = "or say that any will do: `safety_overrides: {allow_nondeterministic: true}`."
+_OR_ANY = ", or say that any will do: `safety_overrides: {allow_nondeterministic: true}`."
 
 
 def limit_without_order(at: Spot, word: str) -> InfoldError:

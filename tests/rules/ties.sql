@@ -87,3 +87,6 @@ SELECT event_id, row_number() OVER (ORDER BY event_ts) AS n FROM clicks
 -- with: {incremental: {safety_overrides: {allow_nondeterministic: true}}, timeseries: {event_time_column: event_ts, partition_column: day}}
 -- elsewhere: SELECT CAST(event_ts AS date) AS day, 1 AS n FROM clicks
 SELECT to_date(event_ts) AS day, ntile(1) OVER (PARTITION BY to_date(event_ts) ORDER BY amount) AS n FROM clicks
+
+-- accepted: in the order of all columns
+SELECT url, amount FROM clicks ORDER BY ALL LIMIT 10

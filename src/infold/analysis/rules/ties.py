@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             yield from _in_windows(subject, identity, block)
             yield from _chosen(subject, identity, block)
         if subject.model.kind is not Kind.KEYED and not _over_cells(subject, block):
-            yield from _limited(identity, block)
+            yield from _limited(subject, identity, block)
 
 
 def _in_windows(subject: Subject, identity: Identity, block: Block) -> Iterator[InfoldError]:
@@ -74,7 +74,14 @@ def _in_windows(subject: Subject, identity: Identity, block: Block) -> Iterator[
         if not fine:
             found = text.spot_of(window)
             name = found.text[found.column - 1 :].partition("(")[0].strip().lower()
-            yield refusals.order_not_total(found, name, alike.missing())
+            yield refusals.order_not_total(
+                found, name, alike.missing(), vouchable=_vouchable(subject)
+            )
+
+
+def _vouchable(subject: Subject) -> bool:
+    """Whether the model could say that any result will do."""
+    return subject.model.kind in (Kind.WHOLE, Kind.TIME_RANGE)
 
 
 def _over_cells(subject: Subject, block: Block | SetOperation) -> bool:
@@ -123,10 +130,14 @@ def _choice(subject: Subject, block: Block, node: exp.Expr, alike: Alike) -> Ite
         name = "max_by" if isinstance(node, exp.ArgMax) else "min_by"
         value, order = (part.sql("spark") for part in (node.this, node.expression))
         add = [] if subject.model.kind is Kind.SESSIONS else alike.missing()
-        yield refusals.ties_in_choice(block.text.spot_of(node), name, value, order, add)
+        yield refusals.ties_in_choice(
+            block.text.spot_of(node), name, value, order, add, vouchable=_vouchable(subject)
+        )
 
 
-def _limited(identity: Identity, block: Block | SetOperation) -> Iterator[InfoldError]:
+def _limited(
+    subject: Subject, identity: Identity, block: Block | SetOperation
+) -> Iterator[InfoldError]:
     """LIMIT and OFFSET behind an ORDER BY that leaves open which rows come first."""
     args = block.node.args
     order = args.get("order")
@@ -134,9 +145,13 @@ def _limited(identity: Identity, block: Block | SetOperation) -> Iterator[Infold
     if not word or not isinstance(order, exp.Order) or isinstance(block.node.parent, exp.Exists):
         return
     if isinstance(block, SetOperation):
-        names = {one.this.name.lower() for one in order.expressions}
-        total = block.columns is not None and {c.lower() for c in block.columns} <= names
+        names = {one.this.name.lower() for one in order.expressions}  # or ALL
+        total = block.columns is not None and (
+            {c.lower() for c in block.columns} <= names or names == {"all"}
+        )
         missing: list[str] = []
+    elif [one.this.name.upper() for one in order.expressions] == ["ALL"]:
+        return  # ORDER BY ALL
     else:
         by = [_output_of(block, one.this) for one in order.expressions]
         alike = Alike.given(identity, block, by)
@@ -145,7 +160,7 @@ def _limited(identity: Identity, block: Block | SetOperation) -> Iterator[Infold
         total, missing = every or (alike.one_row() and not distinct), alike.missing()
     if not total:
         at = block.text.spot_of(order.expressions[0])
-        yield refusals.order_not_total(at, word.upper(), missing)
+        yield refusals.order_not_total(at, word.upper(), missing, vouchable=_vouchable(subject))
 
 
 def _output_of(block: Block, node: exp.Expr) -> exp.Expr:

@@ -1,0 +1,36 @@
+"""Columns that a declaration names are those of the query, whatever their case."""
+
+from __future__ import annotations
+
+from tests.declare.shop import CLICKS, DAILY, SHOP, project
+
+from infold.select import selected
+
+
+def test_declared_names_are_spelled_as_the_table_has_them() -> None:
+    """What reads a stored table by its columns' names finds them."""
+    clicks = CLICKS.replace(
+        "SELECT event_id, user_id, event_ts", "SELECT Event_Id, user_id, event_ts AS AT"
+    )
+    clicks = clicks.replace("column: event_ts", "column: at").replace("[event_id]", "[EVENT_ID]")
+    daily = DAILY.replace("AS day,", "AS Day,").replace("{}", "{unique_key: [DAY]}")
+    found = project({**SHOP, "models/clicks.sql": clicks, "models/daily.sql": daily})
+    events, days = found["clicks"].model, found["daily"].model
+
+    assert events.timeseries is not None
+    assert (events.timeseries.event_time_column, events.unique_key) == ("AT", ("Event_Id",))
+    assert days.timeseries is not None
+    assert days.timeseries.partition_column == "Day"
+    assert days.incremental is not None
+    assert days.incremental.unique_key == ("Day",)
+    assert found["sessions"].query is not None
+    assert found["sessions"].query.time_column == "AT"
+    assert found["daily"].input("sessions").time_column == "session_start"
+
+
+def test_models_are_selected_whatever_the_case_of_their_names() -> None:
+    """Names, globs and what is around them."""
+    found = project()
+
+    assert selected(found, ["DAILY"]) == selected(found, ["dai*"]) == frozenset({"daily"})
+    assert selected(found, ["+Sess*"]) == selected(found, ["+sessions"])
