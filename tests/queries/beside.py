@@ -67,7 +67,7 @@ class Beside:
         """Take in what lies there; which models failed, and why."""
         self.arrivals.write(self.root / "landing")
         try:
-            api.run(api.open_project(self.root))
+            api.run(api.open_project(self.root), allow_removals=True)
         except InfoldErrors as failed:
             return [str(error) for error in failed.errors]
         return []
