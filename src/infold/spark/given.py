@@ -47,12 +47,17 @@ def refuse_session(session: SparkSession, *, ours: bool) -> None:
             if not key.startswith(f"spark.sql.catalog.{premises.FIXED['spark.sql.defaultCatalog']}")
         }
     else:
-        for key in ("spark.sql.extensions", "spark.sql.catalogImplementation"):
-            said.setdefault(key, session.conf.get(key, "") or "")
+        # None, and no text: a text that the setting may not have is an error of Spark's.
+        for key, unsaid in _UNSAID.items():
+            said.setdefault(key, session.conf.get(key, None) or unsaid)
         said.pop("spark.sql.defaultCatalog", None)
     refuse_given(
         "the settings of Spark's start" if ours else "the Spark session of this process", said
     )
+
+
+_UNSAID = {"spark.sql.extensions": "", "spark.sql.catalogImplementation": "in-memory"}
+"""What holds of a start in which nobody said anything."""
 
 
 def _confs(words: list[str]) -> Iterator[tuple[str, str]]:
