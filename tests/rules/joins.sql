@@ -133,3 +133,18 @@ SELECT to_date(k.since) AS day, count(c.event_id) AS n FROM raw.countries AS k L
 
 -- accepted: a join to the optional side of another
 SELECT to_date(a.event_ts) AS day, count(DISTINCT b.user_id) AS n, count(DISTINCT c.user_id) AS m FROM clicks AS a LEFT JOIN clicks AS b ON b.user_id = a.user_id AND b.event_ts BETWEEN a.event_ts AND a.event_ts + INTERVAL 12 HOURS LEFT JOIN clicks AS c ON c.user_id = b.user_id AND c.event_ts BETWEEN b.event_ts AND b.event_ts + INTERVAL 12 HOURS GROUP BY 1
+
+-- accepted: NATURAL by the day
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT day, n, c FROM daily NATURAL JOIN (SELECT to_date(event_ts) AS day, user_id, count(*) AS c FROM clicks GROUP BY 1, 2)
+
+-- refused: join-over-cells `(SELECT user_id, count(*) AS c FROM clicks GROUP BY to_date(event_ts), user_id)`: NATURAL by the user alone
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT day, n, c FROM daily NATURAL JOIN (SELECT user_id, count(*) AS c FROM clicks GROUP BY to_date(event_ts), user_id)
+
+-- accepted: a LATERAL subquery that says how far
+SELECT to_date(c.event_ts) AS day, c.event_id, l.n FROM clicks AS c LEFT JOIN LATERAL (SELECT count(*) AS n FROM daily AS o WHERE o.day BETWEEN to_date(c.event_ts) AND to_date(c.event_ts) + INTERVAL 1 DAY) AS l ON true
+
+-- refused: group-over-cells `count(*)`: one that does not
+-- refused: join-over-cells `n FROM daily AS o WHERE o.user_id = c.user_id) AS l`
+SELECT to_date(c.event_ts) AS day, c.event_id, l.n FROM clicks AS c LEFT JOIN LATERAL (SELECT count(*) AS n FROM daily AS o WHERE o.user_id = c.user_id) AS l ON true

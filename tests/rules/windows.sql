@@ -157,3 +157,11 @@ SELECT to_date(c.event_ts) AS day, CASE WHEN s.session_start - lag(s.session_sta
 
 -- accepted: LAG in an order without ties, near by its first column
 SELECT to_date(event_ts) AS day, event_id, CASE WHEN event_ts - lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts, event_id) <= INTERVAL 30 MINUTES THEN 0 ELSE 1 END AS starts FROM clicks
+
+-- refused: window-over-cells `lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: a NATURAL join by the neighbour
+-- alike: no country is since a click
+SELECT to_date(event_ts) AS day, country FROM (SELECT event_ts, lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) AS since FROM clicks) NATURAL JOIN raw.countries
+
+-- refused: window-over-cells `lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: a join USING the neighbour
+-- alike: no country is since a click
+SELECT to_date(event_ts) AS day, country FROM (SELECT event_ts, lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) AS since FROM clicks) LEFT JOIN raw.countries USING (since)

@@ -187,8 +187,12 @@ class Cells:
             inputs: dict[int, frozenset[Key]] = {}
             absent: dict[Atom, Gaps] = {}
             needs: dict[int, Needs] = {}
+            lateral = [entry for entry in block.entries if self._lateral(entry)]
             for entry in block.entries:
                 kept, at = self.of(entry.relation), id(entry)
+                if entry in lateral:
+                    inputs[at] = frozenset()
+                    continue  # it is asked row by row, as a subquery in an expression is
                 if isinstance(entry.relation, Table) and entry.relation.view is None and kept.time:
                     self.tables[at] = (entry, block.text)
                 inputs[at] = frozenset((at, *key) for key in kept.inputs)
@@ -197,17 +201,39 @@ class Cells:
                     given[at, name] = {(at, *key): shape for key, shape in shapes.items()}
                     missing = kept.gaps.get(name, frozenset())
                     absent[at, name] = frozenset((at, *key) for key in missing)
+            asked = [(entry.node, entry.relation) for entry in lateral]
+            todo = [(at, inner) for at, inner in block.nested if self.of(inner).time]
             self.scopes[id(block)] = self._tied(
-                block,
+                [*todo, *asked],
                 lambda ties: Scope(
                     block, given, inputs, ties, absent, needs, self.granularity, self.lenient
                 ),
             )
+            far = [entry for entry in lateral if id(entry.relation) not in self.near]
+            for entry in far:
+                keys = self.of(entry.relation).inputs
+                inputs[id(entry)] = frozenset((id(entry), *key) for key in keys)
+            if far:
+                near = [(at, inner) for at, inner in [*todo, *asked] if id(inner) in self.near]
+                self.scopes[id(block)] = self._tied(
+                    near,
+                    lambda ties: Scope(
+                        block, given, inputs, ties, absent, needs, self.granularity, self.lenient
+                    ),
+                )
         return self.scopes[id(block)]
 
-    def _tied(self, block: Block, scope: Callable[[tuple[Tie, ...]], Scope]) -> Scope:
+    def _lateral(self, entry: From) -> bool:
+        """Whether an entry of FROM is a LATERAL subquery over an input with a time column."""
+        inside = isinstance(entry.relation, (Block, SetOperation))
+        return entry.lateral and inside and self.of(entry.relation).time
+
+    def _tied(
+        self,
+        todo: list[tuple[exp.Expr, Relation]],
+        scope: Callable[[tuple[Tie, ...]], Scope],
+    ) -> Scope:
         """The scope with those subqueries that are near, by predicates or else by their values."""
-        todo = [(holder, inner) for holder, inner in block.nested if self.of(inner).time]
         found: list[Tie] = []
         for by_their_where in (True, False):
             tried = {

@@ -110,6 +110,8 @@ def _used(block: Block, entry: From, column: str, by: set[str], back: bool) -> i
     if outputs is None or any(_passed(out.origin, entry, column) for out in outputs):
         return None
     joins = [other.join for other in block.entries if other.join is not None]
+    if any(join.args.get("method") == "NATURAL" for join in joins):
+        return None  # it may be by this very column
     if any(name.name.lower() == column for j in joins for name in j.args.get("using") or ()):
         return None
 

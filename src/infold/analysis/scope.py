@@ -273,7 +273,7 @@ class Scope:
             join = entry.join
             if join is None or join.side.upper() not in ("RIGHT", "FULL"):
                 continue
-            if atom[1] in {name.name.lower() for name in join.args.get("using") or ()}:
+            if atom[1] in self._merged(entry):
                 return frozenset({(id(join),)})  # missing where neither side has the value
         own = {(atom[0],)} if atom[0] in self.nullable else set()
         whole = atom[0], atom[1].partition("\0")[0]  # a field of a struct is NULL with the struct
@@ -372,11 +372,20 @@ class Scope:
             self._state(link, only=id(entry) if outer else None)
         if not outer:
             self._ask(join.args.get("on"))
-        for name in join.args.get("using") or ():
+        for name in self._merged(entry):
             for other in self.block.entries[:at]:
-                left, right = (id(other), name.name.lower()), (id(entry), name.name.lower())
+                left, right = (id(other), name), (id(entry), name)
                 if left in self.known and right in self.known:
                     self._put(left, right, (0, 0))
+
+    def _merged(self, entry: From) -> list[str]:
+        """The columns by which a join with USING, or a NATURAL one, is, in lower case."""
+        join = entry.join
+        if join is None or join.args.get("method") != "NATURAL":
+            return [name.name.lower() for name in (join.args.get("using") if join else None) or ()]
+        before = self.block.entries[: self.block.entries.index(entry)]
+        there = {name.lower() for one in before for name in one.relation.columns or ()}
+        return [name.lower() for name in entry.relation.columns or () if name.lower() in there]
 
     def _keep(self, side: str, at: int, entry: From) -> None:
         """Note the lookups whose rows an outer join keeps."""

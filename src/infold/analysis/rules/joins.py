@@ -22,7 +22,8 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             continue
         left_time, left = False, ""
         for at, entry in enumerate(block.entries):
-            right_time = cells.of(entry.relation).time
+            near = entry.lateral and id(entry.relation) in cells.near
+            right_time = cells.of(entry.relation).time and not near
             linked = id(block) in cells.chosen or cells.scope(block).connected(at)
             finding = _finding(cells.called, block, entry, (left, left_time), right_time, linked)
             if finding is not None and not (_keeps(entry, left_time) and cells.fills(block)):
