@@ -25,6 +25,14 @@ class OutputError(OSError):
     """The standard output takes nothing more: its disk is full, say."""
 
 
+class ReaderGone(Exception):  # noqa: N818 (no error: head, or a pager, has seen enough)
+    """
+    Nobody reads the standard output any more.
+
+    No OSError, for which click has an exit code of its own.
+    """
+
+
 class _Output(io.FileIO):
     """The standard output, whose failures are told from those of any other file."""
 
@@ -32,8 +40,8 @@ class _Output(io.FileIO):
         """As ever; a reader that has gone away is no failure of the output."""
         try:
             return super().write(data)
-        except BrokenPipeError:
-            raise
+        except BrokenPipeError as error:
+            raise ReaderGone from error
         except OSError as error:
             raise OutputError(error.errno, error.strerror) from error
 
@@ -74,8 +82,8 @@ def _leave(code: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except BrokenPipeError:
-            pass  # the reader has seen enough
+        except (BrokenPipeError, ReaderGone):
+            pass
         except OSError as error:
             code = unsaid(error, code)
         except (ValueError, AttributeError):

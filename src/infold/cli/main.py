@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -13,7 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from infold import __version__, errors, outside, stopping
-from infold.cli.ending import OutputError, unsaid
+from infold.cli.ending import OutputError, ReaderGone, unsaid
 
 COMMANDS = {
     "init": "Write a small project that runs as it is.",
@@ -122,10 +120,7 @@ def _ended(error: BaseException, words: Sequence[str]) -> int:
     if isinstance(error, click.ClickException):
         error.show()
         return error.exit_code
-    if isinstance(error, BrokenPipeError):
-        # The reader (head, a pager) has seen enough. Python would complain once more at exit.
-        with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, ReaderGone):
         return 0
     if isinstance(error, OutputError):
         return unsaid(error, 1)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from infold.cli.ending import ReaderGone
 from infold.errors import InfoldError
 from infold.plan import Step
 from infold.record import Receipt
@@ -78,7 +79,7 @@ class Lines(Silent):
             try:
                 click.echo(line)
                 sys.stdout.flush()
-            except OSError:
+            except (OSError, ReaderGone):
                 self.heard = False
 
 

@@ -1,0 +1,122 @@
+"""How the program ends: its output is out, its code is right, and it waits for nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.deep
+
+FULL = Path("/dev/full")
+"""A device that takes nothing."""
+
+
+def infold(*words: str, **how: object) -> subprocess.CompletedProcess[str]:
+    """The command, in a process of its own."""
+    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
+    return subprocess.run(  # type: ignore[call-overload,no-any-return]
+        [sys.executable, "-m", "infold", *words], check=False, text=True, timeout=120, **given
+    )
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The starter's project, with files that nobody has taken in."""
+    folder = tmp_path_factory.mktemp("ending") / "shop"
+    assert infold("init", str(folder)).returncode == 0
+    return folder
+
+
+def test_no_thread_is_waited_for() -> None:
+    """What libraries still do in the background is let go of; what was printed is there."""
+    code = (
+        "import threading, time\n"
+        "from infold.cli import ending\n"
+        "def work():\n"
+        "    threading.Thread(target=time.sleep, args=(600,)).start()\n"
+        "    print('all of it', end='')\n"
+        "    raise SystemExit(4)\n"
+        "ending.run(work)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (4, "all of it", "")
+
+
+def test_plans_beside_each_other_end_well(shop: Path) -> None:
+    """Arrow has read the new files with its threads, and none of these ends the process."""
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda _: infold("-C", str(shop), "plan"), range(12)))
+
+    assert {each.returncode for each in done} == {0}
+    assert {each.stderr for each in done} == {""}
+    assert all("Nothing was written" in each.stdout for each in done)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("words", [("plan",), ("plan", "--json"), ("status",), ("--help",)])
+def test_an_output_that_takes_nothing_is_an_error(shop: Path, words: tuple[str, ...]) -> None:
+    """Named, with a code; none of the program's own."""
+    with FULL.open("w") as full:
+        done = infold("-C", str(shop), *words, stdout=full)
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("output-failed: the output cannot be written\n")
+    assert "No space left on device" in done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_failure(shop: Path) -> None:
+    """As of `infold plan | head -1`."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = infold("-C", str(shop), "plan", stdout=writer)
+    finally:
+        os.close(writer)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_models_that_are_not_there_are_an_error(shop: Path, tmp_path: Path) -> None:
+    """From every command; not a project of no models, all of them right."""
+    (tmp_path / "infold.yml").write_text((shop / "infold.yml").read_text())
+    missing = [infold("-C", str(tmp_path), command) for command in ("check", "plan", "run")]
+    (tmp_path / "models").write_text("no folder")
+    other = infold("-C", str(tmp_path), "check")
+
+    assert {done.returncode for done in (*missing, other)} == {2}
+    assert all(done.stderr.startswith("no-models: ") for done in (*missing, other))
+
+
+@pytest.mark.parametrize("way", ["ORs", "UNION ALLs", "parentheses"])
+def test_queries_that_programs_write_are_read(shop: Path, tmp_path: Path, way: str) -> None:
+    """A thousand ORs, parts of a union, or parentheses; many thousands have a name."""
+
+    def query(size: int) -> str:
+        return {
+            "ORs": "SELECT user_id FROM clicks WHERE "
+            + " OR ".join(f"user_id = '{number}'" for number in range(size)),
+            "UNION ALLs": " UNION ALL ".join(["SELECT user_id FROM clicks"] * size),
+            "parentheses": f"SELECT {'(' * size}1{')' * size} AS one FROM clicks",
+        }[way]
+
+    subprocess.run(["cp", "-r", f"{shop}/.", str(tmp_path)], check=True)
+    model = tmp_path / "models" / "long.sql"
+
+    model.write_text(f"---\nmaterialization: table\n---\n{query(1_000)}\n")
+    good = infold("-C", str(tmp_path), "check")
+    model.write_text(f"---\nmaterialization: table\n---\nSELECT {'(' * 9_000}1 AS x FROM clicks\n")
+    bad = infold("-C", str(tmp_path), "check")
+
+    assert (good.returncode, good.stderr) == (0, "")
+    assert bad.returncode == 2
+    assert "internal" not in bad.stderr
+    assert "models/long.sql:4" in bad.stderr
