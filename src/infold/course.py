@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from infold.adding import total
 from infold.errors import InfoldError
 from infold.interval import Ranges
 from infold.plan import UP_TO_DATE, Asked, Plan, Step
@@ -66,7 +67,7 @@ class Course:
     @property
     def receipt(self) -> Receipt:
         """What all steps did."""
-        return sum((receipt for _, receipt in self.done), Receipt())
+        return total(self.done)
 
     def result(self, touched: Mapping[str, Ranges]) -> RunResult:
         """The run as it is told of; ``touched`` are the cells that its steps changed, by model."""

@@ -224,16 +224,6 @@ def not_built(name: str) -> InfoldError:
     )
 
 
-def nothing_set_aside() -> InfoldError:
-    """``show set_aside`` before any row was set aside."""
-    return InfoldError(
-        "nothing-set-aside",
-        "no row was ever set aside",
-        todo="Rows that cannot be used are kept there, with their file and reason.",
-        exit_code=0,
-    )
-
-
 def not_an_instant(option: str, text: str) -> InfoldError:
     """A date or time on the command line cannot be read."""
     return InfoldError(

@@ -390,6 +390,10 @@ class Target:
     """Settings of the Spark session (``spark.…``)."""
 
 
+SET_ASIDE = "infold__set_aside"
+"""The storage name of the table of rows that could not be used."""
+
+
 def table_name(model: str) -> str:
     """The storage name of a model's or landed source's table: dots become two underscores."""
     return model.replace(".", "__")

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 
 from infold import errors
 from infold.manifest import TABLES
-from infold.model import Kind, table_name
+from infold.model import SET_ASIDE, Kind, table_name
 from infold.ports import Lake
 from infold.project import Project
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-SET_ASIDE = "infold__set_aside"
-"""The table of rows that could not be used; people call it ``set_aside``."""
 
 
 def rows(
@@ -44,9 +41,19 @@ def rows(
     except errors.InfoldError as error:
         if error.slug != "not-built":
             raise
-        raise (
-            errors.nothing_set_aside() if stored == SET_ASIDE else errors.not_built(table)
-        ) from None
+        if stored != SET_ASIDE:
+            raise errors.not_built(table) from None
+        return some(_none_aside(), columns)
+
+
+def _none_aside() -> pa.Table:
+    """The table of rows set aside while there is none: it is made with its first row."""
+    import pyarrow as pa
+
+    types = {name: pa.string() for name in ("model", "source", "file", "reason", "raw")}
+    types |= {"file_id": pa.int64(), "event_time": pa.timestamp("us", "UTC")}
+    names = ("model", "source", "file", "file_id", "reason", "raw", "event_time")
+    return pa.schema([(name, types[name]) for name in names]).empty_table()
 
 
 def some(found: pa.Table, columns: Sequence[str] | None, limit: int | None = None) -> pa.Table:

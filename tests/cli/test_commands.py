@@ -457,6 +457,25 @@ class TestShow:
 
         assert lake.asked["table"] == "infold__set_aside"
 
+    def test_nothing_was_set_aside(
+        self, lake: FakeLake, infold: Infold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An empty table: no line of JSON, a header of CSV, a file all the same."""
+
+        def rows(table: str, **_: object) -> None:
+            raise errors.not_built(table)
+
+        monkeypatch.setattr(lake, "rows", rows)
+        header = '"model","source","file","file_id","reason","raw","event_time"'
+        assert infold("show", "set_aside", "--json", "-").stdout == ""
+        assert infold("show", "set_aside", "--csv", "-").stdout.replace('"', "").strip() == (
+            header.replace('"', "")
+        )
+        out = tmp_path / "out.csv"
+        infold("show", "set_aside", "--csv", str(out), "--columns", "file,reason")
+        assert out.read_text().replace('"', "").strip() == "file,reason"
+        assert "no rows" in infold("show", "set_aside").stdout
+
     def test_csv(self, lake: FakeLake, infold: Infold) -> None:
         """To the standard output nothing but rows."""
         text = infold("show", "daily", "--limit", "0", "--csv", "-").stdout

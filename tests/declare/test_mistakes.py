@@ -56,6 +56,9 @@ KEYS = [
     (YML, "raw.countries:", "raw.Clicks:", [
         "duplicate-name infold.yml:16 `raw.Clicks` (infold.yml:4)",
     ]),
+    (YML, "  raw.countries:", "  infold.set_aside:", [
+        "duplicate-name infold.yml:16 `infold.set_aside` (infold's own)",
+    ]),
     (YML, "format: json", "format: jsn", ["bad-value infold.yml:6 `jsn` (json)"]),
     (YML, "format: json", "format: delta", [
         "not-supported-yet infold.yml:6 `delta` (csv, json, parquet, iceberg)",
@@ -192,6 +195,12 @@ KEYS = [
     ]),
     (C, "granularity: day", "week_start: sunday", ["needless-key models/clicks.sql:4 `week_start`"]),
     (C, "granularity: day", "partition_column: url", ["bad-value models/clicks.sql:4 `url` (event_ts)"]),
+    (C, "event_time_column: event_ts", "event_time_column: url", [
+        "not-a-time models/clicks.sql:4 `url`",
+    ]),
+    (C, "event_time_column: event_ts", "event_time_column: amount", [
+        "not-a-time models/clicks.sql:4 `amount`",
+    ]),
     (C, "event_time_column: event_ts, ", "", [
         "missing-key models/clicks.sql:4 `{granularity: day}`",
     ]),

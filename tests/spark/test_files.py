@@ -352,3 +352,29 @@ class TestColumnsThatComeAndGo:
         assert land.aside() == []
         assert land.run() == Receipt()
         assert land.proven()
+
+
+def test_models_may_read_what_was_set_aside(
+    tmp_path: Path, warehouse: Path, spark: SparkSession
+) -> None:
+    """As a source, which the table is: a run behind, exact, and rows leave with their file."""
+    land = Land(tmp_path, warehouse, "landing/*.json")
+    land.put("a.json", '{"id":"1","at":"2024-03-01"}\n{"id":"2","at":"soon"}\n')
+    land.put("b.json", '{"id":"3","at":"never"}\n')
+    land.run()
+    config = land.root / "infold.yml"
+    source = f"  own.set_aside: {{table: {land.name}.infold__set_aside}}\n"
+    config.write_text(config.read_text().replace("targets:", f"{source}targets:"))
+    land.model(
+        "---\nmaterialization: table\n---\n"
+        "SELECT file, count(*) AS n FROM own.set_aside GROUP BY file",
+        "bad",
+    )
+    land.run()
+    assert land.rows("bad", "file", "n") == [("landing/a.json", 1), ("landing/b.json", 1)]
+    land.put("b.json", '{"id":"3","at":"2024-03-03"}\n')
+    land.put("c.json", '{"id":"4","at":"soon"}\n{"id":"5","at":"soon"}\n')
+    land.run()
+    land.run()
+    assert land.rows("bad", "file", "n") == [("landing/a.json", 1), ("landing/c.json", 2)]
+    assert land.proven()

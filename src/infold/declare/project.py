@@ -19,7 +19,7 @@ from infold.declare.sources import read_source
 from infold.declare.targets import read_target
 from infold.declare.tree import Page, Value, merged, read
 from infold.errors import InfoldError, Spot
-from infold.model import Kind, Source, Target, table_name
+from infold.model import SET_ASIDE, Kind, Source, Target, table_name
 from infold.project import Node, Project
 
 KEYS = (
@@ -47,7 +47,7 @@ class _Reading:
     targets: dict[str, Target] = field(default_factory=dict)
     drafts: list[Draft] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
-    taken: dict[str, str] = field(default_factory=dict)
+    taken: dict[str, str] = field(default_factory=lambda: {SET_ASIDE: "infold's own"})
     """Storage names in lower case -> where they are declared."""
 
 

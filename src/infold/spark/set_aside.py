@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from infold.model import SET_ASIDE
 from infold.plan import Step
 from infold.project import Node
 from infold.spark.arrivals import AT, FILE, RAW, REASON, STATE, State
@@ -22,7 +23,7 @@ from infold.spark.content import column
 from infold.spark.tables.port import Layout
 from infold.spark.work import Work
 
-TABLE = "infold__set_aside"
+TABLE = SET_ASIDE
 
 
 def write(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]) -> int:

@@ -13,6 +13,7 @@ from infold.analysis.rules import (
     by_key,
     clock,
     distinct,
+    event_times,
     events,
     grouping,
     joins,
@@ -32,6 +33,7 @@ from infold.analysis.rules import (
 RULES: tuple[ModuleType, ...] = (
     outputs,
     time_columns,
+    event_times,
     events,
     by_key,
     clock,

@@ -193,9 +193,20 @@ def _looked_through(path: Path, blanks: str) -> tuple[bool, bool]:
                     lines = carried + chunk
                     carried = lines[max(lines.rfind(b"\n"), lines.rfind(b"\r")) + 1 :]
                     whole = lines[: len(lines) - len(carried)]
-                    quotes = trimmed.search(whole) is not None
+                    quotes = _suspect(whole) and trimmed.search(whole) is not None
                 decoder.decode(chunk)
             decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return True, False  # the slower reader is right whether there are quotes or not
     return quotes or trimmed.search(carried) is not None, True
+
+
+_CONTROLS = bytes(code for code in range(0x20) if chr(code) not in "\t\r\n")
+_STARTS = (b"\n ", b"\n\t", b"\r ", b"\r\t")
+
+
+def _suspect(lines: bytes) -> bool:
+    """Whether one of the lines may hold nothing but what Java trims; nearly none do."""
+    if lines[:1] in (b" ", b"\t") or any(start in lines for start in _STARTS):
+        return True
+    return len(lines.translate(None, delete=_CONTROLS)) != len(lines)

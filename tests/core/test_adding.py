@@ -1,0 +1,71 @@
+"""What a run did, from its steps: rows of files count once, however many models read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from infold.adding import total
+from infold.files import FileKnown, FileSeen
+from infold.interval import Ranges
+from infold.plan import Action, FileNews, Step
+from infold.record import Receipt
+
+
+def took(
+    model: str, source: str, paths: str, receipt: Receipt, gone: str = "", due: str = ""
+) -> tuple[Step, Receipt]:
+    """A step of a model that took in files of ten bytes each, by their letters."""
+    files = FileNews(
+        source,
+        new=tuple(FileSeen(path, 10, 0, "1") for path in paths),
+        gone=tuple(FileKnown(1, path, 10, "1", 0) for path in gone),
+        due=tuple(FileKnown(1, path, 10, "1", 0) for path in due),
+    )
+    return Step(model, Action.INGEST, Ranges(), (), files=files), receipt
+
+
+def of(rows: int, files: int = 1, waiting: int = 0, removed: int = 0) -> Receipt:
+    """A receipt of rows that arrived."""
+    return Receipt(arrived=rows, files_new=files, read=rows, waiting=waiting, files_removed=removed)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (("raw.a", "xy", 10), ("raw.a", "xy", 10), (10, 2)),
+        (("raw.a", "xy", 10), ("raw.b", "xy", 10), (20, 4)),
+        (("raw.a", "x", 4), ("raw.a", "xyz", 10), (10, 3)),
+        (("raw.a", "x", 4), ("raw.a", "yz", 10), (14, 3)),
+        (("raw.a", "xy", 8), ("raw.a", "yz", 10), (13, 3)),
+        (("raw.a", "", 0), ("raw.a", "", 0), (0, 0)),
+    ],
+    ids=["the same files", "other sources", "more files", "other files", "some alike", "none"],
+)
+def test_a_file_arrives_once(
+    first: tuple[str, str, int], second: tuple[str, str, int], expected: tuple[int, int]
+) -> None:
+    """And what was read adds up, since each model reads it."""
+    done = [
+        took(model, source, paths, of(rows, len(paths)))
+        for model, (source, paths, rows) in (("one", first), ("two", second))
+    ]
+    found = total(done)
+    assert (found.arrived, found.files_new) == expected
+    assert found.read == first[2] + second[2]
+
+
+def test_rows_wait_once_and_files_leave_once() -> None:
+    """With files that come due, and files that are gone."""
+    done = [
+        took(name, "raw.a", "x", of(3, waiting=2, removed=1), gone="g", due="y")
+        for name in ("one", "two")
+    ]
+    done.append((Step("three", Action.FOLD, Ranges(), ()), Receipt(read=5)))
+    found = total(done)
+    assert (found.arrived, found.waiting, found.files_removed, found.read) == (3, 2, 1, 11)
+
+
+def test_steps_of_one_model_add_up() -> None:
+    """A second step of a run takes in other rows of other files."""
+    done = [took("one", "raw.a", "x", of(3)), took("one", "raw.a", "y", of(4))]
+    assert (total(done).arrived, total(done).files_new) == (7, 2)
