@@ -151,6 +151,7 @@ FORMS = (
     "if(hour({t}) >= 22, date_add(CAST({t} AS date), 1), CAST({t} AS date))",
     "greatest(CAST({t} AS date), CAST({t} - INTERVAL 2 HOURS AS date))",
     "least({t} + INTERVAL 3 HOURS, date_trunc('MONTH', {t}))",
+    "coalesce({t} - INTERVAL 1 HOUR, {t})",
     "explode(sequence(CAST({t} AS date), CAST({t} AS date) + INTERVAL 2 DAYS))",
     "explode(sequence(date_trunc('DAY', {t}), {t} + INTERVAL 2 DAYS, INTERVAL 1 DAY))",
     "explode(array({t}, {t} + INTERVAL 1 DAY))",
