@@ -72,10 +72,12 @@ def test_each_file_is_accounted_for(
 ) -> None:
     """Its good rows are stored, and all others are set aside, one by one or with their file."""
     root, _ = taken
-    lake = api.lake(api.open_project(root))
+    project = api.open_project(root)
+    lake, book = api.lake(project), api.ledger(project)
+    paths = {file.id: file.path for file in book.files(f"raw.{format_}")}
     stored: dict[str, list[str]] = {}
-    for row in lake.rows(f"raw__{format_}").to_pylist():
-        stored.setdefault(row["_source_file"].rpartition("/")[2], []).append(row["id"])
+    for row in lake.rows(f"raw__{format_}", columns=["id", "_source_file"]).to_pylist():
+        stored.setdefault(paths[row["_source_file"]].rpartition("/")[2], []).append(row["id"])
     aside = Counter(
         row["file"].rpartition("/")[2]
         for row in lake.rows("infold__set_aside").to_pylist()
