@@ -6,13 +6,13 @@ SELECT cast(o.ordered_at AS date) AS day, o.order_id, max_by(c.url, struct(c.ts,
 -- admitted: first_touch_in_seven_days
 SELECT cast(o.ordered_at AS date) AS day, o.order_id, min_by(c.url, struct(c.ts, c.event_id)) AS touch FROM orders AS o JOIN clicks AS c ON c.user_id = o.user_id AND c.ts >= o.ordered_at - INTERVAL 7 DAYS AND c.ts < o.ordered_at GROUP BY 1, 2
 
--- refused: order-dependent: last_touch_with_ties
+-- refused: order-not-total: last_touch_with_ties
 SELECT cast(o.ordered_at AS date) AS day, o.order_id, max_by(c.url, c.ts) AS touch FROM orders AS o LEFT JOIN clicks AS c ON c.user_id = o.user_id AND c.ts BETWEEN o.ordered_at - INTERVAL 30 DAYS AND o.ordered_at GROUP BY 1, 2
 
 -- admitted: last_touch_by_row_number
 SELECT day, order_id, url FROM (SELECT cast(o.ordered_at AS date) AS day, o.order_id, c.url, row_number() OVER (PARTITION BY o.order_id, o.ordered_at ORDER BY c.ts DESC, c.event_id) AS place FROM orders AS o JOIN clicks AS c ON c.user_id = o.user_id AND c.ts BETWEEN o.ordered_at - INTERVAL 30 DAYS AND o.ordered_at) WHERE place = 1
 
--- refused: order-dependent: last_touch_by_row_number_ties
+-- refused: order-not-total: last_touch_by_row_number_ties
 SELECT day, order_id, url FROM (SELECT cast(o.ordered_at AS date) AS day, o.order_id, c.url, row_number() OVER (PARTITION BY o.order_id, o.ordered_at ORDER BY c.ts DESC) AS place FROM orders AS o JOIN clicks AS c ON c.user_id = o.user_id AND c.ts BETWEEN o.ordered_at - INTERVAL 30 DAYS AND o.ordered_at) WHERE place = 1
 
 -- refused: join-over-cells: last_touch_ever

@@ -24,7 +24,7 @@ SELECT user_id, count(*) AS n FROM clicks GROUP BY user_id HAVING count(*) > 5
 -- admitted: last_status_with_a_whole_order
 SELECT user_id, max_by(status, struct(ordered_at, order_id)) AS status FROM orders GROUP BY user_id
 
--- refused: order-dependent: last_url_with_ties
+-- refused: order-not-total: last_url_with_ties
 SELECT user_id, max_by(url, ts) AS url FROM clicks GROUP BY user_id
 
 -- admitted: keys_by_hash_and_case

@@ -3,13 +3,13 @@
 -- admitted: one_per_user_and_day
 SELECT day, user_id, url FROM (SELECT cast(ts AS date) AS day, user_id, url, row_number() OVER (PARTITION BY user_id, cast(ts AS date) ORDER BY ts, event_id) AS place FROM clicks) WHERE place = 1
 
--- refused: order-dependent: one_per_user_and_day_ties
+-- refused: order-not-total: one_per_user_and_day_ties
 SELECT day, user_id, url FROM (SELECT cast(ts AS date) AS day, user_id, url, row_number() OVER (PARTITION BY user_id, cast(ts AS date) ORDER BY ts) AS place FROM clicks) WHERE place = 1
 
--- refused: order-dependent: one_per_user_in_no_order
+-- refused: order-not-total: one_per_user_in_no_order
 SELECT day, user_id, url FROM (SELECT cast(ts AS date) AS day, user_id, url, row_number() OVER (PARTITION BY user_id, cast(ts AS date) ORDER BY (SELECT NULL)) AS place FROM clicks) WHERE place = 1
 
--- refused: order-dependent: key_without_its_time
+-- refused: order-not-total: key_without_its_time
 SELECT day, event_id, url FROM (SELECT cast(ts AS date) AS day, event_id, url, row_number() OVER (PARTITION BY cast(ts AS date) ORDER BY event_id) AS place FROM clicks) WHERE place = 1
 
 -- admitted: key_that_holds_everywhere
@@ -36,7 +36,7 @@ SELECT cast(ordered_at AS date) AS day, user_id, max_by(status, struct(ordered_a
 -- admitted: max_by_of_the_key_alone
 SELECT cast(ordered_at AS date) AS day, user_id, max_by(status, order_id) AS status FROM orders GROUP BY 1, 2
 
--- refused: order-dependent: max_by_of_a_time_that_ties
+-- refused: order-not-total: max_by_of_a_time_that_ties
 SELECT cast(ts AS date) AS day, user_id, max_by(url, ts) AS last_url FROM clicks GROUP BY 1, 2
 
 -- admitted: max_by_returning_the_order_itself
@@ -54,7 +54,7 @@ SELECT cast(ts AS date) AS day, user_id, any_value(url) AS url FROM clicks GROUP
 -- admitted: first_value_in_total_order
 SELECT DISTINCT cast(ts AS date) AS day, user_id, first_value(url) OVER (PARTITION BY user_id, cast(ts AS date) ORDER BY ts, event_id) AS entry FROM clicks
 
--- refused: order-dependent: first_value_ties
+-- refused: order-not-total: first_value_ties
 SELECT DISTINCT cast(ts AS date) AS day, user_id, first_value(url) OVER (PARTITION BY user_id, cast(ts AS date) ORDER BY ts) AS entry FROM clicks
 
 -- admitted: first_value_of_the_order
@@ -63,7 +63,7 @@ SELECT cast(ts AS date) AS day, event_id, first_value(ts) OVER (PARTITION BY use
 -- admitted: group_key_is_an_order
 SELECT day, user_id, n, row_number() OVER (PARTITION BY day ORDER BY n DESC, user_id) AS place FROM (SELECT cast(ts AS date) AS day, user_id, count(*) AS n FROM clicks GROUP BY 1, 2)
 
--- refused: order-dependent: group_without_its_key
+-- refused: order-not-total: group_without_its_key
 SELECT day, user_id, row_number() OVER (PARTITION BY day ORDER BY n DESC) AS place FROM (SELECT cast(ts AS date) AS day, user_id, count(*) AS n FROM clicks GROUP BY 1, 2)
 
 -- admitted: ties_do_not_show_in_rank
@@ -78,7 +78,7 @@ SELECT cast(ts AS date) AS day, event_id, count(*) AS copies FROM clicks GROUP B
 -- admitted: count_of_all_but_one
 SELECT cast(ts AS date) AS day, count(*) - count(DISTINCT event_id) AS repeated FROM clicks GROUP BY 1
 
--- refused: order-dependent: ties_behind_a_function
+-- refused: order-not-total: ties_behind_a_function
 SELECT cast(ts AS date) AS day, event_id, row_number() OVER (PARTITION BY cast(ts AS date) ORDER BY date_trunc('MINUTE', ts), event_id) AS place FROM clicks
 
 -- admitted: whole_row_by_hash_and_key

@@ -12,7 +12,7 @@ SELECT cast(ts AS date) AS day, sum(CASE country WHEN 'DE' THEN amount END) AS d
 -- refused: group-over-cells: pivot_without_the_day
 SELECT DATE '2024-03-01' AS day, * FROM (SELECT country, amount FROM clicks) PIVOT (sum(amount) FOR country IN ('DE' AS de, 'FR' AS fr))
 
--- admitted: unpivot_of_daily
+-- refused: unsupported-sql: unpivot_of_daily
 SELECT day, what, value FROM (SELECT day, cast(n AS decimal(20,2)) AS n, cast(users AS decimal(20,2)) AS users FROM daily) UNPIVOT (value FOR what IN (n, users))
 
 -- admitted: unpivot_by_stack

@@ -33,7 +33,7 @@ SELECT cast(ts AS date) AS day, current_user() AS who, event_id FROM clicks
 -- refused: not-deterministic: shuffled_tags
 SELECT cast(ts AS date) AS day, shuffle(tags) AS tags FROM clicks
 
--- refused: unknown-table: table_by_identifier
+-- refused: unsupported-sql: table_by_identifier
 SELECT cast(ts AS date) AS day, count(*) AS n FROM IDENTIFIER('clicks') GROUP BY 1
 
 -- refused: unknown-table: snapshots_of_a_table

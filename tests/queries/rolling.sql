@@ -69,7 +69,7 @@ SELECT cast(ts AS date) AS day, event_id, sum(amount) OVER (PARTITION BY cast(ts
 -- admitted: rows_frame_within_the_day_total_order
 SELECT cast(ts AS date) AS day, event_id, avg(amount) OVER (PARTITION BY cast(ts AS date) ORDER BY ts, event_id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS last_three FROM clicks
 
--- refused: order-dependent: rows_frame_within_the_day_ties
+-- refused: order-not-total: rows_frame_within_the_day_ties
 SELECT cast(ts AS date) AS day, event_id, avg(amount) OVER (PARTITION BY cast(ts AS date) ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS last_three FROM clicks
 
 -- refused: window-over-cells: rows_are_no_days

@@ -33,7 +33,7 @@ SELECT cast(ts AS date) AS day, event_id, lead(ts) OVER (PARTITION BY user_id OR
 -- admitted: lag_of_the_day_within_partition
 SELECT cast(ts AS date) AS day, event_id, lag(url) OVER (PARTITION BY user_id, cast(ts AS date) ORDER BY ts, event_id) AS came_from FROM clicks
 
--- refused: order-dependent: lag_ties_within_the_day
+-- refused: order-not-total: lag_ties_within_the_day
 SELECT cast(ts AS date) AS day, event_id, lag(url) OVER (PARTITION BY user_id, cast(ts AS date) ORDER BY ts) AS came_from FROM clicks
 
 -- refused: window-over-cells: lag_of_any_age

@@ -27,7 +27,7 @@ SELECT cast(ts AS date) AS day, count(*) AS n FROM clicks JOIN (SELECT code FROM
 -- admitted: quartiles_of_the_day
 SELECT cast(ts AS date) AS day, event_id, ntile(4) OVER (PARTITION BY cast(ts AS date) ORDER BY amount, event_id, ts) AS quarter FROM clicks
 
--- refused: order-dependent: quartiles_with_ties
+-- refused: order-not-total: quartiles_with_ties
 SELECT cast(ts AS date) AS day, event_id, ntile(4) OVER (PARTITION BY cast(ts AS date) ORDER BY amount) AS quarter FROM clicks
 
 -- admitted: shares_by_rank

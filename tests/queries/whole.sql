@@ -6,7 +6,7 @@ SELECT user_id, count(*) AS n, min(ts) AS first, max(ts) AS last, sum(amount) AS
 -- admitted: running_total_in_order
 SELECT day, sum(n) OVER (ORDER BY day) AS so_far, avg(n) OVER (ORDER BY day ROWS BETWEEN 6 PRECEDING AND CURRENT ROW) AS last_seven FROM daily
 
--- refused: order-dependent: running_rows_with_ties
+-- refused: order-not-total: running_rows_with_ties
 SELECT event_id, sum(amount) OVER (PARTITION BY user_id ORDER BY ts ROWS UNBOUNDED PRECEDING) AS so_far FROM clicks
 
 -- admitted: running_peers_with_ties
@@ -15,7 +15,7 @@ SELECT event_id, sum(amount) OVER (PARTITION BY user_id ORDER BY ts) AS so_far F
 -- admitted: lag_in_a_total_order
 SELECT event_id, ts, lag(ts) OVER (PARTITION BY user_id ORDER BY ts, event_id) AS before, lead(url) OVER (PARTITION BY user_id ORDER BY ts, event_id) AS next FROM clicks
 
--- refused: order-dependent: lag_of_another_column_with_ties
+-- refused: order-not-total: lag_of_another_column_with_ties
 SELECT event_id, lag(url) OVER (PARTITION BY user_id ORDER BY ts) AS before FROM clicks
 
 -- admitted: lag_of_the_order_itself
@@ -30,7 +30,7 @@ SELECT order_id, price FROM orders ORDER BY price DESC, order_id LIMIT 10
 -- refused: limit-without-order: any_ten
 SELECT order_id, price FROM orders LIMIT 10
 
--- refused: order-dependent: ten_dearest_with_ties
+-- refused: order-not-total: ten_dearest_with_ties
 SELECT order_id, price FROM orders ORDER BY price DESC LIMIT 10
 
 -- admitted: rollup_of_all

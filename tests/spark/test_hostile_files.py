@@ -76,8 +76,9 @@ def test_each_file_is_accounted_for(
     lake, book = api.lake(project), api.ledger(project)
     paths = {file.id: file.path for file in book.files(f"raw.{format_}")}
     stored: dict[str, list[str]] = {}
-    for row in lake.rows(f"raw__{format_}", columns=["id", "_source_file"]).to_pylist():
-        stored.setdefault(paths[row["_source_file"]].rpartition("/")[2], []).append(row["id"])
+    query = f"SELECT id, _source_file AS file FROM infold.hostile.raw__{format_}"
+    for row in api.session(project).sql(query).toArrow().to_pylist():
+        stored.setdefault(paths[row["file"]].rpartition("/")[2], []).append(row["id"])
     aside = Counter(
         row["file"].rpartition("/")[2]
         for row in lake.rows("infold__set_aside").to_pylist()
