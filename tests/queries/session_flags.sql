@@ -52,7 +52,7 @@ SELECT cast(ordered_at AS date) AS day, order_id, datediff(ordered_at, lag(order
 SELECT cast(ordered_at AS date) AS day, order_id, datediff(ordered_at, max(ordered_at) OVER (PARTITION BY user_id ORDER BY ordered_at RANGE BETWEEN INTERVAL '30 00:00:00' DAY TO SECOND PRECEDING AND INTERVAL '0 00:00:00.000001' DAY TO SECOND PRECEDING)) AS days FROM orders
 
 -- admitted: gap_capped_by_case
-SELECT cast(ts AS date) AS day, event_id, CASE WHEN ts - lag(ts) OVER w <= INTERVAL 30 MINUTES THEN ts - lag(ts) OVER w END AS gap FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY ts, event_id)
+SELECT cast(ts AS date) AS day, event_id, CASE WHEN ts - lag(ts) OVER w <= INTERVAL 30 MINUTES THEN unix_micros(ts) - unix_micros(lag(ts) OVER w) END AS gap FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY ts, event_id)
 
 -- admitted: lag_of_daily_near_by
 SELECT day, n, CASE WHEN lag(day) OVER (ORDER BY day) >= day - INTERVAL 1 DAY THEN 'next' ELSE 'gap' END AS after FROM daily
