@@ -295,8 +295,11 @@ class _Draft:
         for entry in _tables(node):
             step = self.steps.get(entry.name)
             if step is not None:
-                cells = reached(node, entry.name, step.stale, reach) if step.stale else Ranges()
-                cause = Cause.LOOKUP if node.looks_up(entry.name) else step.reasons[0].cause
+                # Which keys change is not known yet, so rows of them may be anywhere.
+                anywhere = node.looks_up(entry.name)
+                known = step.stale or anywhere
+                cells = reached(node, entry.name, step.stale, reach) if known else Ranges()
+                cause = Cause.LOOKUP if anywhere else step.reasons[0].cause
                 reasons.append(Reason(cause, f"because {entry.name} is built", cells, step.rows))
         return reasons
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 from tests.spark.test_events import MODEL, SOURCE, Shop, shop_with
 
+from infold.report import RunFailed
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -35,8 +37,9 @@ def run_failing(shop: Shop, place: str) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(place, fail)
-        with pytest.raises(RuntimeError, match="failed here"):
+        with pytest.raises(RunFailed) as caught:
             shop.run()
+    assert "failed here" in str(caught.value.result.failures[0].error.facts)
 
 
 @pytest.mark.parametrize("place", LATE)
