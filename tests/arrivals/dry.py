@@ -43,7 +43,7 @@ from infold.ports import Head, Lake, Prepared
 from infold.project import Node, Project
 from infold.record import Outcome, Receipt
 from infold.report import RunResult
-from infold.select import selected
+from infold.select import selected, with_landed
 from infold.trace import CellChange, wrap
 
 
@@ -396,7 +396,7 @@ class DryPlay(Play):
         project, ledger = self.project, self.ledger
         runner = self.runner(ledger)
         try:
-            chosen = selected(project, terms) if terms else None
+            chosen = with_landed(project, selected(project, terms)) if terms else None
             asked = Asked(window=window, selected=chosen, jobs=self.jobs)
             try:
                 return runner.run(Request(asked, fail_fast=self.fail_fast))

@@ -294,7 +294,7 @@ class Play:
             names |= self.shape.upstream([name])
         if form.endswith("+"):
             names |= self.shape.downstream([name])
-        return (form.format(name),), names
+        return (form.format(name),), names | self.shape.landed(names)
 
     # -- checks
 

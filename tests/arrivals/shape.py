@@ -97,6 +97,18 @@ class Shape:
         """The tables that have more than one version of their query."""
         return [name for name, versions in self.tables.items() if len(versions) > 1]
 
+    def landed(self, names: Iterable[str]) -> set[str]:
+        """The landed sources that these tables read, directly or through views."""
+        found: set[str] = set()
+        for name in names:
+            for read in self.tables[name][0].reads:
+                spec = self.tables[read][0] if read in self.tables else None
+                if spec is not None and spec.view:
+                    found |= self.landed([read])
+                elif spec is not None and spec.source == spec.name:
+                    found.add(read)
+        return found
+
     def upstream(self, names: Iterable[str]) -> set[str]:
         """Everything that these tables read, directly or not."""
         found: set[str] = set()
