@@ -78,6 +78,10 @@ bench: need-java $(TOOLS) ## the measurements of bench/RESULTS.md
 soak: need-java $(TOOLS) ## random arrivals for long: make soak SEED=7 STEPS=10000
 	@$(BIN)/python -m tests.soak --seed $(SEED) --steps $(STEPS)
 
+.PHONY: mutants
+mutants: need-java $(TOOLS) ## small wrong changes to the program, each of which tests must notice
+	@$(BIN)/python -m tests.mutants $(MUTANTS)
+
 .PHONY: lock
 lock: ## write the lock files anew (needs uv)
 	@for out in requirements requirements-dev; do \
