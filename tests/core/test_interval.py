@@ -249,8 +249,14 @@ class TestTexts:
 
     @given(st.integers(0, 10**15))
     def test_a_length_survives_its_text(self, length: int) -> None:
-        """What a length shows as is read back as that length."""
-        assert interval.duration(interval.show_duration(length)) == length
+        """What a length shows as is read back as that length, or as the whole it just misses."""
+        whole = length + ((length + 1) % interval.SECOND == 0)
+
+        assert interval.duration(interval.show_duration(length)) == whole
+
+    def test_a_microsecond_less_than_seven_days_is_said_as_a_week(self) -> None:
+        """The stretch that a comparison by less than reaches is known by its end."""
+        assert interval.show_duration(7 * DAY - 1) == "1 week"
 
     @pytest.mark.parametrize(
         ("text", "length"),
