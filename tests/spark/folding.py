@@ -183,6 +183,10 @@ class MemoryLedger:
         """What was said of sessions."""
         return self.said
 
+    def heads(self) -> Mapping[str, Version]:
+        """None: what became of sessions of a table that is built anew is not asked here."""
+        return {}
+
     def quarantined(self, model: str) -> Sequence[Held]:
         """The sessions in quarantine."""
         return list(self.held.values())

@@ -24,6 +24,7 @@ from infold.record import Held, Outcome, Receipt
 from infold.spark.content import cell_of, cell_stats, content, micros, type_of
 from infold.spark.kinds import quarantine
 from infold.spark.kinds.aggregates import Measures
+from infold.spark.kinds.became import became
 from infold.spark.kinds.delta import merges
 from infold.spark.kinds.feed import Feed, foldable
 from infold.spark.kinds.fold import fold, nobody_of, query_of
@@ -148,6 +149,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     told, at = _told(work, node, step, read), _borders(work, node, query, cells)
     found = _found(events, query, over, read, told, at)
     held: tuple[Held, ...] = ()
+    known = {one.key for one in work.ledger.quarantined(step.model)}
     if query.limited:  # looked at twice: for the ledger, for the table
         found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
         held = quarantine.all_held(found)
@@ -164,18 +166,16 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
         nobody = read - counted  # every event is in a session of the table, or nobody's
     else:
         nobody = wanted(events, query).where(who(query).isNull()).count()
-    added = sum(change.added for change in changes)
     receipt = Receipt(
         read=read,
         scanned=read,
-        written=added,
+        written=sum(change.added for change in changes),
         removed=sum(change.removed for change in changes),
         set_aside=nobody,
         set_aside_by=((nobody_of(query), nobody),) if nobody else (),
         cells_built=len(changes),
         cells_cut_off=sum(not change.real for change in changes),
-        sessions_new=added,
-        sessions_quarantined=len(held),
+        sessions_quarantined=len({one.key for one in held} - known),
         commits=1,
     )
     return Outcome(
@@ -185,7 +185,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
         changes=changes,
         whole=True,
         snapshot=snapshot,
-        receipt=receipt,
+        receipt=became(work, step, table, receipt),
         held=held,
     )
 
