@@ -87,3 +87,15 @@ SELECT day, n FROM (SELECT to_date(s.session_start) AS day, max(s.session_start)
 -- accepted: the columns of a model that is read, its own day among them
 -- with: {timeseries: {event_time_column: day, partition_column: day}}
 SELECT day, came, count(*) AS n FROM arrivals GROUP BY day, came
+
+-- accepted: by a bucket, which an alias names
+-- elsewhere: SELECT max(event_ts) AS day, date_trunc('hour', event_ts) AS w, count(*) AS n FROM clicks GROUP BY 2
+SELECT max(event_ts) AS day, window(event_ts, '1 hour') AS w, count(*) AS n FROM clicks GROUP BY w
+
+-- refused: group-over-cells `GROUP BY ROLLUP (w)`: the total of all buckets
+-- elsewhere: SELECT CAST(day AS date) AS day, count(*) AS n FROM (SELECT date_trunc('hour', event_ts) AS day FROM clicks) GROUP BY ROLLUP (1)
+SELECT w.start AS day, n FROM (SELECT w, count(*) AS n FROM (SELECT window(event_ts, '1 hour') AS w FROM clicks) GROUP BY ROLLUP (w))
+
+-- refused: group-over-cells `GROUP BY w`: rows without a bucket are one group
+-- elsewhere: SELECT max(t) AS day, count(*) AS n FROM (SELECT c.event_ts AS t, CAST(s.session_start AS date) AS w FROM clicks AS c LEFT JOIN sessions AS s ON CAST(s.session_start AS date) = CAST(c.event_ts AS date)) GROUP BY w
+SELECT max(t) AS day, count(*) AS n FROM (SELECT c.event_ts AS t, x.w FROM clicks AS c LEFT JOIN (SELECT window(session_start, '1 day') AS w FROM sessions) AS x ON x.w.start = date_trunc('DAY', c.event_ts)) GROUP BY w

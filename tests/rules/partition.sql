@@ -204,3 +204,25 @@ SELECT * FROM (SELECT to_date(s.session_start) AS day, c.url FROM clicks AS c LE
 
 -- accepted: the time of the side that keeps its rows
 SELECT to_date(c.event_ts) AS day, s.session_id, c.url FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts
+
+-- accepted: buckets by the hour, and of a quarter of one
+-- elsewhere: SELECT date_trunc('hour', event_ts) AS day, count(*) AS n FROM clicks GROUP BY 1
+WITH hours AS (SELECT window(event_ts, '1 hour').start AS h, count(*) AS n FROM clicks GROUP BY window(event_ts, '1 hour'))
+SELECT window(h, '15 minutes').start AS day, n FROM hours
+
+-- accepted: buckets that slide, and such that begin at another time
+-- elsewhere: SELECT date_trunc('hour', event_ts - INTERVAL 15 MINUTE) + INTERVAL 15 MINUTE - to_hours(k) AS day, count(*) AS n FROM clicks CROSS JOIN (VALUES (0), (1)) AS t(k) GROUP BY 1
+-- with: {timeseries: {event_time_column: event_ts, partition_column: day, granularity: hour}}
+SELECT w.start AS day, w.end AS until, n FROM (SELECT window(event_ts, '2 hours', '1 hour', '15 minutes') AS w, count(*) AS n FROM clicks GROUP BY 1)
+
+-- accepted: a bucket as a whole, handed on and grouped by
+-- elsewhere: SELECT day, max(n) AS n FROM (SELECT date_trunc('day', event_ts) AS day, user_id, count(*) AS n FROM clicks GROUP BY 1, 2) GROUP BY 1
+SELECT w.START AS day, max(n) AS n FROM (SELECT w, n FROM (SELECT window(event_ts, '1 day') AS w, user_id, count(*) AS n FROM clicks GROUP BY window(event_ts, '1 day'), user_id)) AS x GROUP BY w
+
+-- refused: partition-not-proven `window(event_ts, '1 month').start`: months are of no one length
+-- elsewhere: SELECT CAST(NULL AS timestamp) AS day, url FROM clicks
+SELECT window(event_ts, '1 month').start AS day, url FROM clicks
+
+-- refused: partition-not-proven `window(event_ts, '1 day')`: a field that buckets have not
+-- elsewhere: SELECT CAST(NULL AS timestamp) AS day, url FROM clicks
+SELECT w.size AS day, url FROM (SELECT window(event_ts, '1 day') AS w, url FROM clicks)

@@ -90,3 +90,17 @@ SELECT to_date(event_ts) AS day, ntile(1) OVER (PARTITION BY to_date(event_ts) O
 
 -- accepted: in the order of all columns
 SELECT url, amount FROM clicks ORDER BY ALL LIMIT 10
+
+-- accepted: one bucket for each row
+SELECT event_id, window(event_ts, '1 hour').start AS s, row_number() OVER (ORDER BY event_ts, event_id) AS n FROM clicks
+
+-- refused: order-not-total `row_number() OVER (ORDER BY event_ts, event_id)`: several buckets of one row tie
+-- elsewhere: SELECT event_id, s, row_number() OVER (ORDER BY event_ts) AS n FROM clicks CROSS JOIN (VALUES (1), (2)) AS t(s)
+SELECT event_id, window(event_ts, '2 hours', '1 hour').start AS s, row_number() OVER (ORDER BY event_ts, event_id) AS n FROM clicks
+
+-- refused: order-not-total `row_number() OVER (ORDER BY event_ts, event_id)`: above them, too
+-- elsewhere: SELECT event_id, s, row_number() OVER (ORDER BY event_ts) AS n FROM clicks CROSS JOIN (VALUES (1), (2)) AS t(s)
+SELECT event_id, s, row_number() OVER (ORDER BY event_ts, event_id) AS n FROM (SELECT event_id, event_ts, window(event_ts, '2 hours', '1 hour').start AS s FROM clicks)
+
+-- accepted: they are told apart by the bucket
+SELECT event_id, row_number() OVER (PARTITION BY window(event_ts, '2 hours', '1 hour') ORDER BY event_ts, event_id) AS n FROM clicks

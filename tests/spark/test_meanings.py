@@ -21,6 +21,7 @@ from sqlglot import exp
 
 from infold.analysis import (
     bridges,
+    buckets,
     changes,
     floors,
     lengths,
@@ -157,6 +158,24 @@ FORMS = (
     "explode(array({t}, {t} + INTERVAL 1 DAY))",
 )
 
+BUCKETS = (
+    "window({t}, '1 hour')",
+    "window({t}, '15 minutes')",
+    "window({t}, '1 day')",
+    "window({t}, '6 hours')",
+    "window({t}, '7 minutes')",
+    "window({t}, '1 week')",
+    "window({t}, '2 hours', '1 hour')",
+    "window({t}, '90 minutes', '1 hour')",
+    "window({t}, '3 days', '1 day')",
+    "window({t}, '50 minutes', '20 minutes', '7 minutes')",
+    "window({t}, '1 hour', '1 hour', '15 minutes')",
+    "window({t}, '1 hour', '1 hour', '-15 minutes')",
+    "window({t}, '1 day', '1 day', '-5 hours')",
+    "window({t}, 'interval 1 day 2 hours')",
+)
+"""Calls of ``window``, of which Spark takes one in a SELECT; rows without a time fall away."""
+
 TIMES = (
     "1600-02-29 23:59:59.999999",
     "1899-12-31 00:00:00",
@@ -286,6 +305,28 @@ def test_every_call_lies_where_it_is_said_to_lie(spark: SparkSession) -> None:
     assert {row["ts"] is None for row in rows} == {True, False}
 
 
+def test_every_bucket_lies_where_it_is_said_to_lie(spark: SparkSession) -> None:
+    """Every start and end of every row: where something is claimed of it, and it always is."""
+    session = spark.newSession()
+    _times(session, "times")
+    found = [(one.format(t=column), column) for one, column in product(BUCKETS, COLUMNS)]
+    parts = [
+        f"SELECT {i} AS i, t, CAST(w.start AS timestamp) AS start, CAST(w.end AS timestamp) AS end "
+        f"FROM (SELECT {sql} AS w, CAST({column} AS timestamp) AS t FROM times)"
+        for i, (sql, column) in enumerate(found)
+    ]
+    rows = session.sql(" UNION ALL ".join(parts)).toArrow().to_pylist()
+    wrong = []
+    for row, name in product(rows, ("start", "end")):
+        sql, column = found[row["i"]]
+        shape = claimed(f"{sql}.{name}", column)
+        if shape is None or not _fits(shape, row["t"], row[name]):
+            wrong.append(f"{sql}.{name} of {row['t']} is {row[name]}, and not {shape}")
+
+    assert not wrong, "\n".join(wrong[:50])
+    assert len(rows) > len(found) * len(TIMES)
+
+
 def test_what_is_true_lies_as_far_apart_as_is_said(spark: SparkSession) -> None:
     """Every predicate over every two times: where Spark finds it true, its links hold."""
     session = spark.newSession()
@@ -313,11 +354,12 @@ def test_what_is_true_lies_as_far_apart_as_is_said(spark: SparkSession) -> None:
 def test_every_node_with_a_meaning_is_in_a_form() -> None:
     """What the analysis looks for in a tree, the forms and predicates have somewhere."""
     wanted = set()
-    for module in (changes, floors, lengths, links, numbers, several):
+    for module in (buckets, changes, floors, lengths, links, numbers, several):
         for node in ast.walk(ast.parse(inspect.getsource(module))):
             if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "exp":
                 wanted.add(node.attr)
     texts = [one.format(t="ts") for one in forms()]
+    texts += [one.format(t="ts") + ".start" for one in BUCKETS]
     texts += [one.format(a="a", b="b", op=op, n=1) for one in PREDICATES for op in OPERATORS]
     seen = set()
     for text in texts:
@@ -339,7 +381,7 @@ def test_the_functions_are_those_of_spark(spark: SparkSession) -> None:
 
 AROUND = {
     "And", "Case", "DType", "Expr", "Having", "If", "Is", "Join", "Not", "Null", "Or", "Qualify",
-    "Where", "Paren",
+    "Where", "Paren", "Identifier",
 }  # fmt: skip
 """Nodes that say where a predicate stands, and are no calls."""
 

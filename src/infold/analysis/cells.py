@@ -37,9 +37,11 @@ from infold.analysis.relation import (
 from infold.analysis.scope import Atom, Scope, Tie, grain_of
 from infold.analysis.selects import (
     alike_by,
+    bucket_fields,
     group_items,
     has_aggregate,
     in_every_set,
+    merges,
     named_windows,
     over_windows,
     several_sets,
@@ -158,7 +160,9 @@ class Cells:
             return Kept(scope.every, columns, gaps=gaps, needs=scope.needs)
         items = tuple(self.output(block, out) for out in block.outputs)
         missing = tuple(self.gaps(block, out) for out in block.outputs)
-        return Kept.of(scope.every, block.columns, items, missing, scope.needs)
+        kept = Kept.of(scope.every, block.columns, items, missing, scope.needs)
+        fields = [one for out in block.outputs for one in bucket_fields(out)]
+        return kept.also((n, self.output(block, out), self.gaps(block, out)) for n, out in fields)
 
     def _open(self, block: Block) -> Iterator[Output]:
         """
@@ -198,9 +202,12 @@ class Cells:
                 inputs[at] = frozenset((at, *key) for key in kept.inputs)
                 needs[at] = kept.needs
                 for name, shapes in kept.columns.items():
+                    if "\0" in name and merges(block):
+                        continue  # its field may be that of the other side
                     given[at, name] = {(at, *key): shape for key, shape in shapes.items()}
                     missing = kept.gaps.get(name, frozenset())
-                    absent[at, name] = frozenset((at, *key) for key in missing)
+                    whole = name.partition("\0")[0]
+                    absent[at, whole] = frozenset((at, *key) for key in missing)
             asked = [(entry.node, entry.relation) for entry in lateral]
             todo = [(at, inner) for at, inner in block.nested if self.of(inner).time]
             self.scopes[id(block)] = self._tied(
@@ -467,7 +474,7 @@ class Cells:
         return [
             column
             for entry in block.entries
-            for column, shapes in self.of(entry.relation).columns.items()
+            for column, shapes in self.of(entry.relation).named.items()
             if self.tells(shapes) and not self.scope(block).column_gaps(entry, column, merged=False)
         ]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from infold.analysis.buckets import change_of_bucket
 from infold.analysis.floors import Floor, floor_of
 from infold.analysis.lengths import negated, number, of_units, offsets
 from infold.analysis.links import moved_by
@@ -37,7 +38,14 @@ def change_of(node: exp.Expr) -> Change | None:
     if isinstance(node, exp.LastDay) and not node.args.get("unit"):
         month_of = Granularity.MONTH
         return node.this, lambda shape: replace(shape.inside(month_of), grain=Granularity.DAY)
-    return _in_zone(node) or _in_words(node) or _of_parts(node) or _of_number(node) or _by(node)
+    return (
+        change_of_bucket(node)
+        or _in_zone(node)
+        or _in_words(node)
+        or _of_parts(node)
+        or _of_number(node)
+        or _by(node)
+    )
 
 
 def _in_words(node: exp.Expr) -> Change | None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from infold.analysis.buckets import makes_several
 from infold.analysis.frames import base_of
 from infold.analysis.links import conjuncts
 from infold.analysis.relation import (
@@ -187,6 +188,8 @@ class Alike:
         if (text := self._text(node)) is not None and text in self.texts:
             return True
         parts = [*own(node)]
+        if any(map(makes_several, parts)):
+            return False  # one of several buckets
         if any(isinstance(part, (exp.Query, exp.Window, exp.AggFunc)) for part in parts):
             return aggregates(self.block) and self._one_group() and not node.find(exp.Window)
         return all(self.has(part) for part in parts if isinstance(part, exp.Column))
@@ -203,14 +206,20 @@ class Alike:
 
     def one_source_row(self) -> bool:
         """Whether all these are one row before GROUP BY."""
-        return self._plain_joins() and all(
-            id(entry) in self.fixed for entry in self.block.entries if not entry.hidden
+        return (
+            self._plain_joins()
+            and self._one_bucket()
+            and all(id(entry) in self.fixed for entry in self.block.entries if not entry.hidden)
         )
 
     def as_one_row(self) -> bool:
         """Whether they are alike in all that the block makes use of."""
         used = None if aggregates(self.block) else _used(self.block)
-        return used is not None and all(map(self._has_origin, used))
+        return used is not None and self._one_bucket() and all(map(self._has_origin, used))
+
+    def _one_bucket(self) -> bool:
+        """Whether they are in one bucket, where ``window`` puts a row into several."""
+        return all(self.has(node) for node in self.block.expressions() if makes_several(node))
 
     def missing(self) -> list[str]:
         """Columns that would tell the rows apart, where a key of one entry would do."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from infold.analysis.bridges import Gaps, Key, Needs, Shapes
 from infold.analysis.relation import Columns
@@ -14,7 +14,8 @@ from infold.project import Bound
 class Kept:
     """
     What is known of a relation: the inputs with a time column that it reads, and the columns
-    (lower case) with a shape against every one of them.
+    (lower case) with a shape against every one of them. A field of one is named by both, with
+    a NUL between.
     """
 
     inputs: frozenset[Key] = frozenset()
@@ -27,6 +28,18 @@ class Kept:
     """The same by position, beside ``items``."""
     needs: Needs = field(default_factory=dict)
     """What has to be there for each of the inputs."""
+
+    @property
+    def named(self) -> Mapping[str, Shapes]:
+        """The columns without the fields in them, for messages and for tables."""
+        return {name: shapes for name, shapes in self.columns.items() if "\0" not in name}
+
+    def also(self, fields: Iterable[tuple[str, Shapes, Gaps]]) -> Kept:
+        """The same and what is known of fields: their names, shapes, and what their NULLs are."""
+        found = [one for one in fields if one[1]]
+        columns = {**self.columns, **{name: shapes for name, shapes, _ in found}}
+        gaps = {**self.gaps, **{name: missing for name, _, missing in found}}
+        return replace(self, columns=columns, gaps=gaps) if found else self
 
     @property
     def time(self) -> bool:

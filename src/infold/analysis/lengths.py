@@ -49,7 +49,7 @@ def length(node: exp.Expr) -> Span | None:
     if isinstance(node, exp.Interval):
         return _interval(node)
     if isinstance(node, exp.Cast) and node.to.this == exp.DType.INTERVAL:
-        return _text(node.this.name) if isinstance(node.this, exp.Literal) else None
+        return length_of_text(node.this.name) if isinstance(node.this, exp.Literal) else None
     if isinstance(node, exp.MakeInterval):
         units = {key: number(value) for key, value in node.args.items() if value is not None}
         return _summed([_of(count, unit.upper()) for unit, count in units.items()])
@@ -126,13 +126,13 @@ def _interval(node: exp.Interval) -> Span | None:
     if isinstance(unit, exp.IntervalSpan):
         return _span(this.name, unit) if isinstance(this, exp.Literal) else None
     if unit is None:
-        return _text(this.name) if isinstance(this, exp.Literal) else None
+        return length_of_text(this.name) if isinstance(this, exp.Literal) else None
     name = unit.name.upper()
     # A text after a text with units, such as INTERVAL '1 day 2' HOURS, is none of Spark's forms.
     return _of(number(this), name.removesuffix("S"))
 
 
-def _text(text: str) -> Span | None:
+def length_of_text(text: str) -> Span | None:
     """``1 day 2 hours``, signs included; the word ``interval`` before it is allowed."""
     rest = re.sub(r"^\s*interval\b", "", text, flags=re.IGNORECASE)
     parts = _PART.findall(rest)

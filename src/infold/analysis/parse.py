@@ -126,7 +126,7 @@ def _tree(text: Text) -> exp.Expr:
     if comma is not None:
         raise findings.bad_sql(text.spot_of_token(comma), "a comma with nothing behind it")
     try:
-        found = _Parser(dialect=_DIALECT).parse(list(text.tokens), text.sql)
+        found = _Parser(dialect=_DIALECT).parse(_named_windows(text.tokens), text.sql)
     except ParseError as error:
         foreign = _foreign(text.file, text.source, text.start)
         if foreign is not None:
@@ -146,6 +146,26 @@ def _tree(text: Text) -> exp.Expr:
     if any(not select.expressions for select in tree.find_all(exp.Select)):
         raise findings.bad_sql(text.spot_of_token(text.tokens[0]), "SELECT without columns")
     return tree
+
+
+def _named_windows(tokens: tuple[Token, ...]) -> list[Token]:
+    """
+    The tokens, in which ``window(`` is the name of a function.
+
+    The clause WINDOW has a name behind it, never a bracket; sqlglot would take the function for it
+    in GROUP BY.
+    """
+    found = list(tokens)
+    for at, (token, behind) in enumerate(itertools.pairwise(tokens)):
+        opens = behind.token_type is TokenType.L_PAREN
+        if token.token_type is TokenType.WINDOW and opens:
+            found[at] = _retyped(token, TokenType.VAR)
+    return found
+
+
+def _retyped(token: Token, kind: TokenType) -> Token:
+    where = token.line, token.col, token.start, token.end
+    return Token(kind, token.text, *where, token.comments)
 
 
 _AFTER_A_LIST = frozenset(

@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.aggregates import is_aggregate
+from infold.analysis.buckets import makes_several
 from infold.analysis.relation import Block, Relation, Table, own
 from infold.analysis.text import Text
 from infold.errors import Spot
@@ -62,7 +63,7 @@ def calls_over_rows(block: Block) -> Iterator[tuple[str, exp.Expr]]:
         what = ""
         if isinstance(node, exp.Window):
             what = "a window function"
-        elif isinstance(node, _GENERATORS) or _named(node, "stack", "inline_outer", "json_tuple"):
+        elif _generates(node):
             what = "a function that makes several rows"
         elif is_aggregate(node):
             what = "an aggregate"
@@ -79,6 +80,11 @@ _GENERATORS = (
     exp.Inline,
     exp.Stack,
 )
+
+
+def _generates(node: exp.Expr) -> bool:
+    several = _named(node, "stack", "inline_outer", "json_tuple")
+    return isinstance(node, _GENERATORS) or several or makes_several(node)
 
 
 def _named(node: exp.Expr, *names: str) -> bool:

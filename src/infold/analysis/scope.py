@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from infold.analysis.bridges import Gaps, Key, Needs, Shapes, Ways, apart, beyond, hull, under
+from infold.analysis.buckets import field_of
 from infold.analysis.changes import change_of
 from infold.analysis.floors import Floor, floor_of
 from infold.analysis.links import FAR, Link, links, needed
@@ -168,11 +169,21 @@ class Scope:
             if self.closed and self.lenient and atom is not None and atom[0] in self.kept:
                 return self.known.get(atom) or {key: Shape() for key in self.every}
             return self.known.get(atom, {}) if atom is not None else {}
+        if isinstance(node, exp.Dot) and isinstance(node.this, exp.Column):
+            return self._field(node)
         found = self._computed(node)
         atom = self.atom(node)
         if atom is not None and atom in self.known and self._holds(atom, node):
             return {**self.known[atom], **found}
         return found
+
+    def _field(self, node: exp.Dot) -> Shapes:
+        """What is known of a field of a column, or of what an alias of the SELECT stands for."""
+        name = node.expression.name.lower()
+        if id(node.this) in self.block.aliases:
+            return self.shapes(field_of(self.block.aliases[id(node.this)], name))
+        atom = self._column(node.this, name)
+        return self.known.get(atom, {}) if atom is not None else {}
 
     def _computed(self, node: exp.Expr) -> Shapes:
         change = change_of(node)
@@ -216,7 +227,8 @@ class Scope:
     def _under(self, node: exp.Expr) -> exp.Column | None:
         """The column that an expression is NULL with, and only with."""
         while not isinstance(node, exp.Column):
-            if isinstance(node, (exp.Paren, exp.Alias)):
+            of_column = isinstance(node, exp.Dot) and isinstance(node.this, exp.Column)
+            if isinstance(node, (exp.Paren, exp.Alias)) or of_column:
                 node = node.this
                 continue
             change = change_of(node)
@@ -289,13 +301,13 @@ class Scope:
         here = any(one is entry for one in self.block.entries)
         return self.known.get((id(entry), name), {}) if here and not entry.hidden else {}
 
-    def _column(self, node: exp.Column) -> Atom | None:
+    def _column(self, node: exp.Column, *fields: str) -> Atom | None:
         origin = self.block.origins.get(id(node))
         for tie in self.ties:
             origin = origin or tie.origins.get(id(node))
         if origin is None or not any(one is origin.entry for one in self.block.entries):
             return None
-        return id(origin.entry), "\0".join((origin.column, *origin.fields))
+        return id(origin.entry), "\0".join((origin.column, *origin.fields, *fields))
 
     def atom(self, node: exp.Expr) -> Atom | None:
         """The value that an expression is, where it draws on one entry alone."""

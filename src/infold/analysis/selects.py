@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from sqlglot import exp
 
 from infold.analysis.aggregates import is_aggregate
+from infold.analysis.buckets import FIELDS, field_of, is_bucket
 from infold.analysis.frames import base_of, called
-from infold.analysis.relation import Block, own
+from infold.analysis.relation import Block, Origin, Output, own
 from infold.analysis.text import UNIT
 
 
@@ -30,6 +31,28 @@ def partitioned_by(window: exp.Expr, named: Mapping[str, exp.Expr]) -> Iterator[
     base = base_of(window, named)
     if base is not None:
         yield from partitioned_by(base, named)
+
+
+def bucket_fields(out: Output) -> Iterator[tuple[str, Output]]:
+    """
+    The start and the end in an output that is a bucket of time, by name.
+
+    It is a call of ``window``, or a column handed on that may be one; so those of a column are
+    asked for as well, and nothing is known of them where it is none.
+    """
+    node, origin = out.node.unalias(), out.origin
+    for name in FIELDS if out.name else ():
+        key = f"{out.name.lower()}\0{name}"
+        if origin is not None:
+            yield key, Output("", node, Origin(origin.entry, f"{origin.column}\0{name}"))
+        elif is_bucket(node) or isinstance(node, exp.Column):
+            yield key, Output("", field_of(node, name))
+
+
+def merges(block: Block) -> bool:
+    """Whether a join makes one column of two: by USING, or a NATURAL one."""
+    joins = [entry.join for entry in block.entries if entry.join is not None]
+    return any(join.args.get("using") or join.args.get("method") for join in joins)
 
 
 def over_windows(block: Block, window: exp.Window) -> bool:
@@ -85,6 +108,9 @@ def alike_by(items: Iterable[exp.Expr]) -> Iterator[exp.Expr]:
     """What rows have in common that are alike in ``items``: of year and month the month as well."""
     known = list(items)
     yield from known
+    for item in known:
+        if isinstance(value := item.unalias(), exp.Column) or is_bucket(value):
+            yield field_of(value, "start")  # alike in a struct is alike in its fields
     years = [_of(item) for item in known if isinstance(item, exp.Year)]
     months = [_of(item) for item in known if isinstance(item, exp.Month)]
     for time in years:
