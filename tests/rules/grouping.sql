@@ -99,3 +99,25 @@ SELECT w.start AS day, n FROM (SELECT w, count(*) AS n FROM (SELECT window(event
 -- refused: group-over-cells `GROUP BY w`: rows without a bucket are one group
 -- elsewhere: SELECT max(t) AS day, count(*) AS n FROM (SELECT c.event_ts AS t, CAST(s.session_start AS date) AS w FROM clicks AS c LEFT JOIN sessions AS s ON CAST(s.session_start AS date) = CAST(c.event_ts AS date)) GROUP BY w
 SELECT max(t) AS day, count(*) AS n FROM (SELECT c.event_ts AS t, x.w FROM clicks AS c LEFT JOIN (SELECT window(session_start, '1 day') AS w FROM sessions) AS x ON x.w.start = date_trunc('DAY', c.event_ts)) GROUP BY w
+
+-- accepted: PIVOT groups by what it does not name, the day here
+-- elsewhere: SELECT CAST(event_ts AS date) AS day, sum(amount) FILTER (user_id = 'a') AS a, sum(amount) FILTER (user_id = 'b') AS b FROM clicks GROUP BY 1
+SELECT day, a, b FROM (SELECT to_date(event_ts) AS day, user_id, amount FROM clicks) PIVOT (sum(amount) AS s FOR user_id IN ('a', 'b'))
+
+-- accepted: of two aggregates there are two columns for each value
+-- elsewhere: SELECT CAST(event_ts AS date) AS day, count(*) FILTER (user_id = 'a') AS n, sum(amount) FILTER (user_id = 'b') AS s FROM clicks GROUP BY 1
+SELECT day, it_n AS n, b_s AS s FROM (SELECT to_date(event_ts) AS day, user_id, amount FROM clicks) PIVOT (count(*) AS n, sum(amount) AS s FOR user_id IN ('a' AS it, 'b'))
+
+-- refused: partition-not-proven `max(event_ts)`
+-- refused: group-over-cells `PIVOT (max(event_ts) FOR user_id IN ('a', 'b'))`: PIVOT by the url
+-- elsewhere: SELECT max(event_ts) FILTER (user_id = 'a') AS day, url FROM clicks GROUP BY url
+SELECT a AS day, url FROM (SELECT event_ts, user_id, url FROM clicks) PIVOT (max(event_ts) FOR user_id IN ('a', 'b'))
+
+-- refused: partition-not-proven `max(event_ts)`
+-- refused: group-over-cells `max(event_ts)`: PIVOT by nothing
+-- elsewhere: SELECT max(event_ts) FILTER (user_id = 'a') AS day FROM clicks
+SELECT a AS day FROM (SELECT event_ts, user_id FROM clicks) PIVOT (max(event_ts) FOR user_id IN ('a', 'b'))
+
+-- refused: partition-not-proven `max(event_ts)`: a day in which the user has none is NULL
+-- elsewhere: SELECT max(event_ts) FILTER (user_id = 'a') AS day, d FROM (SELECT event_ts, user_id, CAST(event_ts AS date) AS d FROM clicks) GROUP BY d
+SELECT a AS day, d FROM (SELECT event_ts, user_id, to_date(event_ts) AS d FROM clicks) PIVOT (max(event_ts) FOR user_id IN ('a', 'b'))

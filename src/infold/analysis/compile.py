@@ -128,7 +128,8 @@ class _Compiler:
             query, errors = self._check(subject)
             found = allowed(subject, errors)
             offered(subject, found.errors, _days(subject))
-        errors = list(found.errors)
+        # What PIVOT has once stands in each of its columns.
+        errors = list({str(error): error for error in found.errors}.values())
         downgraded: tuple[str, ...] = ()
         if self.downgrade and errors and all(_downgradable(model, error) for error in errors):
             downgraded = tuple(str(error) for error in errors)

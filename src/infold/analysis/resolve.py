@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from infold import findings
 from infold.analysis.functions import TABLE_FUNCTIONS
+from infold.analysis.pivots import as_grouped
 from infold.analysis.relation import (
     Block,
     Columns,
@@ -110,6 +111,24 @@ class _Resolver:
             self._unsupported(node.this, "a join in parentheses")
         return self._renamed(self.query(node.this, ctes, outer), node)
 
+    def _pivoted(
+        self, over: exp.Subquery, ctes: Mapping[str, Relation], outer: Block | None
+    ) -> Relation:
+        """
+        The rows of a PIVOT that is over the first subquery of a FROM.
+
+        Behind a join Spark takes it for one over all that is joined, and sqlglot does not.
+        """
+        inner = self.query(over.this, ctes, outer)
+        node = as_grouped(over, inner.columns, self.text)
+        if node is None:
+            return self._renamed(inner, over)  # which refuses it
+        block = Block(node, self.text)
+        block.entries.append(From("", inner, node.args["from_"].this))
+        self._columns(block, {})
+        block.outputs = self._outputs(block)
+        return block
+
     def _renamed(self, relation: Relation, node: exp.Expr) -> Relation:
         if node.args.get("pivots"):
             self._unsupported(node, "PIVOT and UNPIVOT")
@@ -183,6 +202,8 @@ class _Resolver:
                 relation = self._renamed(self.query(inner.this, ctes, block), node)
                 return From(node.alias.lower(), relation, node, join, lateral=True)
             return From(node.alias.lower(), Other(_view(node)), node, join, lateral=True)
+        if isinstance(node, exp.Subquery) and node.args.get("pivots") and join is None:
+            return From("", self._pivoted(node, ctes, block.outer), node)
         relation = self.query(node, ctes, block.outer)
         if isinstance(node, exp.Table) and not node.alias and isinstance(node.this, exp.Identifier):
             parts = [part.name.lower() for part in node.parts]

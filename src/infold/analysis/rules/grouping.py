@@ -12,7 +12,7 @@ from infold.analysis.cells import cells_of
 from infold.analysis.relation import Block
 from infold.analysis.selects import aggregates, has_aggregate, several_sets
 from infold.analysis.subject import Subject
-from infold.analysis.text import hull
+from infold.analysis.text import SPAN, hull
 from infold.errors import InfoldError, Spot
 
 
@@ -41,6 +41,8 @@ def check(subject: Subject) -> Iterator[InfoldError]:
 
 def _group_spot(block: Block, group: exp.Group) -> Spot:
     found = hull(group)
+    if group.meta.get(SPAN):  # that of a PIVOT
+        return block.text.spot_of(group)
     if found is None:  # GROUP BY 1: behind whatever stands before it
         before = [
             hull(block.node.args[key]) for key in ("where", "from_") if key in block.node.args
