@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from infold.errors import InfoldError
 from infold.execute import Progress, Request, Runner
 from infold.explain import explain as explained
 from infold.fence import fence
@@ -93,6 +94,18 @@ def lake(project: Project) -> IcebergLake:
 def now() -> int:
     """The present instant."""
     return time.time_ns() // 1000
+
+
+def judge(project: Project) -> Mapping[str, InfoldError]:
+    """
+    What Spark's analyser finds wrong, by model; nothing is read but the project, and none written.
+
+    A model that reads a wrong one is not judged yet.
+    """
+    from infold.spark.engine import SparkEngine
+
+    engine = SparkEngine(session(project), project, ledger(project), lake(project), "check")
+    return engine.judge([node.name for node in project])
 
 
 def observer(

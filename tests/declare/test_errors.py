@@ -28,7 +28,14 @@ def built(module: str) -> dict[str, str]:
     return found
 
 
-MODULES = ("errors.py", "faults.py", "findings.py", "mismatches.py", "refusals.py")
+MODULES = (
+    "errors.py",
+    "faults.py",
+    "findings.py",
+    "judged.py",
+    "mismatches.py",
+    "refusals.py",
+)
 SLUGS = sorted({slug for module in MODULES for slug in built(module).values()})
 
 

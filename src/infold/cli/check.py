@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from infold.cli import common
 
+if TYPE_CHECKING:
+    from infold.project import Project
+
 
 @click.command("check")
+@click.option(
+    "--deep",
+    is_flag=True,
+    help="Have Spark's analyser type every model, too; it starts Spark and reads no rows.",
+)
 @common.as_json
-def command(as_json: bool) -> None:
+def command(deep: bool, as_json: bool) -> None:
     """
     Read the project and report all mistakes in it.
 
@@ -22,10 +32,12 @@ def command(as_json: bool) -> None:
 
     started = time.perf_counter()
     project = common.opened()
+    if deep:
+        _judge(project)
     spent = (time.perf_counter() - started) * 1000
     sources = len(project.sources)
     models = sum(not node.landed for node in project)  # a landed source is a source
-    notes = advice(project)
+    notes: Sequence[str] = advice(project)
     if as_json:
         common.printed({"models": models, "sources": sources, "findings": [], "notes": notes})
     else:
@@ -36,3 +48,12 @@ def command(as_json: bool) -> None:
         )
         for note in notes:
             click.echo(f"note: {note}")
+
+
+def _judge(project: Project) -> None:
+    """Raise all that Spark finds wrong; what reads a wrong model is not judged yet."""
+    from infold import api
+    from infold.errors import InfoldErrors
+
+    if found := api.judge(project):
+        raise InfoldErrors(found.values())

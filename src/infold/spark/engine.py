@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from py4j.protocol import Py4JError
@@ -17,6 +17,7 @@ from infold.project import Project
 from infold.record import Outcome
 from infold.spark import set_aside
 from infold.spark.damage import blamed
+from infold.spark.judge import Judge
 from infold.spark.kinds import events, keyed, matched, recompute, sessions
 from infold.spark.maintenance import Maintenance
 from infold.spark.tables.iceberg import IcebergTables
@@ -81,6 +82,14 @@ class SparkEngine:
                 return matched.find(work, self.project[model], lookup, since, upto)
         except Exception:  # noqa: BLE001 (what is wrong is said by the step that reads all of it)
             return Found(everywhere=True)
+
+    def judge(self, models: Sequence[str]) -> Mapping[str, errors.InfoldError]:
+        """
+        What is wrong with the definitions of some models; nothing is executed.
+
+        A model that reads one with a wrong definition is not judged.
+        """
+        return Judge(self.project, lambda: self.work("")).judge(models)
 
     def beside(self, number: int) -> SparkEngine:
         """An engine with a session of its own; made once, for each of so many threads."""

@@ -111,7 +111,7 @@ def _identified(
 
 
 def _nothing(spark: SparkSession, source: Source) -> DataFrame:
-    schema = _values(source).add(fit.FILE, T.LongType())
+    schema = values(source).add(fit.FILE, T.LongType())
     schema = schema.add(fit.RAW, T.StringType()).add(fit.PROBLEM, T.StringType())
     return spark.createDataFrame([], schema)
 
@@ -126,12 +126,13 @@ def _unreadable(
             fit.PROBLEM: [f"unreadable: {why[file.id]}" for file in files],
         }
     )
-    nulls = [F.lit(None).cast(f.dataType).alias(f.name) for f in _values(source).fields]
+    nulls = [F.lit(None).cast(f.dataType).alias(f.name) for f in values(source).fields]
     told = spark.createDataFrame(table)
     return told.select(*nulls, fit.PATH, F.lit(None).cast("string").alias(fit.RAW), fit.PROBLEM)
 
 
-def _values(source: Source) -> T.StructType:
+def values(source: Source) -> T.StructType:
+    """The columns of a source, as its rows have them once they are read."""
     return T.StructType(
         [T.StructField(column.name, fit.stored_type(column)) for column in source.columns]
     )

@@ -1,0 +1,223 @@
+"""
+Spark's own analyser as the judge of definitions, before any row is read and any step begun.
+
+Every model is analysed over tables without rows, which have the columns that its inputs have by
+their definitions: those of sources as declared, those of models as their own analysis says. So
+functions, types and names are as Spark has them, and what Spark sees to read must be what the
+analysis saw. Nothing is executed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold import judged, outside
+from infold.errors import InfoldError, Spot
+from infold.model import NUMBERS, Kind
+from infold.project import Node, Project, SessionsQuery
+from infold.spark import sources
+from infold.spark.content import column, plain
+from infold.spark.work import Work
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What is known of a project's models, each judged once."""
+
+    project: Project
+    work: Callable[[], Work]
+    found: dict[str, InfoldError] = field(default_factory=dict)
+    schemas: dict[str, T.StructType] = field(default_factory=dict)
+    """The columns of models that nothing is wrong with, as a reader of their tables sees them."""
+
+    def judge(self, models: Iterable[str]) -> Mapping[str, InfoldError]:
+        """What is wrong with models; one that reads a wrong one cannot be judged yet."""
+        wanted = frozenset(models)
+        needed = wanted | self.project.upstream(wanted)
+        for node in self.project:
+            if node.name in needed and all(name in self.schemas for name in self._reads(node)):
+                self._look_at(node)
+        return {name: error for name, error in self.found.items() if name in wanted}
+
+    def _reads(self, node: Node) -> Iterator[str]:
+        return (name for name in node.reads if name in self.project and name != node.name)
+
+    def _look_at(self, node: Node) -> None:
+        try:
+            with self.work() as work:
+                rows = self._analysed(work, node)
+                self._told(work, node, rows)
+        except PySparkException as error:
+            if known := outside.named(error):
+                raise known from error
+            self.found[node.name] = _refused(node, error)
+
+    def _analysed(self, work: Work, node: Node) -> DataFrame:
+        """The model's rows over inputs without rows."""
+        if node.model.kind is Kind.EVENTS:
+            source = self.project.sources[node.source or node.name].without(node.unread)
+            rows = empty(work.spark, sources.values(source))
+            return work.sql(node, {node.references[0].name: rows})
+        if node.query is not None:
+            return _sessions(self._input(work, node.query.input), node.query)
+        return work.sql(node, self._frames(work, node))
+
+    def _input(self, work: Work, name: str) -> DataFrame:
+        """What a sessions query ranges over: a stored table, or a view."""
+        node = self.project[name]
+        if node.model.kind is Kind.VIEW:
+            return work.sql(node, self._frames(work, node))
+        return empty(work.spark, self.schemas[name])
+
+    def _frames(self, work: Work, node: Node) -> dict[str, DataFrame]:
+        return {one.name: empty(work.spark, self.schemas[one.name]) for one in node.inputs}
+
+    def _told(self, work: Work, node: Node, rows: DataFrame) -> None:
+        """Keep what the analyser says of a model's rows."""
+        schema = plain(rows).schema
+        if unseen := next(_unseen(rows, frozenset(work.views)), ""):
+            self.found[node.name] = judged.reads_unseen(_spot(node), node.name, unseen)
+            return
+        if node.model.kind is not Kind.VIEW:
+            for one in schema.fields:
+                if not _storable(one.dataType):
+                    at, type_ = _spot(node), one.dataType.simpleString()
+                    wrong = judged.type_not_stored(at, node.name, one.name, type_)
+                    self.found[node.name] = wrong
+                    return
+        self.schemas[node.name] = schema
+
+
+def empty(spark: SparkSession, schema: T.StructType) -> DataFrame:
+    """A frame of some columns without rows, known to Spark's analyser alone."""
+    row = F.lit(None).cast(_as_stored(schema)).alias("row")
+    return spark.range(0).select(row).select("row.*")
+
+
+def _sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
+    """The columns of a sessions model, each of its expressions typed; not how sessions are told."""
+    kept = events.where(query.where) if query.where else events
+    campaign = query.cuts.campaign.columns if query.cuts.campaign else ()
+    said = [query.cuts.start or "false", *(f"cast({sql} AS string)" for sql in campaign)]
+    of = F.expr(query.who) if query.who else column(query.user)
+    if query.fallback is not None:
+        said.append(f"cast({query.fallback.user} AS string)")
+        of = of.cast("string")
+    time = column(query.time_column)
+    grouped = kept.groupBy(of.alias(_OF)).agg(
+        F.first(time).alias("session_start"),
+        *(F.expr(f"any_value({sql})").alias(f"_said{at}") for at, sql in enumerate(said)),
+        *(F.expr(call.sql).alias(call.name) for call in query.aggregates),
+    )
+    named = grouped.where("NOT _said0 OR _said0 IS NULL").withColumns(
+        {
+            "session_id": F.lit(""),
+            query.user: F.col(_OF),
+            "session_end": F.col("session_start"),
+            **dict(zip(NUMBERS, (F.lit(1).cast("bigint"), F.lit(True)), strict=True)),
+        }
+    )
+    if query.chosen:
+        named = named.withColumn(query.chosen.name, F.expr(query.chosen.sql))
+    return named.select(
+        *map(column, query.given),
+        *(F.expr(output.sql).alias(output.name) for output in query.outputs),
+    )
+
+
+_OF = "_infold_of"
+
+
+# -- types
+
+
+def _as_stored(type_: T.DataType) -> T.DataType:
+    """The type that a column of a table has into which values of a type were written."""
+    if isinstance(type_, T.ByteType | T.ShortType):
+        return T.IntegerType()
+    if isinstance(type_, T.ArrayType):
+        return T.ArrayType(_as_stored(type_.elementType), type_.containsNull)
+    if isinstance(type_, T.MapType):
+        return T.MapType(_as_stored(type_.keyType), _as_stored(type_.valueType))
+    if isinstance(type_, T.StructType):
+        inner = (T.StructField(one.name, _as_stored(one.dataType)) for one in type_.fields)
+        return T.StructType(list(inner))
+    return type_
+
+
+def _storable(type_: T.DataType) -> bool:
+    """Whether a table can have a column of a type."""
+    if isinstance(type_, T.ArrayType):
+        return _storable(type_.elementType)
+    if isinstance(type_, T.MapType):
+        return _storable(type_.keyType) and _storable(type_.valueType)
+    if isinstance(type_, T.StructType):
+        return all(_storable(one.dataType) for one in type_.fields)
+    return not isinstance(type_, _NEVER_STORED)
+
+
+_NEVER_STORED = (T.NullType, T.DayTimeIntervalType, T.YearMonthIntervalType, T.CalendarIntervalType)
+
+
+# -- what Spark sees to read
+
+
+def _unseen(rows: DataFrame, views: frozenset[str]) -> Iterator[str]:
+    """What a plan reads besides views, as its nodes say; also programs that it would start."""
+    text = rows._jdf.queryExecution().analyzed().treeString()  # noqa: SLF001 (no other way here)
+    return unseen(text, views)
+
+
+def unseen(plan: str, views: frozenset[str]) -> Iterator[str]:
+    """What an analysed plan, as a tree in text, reads besides views of these names."""
+    nodes = [found for line in plan.splitlines() if (found := _NODE.match(line))]
+    for at, node in enumerate(nodes):
+        name, depth = node["name"], node.start("name")
+        is_leaf = at + 1 == len(nodes) or nodes[at + 1].start("name") <= depth
+        if name == "View":
+            read = _VIEW.match(node["rest"])
+            if read is None or read["name"] not in views:
+                yield (name + node["rest"])[:_SHOWN]
+        elif name == "ScriptTransformation" or (is_leaf and name not in _LEAVES):
+            yield (name + node["rest"])[:_SHOWN]
+
+
+_NODE = re.compile(r"^(?:[ :]*[:+]- )?'?(?P<name>[A-Z]\w*)(?P<rest>.*)")
+_VIEW = re.compile(r" \(`(?P<name>\w+)`,")
+_LEAVES = frozenset({"Range", "LocalRelation", "OneRowRelation", "CTERelationRef"})
+"""What holds no stored rows: views without rows end in these, and so do lists of values."""
+_SHOWN = 160
+
+
+# -- Spark's words
+
+
+def _refused(node: Node, error: PySparkException) -> InfoldError:
+    said = str(error)
+    why = next((line for line in said.splitlines() if line.strip()), type(error).__name__)
+    why = _STATE.split(_OWN_VIEW.sub("", why))[0].strip()
+    at = _WHERE.search(said) if node.query is None else None
+    condition = ""
+    with suppress(Exception):
+        condition = error.getCondition() or ""
+    why = why.removeprefix(f"[{condition}] ")
+    return judged.refused_by_spark(_spot(node, at), node.name, why[:500], condition)
+
+
+_STATE = re.compile(r" SQLSTATE: | \(line \d+, pos")
+_OWN_VIEW = re.compile(r"`?infold_view_\d+`?\.?")
+_WHERE = re.compile(r"== SQL \(line (\d+), position \d+\) ==|line (\d+),? pos")
+
+
+def _spot(node: Node, found: re.Match[str] | None = None) -> Spot:
+    """The line of the model's file that is meant; that on which its query starts if nobody says."""
+    line = int(found[1] or found[2]) if found else 1
+    return Spot(node.model.place.file, node.model.sql_line + line - 1)
