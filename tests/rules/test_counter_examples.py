@@ -33,6 +33,7 @@ REASONS = {
     "not-row-wise": "events are taken in row by row, and are no query over cells",
     "not-by-key": "kept by key, and no query over cells",
     "unknown-column": "no query that can be evaluated",
+    "not-a-time": "what has no time is in no cell, so there is no query over cells",
     "not-stored": "a table has no columns of such types",
     "unnamed-column": "a table needs names",
     "duplicate-column": "a table needs names that differ",
