@@ -39,7 +39,7 @@ def run_failing(shop: Shop, place: str) -> None:
         patch.setattr(place, fail)
         with pytest.raises(RunFailed) as caught:
             shop.run()
-    assert "failed here" in str(caught.value.result.failures[0].error.facts)
+    assert "failed here" in caught.value.result.failures[0].error.what
 
 
 @pytest.mark.parametrize("place", LATE)
