@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from infold.ledger.store import SqlLedger
+
 pytestmark = pytest.mark.deep
 
 FULL = Path("/dev/full")
@@ -49,6 +51,30 @@ def test_no_thread_is_waited_for() -> None:
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (4, "all of it", "")
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_ledger_is_one_file_between_commands(tmp_path: Path, kept: bool) -> None:
+    """Whoever copies it has all of it: nothing is left in a log beside it."""
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from infold.cli import ending\n"
+        "from infold.ledger.store import SqlLedger\n"
+        "def work():\n"
+        "    ledger = SqlLedger(Path(sys.argv[1]))\n"
+        "    ledger.acquire('one')\n"
+        "    ledger.begin_run('one', 'run', 0, {})\n"
+        "    ledger.release()\n"
+        f"    globals()['kept'] = ledger if {kept} else None\n"
+        "ending.run(work)"
+    )
+    file = tmp_path / "ledger.db"
+
+    subprocess.run([sys.executable, "-c", code, str(file)], check=True, timeout=60)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger.db"]
+    assert [run.id for run in SqlLedger(file).runs(1)] == ["one"]
 
 
 def test_plans_beside_each_other_end_well(shop: Path) -> None:

@@ -88,6 +88,8 @@ def _leave(code: int) -> NoReturn:
             code = unsaid(error, code)
         except (ValueError, AttributeError):
             pass  # closed before this process began
+    if ledgers := sys.modules.get("infold.ledger.database"):  # else none was opened
+        ledgers.close_all()
     os._exit(code)
 
 

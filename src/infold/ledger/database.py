@@ -11,10 +11,11 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any
+from weakref import WeakSet, finalize
 
 from infold import crash, errors
 from infold.ledger.sql import SCHEMA, SQL
@@ -74,6 +75,7 @@ class Database:
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
         self._lock = RLock()
+        _used.add(self)
 
     @contextmanager
     def read(self) -> Iterator[Query]:
@@ -134,7 +136,7 @@ class Database:
             crash.point("ledger remove: after")
 
     def close(self) -> None:
-        """Close the file; it opens again when needed."""
+        """Close the file, which empties its log into it; it opens again when needed."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -175,6 +177,8 @@ class Database:
             connection.close()
             return None
         self._connection, self._inode = connection, self.path.stat().st_ino
+        # Python's connections are in a circle with their statements: left alone they stay open.
+        finalize(self, connection.close)
         return connection
 
     def _still_there(self) -> bool:
@@ -278,3 +282,22 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
         else:
             return
+
+
+_used: WeakSet[Database] = WeakSet()
+
+
+def close_all() -> None:
+    """
+    Close every ledger of this process, as far as no other thread is at work in it.
+
+    What was written is safe without that, in the log beside the file. But people copy the file
+    alone, and only a connection that is closed leaves all in it.
+    """
+    for database in tuple(_used):
+        if database._lock.acquire(timeout=1):  # noqa: SLF001 - of the same file
+            try:
+                with suppress(sqlite3.Error):
+                    database.close()
+            finally:
+                database._lock.release()  # noqa: SLF001
