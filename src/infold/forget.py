@@ -16,16 +16,13 @@ from dataclasses import dataclass
 from infold import errors
 from infold.belonging import refuse_others
 from infold.execute import new_id
-from infold.model import Kind, table_name
+from infold.model import SET_ASIDE, Kind, table_name
 from infold.ports import Lake, Ledger
 from infold.project import Project
 from infold.record import Receipt
 from infold.recover import FORGET, recover
 from infold.report import Forgotten
 from infold.select import selected
-
-SET_ASIDE = "infold__set_aside"
-"""The table of rows that could not be used; it goes with the target."""
 
 
 @dataclass

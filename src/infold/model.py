@@ -391,7 +391,7 @@ class Target:
 
 
 SET_ASIDE = "infold__set_aside"
-"""The storage name of the table of rows that could not be used."""
+"""The storage name of the table of rows that could not be used; it goes with the target."""
 
 
 def table_name(model: str) -> str:
