@@ -290,6 +290,15 @@ class Strategy(StrEnum):
     """Rows are added; only cells that hold nothing yet can be built."""
 
 
+class DefinitionChange(StrEnum):
+    """What readers see of a table while a changed definition is being built."""
+
+    COMPLETE = "complete"
+    """The old table, until one commit puts the new one in its place."""
+    REBUILT_CELLS = "rebuilt_cells"
+    """The cells that are built already, and nothing of the old definition."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeclaredBound:
     """How far around its cell a model reads an input, as its author says; microseconds."""
@@ -322,6 +331,7 @@ class Incremental:
     strategy: Strategy = Strategy.DELETE_INSERT
     backfill_limit: int | None = None
     """How much event time of a first build or rebuild one run takes on; microseconds."""
+    on_definition_change: DefinitionChange = DefinitionChange.COMPLETE
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ before it carries them out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from infold import cron
+from infold.cautions import cautions
 from infold.interval import Ranges, show, show_duration
-from infold.model import Kind, Override
+from infold.model import Kind
 from infold.plan import (
     UP_TO_DATE,
     Action,
@@ -29,7 +30,17 @@ from infold.plan import (
     Reason,
     Step,
 )
-from infold.portions import batches, exchanged, kept_of, over_of, taken_on, with_rows
+from infold.portions import (
+    BACKLOG,
+    apart,
+    batches,
+    exchanged,
+    in_parts,
+    kept_of,
+    over_of,
+    taken_on,
+    with_rows,
+)
 from infold.project import Input, Node, Project
 from infold.trace import Cause, CellChange, Pending, Trace, joined
 
@@ -37,6 +48,9 @@ _EVERYTHING = Asked()
 
 HELD_BACK = "its definition changed: all of it is built at once, by a run without a window"
 """Why a window builds nothing of a table whose definition changed."""
+
+NOT_EMPTIED = "its definition changed, and there are no rows where it is to be built: it stays"
+"""Why a window without rows does not take the place of a table whose definition changed."""
 
 
 def plan(project: Project, seen: Observed, asked: Asked = _EVERYTHING) -> Plan:
@@ -57,39 +71,8 @@ def plan(project: Project, seen: Observed, asked: Asked = _EVERYTHING) -> Plan:
             continue
         draft.add(node)
         if node.name in draft.steps:
-            notes.extend(_warnings(node))
-            notes.extend(_bounded(node, seen.models[node.name], draft.steps))
+            notes.extend(cautions(node, seen.models[node.name], draft.steps))
     return Plan(tuple(draft.steps.values()), tuple(draft.left), seen.as_of, tuple(notes))
-
-
-def _warnings(node: Node) -> Iterator[str]:
-    """What whoever looks at a plan should know of a model's definition."""
-    if node.vouched:
-        words = ", ".join(node.vouched)
-        alone = set(node.vouched) - {Override.NONDETERMINISTIC}
-        what = "each cell be built by itself" if alone else "rows depend on more than the inputs"
-        yield f"{node.name}: {words} lets {what}; `infold verify` checks it"
-    if node.declared:
-        yield (
-            f"{node.name}: its bounds are declared, not proven: a cell sees nothing beyond them; "
-            "`infold verify` counts the cells where that shows"
-        )
-    for why in node.downgraded:
-        yield f"{node.name} is built whole for this run: {why.splitlines()[0]}"
-
-
-def _bounded(node: Node, model: ModelSeen, steps: Mapping[str, Step]) -> Iterator[str]:
-    """Of which lookups a run has yet to find which rows their changed keys have."""
-    if model.trace is None or model.trace.fingerprint != node.fingerprint:
-        return
-    unknown = [
-        news.name
-        for news in model.inputs
-        if node.matched(news.name) and (news.name in steps or (news.changes and news.found is None))
-    ]
-    if unknown:
-        names = " and ".join(unknown)
-        yield f"{node.name}: at most this; a run finds the rows with changed keys of {names} first"
 
 
 class _Draft:
@@ -174,15 +157,11 @@ class _Draft:
     def time_range(self, node: Node, model: ModelSeen) -> Step | None:
         """The stale cells inside the window that are due; the others stay pending in the trace."""
         first = _whole(node, model)
-        if first is not None and model.trace is not None:
+        if first is not None and first.cause is Cause.DEFINITION:
             return self._exchange(node, model, first)
         reasons = [first] if first else self._stale(node, model, 0)
         reasons += self._restated(node)
-        at_once = first or self.asked.ignore_cron or node.name in self.asked.restated
-        due = None if at_once else _not_due(node, model, self.seen.as_of)
-        if due is not None:
-            if reasons:
-                self.left.append(Left(node.name, f"not due before {show(due)}"))
+        if first is None and self._waits(node, model, reasons):
             return None
         kept, over = kept_of(node), over_of(node, self.seen.as_of, self.asked.ignore_cron)
         pending, build = [], []
@@ -195,15 +174,18 @@ class _Draft:
         anew = self._anew(node)
         for reason in reasons:
             within = reason.cells & kept
-            inside = within & now & taken & (anew if reason.cause is Cause.MISSING else within)
+            inside = within & now & taken & (anew if reason.cause in BACKLOG else within)
             if within - inside:
                 pending.append(Pending(reason.cause, within - inside))
             if inside or not reason.cells:
                 build.append(replace(reason, cells=inside, rows=_rows(node, model, inside)))
+        cells = Ranges.of(part for reason in build for part in reason.cells)
+        replaces = first is not None and first.cause is Cause.REDEFINED
+        if replaces and self._would_empty(node, model, kept & over, cells):
+            return None
         self._leave(node, model, pending, over, taken, anew)
         if not build:
             return None
-        cells = Ranges.of(part for reason in build for part in reason.cells)
         # What makes the table does so before other batches come.
         together = 1 if first else self._together(node)
         parts = batches(node, model, cells, self.asked)
@@ -211,9 +193,21 @@ class _Draft:
         pending.extend(
             Pending(reason.cause, reason.cells - batch) for reason in build if reason.cells - batch
         )
-        action = Action.BUILD if not pending and cells == kept else Action.RECOMPUTE
+        if replaces:
+            pending = apart(node, model, pending)
+        anything = Action.BUILD if not pending and cells == kept else Action.RECOMPUTE
+        action = Action.BUILD if replaces else anything
         step = self._step(node, action, build, joined(pending))
         return replace(step, cells=batch, batches=len(parts), beside=beside, upto=upto)
+
+    def _waits(self, node: Node, model: ModelSeen, reasons: Sequence[Reason]) -> bool:
+        """Whether a built model is left alone until the next tick of its cron."""
+        if self.asked.ignore_cron or node.name in self.asked.restated:
+            return False
+        due = _not_due(node, model, self.seen.as_of)
+        if due is not None and reasons:
+            self.left.append(Left(node.name, f"not due before {show(due)}"))
+        return due is not None
 
     def _exchange(self, node: Node, model: ModelSeen, first: Reason) -> Step | None:
         """
@@ -237,6 +231,15 @@ class _Draft:
         step = self._step(node, Action.BUILD, [reason], pending)
         pieces = tuple(batches(node, model, cells, self.asked))
         return replace(step, cells=cells, pieces=pieces if len(pieces) > 1 else ())
+
+    def _would_empty(self, node: Node, model: ModelSeen, may: Ranges, cells: Ranges) -> bool:
+        """Whether a table would be replaced by cells without rows although there are some."""
+        there = Ranges.of(with_rows(node, model)) & may
+        if not there or there & cells:
+            return False
+        self.held_back.add(node.name)
+        self.left.append(Left(node.name, NOT_EMPTIED, there))
+        return True
 
     def _restated(self, node: Node) -> list[Reason]:
         """What someone asked to have built again."""
@@ -373,7 +376,8 @@ def _whole(node: Node, model: ModelSeen) -> Reason | None:
     # A part of it that is pending for its definition was left by a version of infold that mixed.
     mixed = any(entry.cause is Cause.DEFINITION for entry in model.trace.pending)
     if model.trace.fingerprint != node.fingerprint or mixed:
-        return Reason(Cause.DEFINITION, "its definition changed", Ranges.ever())
+        cause = Cause.REDEFINED if in_parts(node) else Cause.DEFINITION
+        return Reason(cause, "its definition changed", Ranges.ever())
     return None
 
 

@@ -3,7 +3,8 @@ Which cells a model may hold, and how a run portions out those that it builds: p
 
 A table is of one definition. So what a changed definition makes is built as one step and put in the
 place of the old table by one commit, whatever limits and batches say; these hold for what was never
-built, and for what arrived.
+built, and for what arrived. A model may say that it is built as if there were no table instead:
+then the first cells take the old table's place.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from itertools import pairwise
 
 from infold import cron
 from infold.interval import MAX, MIN, Interval, Ranges
-from infold.model import Kind
+from infold.model import DefinitionChange, Kind
 from infold.plan import Asked, ModelSeen, Reason
 from infold.project import CELLS_TOGETHER, Batches, Node
-from infold.trace import Cause
+from infold.trace import Cause, Pending
+
+BACKLOG = (Cause.MISSING, Cause.REDEFINED)
+"""What the table holds nothing of yet: limits cut it."""
 
 
 def kept_of(node: Node) -> Ranges:
@@ -64,7 +68,7 @@ def taken_on(
     granularity = node.model.granularity
     if node.backfill_limit is None or granularity is None or _chosen(asked):
         return Ranges.ever(), None
-    missing = [reason.cells for reason in reasons if reason.cause is Cause.MISSING]
+    missing = [reason.cells for reason in reasons if reason.cause in BACKLOG]
     backlog = Ranges.of(part for cells in missing for part in cells & due)
     filled = [cell for cell in with_rows(node, model) if backlog.overlaps(cell)]
     upto = asked.backfilled.get(node.name)
@@ -74,8 +78,30 @@ def taken_on(
         upto = max(granularity.cover(limit)).end
     if upto is None or all(cell.end <= upto for cell in filled):
         return Ranges.ever(), upto
-    fresh = Ranges.of(part for r in reasons if r.cause is not Cause.MISSING for part in r.cells)
+    fresh = Ranges.of(part for r in reasons if r.cause not in BACKLOG for part in r.cells)
     return Ranges((Interval(MIN, upto),)) | fresh, upto
+
+
+def in_parts(node: Node) -> bool:
+    """Whether a changed definition replaces the table by the cells that happen to be built."""
+    said = node.model.incremental
+    return said is not None and said.on_definition_change is DefinitionChange.REBUILT_CELLS
+
+
+def apart(node: Node, model: ModelSeen, pending: Sequence[Pending]) -> list[Pending]:
+    """
+    What a replaced table does without, told from where nothing is known to be.
+
+    So the cells that the new definition has yet to be built for can be counted.
+    """
+    held = Ranges.of((*with_rows(node, model), *(state.cell for state in model.cells)))
+    told = []
+    for entry in pending:
+        gone = entry.cause is Cause.REDEFINED
+        parts = (entry.ranges & held, entry.ranges - held) if gone else (entry.ranges,)
+        causes = (entry.cause, Cause.MISSING)
+        told += [Pending(cause, part) for cause, part in zip(causes, parts, strict=False) if part]
+    return told
 
 
 def exchanged(node: Node, model: ModelSeen, asked: Asked) -> Ranges:

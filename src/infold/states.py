@@ -91,6 +91,8 @@ def _defined_otherwise(node: Node, trace: Trace) -> Iterator[str]:
         yield "its definition changed, and it holds the rows of the one before"
     elif any(entry.cause is Cause.DEFINITION for entry in trace.pending):
         yield "it holds rows of two definitions, as a version of infold before this one left them"
+    elif any(entry.cause is Cause.REDEFINED for entry in trace.pending):
+        yield "its definition changed, and it holds the cells that were built since"
 
 
 def _siblings(

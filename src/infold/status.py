@@ -72,4 +72,4 @@ def _partly(node: Node, step: Step) -> bool:
     return follows and not any(reason.cause in _WHOLLY for reason in step.reasons)
 
 
-_WHOLLY = (Cause.MISSING, Cause.DEFINITION, Cause.LOOKUP)
+_WHOLLY = (Cause.MISSING, Cause.DEFINITION, Cause.REDEFINED, Cause.LOOKUP)

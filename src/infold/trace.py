@@ -106,6 +106,8 @@ class Cause(StrEnum):
     """It was never built."""
     DEFINITION = "definition"
     """The model's definition changed."""
+    REDEFINED = "redefined"
+    """Its definition changed, and the table does without it until it is built."""
     ARRIVED = "arrived"
     """Rows were added to what it reads, at times that were not covered before."""
     LATE = "late"

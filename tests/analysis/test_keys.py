@@ -76,6 +76,7 @@ CHANGES_NO_ROW = {
     "incremental.allow_partials",
     "incremental.strategy",
     "incremental.backfill_limit",
+    "incremental.on_definition_change",  # which cells wait, and what is there meanwhile
     "source.removal_limit",
     "source.path",  # files that are not named any more have gone, as others have
     "source.table",  # its snapshots are of another table, whose rows are all new

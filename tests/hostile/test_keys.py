@@ -145,6 +145,7 @@ FRONTS: dict[str, dict[str, Any]] = {
             "allow_partials": True,
             "strategy": "delete_insert",
             "backfill_limit": "30 days",
+            "on_definition_change": "rebuilt_cells",
         },
     },
     "totals": {"materialization": "cumulative_aggregate"},

@@ -15,6 +15,7 @@ from infold.interval import Granularity
 from infold.model import (
     DeclaredBound,
     Deduplicate,
+    DefinitionChange,
     Incremental,
     Materialization,
     Model,
@@ -56,6 +57,7 @@ INCREMENTAL = (
     "allow_partials",
     "strategy",
     "backfill_limit",
+    "on_definition_change",
 )
 LATER_INCREMENTAL = (
     "forward_only",
@@ -231,6 +233,10 @@ def _incremental(section: Keys, overrides: tuple[Override, ...]) -> Incremental 
         allow_partials=section.flag("allow_partials", default=False),
         strategy=Strategy(section.choice("strategy", tuple(Strategy)) or Strategy.DELETE_INSERT),
         backfill_limit=section.span("backfill_limit"),
+        on_definition_change=DefinitionChange(
+            section.choice("on_definition_change", tuple(DefinitionChange))
+            or DefinitionChange.COMPLETE
+        ),
     )
     return found if section.flag("enabled", default=True) else None
 

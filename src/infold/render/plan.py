@@ -246,7 +246,8 @@ def _cells(node: Node, observed: Observed, step: Step) -> str:
     granularity = node.model.granularity
     if step.action is Action.FOLD and granularity is None:
         return "changed keys"
-    if step.action is Action.BUILD:
+    anew = any(reason.cause is Cause.REDEFINED for reason in step.reasons)
+    if step.action is Action.BUILD and not anew:
         return "the whole table"
     stale = step.stale
     if not words.bounded(stale):  # all but what a window left out, say: those that hold rows

@@ -10,6 +10,7 @@ from infold.record import Receipt, RunRecord, StepRecord
 from infold.render import words
 from infold.render.states import states_lines
 from infold.report import ModelStatus, State
+from infold.trace import Cause
 
 _MEANS = {
     State.FIRST_RUN: "nothing was ever built",
@@ -72,7 +73,10 @@ def _details(project: Project, entry: ModelStatus, gaps: Mapping[str, Ranges]) -
     """Facts about one model that its line has no room for."""
     granularity = project[entry.model].model.granularity
     facts = [
-        f"left unbuilt ({pending.cause.value}): {words.ranges_text(pending.ranges, granularity)}"
+        words.under_new(entry.covered, pending.ranges, granularity)
+        if pending.cause is Cause.REDEFINED
+        else f"left unbuilt ({pending.cause.value}): "
+        + words.ranges_text(pending.ranges, granularity)
         for pending in entry.pending
     ]
     if gaps.get(entry.model):

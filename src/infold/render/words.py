@@ -62,6 +62,14 @@ def bounded(ranges: Ranges) -> bool:
     return all(part.start > MIN and part.end < MAX for part in ranges)
 
 
+def under_new(covered: Ranges, left: Ranges, granularity: Granularity | None) -> str:
+    """How much of a table that is built anew part by part is there: ``3 of 5 cells …``."""
+    there = cells_in(covered, granularity) or 0
+    all_ = there + (cells_in(left, granularity) or 0)
+    of = f"{there:,} of {count(all_, 'cell')} under the new definition"
+    return f"{of}; not built yet: {ranges_text(left, granularity)}"
+
+
 def range_text(part: Interval, granularity: Granularity | None) -> str:
     """One range: the cell alone when it is one, ``since``/``until`` when an end is open."""
     if part.start <= MIN:

@@ -26,6 +26,7 @@ from infold.plan import Action, Step
 from infold.portions import kept_of
 from infold.ports import Lake, Ledger
 from infold.project import Node, Project, SessionsQuery
+from infold.render import words
 from infold.report import Verdict
 from infold.spark import rebuild
 from infold.spark.compare import Comparison, compare
@@ -109,7 +110,7 @@ class Verifier:
         if cells != Ranges.ever() and time is not None:
             test = in_time(stored, time, cells, exact=True)
             stored, rebuilt = stored.where(test), rebuilt.where(test)
-            notes.append("a sample of its cells" if sample else "without the cells still pending")
+            notes.append("a sample of its cells" if sample else self._left_out(node, trace))
         key = _key(node)
         result = compare(stored, rebuilt, time, node.model.granularity, key)
         wrong = self._against_ledger(node, result, cells)
@@ -229,6 +230,14 @@ class Verifier:
             drawn = random.sample(list(states), min(sample, len(states)))
             return Ranges.of(state.cell for state in drawn)
         return Ranges.ever() - trace.unbuilt
+
+    def _left_out(self, node: Node, trace: Trace) -> str:
+        """What is not compared, as it is not built: of a new definition, which part of it is."""
+        gone = [part for e in trace.pending if e.cause is Cause.REDEFINED for part in e.ranges]
+        if not gone:
+            return "without the cells still pending"
+        held = Ranges.of(state.cell for state in self.ledger.cells(node.name) if state.rows)
+        return words.under_new(held, Ranges.of(gone), node.model.granularity)
 
     def _against_ledger(
         self, node: Node, result: Comparison, cells: Ranges

@@ -1,0 +1,198 @@
+"""`on_definition_change: rebuilt_cells`: a changed definition is built like a new table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from tests.planning.test_plan import (
+    DAILY,
+    DAYS,
+    changed,
+    day,
+    node,
+    project,
+    said,
+    states,
+)
+
+from infold.interval import DAY, MAX, MIN, Interval, Ranges
+from infold.model import DefinitionChange, Materialization, Model
+from infold.plan import Action, Asked, InputNews, Left, ModelSeen, Observed, Plan, Step
+from infold.planning import NOT_EMPTIED, plan
+from infold.project import Input, Node
+from infold.render.plan import plan_screen
+from infold.trace import Cause, CellState, Pending, Trace
+
+CELLS = DefinitionChange.REBUILT_CELLS
+FULL = "# # # # # # #"
+
+
+def of_old(target: Node, input_rows: str = FULL, held: str = FULL) -> ModelSeen:
+    """The model, with the rows of another definition in its table."""
+    seen = changed(target, "sessions", input_rows)
+    trace = Trace(target.name, "other", {entry.name: 1 for entry in target.inputs})
+    return replace(seen, trace=trace, cells=states(held))
+
+
+def step_of(target: Node, seen: ModelSeen, asked: Asked) -> tuple[Step, Trace]:
+    """The one step of a plan, and what holds after it."""
+    [step] = plan(project(target), Observed(0, {target.name: seen}), asked).steps
+    assert step.trace is not None
+    return step, step.trace
+
+
+def left(trace: Trace) -> dict[Cause, Ranges]:
+    """What a trace says is not built, by cause."""
+    return {entry.cause: entry.ranges for entry in trace.pending}
+
+
+def test_a_limit_cuts_it_like_a_first_build() -> None:
+    """The first commit replaces all; days with rows wait, told from where nothing is known."""
+    target = replace(said(DAILY, on_definition_change=CELLS), backfill_limit=2 * DAY)
+    step, after = step_of(target, of_old(target), Asked())
+
+    assert (step.action, step.upto) == (Action.BUILD, day(1).end)
+    assert step.cells == Ranges((Interval(MIN, day(1).end),))
+    assert left(after) == {
+        Cause.REDEFINED: Ranges((Interval(day(2).start, day(6).end),)),
+        Cause.MISSING: Ranges((Interval(day(6).end, MAX),)),
+    }
+    seen = replace(of_old(target), trace=after, version=2)
+    seen = replace(seen, inputs=tuple(replace(n, changes=()) for n in seen.inputs))
+    step, after = step_of(target, seen, Asked())
+    assert step.action is Action.RECOMPUTE
+    assert step.cells == Ranges((Interval(day(2).start, day(3).end),))
+    assert left(after)[Cause.REDEFINED] == Ranges((Interval(day(4).start, day(6).end),))
+
+
+def test_all_at_once_is_the_whole_table_in_one_commit() -> None:
+    """Without a limit, a window or batches there is nothing that readers could miss."""
+    target = said(DAILY, on_definition_change=CELLS)
+    step, after = step_of(target, of_old(target), Asked())
+
+    assert (step.action, step.cells, after.pending) == (Action.BUILD, Ranges.ever(), ())
+
+
+def test_a_plan_says_that_readers_lose_rows() -> None:
+    """Where a part is built; not where all of it is."""
+    target = said(DAILY, on_definition_change=CELLS, batch_size=3)
+    parts = plan(project(target), Observed(0, {"daily": of_old(target)}), Asked())
+    whole = plan(project(said(DAILY, on_definition_change=CELLS)), parts_of(target), Asked())
+
+    assert any("nothing of its old definition stays" in note for note in parts.notes)
+    assert "7 cells in 3 batches" in plan_screen(project(target), parts_of(target), parts, {})
+    assert not whole.notes
+
+
+def parts_of(target: Node) -> Observed:
+    """A table of another definition, observed."""
+    return Observed(0, {"daily": of_old(target)})
+
+
+def test_a_window_without_rows_replaces_nothing() -> None:
+    """A table would be gone for nothing; and what is new over it waits."""
+    target = said(DAILY, on_definition_change=CELLS)
+    reader = node(Model("reader", Materialization.TABLE, ""), Input("daily", "day"))
+    seen = {"daily": of_old(target, "# # # # # - -"), "reader": ModelSeen()}
+    seen["reader"] = ModelSeen(inputs=(InputNews("daily", 1, 1),))
+    beyond = Asked(window=Interval(day(5).start, MAX))
+
+    made = plan(project(target, reader), Observed(0, seen), beyond)
+
+    assert not made.steps
+    assert made.left == (
+        Left("daily", NOT_EMPTIED, Ranges((Interval(day(0).start, day(4).end),))),
+        Left("reader", "its input daily is of an old definition"),
+    )
+
+
+class Played:
+    """A table in memory: which definition each of its cells is of, as steps are carried out."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.rows = {0}
+        self.held: dict[int, str] = {}
+        self.trace: Trace | None = None
+        self.version, self.fingerprint = 0, "1"
+
+    def target(self, limit: int | None, batch: int | None) -> Node:
+        """The model as declared now."""
+        made = said(DAILY, on_definition_change=CELLS, batch_size=batch)
+        made = replace(made, inputs=made.inputs[:1], fingerprint=self.fingerprint)
+        return replace(made, backfill_limit=limit and limit * DAY)
+
+    def seen(self, target: Node) -> Observed:
+        """What a run observes of it."""
+        known = tuple(CellState(day(at), 10, at) for at in sorted(self.rows))
+        news = InputNews("sessions", 1, 1, (), known)
+        held = tuple(CellState(day(at), 10, at) for at in sorted(self.held))
+        return Observed(
+            0, {target.name: ModelSeen(self.trace, self.version, inputs=(news,), cells=held)}
+        )
+
+    def carry_out(self, step: Step) -> None:
+        """As Spark does: a build replaces the table, anything else its cells."""
+        cells = {at for at in range(DAYS) if step.cells.overlaps(day(at))}
+        kept = {} if step.action is Action.BUILD else self.held
+        kept = {at: of for at, of in kept.items() if at not in cells}
+        self.held = kept | dict.fromkeys(cells & self.rows, self.fingerprint)
+        self.trace, self.version = step.trace, step.version
+
+    def check(self, made: Plan) -> None:
+        """One definition, and every cell is there or known to wait."""
+        trace = self.trace
+        if trace is None or trace.fingerprint != self.fingerprint:
+            return
+        assert set(self.held.values()) <= {self.fingerprint}, made
+        waiting = {at for at in self.rows if trace.unbuilt.overlaps(day(at))}
+        assert self.held.keys() == self.rows - waiting
+        assert not Ranges.of(day(at) for at in self.held) & trace.unbuilt
+        ends = [part for e in trace.pending if e.cause is Cause.REDEFINED for part in e.ranges]
+        assert all(part.start > MIN and part.end < MAX for part in ends), "they can be counted"
+
+    def run(self, asked: Asked, limit: int | None, batch: int | None) -> None:
+        """Rounds until nothing is left to do."""
+        for _ in range(3 * DAYS):
+            target = self.target(limit, batch)
+            made = plan(project(target), self.seen(target), asked)
+            if not made.steps:
+                break
+            [step] = made.steps
+            self.carry_out(step)
+            self.check(made)
+            if step.upto is not None:
+                asked = replace(asked, backfilled={target.name: step.upto})
+        else:
+            pytest.fail("a run that never ends")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_comes_the_table_is_of_one_definition(seed: int) -> None:
+    """Changes, windows, limits and batches in any order; runs without any complete it."""
+    random = Random(seed)
+    played = Played(random)
+    for _ in range(8):
+        first, last = sorted(random.sample(range(DAYS + 1), 2))
+        if random.random() < 0.5:
+            played.fingerprint = str(int(played.fingerprint) + 1)
+            played.rows = set(random.sample(range(DAYS), random.randint(1, DAYS)))
+            if played.trace is not None and random.random() < 0.2:
+                played.trace = replace(played.trace, fingerprint="unknown")
+        window = Interval(day(first).start, day(last - 1).end)
+        asked = random.choice([Asked(), Asked(), Asked(window=window)])
+        played.run(asked, random.choice([None, 1, 2]), random.choice([None, 1, 3]))
+    played.run(Asked(), None, None)
+
+    assert played.held == dict.fromkeys(played.rows, played.fingerprint)
+
+
+def test_what_an_older_limit_left_stays_apart() -> None:
+    """A cause of its own: a table that was never complete says nothing of a new definition."""
+    target = replace(said(DAILY), backfill_limit=2 * DAY)
+    seen = replace(of_old(target), trace=None, cells=())
+    _, after = step_of(target, seen, Asked())
+
+    assert after.pending == (Pending(Cause.MISSING, Ranges((Interval(day(2).start, MAX),))),)
