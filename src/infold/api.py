@@ -26,7 +26,7 @@ from infold.observe import Observer
 from infold.plan import Asked, Observed, Plan
 from infold.planning import plan as planned
 from infold.process import close, one_of, run_size, session, whole_size
-from infold.project import Project
+from infold.project import Node, Project
 from infold.record import RunRecord
 from infold.report import (
     Certificate,
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from infold.lake.iceberg import IcebergLake
     from infold.ledger import SqlLedger
     from infold.ports import Engine
+    from infold.session_events import Theirs
 
 __all__ = ["close", "session"]  # Spark itself, for programs
 
@@ -461,12 +462,32 @@ def explain(
     return explained(observer(project, as_of, peek=True), model, cell)
 
 
-def story(project: Project, id_: str, model: str | None = None) -> Stories:
-    """The story of a session, or of the sessions of an identifier, without a JVM."""
+def story(project: Project, id_: str, model: str | None = None, *, deep: bool = False) -> Stories:
+    """
+    The story of a session, or of the sessions of an identifier, without a JVM.
+
+    ``deep`` starts Spark where it alone can tell which events there are.
+    """
     from infold.lake.past import IcebergPast
     from infold.telling import tell
 
-    return tell(project, ledger(project), IcebergPast(lake(project)), id_, model)
+    book, tables = ledger(project), lake(project)
+
+    def judge(
+        node: Node,
+        match: Mapping[str, Any],
+        snapshots: Mapping[str, int | None],
+        start: int,
+        end: int,
+    ) -> Theirs:
+        from infold.spark.engine import SparkEngine
+        from infold.spark.session_events import events_of
+
+        engine = SparkEngine(session(project), project, book, tables, "explain")
+        with engine.work("explain") as work:
+            return events_of(work, node, match, snapshots, start, end)
+
+    return tell(project, book, IcebergPast(tables), id_, model, judge if deep else None)
 
 
 def history(project: Project, limit: int = 10, model: str | None = None) -> Sequence[RunRecord]:

@@ -1,27 +1,32 @@
 """
-The events of a user or identifier in a stretch of time, read in-process from the stored input.
+The events of a user or identifier in a stretch of time, read in-process from the stored inputs.
 
-What only Spark could tell is not guessed: whose events are if that is computed, and what a view
-shows of its input. A simple WHERE is applied; of any other it is said that it was not.
+They are seen through plain views. What only Spark could tell is not guessed: whose events are if
+that is computed, and what other views show. A simple WHERE is applied; of any other it is said that
+it was not.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from infold.errors import InfoldError
 from infold.interval import instants
 from infold.model import table_name
 from infold.ports import Ledger, Near, Past
-from infold.project import Node
+from infold.project import Node, Project, SessionsQuery
+from infold.seen_through import NotPlainError, Part, parts
 from infold.story import Event
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 VERSION, FILE = "_version", "_source_file"
+TIME, WHOSE = "at", "whose"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,69 +34,146 @@ class Theirs:
     """
     The events of somebody, by time; ``untold`` says why there are none to tell.
 
-    ``unsure`` is the WHERE that was not applied, and ``undated`` is whether rows of the input do
-    not say when they came.
+    ``unsure`` is the WHERE that was not applied, and ``undated`` names the inputs whose rows do not
+    say when they came. ``judge``: Spark could tell what is not told, or not surely.
     """
 
     events: tuple[Event, ...] = ()
     untold: str = ""
     unsure: str = ""
-    undated: bool = False
+    undated: tuple[str, ...] = ()
+    judge: bool = False
+
+
+BY_SPARK = "by Spark alone: `--deep` has it tell them"
 
 
 def events_of(
-    ledger: Ledger, past: Past, node: Node, match: Mapping[str, Any], start: int, end: int
+    project: Project,
+    ledger: Ledger,
+    past: Past,
+    node: Node,
+    match: Mapping[str, Any],
+    start: int,
+    end: int,
 ) -> Theirs:
     """
     The events from ``start`` to ``end`` of those whose sessions have what ``match`` says.
 
-    They are read at the version of the input that the sessions were made from, if it is kept.
+    They are read at the versions of the inputs that the sessions were made from, if these are kept.
     """
-    query, name = node.query, node.inputs[0].name
+    query = node.query
     assert query is not None, "a sessions model has a compiled query"
-    if query.input != name:
-        return Theirs(untold=f"they are seen through the view {query.input}, by Spark alone")
     any_of = _any_of(node, match)
     if any_of is None:
         said = query.who or query.user
-        return Theirs(untold=f"whose an event is follows from {said}, by Spark alone")
-    near = Near(query.time_column, query.time_column, start, end)
-    columns = [query.time_column, VERSION, FILE]
-    snapshot = _snapshot(ledger, past, node)
+        return Theirs(untold=f"whose an event is follows from {said}, {BY_SPARK}", judge=True)
+    reader = _Reader(ledger, past, node, query, any_of, start, end)
+    try:
+        return reader.read(parts(project, query.input))
+    except NotPlainError:
+        why = f"they are seen through the view {query.input}, {BY_SPARK}"
+        return Theirs(untold=why, judge=True)
 
-    def read(where: str | None) -> pa.Table | None:
-        return past.found(
-            table_name(name), any_of, columns=columns, near=near, where=where, snapshot=snapshot
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads what some tables hold of somebody's events, under the names that they have there."""
+
+    ledger: Ledger
+    past: Past
+    node: Node
+    query: SessionsQuery
+    any_of: Sequence[Mapping[str, Any]]
+    start: int
+    end: int
+
+    def read(self, seen: Sequence[Part]) -> Theirs:
+        """The events that are seen of some tables; NotPlainError where that needs Spark."""
+        query, unsure = self.query, False
+        found: list[pa.Table] = []
+        for part in seen:
+            conditions, applied = self._conditions(part, query.where)
+            try:
+                rows = self._found(part, conditions)
+            except (ValueError, TypeError) as error:  # more than columns compared with values
+                if part.where or not applied:
+                    raise NotPlainError(query.input) from error
+                applied, rows = False, self._found(part, ())
+            if rows is None:
+                return Theirs(untold=f"{part.table} has no column that says whose they are")
+            unsure = unsure or (query.where is not None and not applied)
+            found.append(rows)
+        self._same_types(found)
+        every = [_events(rows, part.table) for rows, part in zip(found, seen, strict=True)]
+        undated = [
+            p.table for r, p in zip(found, seen, strict=True) if VERSION not in r.schema.names
+        ]
+        return Theirs(
+            events=tuple(sorted(itertools.chain(*every), key=lambda event: event.at)),
+            unsure=f"`WHERE {' '.join(str(query.where).split())}`" if unsure else "",
+            undated=tuple(dict.fromkeys(undated)),
+            judge=unsure,
         )
 
-    where = query.where
-    try:
-        found = read(where)
-    except (ValueError, TypeError):  # more than columns compared with values
-        where, found = None, read(None)
-    if found is None:
-        return Theirs(untold=f"{name} has no column that says whose they are")
-    unsure = query.where is not None and where is None
-    return Theirs(
-        events=_events(found, query.time_column),
-        unsure=f"`WHERE {' '.join(str(query.where).split())}`" if unsure else "",
-        undated=VERSION not in found.column_names,
-    )
+    def _conditions(self, part: Part, where: str | None) -> tuple[tuple[str, ...], bool]:
+        """What of a table is wanted, and whether the model's own WHERE is among it."""
+        if where is None:
+            return part.where, True
+        if part.table == self.query.input:  # no names to translate
+            return (where,), True
+        try:
+            return (*part.where, part.condition(where)), True
+        except (NotPlainError, InfoldError):
+            return part.where, False
+
+    def _found(self, part: Part, conditions: Sequence[str]) -> pa.Table | None:
+        time = part.own(self.query.time_column)
+        any_of = [{part.own(name): value for name, value in match.items()} for match in self.any_of]
+        names = list(dict.fromkeys(name for match in any_of for name in match))
+        rows = self.past.found(
+            table_name(part.table),
+            any_of,
+            columns=[time, *names, VERSION, FILE],
+            near=Near(time, time, self.start, self.end),
+            where=_all(conditions),
+            snapshot=snapshot_read(self.ledger, self.past, self.node, part.table),
+        )
+        if rows is None:
+            return None
+        own = {time: TIME, **{name: f"{WHOSE}{at}" for at, name in enumerate(names)}}
+        return rows.rename_columns([own.get(name, name) for name in rows.column_names])
+
+    def _same_types(self, found: Sequence[pa.Table]) -> None:
+        """Values of several types would have been cast to one of them, as Spark does it."""
+        kinds = {
+            tuple(field.type for field in rows.schema if field.name not in (VERSION, FILE))
+            for rows in found
+        }
+        if len(kinds) > 1:
+            raise NotPlainError(self.node.name)
 
 
-def _events(found: pa.Table, time: str) -> tuple[Event, ...]:
+def _all(conditions: Sequence[str]) -> str | None:
+    if len(conditions) < 2:
+        return conditions[0] if conditions else None
+    return " AND ".join(f"({one})" for one in conditions)
+
+
+def _events(found: pa.Table, table: str) -> list[Event]:
     nothing = [None] * found.num_rows
     versions, files = (
         found[name].to_pylist() if name in found.column_names else nothing
         for name in (VERSION, FILE)
     )
-    events = map(Event, instants(found, time), versions, files)
-    return tuple(sorted(events, key=lambda event: event.at))
+    return [
+        Event(at, version, file, table)
+        for at, version, file in zip(instants(found, TIME), versions, files, strict=True)
+    ]
 
 
-def _snapshot(ledger: Ledger, past: Past, node: Node) -> int | None:
-    """The input as the model has read it; None (as it is now) where that is no longer kept."""
-    name = node.inputs[0].name
+def snapshot_read(ledger: Ledger, past: Past, node: Node, name: str) -> int | None:
+    """An input as the model has read it; None (as it is now) where that is no longer kept."""
     read = ledger.traces()[node.name].inputs.get(name)
     kept = past.kept(table_name(name))
     for version in ledger.versions(name):

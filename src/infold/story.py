@@ -99,7 +99,7 @@ class Deed:
 @dataclass(frozen=True, slots=True)
 class Brought:
     """
-    Events of a session that one version of its input brought, or (None) nobody knows which.
+    Events of a session that one version of an input brought, or (None) nobody knows which.
 
     ``files`` are some of the files that they came in, ``more`` how many others there are. ``late``
     is whether the session was there already; None where that is not known. ``rebuilt``: the input
@@ -114,6 +114,7 @@ class Brought:
     more: int = 0
     late: bool | None = None
     rebuilt: bool = False
+    input: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ class Story:
     session: Session | None
     held: Held | None = None
     why_held: str = ""
-    input: str = ""
+    inputs: tuple[str, ...] = ()
     brought: tuple[Brought, ...] = ()
     untold: str = ""
     deeds: tuple[Deed, ...] = ()
@@ -298,34 +299,39 @@ def differing(before: Session, after: Session) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event: its time, the version of the input that brought it, and its file's id."""
+    """One event: its time, the version of which input brought it, and its file's id."""
 
     at: int
     version: int | None = None
     file: int | None = None
+    input: str = ""
+
+
+Read = Mapping[str, int]
+"""Inputs, and up to which version of each one was read."""
 
 
 def deeds(
     found: Sequence[Change],
-    read: Mapping[int, int],
-    read_before: Mapping[int, int],
+    read: Mapping[int, Read],
+    read_before: Mapping[int, Read],
     events: Sequence[Event] = (),
 ) -> tuple[Deed, ...]:
     """
     The words for some changes, oldest first.
 
-    ``read`` maps versions of the table to the version of the input that they were made from,
-    ``read_before`` to the one that had been read until then. ``events`` are given for a model that
+    ``read`` maps versions of the table to the versions of the inputs that they were made from,
+    ``read_before`` to those that had been read until then. ``events`` are given for a model that
     has a quarantine: an event that had been read, and that no session covers, was in it.
     """
 
-    def there(sessions: Sequence[Session], upto: int | None) -> bool:
+    def there(sessions: Sequence[Session], upto: Read | None) -> bool:
         ends = hull(sessions)
         return (
             ends is not None
             and upto is not None
             and any(
-                event.version is not None and event.version <= upto
+                event.version is not None and event.version <= upto.get(event.input, 0)
                 for event in events
                 if ends[0] <= event.at <= ends[1]
             )
@@ -368,9 +374,10 @@ def brought(
     made: int | None,
     *,
     known: bool,
+    name: str = "",
 ) -> tuple[Brought, ...]:
     """
-    Events grouped by what brought them, in order of arrival.
+    Events of the input ``name``, grouped by what brought them, in order of arrival.
 
     ``made`` is the version of the input from which the session was first made, and ``known``
     whether it was created then; if not, what came before may have been late all the same.
@@ -396,6 +403,7 @@ def brought(
                 more=max(0, len(files) - FILES),
                 late=None if rebuilt else _late(number, made, known),
                 rebuilt=rebuilt,
+                input=name,
             )
         )
     return tuple(found)

@@ -1,13 +1,13 @@
 """
 Reads what a session's story is made of: its row, its events, its table's kept snapshots, runs.
 
-No JVM is started. What only Spark could tell (events seen through a view, users that are computed)
-is said to be untold, with the reason; nothing is guessed.
+No JVM is started. What only Spark could tell (events that a view computes, users that are computed)
+is said to be untold, with the reason, unless Spark is there to be asked; nothing is guessed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,11 @@ from infold.model import IDENTIFIER, Kind, table_name
 from infold.ports import Ledger, Near, Past
 from infold.project import Node, Project, SessionsQuery
 from infold.record import Held
-from infold.session_events import VERSION, Theirs, events_of
+from infold.session_events import VERSION, Theirs, events_of, snapshot_read
 from infold.story import (
+    Brought,
+    Event,
+    Read,
     Session,
     Stories,
     Story,
@@ -46,8 +49,27 @@ MOST_RUNS = 1000
 ID, FIRST, LAST = "session_id", "session_start", "session_end"
 
 
-def tell(project: Project, ledger: Ledger, past: Past, id_: str, model: str | None) -> Stories:
-    """The stories of a session, or of the sessions of an identifier, in one model or in all."""
+Judge = Callable[[Node, Mapping[str, Any], Mapping[str, "int | None"], int, int], Theirs]
+"""
+The events of somebody from one instant to another, by Spark.
+
+Given are what their sessions have, and the snapshots of the inputs to look at (None: as it is now).
+"""
+
+
+def tell(
+    project: Project,
+    ledger: Ledger,
+    past: Past,
+    id_: str,
+    model: str | None,
+    judge: Judge | None = None,
+) -> Stories:
+    """
+    The stories of a session, or of the sessions of an identifier, in one model or in all.
+
+    ``judge`` is asked for what only Spark could tell.
+    """
     nodes = [
         node for node in project if node.model.kind is Kind.SESSIONS and model in (None, node.name)
     ]
@@ -60,7 +82,7 @@ def tell(project: Project, ledger: Ledger, past: Past, id_: str, model: str | No
     told: list[Story] = []
     more = 0
     for node in built:
-        teller = _Teller(project, ledger, past, node)
+        teller = _Teller(project, ledger, past, node, judge)
         found = teller.find(id_)
         room = MOST_TOLD - len(told)
         told.extend(teller.story(one) for one in found[:room])
@@ -93,6 +115,7 @@ class _Teller:
     ledger: Ledger
     past: Past
     node: Node
+    judge: Judge | None = None
     reads: int = 0
     kept: frozenset[int] = frozenset()
     versions: Sequence[Version] = ()
@@ -185,22 +208,15 @@ class _Teller:
         )
         spans = [change.span for change in found if change.span]
         wide = (min([start, *(a for a, _ in spans)]), max([end, *(b for _, b in spans)]))
-        input_ = self.input
-        theirs = events_of(self.ledger, self.past, self.node, match, *wide)
+        theirs = self._theirs(match, *wide)
         made_from, before = self._made_from()
         limited = self.query.quarantine_after or self.ledger.entries(self.node.name)
         done = deeds(found, made_from, before, theirs.events if limited else ())
         own = [event for event in theirs.events if start <= event.at <= end]
         lately = since(done, start, end)
         known = bool(lately) and lately[0].verb in (Verb.CREATED, Verb.RETURNED)
-        made = made_from.get(lately[0].change.version.number) if lately else None
-        groups = brought(
-            own,
-            self.ledger.versions(input_),
-            {file.id: file.path for file in self.ledger.files(input_)},
-            made,
-            known=known,
-        )
+        made = made_from.get(lately[0].change.version.number, {}) if lately else {}
+        groups = self._brought(own, made, known=known)
         kept = [version for version in self.versions if version.snapshot in self.kept]
         blind = blind or (not done and len(kept) < len(self.versions))
         return Story(
@@ -210,13 +226,36 @@ class _Teller:
             session=one.row,
             held=one.held,
             why_held=reasons(self.node, self.ledger)(one.held) if one.held else "",
-            input=input_,
+            inputs=self.inputs,
             brought=groups,
             untold=theirs.untold,
             deeds=done,
             kept_from=kept[0] if blind and kept and self.reads < MOST_READS else None,
             notes=tuple(self._notes(one, theirs, len(own))),
         )
+
+    def _theirs(self, match: Mapping[str, Any], start: int, end: int) -> Theirs:
+        """Their events in a stretch of time; Spark is asked where it has to be, and may be."""
+        found = events_of(self.project, self.ledger, self.past, self.node, match, start, end)
+        if self.judge is None or not found.judge:
+            return found
+        snapshots = {
+            entry.name: snapshot_read(self.ledger, self.past, self.node, entry.name)
+            for entry in self.node.inputs
+        }
+        return self.judge(self.node, match, snapshots, start, end)
+
+    def _brought(
+        self, events: Sequence[Event], made: Mapping[str, int], *, known: bool
+    ) -> tuple[Brought, ...]:
+        """Events by what brought them, in order of arrival, those of all inputs together."""
+        found: list[Brought] = []
+        for name in self.inputs:
+            own = [event for event in events if event.input == name]
+            files = {file.id: file.path for file in self.ledger.files(name)} if own else {}
+            versions = self.ledger.versions(name)
+            found += brought(own, versions, files, made.get(name), known=known, name=name)
+        return tuple(sorted(found, key=lambda one: one.version.committed_at if one.version else 0))
 
     def _whose(self, one: _Found) -> tuple[Mapping[str, Any], tuple[str, Any]]:
         """What rows of the same user or identifier have in the table, and how it is shown."""
@@ -262,20 +301,21 @@ class _Teller:
         return version.whole or version.number in self._losing[around]
 
     @property
-    def input(self) -> str:
-        """The stored table that its events are in."""
-        return self.node.inputs[0].name
+    def inputs(self) -> tuple[str, ...]:
+        """The stored tables that its events are in."""
+        return tuple(entry.name for entry in self.node.fed)
 
-    def _made_from(self) -> tuple[Mapping[int, int], Mapping[int, int]]:
-        """Up to which version of the input was read for each version, and just before it."""
+    def _made_from(self) -> tuple[Mapping[int, Read], Mapping[int, Read]]:
+        """Up to which versions of the inputs was read for each version, and just before it."""
         numbers = {version.step: version.number for version in self.versions}
-        made: dict[int, int] = {}
-        before: dict[int, int] = {}
-        last: int | None = None
+        made: dict[int, Read] = {}
+        before: dict[int, Read] = {}
+        last: Read | None = None
         for run in reversed(self.ledger.runs(MOST_RUNS, self.node.name)):
             for step in run.steps:
-                read = step.outcome.trace.inputs.get(self.input) if step.outcome else None
-                if step.model != self.node.name or step.state != "done" or read is None:
+                inputs = step.outcome.trace.inputs if step.outcome else {}
+                read = {name: inputs[name] for name in self.inputs if name in inputs}
+                if step.model != self.node.name or step.state != "done" or not read:
                     continue
                 if step.id in numbers:
                     made[numbers[step.id]] = read
@@ -289,18 +329,20 @@ class _Teller:
         counted = one.held.events if one.held else one.row.events if one.row else None
         # With as many events as there have to be, none is among them that should not be.
         if theirs.unsure and counted != found:
-            yield f"What {theirs.unsure} leaves out may be among its events: only Spark can tell."
-        if theirs.undated:
-            yield f"{self.input} is recomputed cell by cell: no row says when it came."
+            said = "may be among its events: only Spark can tell (`--deep`)."
+            yield f"What {theirs.unsure} leaves out {said}"
+        for name in theirs.undated:
+            yield f"{name} is recomputed cell by cell: no row says when it came."
         if not theirs.untold and counted not in (None, found):
             yield f"The session counts {counted:,} events; {found:,} are found now."
-        read = self.ledger.traces()[self.node.name].inputs.get(self.input)
-        head = self.ledger.heads().get(self.input)
-        if head is not None and read is not None and head.number > read:
-            yield (
-                f"{self.input} has moved on to version {head.number}; {self.node.name} has read it "
-                f"up to version {read}: `infold run` folds in what came since."
-            )
+        traced, heads = self.ledger.traces()[self.node.name].inputs, self.ledger.heads()
+        for name in self.inputs:
+            head, read = heads.get(name), traced.get(name)
+            if head is not None and read is not None and head.number > read:
+                yield (
+                    f"{name} has moved on to version {head.number}; {self.node.name} has read it "
+                    f"up to version {read}: `infold run` folds in what came since."
+                )
         if one.held is not None and one.row is not None:
             yield "Its head stays in the table: what runs did is told of the head alone."
         if self.reads >= MOST_READS:

@@ -116,9 +116,9 @@ class FakeApi:
         self.asked["explain"] = {"model": model, "cell": cell, "as_of": as_of}
         return sample.explanation(cell)
 
-    def story(self, _: Any, id_: str, model: str | None) -> Any:
+    def story(self, _: Any, id_: str, model: str | None, *, deep: bool) -> Any:
         """The sample's story of a session."""
-        self.asked["story"] = {"id": id_, "model": model}
+        self.asked["story"] = {"id": id_, "model": model, "deep": deep}
         if self.raises:
             raise self.raises
         return sample.stories()

@@ -37,6 +37,7 @@ from infold.report import (
     State,
     Verdict,
 )
+from infold.session_events import BY_SPARK
 from infold.story import Brought, Change, Deed, Session, Stories, Story, Verb
 from infold.trace import Cause, CellState, Pending, Trace, Version
 
@@ -528,11 +529,19 @@ def stories(*, held: bool = False) -> Stories:
     )
     files = ("landing/2024-03-08.json", "landing/again.json")
     groups = (
-        Brought(clicks[0], 3, early.start, early.end, files, 7, late=False),
-        Brought(clicks[2], 1, longer.start, longer.start, ("landing/late.json",), late=True),
+        Brought(clicks[0], 3, early.start, early.end, files, 7, late=False, input="clicks"),
+        Brought(
+            clicks[2],
+            1,
+            longer.start,
+            longer.start,
+            ("landing/late.json",),
+            late=True,
+            input="clicks",
+        ),
     )
     story = Story(
-        "sessions", now.id, ("user_id", "ann"), now, input="clicks", brought=groups, deeds=deeds
+        "sessions", now.id, ("user_id", "ann"), now, inputs=("clicks",), brought=groups, deeds=deeds
     )
     if held:
         story = replace(
@@ -541,7 +550,7 @@ def stories(*, held: bool = False) -> Stories:
             held=Held("ann", early.start, instant("2024-03-12T10:00"), 1_204, "ann"),
             why_held="longer than 3 days",
             brought=(),
-            untold="they are seen through the view people, by Spark alone",
+            untold=f"they are seen through the view people, {BY_SPARK}",
             deeds=(
                 Deed(Verb.WRITTEN, Change(made[3], None, (early,))),
                 Deed(Verb.QUARANTINED, Change(made[5], (early,), ())),

@@ -299,15 +299,24 @@ class TestReports:
         result = infold("explain", "session", "cafe")
 
         assert result.exit_code == 0
-        assert fake.asked["story"] == {"id": "cafe", "model": None}
+        assert fake.asked["story"] == {"id": "cafe", "model": None, "deep": False}
         screen("story_command", result.stdout)
+
+    def test_a_story_that_spark_is_asked_for(self, fake: FakeApi, infold: Infold) -> None:
+        """On request, and of sessions alone."""
+        infold("explain", "session", "cafe", "--deep")
+        assert fake.asked["story"] == {"id": "cafe", "model": None, "deep": True}
+
+        result = infold("explain", "sessions", "--deep")
+        assert result.exit_code == 2
+        assert "infold explain session ID --deep" in result.stderr
 
     def test_a_story_as_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
         """The same facts; a sessions model in place of the word looks only there."""
         result = infold("explain", "sessions", "cafe", "--json")
 
         json.loads(result.stdout)
-        assert fake.asked["story"] == {"id": "cafe", "model": "sessions"}
+        assert fake.asked["story"] == {"id": "cafe", "model": "sessions", "deep": False}
         screen("story_json", result.stdout)
 
     def test_an_id_that_is_a_date(self, fake: FakeApi, infold: Infold) -> None:
@@ -317,7 +326,7 @@ class TestReports:
         assert "story" not in fake.asked
 
         infold("explain", "session", "20240306")
-        assert fake.asked["story"] == {"id": "20240306", "model": None}
+        assert fake.asked["story"] == {"id": "20240306", "model": None, "deep": False}
 
     def test_a_model_that_is_named_session(self, fake: FakeApi, infold: Infold) -> None:
         """Is explained where no id is given, and its cells are."""
@@ -331,7 +340,7 @@ class TestReports:
         assert "story" not in fake.asked
 
         infold("explain", "session", "cafe")
-        assert fake.asked["story"] == {"id": "cafe", "model": None}
+        assert fake.asked["story"] == {"id": "cafe", "model": None, "deep": False}
 
     def test_which_session(self, fake: FakeApi, infold: Infold) -> None:
         """Its id is wanted; of other models there are none."""

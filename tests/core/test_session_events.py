@@ -12,11 +12,11 @@ import pytest
 from tests.cli import sample
 
 from infold.ledger.memory import MemoryLedger
-from infold.model import Sessions
+from infold.model import Materialization, Sessions
 from infold.ports import Near
-from infold.project import Fallback, Node
+from infold.project import Fallback, Node, Reference
 from infold.record import Outcome
-from infold.session_events import Theirs, events_of
+from infold.session_events import BY_SPARK, Theirs, events_of
 from infold.story import Event
 from infold.trace import Trace
 
@@ -86,7 +86,15 @@ def node(sessions: Sessions | None = None, **query: Any) -> Node:
 
 def found(past: FakePast, of: Node, match: Mapping[str, Any], snapshot: int = 70) -> Theirs:
     """The events from 1 to 9 of whoever it is."""
-    return events_of(ledger(snapshot), past, of, match, 1, 9)
+    people = replace(
+        sample.CLICKS.model,
+        name="people",
+        materialization=Materialization.VIEW,
+        sql="SELECT lower(user_id) AS user_id, event_ts FROM clicks",
+    )
+    view = replace(sample.CLICKS, model=people, references=(Reference("clicks", 48, 54),))
+    project = sample.project(sample.CLICKS, view)
+    return events_of(project, ledger(snapshot), past, of, match, 1, 9)
 
 
 def test_events_of_a_user() -> None:
@@ -95,7 +103,7 @@ def test_events_of_a_user() -> None:
 
     theirs = found(past, node(), {"user_id": "ann"})
 
-    assert theirs == Theirs((Event(1_000_000, 3, 7), Event(2_000_000, 4, 8)))
+    assert theirs == Theirs((Event(1_000_000, 3, 7, "clicks"), Event(2_000_000, 4, 8, "clicks")))
     assert past.asked == [
         {
             "table": "clicks",
@@ -141,14 +149,14 @@ def test_events_of_an_identifier(match: Mapping[str, Any], any_of: list[dict[str
 @pytest.mark.parametrize(
     ("of", "why"),
     [
-        (node(input="people"), "they are seen through the view people, by Spark alone"),
+        (node(input="people"), f"they are seen through the view people, {BY_SPARK}"),
         (
             node(who="lower(user_id)"),
-            "whose an event is follows from lower(user_id), by Spark alone",
+            f"whose an event is follows from lower(user_id), {BY_SPARK}",
         ),
         (
             node(Sessions(None, None, ("lower(cookie)",)), who="lower(cookie)"),
-            "whose an event is follows from lower(cookie), by Spark alone",
+            f"whose an event is follows from lower(cookie), {BY_SPARK}",
         ),
     ],
 )
@@ -156,7 +164,7 @@ def test_what_only_spark_could_tell(of: Node, why: str) -> None:
     """Nothing is read, and the reason is said."""
     past = FakePast()
 
-    assert found(past, of, {"user_id": "ann"}) == Theirs(untold=why)
+    assert found(past, of, {"user_id": "ann"}) == Theirs(untold=why, judge=True)
     assert past.asked == []
 
 
@@ -184,8 +192,8 @@ def test_rows_that_do_not_say_when_they_came() -> None:
     """A table that is recomputed cell by cell."""
     theirs = found(FakePast(ROWS.select(["event_ts"])), node(), {"user_id": "ann"})
 
-    assert theirs.undated
-    assert theirs.events == (Event(1_000_000), Event(2_000_000))
+    assert theirs.undated == ("clicks",)
+    assert theirs.events == (Event(1_000_000, input="clicks"), Event(2_000_000, input="clicks"))
 
 
 def test_an_input_without_the_column() -> None:
@@ -193,3 +201,32 @@ def test_an_input_without_the_column() -> None:
     assert found(FakePast(None), node(), {"user_id": "ann"}).untold == (
         "clicks has no column that says whose they are"
     )
+
+
+@pytest.mark.parametrize(("kind", "told"), [(pa.string(), True), (pa.int64(), False)])
+def test_a_user_of_several_types(kind: pa.DataType, told: bool) -> None:
+    """Which value stands for which, once they are cast to one type, only Spark can tell."""
+
+    class TwoTables(FakePast):
+        """Clicks name users by text, taps by another type perhaps."""
+
+        def found(self, table: str, any_of: Sequence[Mapping[str, Any]], **_: Any) -> pa.Table:
+            self.asked.append({"table": table, "any_of": any_of})
+            (user,) = any_of[0]
+            values = pa.array([None, None], pa.string() if table == "clicks" else kind)
+            return ROWS.append_column(user, values)
+
+    sql = "SELECT user_id AS u, event_ts FROM clicks UNION ALL SELECT who, event_ts FROM taps"
+    both = replace(sample.CLICKS.model, name="both", materialization=Materialization.VIEW, sql=sql)
+    taps = replace(sample.CLICKS, model=replace(sample.CLICKS.model, name="taps"))
+    references = (Reference("clicks", 38, 44), Reference("taps", 81, 85))
+    view = replace(sample.CLICKS, model=both, references=references)
+    project = sample.project(sample.CLICKS, taps, view)
+    past = TwoTables()
+
+    of = node(input="both", user="u")
+    theirs = events_of(project, ledger(), past, of, {"u": "ann"}, 1, 9)
+
+    assert [asked["any_of"] for asked in past.asked] == [[{"user_id": "ann"}], [{"who": "ann"}]]
+    assert {event.input for event in theirs.events} == ({"clicks", "taps"} if told else set())
+    assert theirs.judge is not told

@@ -9,6 +9,7 @@ import pytest
 from infold.story import (
     Change,
     Event,
+    Read,
     Session,
     Verb,
     brought,
@@ -202,18 +203,18 @@ class TestQuarantine:
         Change(version(2), table("10-20 v1"), ()),
         Change(version(3), (), table("10-20 v3")),
     )
-    READ: Mapping[int, int] = {1: 1, 2: 4, 3: 6}
-    BEFORE: Mapping[int, int] = {2: 3, 3: 5}
+    READ: Mapping[int, Read] = {1: {"clicks": 1}, 2: {"clicks": 4}, 3: {"clicks": 6}}
+    BEFORE: Mapping[int, Read] = {2: {"clicks": 3}, 3: {"clicks": 5}}
 
     def test_events_that_stayed_were_in_it(self) -> None:
         """They are there now and were there then; so the session went into it and came back."""
-        told = deeds(self.FOUND, self.READ, self.BEFORE, [Event(12, version=1)])
+        told = deeds(self.FOUND, self.READ, self.BEFORE, [Event(12, 1, input="clicks")])
 
         assert [deed.verb for deed in told] == ["created", "quarantined", "returned"]
 
     def test_events_that_came_later_were_not(self) -> None:
         """Those of before are gone, so the session was removed, and another one created."""
-        told = deeds(self.FOUND, self.READ, self.BEFORE, [Event(12, version=6)])
+        told = deeds(self.FOUND, self.READ, self.BEFORE, [Event(12, 6, input="clicks")])
 
         assert [deed.verb for deed in told] == ["created", "removed", "created"]
         assert since(told, 10, 20) == told[2:]

@@ -18,9 +18,14 @@ SESSION = "session"
 @click.command("explain")
 @click.argument("model")
 @click.argument("cell", required=False, metavar="[CELL|ID]")
+@click.option(
+    "--deep",
+    is_flag=True,
+    help="Have Spark tell the events of a session that nobody else can; it starts Spark.",
+)
 @common.as_of
 @common.as_json
-def command(model: str, cell: str | None, as_of: str | None, as_json: bool) -> None:
+def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json: bool) -> None:
     """
     Explain MODEL, the CELL of it that holds a date or time, or the session ID.
 
@@ -37,8 +42,10 @@ def command(model: str, cell: str | None, as_of: str | None, as_json: bool) -> N
     project = common.opened()
     id_, only = _session(project, model, cell)
     if id_ is not None:
-        _tell(project, id_, only, as_json)
+        _tell(project, id_, only, deep, as_json)
         return
+    if deep:
+        raise click.UsageError("`--deep` is for sessions: `infold explain session ID --deep`.")
     if model not in project:
         raise errors.unknown_model(model, [node.name for node in project])
     at = window.instant_of("CELL", cell)
@@ -69,11 +76,11 @@ def _session(project: Project, model: str, given: str | None) -> tuple[str | Non
     return None, None
 
 
-def _tell(project: Project, id_: str, model: str | None, as_json: bool) -> None:
+def _tell(project: Project, id_: str, model: str | None, deep: bool, as_json: bool) -> None:
     from infold import api
     from infold.render.story import story_screen, story_shape
 
-    found = api.story(project, id_, model)
+    found = api.story(project, id_, model, deep=deep)
     if as_json:
         common.printed(story_shape(found))
     else:

@@ -70,7 +70,7 @@ def _events(story: Story) -> str:
         return f"Its events are not told: {story.untold}."
     total = sum(group.events for group in story.brought)
     if not total:
-        return f"None of its events are in {story.input} any more."
+        return f"None of its events are in {_inputs(story)} any more."
     rows = []
     for group in story.brought:
         version = group.version
@@ -81,15 +81,20 @@ def _events(story: Story) -> str:
                 _counted(group.events),
                 _span(group.first, group.last, story),
                 _mark(group),
+                group.input if len(story.inputs) > 1 else "",
             )
         )
-    title = f"Its {words.count(total, 'event')} in {story.input}, by arrival"
-    lines = [title if total > 1 else f"Its event in {story.input}"]
+    title = f"Its {words.count(total, 'event')} in {_inputs(story)}, by arrival"
+    lines = [title if total > 1 else f"Its event in {_inputs(story)}"]
     for line, group in zip(words.columns(rows, right=(2,)), story.brought, strict=True):
         lines.append(line)
         if group.files:
             lines.append(f"{' ' * 23}{_files(group)}")
     return "\n".join(lines)
+
+
+def _inputs(story: Story) -> str:
+    return " and ".join(story.inputs)
 
 
 def _mark(group: Brought) -> str:
@@ -275,7 +280,7 @@ def _shape(story: Story) -> Shape:
         "session_end": iso(story.end),
         "row": None if story.session is None else dict(story.session.values),
         "quarantine": None if story.held is None else _held_shape(story.held, story.why_held),
-        "input": story.input,
+        "input": ", ".join(story.inputs),
         "arrivals": [_brought_shape(group) for group in story.brought],
         "untold": story.untold,
         "runs": [_deed_shape(deed) for deed in story.deeds],
@@ -291,6 +296,7 @@ def _held_shape(held: Held, why: str) -> Shape:
 def _brought_shape(group: Brought) -> Shape:
     version = group.version
     return {
+        "input": group.input,
         "version": version.number if version else None,
         "run": version.run if version else None,
         "received_at": iso(version.committed_at) if version else None,

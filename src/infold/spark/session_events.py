@@ -1,0 +1,151 @@
+"""
+The events of somebody, as Spark sees them: through any view, whoever they are of by whatever SQL.
+
+What a view shows does not say which rows of its tables it was made of. But each of its rows is made
+of one (``feed``): so the view is evaluated over the rows of each run and file by themselves. Where
+these are many, over some of them together, and then only those apart that have any of the events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Any, NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from infold.interval import DAY, Interval, Ranges
+from infold.project import Node, SessionsQuery
+from infold.session_events import FILE, VERSION, Theirs
+from infold.spark.content import column, in_time, micros, plain
+from infold.spark.kinds.islands import wanted
+from infold.spark.work import Work
+from infold.story import Event
+
+AT_ONCE = 16
+"""Over how many groups of rows a view is evaluated in one query."""
+
+
+class Group(NamedTuple):
+    """Rows of one table that came with one version of it, in one file."""
+
+    table: str
+    version: int | None
+    file: int | None
+
+
+def events_of(
+    work: Work,
+    node: Node,
+    match: Mapping[str, Any],
+    snapshots: Mapping[str, int | None],
+    start: int,
+    end: int,
+) -> Theirs:
+    """The events from ``start`` to ``end`` of those whose sessions have what ``match`` says."""
+    days = Ranges.of([Interval(start // DAY * DAY, (end // DAY + 1) * DAY)])
+    frames = {}
+    for entry in node.fed:
+        rows = work.tables.read(entry.name, snapshots[entry.name])
+        assert entry.time_column is not None, "what is read by time has times"
+        frames[entry.name] = rows.where(in_time(rows, entry.time_column, days)).localCheckpoint()
+    beside = {
+        entry.name: plain(work.tables.read(entry.name, snapshots[entry.name]))
+        for entry in node.inputs
+        if entry.name not in frames
+    }
+    seen = _Seen(work, node, match, frames, beside, start, end)
+    events = [
+        Event(at, group.version, group.file, group.table)
+        for group, times in seen.by_group(seen.groups())
+        for at in times
+    ]
+    return Theirs(
+        events=tuple(sorted(events, key=lambda event: event.at)),
+        undated=tuple(name for name, rows in frames.items() if VERSION not in rows.columns),
+    )
+
+
+class _Seen(NamedTuple):
+    """Rows of some tables, and who of those that a sessions model sees in them is meant."""
+
+    work: Work
+    node: Node
+    match: Mapping[str, Any]
+    frames: Mapping[str, DataFrame]
+    beside: Mapping[str, DataFrame]
+    start: int
+    end: int
+
+    def groups(self) -> list[Group]:
+        """What rows of the tables came with."""
+        found = []
+        for name, rows in self.frames.items():
+            known = [F.col(own) if own in rows.columns else F.lit(None) for own in (VERSION, FILE)]
+            found += [Group(name, *row) for row in rows.select(*known).distinct().collect()]
+        return sorted(found, key=str)
+
+    def by_group(self, groups: Sequence[Group]) -> Iterator[tuple[Group, list[int]]]:
+        """The times of the events that are made of rows of each group, if there are any."""
+        size = max(1, -(-len(groups) // AT_ONCE))
+        parts = [groups[at : at + size] for at in range(0, len(groups), size)]
+        for part, times in self._times(parts):
+            if len(part) == 1:
+                yield part[0], times
+            else:
+                yield from self.by_group(part)
+
+    def _times(
+        self, parts: Sequence[Sequence[Group]]
+    ) -> Iterator[tuple[Sequence[Group], list[int]]]:
+        if not parts:
+            return
+        query = self.node.query
+        assert query is not None, "a sessions model has a compiled query"
+        frames = [
+            self._events(query, part).select(F.lit(number).alias("part"), "at")
+            for number, part in enumerate(parts)
+        ]
+        times: dict[int, list[int]] = {}
+        for row in reduce(DataFrame.unionAll, frames).collect():
+            times.setdefault(row["part"], []).append(row["at"])
+        for number in sorted(times):
+            yield parts[number], times[number]
+
+    def _events(self, query: SessionsQuery, part: Sequence[Group]) -> DataFrame:
+        """The times of the events that are made of rows of some groups."""
+        given = {}
+        for name, rows in self.frames.items():
+            tests = [_is(rows, group) for group in part if group.table == name]
+            given[name] = plain(rows.where(reduce(Column.__or__, tests, F.lit(False))))
+        if query.input in given:
+            events = given[query.input]
+        else:
+            view = self.work.project[query.input]
+            events = self.work.sql(view, {**given, **self.beside})
+        at = micros(column(query.time_column)).alias("at")
+        theirs = wanted(events, query).where(_whose(query, self.match)).select(at)
+        return theirs.where(F.col("at").between(self.start, self.end))
+
+
+def _is(rows: DataFrame, group: Group) -> Column:
+    """Whether a row is of a group."""
+    said = ((VERSION, group.version), (FILE, group.file))
+    tests = [F.col(name).eqNullSafe(F.lit(own)) for name, own in said if name in rows.columns]
+    return reduce(Column.__and__, tests, F.lit(True))
+
+
+def _whose(query: SessionsQuery, match: Mapping[str, Any]) -> Column:
+    """Whether an event is of whoever has these values in the table of sessions."""
+    own = F.expr(query.who) if query.who else column(query.user)
+    value = match[query.user]
+    if value is not None or query.fallback is None:
+        return _equals(own, value)
+    [user] = [given for name, given in match.items() if name != query.user]
+    return own.isNull() & _equals(F.expr(query.fallback.user), user)
+
+
+def _equals(own: Column, value: object) -> Column:
+    """Compared as text where text is known: so the ledger keeps whose a session is."""
+    return own.cast("string") == value if isinstance(value, str) else own.eqNullSafe(F.lit(value))
