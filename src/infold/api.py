@@ -133,6 +133,14 @@ def observer(
         return look(project.root, source, clock)
 
     book, tables, clock = ledger(project), lake(project), now()
+
+    def count(source: Source, some: Sequence[FileSeen]) -> Mapping[str, int]:
+        if source.format is not Format.PARQUET:
+            return {}
+        from infold.lake.footers import rows
+
+        return rows(project.root, some)
+
     return Observer(
         project,
         book,
@@ -141,6 +149,7 @@ def observer(
         clock if as_of is None else as_of,
         times if peek else None,
         frozenset(asked.restated) if asked else frozenset(),
+        count,
     )
 
 

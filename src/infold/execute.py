@@ -132,6 +132,7 @@ class Runner:
         while True:
             asked = _still(request.asked, course.done)
             self.observer.restated = frozenset(asked.restated)
+            self.observer.freely = request.allow_removals
             seen = located.told(self.observer.look())
             now = plan(self.project, seen, asked)
             if missing := located.missing(seen, course.left(now)):

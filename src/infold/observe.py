@@ -36,6 +36,10 @@ The last argument is the clock. None when that costs too much.
 """
 
 
+Count = Callable[[Source, Sequence[FileSeen]], Mapping[str, int]]
+"""How many rows files of a source hold, by path, for those where it can be told at little cost."""
+
+
 VANISHED = "{0}: its table was dropped, not by infold; all of it is built anew"
 """What people are told of a table that is not there any more."""
 
@@ -68,6 +72,9 @@ class Observer:
     peek: Peek | None = None
     restated: frozenset[str] = frozenset()
     """Models that are to be built again although nothing that they read may have changed."""
+    count: Count | None = None
+    freely: bool = False
+    """Whether any part of a source may go in this run."""
     _listed: dict[str, Files] = field(default_factory=dict)
     _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
     _looked_at: dict[str, Sequence[str]] = field(default_factory=dict)
@@ -263,6 +270,9 @@ class Observer:
             peek = self.peek(source, new, granularity, self.as_of)
         if peek is not None and node.start is not None:
             peek = tuple(cell for cell in peek[0] if cell.cell.end > node.start), peek[1]
+        replaced = [file for file in changed if file.path in known]
+        lost = _lost(source, known, gone, present)
+        count = self.count if replaced and not self.freely else None
         return FileNews(
             source=source.name,
             new=tuple(new),
@@ -274,7 +284,9 @@ class Observer:
             ahead=0 if peek is None else peek[1],
             as_of=self.as_of,
             known=tuple(known.values()),
-            lost=_lost(source, known, gone, present),
+            lost=lost,
+            counted={} if count is None else count(source, replaced),
+            freely=self.freely,
         )
 
     def _listing(self, source: Source) -> Files:

@@ -40,6 +40,10 @@ class FileNews:
     """All files that were taken in before."""
     lost: tuple[FileKnown, ...] = ()
     """Those of ``gone`` that are there no longer, or empty now, and that no others stand for."""
+    counted: Mapping[str, int] = field(default_factory=dict)
+    """Of new files how many rows they hold at most, by path, as far as that is known."""
+    freely: bool = False
+    """Whether any part of the source may go in this run."""
 
     def __bool__(self) -> bool:
         return bool(self.new or self.gone or self.due)

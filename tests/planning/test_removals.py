@@ -7,17 +7,20 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from tests.declare.shop import INFOLD, SHOP, write
 
 from infold import api
 from infold.errors import InfoldError, InfoldErrors
 from infold.files import FileCell, FileKnown, FileSeen, FilesOutcome
 from infold.interval import DAY, Interval, instant
-from infold.model import Format
+from infold.model import Column, Format, Source
+from infold.plan import FileNews
 from infold.project import Project
 from infold.record import Outcome, Receipt
-from infold.removals import losses, refuse_removals
+from infold.removals import losses, refuse_fewer, refuse_removals
 from infold.trace import CellChange, Trace
 
 
@@ -166,6 +169,57 @@ def test_emptied_files_are_gone(tmp_path: Path) -> None:
     assert not clicks.lost()
     clicks.land("1.json", "")
     assert clicks.lost()
+
+
+def replaced(files: int, rows: int, *, after: int, iceberg: bool = False, came: int = 0) -> str:
+    """What is said when each of some files holds another number of rows, and some more came."""
+    columns = (Column("id", "string"),)
+    source = Source("raw.clicks", Format.ICEBERG if iceberg else Format.CSV, columns, path="*.csv")
+    known = tuple(FileKnown(at, f"{at}.csv", 9, "old", 0, rows=rows) for at in range(files))
+    counted = {file.path: after for file in known} | ({"more.csv": came} if came else {})
+    news = FileNews(source.name, gone=known, known=known, counted=counted)
+    refuse_fewer(source, replace(news, freely=True))
+    try:
+        refuse_fewer(source, news)
+    except InfoldError as error:
+        return dict(error.facts)["raw.clicks"]
+    return ""
+
+
+def test_rows_of_replaced_files_count() -> None:
+    """As the rows of files that are gone do; as many rows, or more, are a correction."""
+    assert replaced(30, 10, after=0) == (
+        "30 of 30 files replaced by ones with fewer rows: 300 of 300 rows gone"
+    )
+    assert replaced(30, 10, after=4)
+    assert replaced(1, 10, after=0)
+    assert not replaced(30, 10, after=5)
+    assert not replaced(20, 10, after=1)
+    assert not replaced(30, 10, after=10)
+    assert not replaced(30, 10, after=11)
+    assert replaced(30, 10, after=0, came=300), "of files, others do not stand for them"
+
+
+def test_rows_that_an_iceberg_table_updates_move_to_other_files() -> None:
+    """What came stands for what went; less of it does not."""
+    assert not replaced(30, 10, after=0, iceberg=True, came=300)
+    assert replaced(30, 10, after=0, iceberg=True, came=1)
+
+
+def test_parquet_tells_by_its_footers(tmp_path: Path) -> None:
+    """The plan knows it, and nothing is started; an empty file has columns and no rows."""
+    clicks = share(tmp_path, 2)
+    source = replace(clicks.project.sources["raw.clicks"], format=Format.PARQUET)
+    clicks.project = replace(
+        clicks.project, sources={**clicks.project.sources, source.name: source}
+    )
+    ten = pa.table({"id": list(range(10))})
+    for rows, refused in ((10, False), (1, False), (0, True)):
+        for number in range(2):
+            parquet.write_table(ten.slice(0, rows), clicks.folder / f"{number}.json")
+        assert bool(clicks.lost()) is refused, rows
+    with pytest.raises(InfoldError, match="more than may go in one run"):
+        api.run(clicks.project, select=["clicks"])
 
 
 def test_a_changed_definition_hides_nothing(tmp_path: Path) -> None:

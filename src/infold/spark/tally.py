@@ -7,7 +7,7 @@ touches Spark.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -77,6 +77,13 @@ class Tally:
                 self.reasons[count.reason or ""] += count.rows
         counted = sum(count.rows for count in counts if count.file in new)
         self.arrived = counted if seen is None else seen
+
+    def held(self) -> Counter[int]:
+        """How many rows each file has, those that wait among them."""
+        found = Counter(self.waiting)
+        for (file, _), rows in self.rows.items():
+            found[file] += rows
+        return found
 
     def add(self, cell: Interval, rows: int, content: int, last: int | None) -> None:
         """Rows that enter a cell."""

@@ -76,6 +76,7 @@ def _build(ingest: Ingest) -> Outcome:
     tally = Tally()
     found = counts(arriving, ingest.node)
     tally.arrive(found, ingest.new, _seen(observed, found))
+    ingest.refuse_losses(tally)
     ingest.unchanged(ingest.new.values())
     before = work.ledger.files(step.model)
     commits = ingest.aside(arriving, tally)
@@ -128,6 +129,7 @@ def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
         arriving = _kept(arriving, observed)
         found = counts(arriving, ingest.node)
         tally.arrive(found, ingest.new, _seen(observed, found))
+        ingest.refuse_losses(tally)
         ingest.unchanged(taken.values())
     commits = ingest.aside(arriving, tally)
     if ingest.node.model.unique_key:

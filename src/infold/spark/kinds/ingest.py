@@ -16,6 +16,7 @@ from infold.model import Source
 from infold.plan import FileNews, Step
 from infold.project import Node
 from infold.record import Outcome, Receipt
+from infold.removals import refuse_fewer
 from infold.spark import set_aside, sources
 from infold.spark.arrivals import FILE, HASH, OWN, Bounds, arrivals, filters
 from infold.spark.content import cell_of, column, content, in_time, micros, plain, row_hash
@@ -115,6 +116,12 @@ class Ingest:
         """Whether the model's last run did not end well, and may have left rows behind."""
         runs = self.work.ledger.runs(2, model=self.step.model)
         return any(run.state != "done" for run in runs if run.id != self.work.run)
+
+    def refuse_losses(self, tally: Tally) -> None:
+        """Raise ``mismatches.source_shrank`` where files were replaced by too few rows."""
+        held = tally.held()
+        counted = {file.path: held[id_] for id_, file in self.new.items()}
+        refuse_fewer(self.source, replace(self.news, counted=counted))
 
     def unchanged(self, files: Iterable[sources.File]) -> None:
         """Raise ``errors.source_changed`` unless the files are still what was listed."""
