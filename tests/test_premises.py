@@ -7,12 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 from tests.declare.shop import INFOLD, SHOP, write
 
 from infold.declare import check
 from infold.errors import InfoldError
 from infold.premises import FIXED, broken
-from infold.spark.given import refuse_environment, refuse_given, refuse_session
+from infold.spark.given import (
+    refuse_environment,
+    refuse_given,
+    refuse_session,
+    refuse_without_iceberg,
+)
 
 WRONG = {
     "spark.sql.session.timeZone": "America/New_York",
@@ -150,3 +156,29 @@ def test_in_a_session_of_somebody_else() -> None:
             _Session(**{"spark.sql.session.timeZone": "Asia/Tokyo"}),  # type: ignore[arg-type]
             ours=False,
         )
+
+
+class WithoutJars:
+    """A session in which a catalog cannot be opened, or can."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def sql(self, text: str) -> None:
+        """Spark loads a catalog when it is first named."""
+        assert text == "USE infold"
+        if self.why:
+            raise PySparkException(self.why)
+
+
+def test_a_session_without_the_jars_is_refused_by_name() -> None:
+    """What is missing cannot be given later, so nothing is tried with it."""
+    refuse_without_iceberg(WithoutJars(""), "infold")  # type: ignore[arg-type]
+    why = "Cannot find catalog plugin class for catalog 'infold': org.apache.iceberg.spark.Spark"
+
+    for text in (f"\n{why}\nat x", f"An error occurred while calling o1.sql.\n: {why}\n\tat x"):
+        with pytest.raises(InfoldError) as caught:
+            refuse_without_iceberg(WithoutJars(text), "infold")  # type: ignore[arg-type]
+
+        assert (caught.value.slug, caught.value.exit_code) == ("no-iceberg", 2)
+        assert caught.value.facts == (("why", why),)

@@ -108,6 +108,18 @@ def too_deep(why: str) -> InfoldError:
     )
 
 
+def spark_without_iceberg(why: str) -> InfoldError:
+    """A Spark session of somebody else's in which the tables' catalog cannot be opened."""
+    return InfoldError(
+        "no-iceberg",
+        "the Spark session of this process cannot open Iceberg tables",
+        (("why", why),),
+        "Let infold start Spark: call it before there is a session. Or start yours with "
+        "`spark.jars.packages`, of the same Spark: iceberg-spark-runtime and sqlite-jdbc, and with "
+        "`spark.sql.extensions` (docs/python-api.md has both).",
+    )
+
+
 def fixed_setting(where: str, found: Sequence[tuple[str, str, str]]) -> InfoldError:
     """Settings from outside of the project that would change what queries and files mean."""
     (key, value, _), *more = found

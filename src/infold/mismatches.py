@@ -14,6 +14,9 @@ from infold.errors import InfoldError
 
 REFUSED = 3
 
+_PROTECTED = "(On a protected target both need --allow-refresh.)"
+"""What forgetting a table takes where nothing may drop one."""
+
 
 def ledger_behind(ledger: str, tables: Sequence[tuple[str, str]], *, empty: bool) -> InfoldError:
     """Tables hold commits that the ledger knows nothing of; each with what it does not know."""
@@ -31,7 +34,7 @@ def ledger_behind(ledger: str, tables: Sequence[tuple[str, str]], *, empty: bool
         "Nothing was written: files that are in the tables would be taken in twice. "
         "Put the ledger back that was written with these tables (of two targets, each needs a "
         "warehouse of its own). If there is none, have the tables built anew:\n"
-        f"  infold forget {models}\n  infold run",
+        f"  infold forget {models}\n  infold run\n{_PROTECTED}",
         exit_code=REFUSED,
     )
 
@@ -46,7 +49,7 @@ def tables_behind(ledger: str, tables: Sequence[tuple[str, str]]) -> InfoldError
         "Nothing was written: what the ledger knows to be in the tables is not in them. "
         "Was the warehouse put back from a backup, or a table rolled back? Put back the ledger of "
         "the same moment, or have the tables built anew:\n"
-        f"  infold forget {models}\n  infold run",
+        f"  infold forget {models}\n  infold run\n{_PROTECTED}",
         exit_code=REFUSED,
     )
 
@@ -73,7 +76,7 @@ def damaged_table(model: str, what: str, files: int = 0) -> InfoldError:
         f"the table of {model} is damaged",
         facts,
         "Put back what is missing, from a backup; or have the table built anew from what it reads:"
-        f"\n  infold forget {model}\n  infold run",
+        f"\n  infold forget {model}\n  infold run\n{_PROTECTED}",
         exit_code=REFUSED,
     )
 

@@ -53,6 +53,20 @@ def test_no_thread_is_waited_for() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (4, "all of it", "")
 
 
+@pytest.mark.parametrize(
+    ("word", "code", "said"),
+    [("", 0, ""), ("None", 0, ""), ("True", 1, ""), ("'no such thing'", 1, "no such thing\n")],
+)
+def test_an_end_means_what_it_means_to_python(word: str, code: int, said: str) -> None:
+    """A text is said, and is no success."""
+    text = f"def end():\n raise SystemExit({word})\nfrom infold.cli import ending\nending.run(end)"
+    done = subprocess.run(
+        [sys.executable, "-c", text], check=False, capture_output=True, text=True, timeout=60
+    )
+
+    assert (done.returncode, done.stderr) == (code, said)
+
+
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_ledger_is_one_file_between_commands(tmp_path: Path, kept: bool) -> None:
     """Whoever copies it has all of it: nothing is left in a log beside it."""

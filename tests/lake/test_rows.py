@@ -138,6 +138,32 @@ class TestRows:
         assert head.steps == {"r1-1": head.snapshot}
 
 
+def test_a_list_that_is_null_is_not_empty(catalog: SqlCatalog, lake: IcebergLake) -> None:
+    """Of structs, in structs, and a map of them; as a predicate and as a value."""
+    one = pa.struct([("x", pa.int32())])
+    values = [[{"x": 1}], None, []]
+    rows = pa.table(
+        {
+            "id": pa.array(["one", "null", "empty"]),
+            "items": pa.array(values, pa.list_(one)),
+            "deep": pa.array(
+                [{"items": some} for some in values], pa.struct([("items", pa.list_(one))])
+            ),
+            "named": pa.array([[("a", {"x": 1})], None, []], pa.map_(pa.string(), one)),
+        }
+    )
+    catalog.create_table("shop.listed", schema=rows.schema).append(rows)
+
+    found = lake.rows("listed")
+
+    assert found.to_pydict() == rows.to_pydict()
+    assert lake.rows("listed", where="id = 'null'").column("items").to_pylist() == [None]
+    for name in ("items", "deep.items", "named"):
+        with pytest.raises(errors.InfoldError) as caught:
+            lake.rows("listed", where=f"{name} IS NULL")
+        assert "takes Spark" in dict(caught.value.facts)["why"]
+
+
 class TestSource:
     """The files of an Iceberg source."""
 

@@ -621,6 +621,9 @@ class TestCron:
         made = plan(project(self.DAILY), Observed(FIRST + 20 * DAY, {"daily": seen}))
 
         assert not made
+        fills = replace(self.DAILY, fills=True)  # a lookup's rows are there, whatever comes
+        [step] = plan(project(fills), Observed(FIRST + 20 * DAY, {"daily": seen})).steps
+        assert step.cells == Ranges((Interval(FIRST + 9 * DAY, FIRST + 19 * DAY),))
 
 
 class TestFiles:

@@ -58,7 +58,16 @@ def run(command: Callable[[], object]) -> NoReturn:
         if stopping.code() is None:
             raise
         stopping.say()
-    _leave(code if isinstance(code, int) else 0)
+    _leave(_number(code))
+
+
+def _number(code: object) -> int:
+    """The exit code that a SystemExit means, as Python has it: anything else is said, and is 1."""
+    if code is None or isinstance(code, int):
+        return code or 0
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(f"{code}\n")
+    return 1
 
 
 def _guard() -> None:

@@ -39,6 +39,9 @@ def scanned(
     """Columns of the rows for which an expression holds, at most ``limit`` of them."""
     from pyiceberg.io.pyarrow import ArrowScan
 
+    from infold.lake.nulls import mended
+
+    mended()
     metadata = stored.metadata
     by = {
         metadata.schema().find_column_name(field.source_id)

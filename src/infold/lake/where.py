@@ -17,7 +17,15 @@ from pyiceberg import expressions
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.expressions.literals import BooleanLiteral, StringLiteral
 from pyiceberg.schema import Schema
-from pyiceberg.types import BooleanType, DoubleType, FloatType, NestedField, StringType
+from pyiceberg.types import (
+    BooleanType,
+    DoubleType,
+    FloatType,
+    ListType,
+    MapType,
+    NestedField,
+    StringType,
+)
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
@@ -164,6 +172,8 @@ def _field(node: exp.Expr, schema: Schema) -> NestedField:
     except ValueError:
         known = ", ".join(entry.name for entry in schema.fields if not entry.name.startswith("_"))
         raise ValueError(f"there is no column {name}; there are {known}") from None
+    if isinstance(found.field_type, ListType | MapType):
+        raise ValueError(f"{name} is {found.field_type}: to compare that takes Spark")  # noqa: TRY004 - of the filter
     return found
 
 

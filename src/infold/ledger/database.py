@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
@@ -73,6 +73,9 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection: sqlite3.Connection | None = None
+        # Python's connections are in a circle with their statements: left alone they stay open. So
+        # this closes one, at most once: when it is told to, or when nobody holds the database.
+        self._closing: Callable[[], object] = _nothing
         self._inode = 0
         self._lock = RLock()
         _used.add(self)
@@ -138,9 +141,8 @@ class Database:
     def close(self) -> None:
         """Close the file, which empties its log into it; it opens again when needed."""
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            self._connection = None
+            self._closing()
 
     @contextmanager
     def _plain_errors(self) -> Iterator[None]:
@@ -168,18 +170,14 @@ class Database:
             isolation_level=None,
             check_same_thread=False,
         )
+        self._closing = finalize(self, connection.close)
         try:
-            ready = self._check(connection) or (create and self._create(connection))
-        except BaseException:
-            connection.close()
-            raise
-        if not ready:
-            connection.close()
-            return None
-        self._connection, self._inode = connection, self.path.stat().st_ino
-        # Python's connections are in a circle with their statements: left alone they stay open.
-        finalize(self, connection.close)
-        return connection
+            if self._check(connection) or (create and self._create(connection)):
+                self._connection, self._inode = connection, self.path.stat().st_ino
+        finally:
+            if self._connection is None:
+                self.close()
+        return self._connection
 
     def _still_there(self) -> bool:
         """Whether the file is still the one that was opened: a teardown removes it."""
@@ -225,6 +223,10 @@ class Database:
             raise
         crash.point("ledger create: after commit")
         return True
+
+
+def _nothing() -> None:
+    """What closes a database that was never opened."""
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:

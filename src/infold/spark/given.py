@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infold import faults, premises
+from infold import faults, outside, premises
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,6 +54,22 @@ def refuse_session(session: SparkSession, *, ours: bool) -> None:
     refuse_given(
         "the settings of Spark's start" if ours else "the Spark session of this process", said
     )
+
+
+def refuse_without_iceberg(session: SparkSession, catalog: str) -> None:
+    """Refuse a session, made by somebody else, whose Spark cannot open infold's catalog."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        session.sql(f"USE {catalog}")
+    except (PySparkException, Py4JError) as error:
+        if known := outside.named(error):
+            raise known from error
+        # Where Java was called, the call stands in one line and the cause below it.
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        caused = [line.removeprefix(": ") for line in lines if line.startswith(": ")]
+        raise faults.spark_without_iceberg(next(iter((*caused, *lines)), "")) from error
 
 
 _UNSAID = {"spark.sql.extensions": "", "spark.sql.catalogImplementation": "in-memory"}

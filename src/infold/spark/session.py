@@ -21,7 +21,12 @@ from infold import outside, premises
 from infold.errors import InfoldError, spark_failed_to_start
 from infold.spark import archive
 from infold.spark.gateway import end, launch, lost, quiet, started
-from infold.spark.given import refuse_environment, refuse_given, refuse_session
+from infold.spark.given import (
+    refuse_environment,
+    refuse_given,
+    refuse_session,
+    refuse_without_iceberg,
+)
 from infold.spark.jars import cache_dir, jar_paths, spark_home
 from infold.spark.java import find_java
 from infold.spark.spill import new_folder
@@ -256,6 +261,8 @@ def _another(running: SparkSession, settings: Mapping[str, str]) -> SparkSession
     for key, value in settings.items():
         if session.conf.isModifiable(key) or key.startswith("spark.sql.catalog."):
             session.conf.set(key, value)
+    if not started():
+        refuse_without_iceberg(session, CATALOG)
     return session
 
 

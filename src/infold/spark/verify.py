@@ -41,7 +41,7 @@ from infold.trace import Cause, Trace, dropped, net
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CURE = "`infold forget {0}` and `infold run` build it anew"
+CURE = "`infold forget {0}` and `infold run` (protected: `--allow-refresh`) build it anew"
 """What helps a table whose files are not what infold wrote."""
 
 
