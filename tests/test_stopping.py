@@ -34,8 +34,12 @@ def begun(*words: str) -> subprocess.Popen[str]:
 
 
 def heeding() -> subprocess.Popen[str]:
-    """A process that heeds signals and is at work."""
-    process = begun("-c", f"from infold import stopping\nstopping.heed()\n{CALM}")
+    """A process that heeds signals and is at work; whoever runs the tests may use ``nohup``."""
+    process = begun(
+        "-c",
+        "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+        f"from infold import stopping\nstopping.heed()\n{CALM}",
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "at work\n"
     return process

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -62,8 +63,8 @@ class Copy:
         finally:
             path.write_text(before, encoding="utf-8")
 
-    def fails(self, tests: Tests) -> bool:
-        """Whether one of the tests fails here. Raises RuntimeError where pytest cannot tell."""
+    def fails(self, tests: Tests) -> str | None:
+        """The test that fails here, if one does. Raises RuntimeError where pytest cannot tell."""
         env = {
             **os.environ,
             "PYTHONPATH": str(self.folder / "src"),
@@ -74,9 +75,12 @@ class Copy:
         done = subprocess.run(
             command, cwd=self.folder, env=env, capture_output=True, text=True, check=False
         )
-        if done.returncode and " failed" not in done.stdout and " error" not in done.stdout:
+        if done.returncode == 0:
+            return None
+        found = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+        if found is None:
             raise RuntimeError(f"pytest ended with {done.returncode}\n{done.stdout}{done.stderr}")
-        return done.returncode != 0
+        return found[1]
 
 
 def killed_by(copy: Copy, mutant: Mutant) -> str | None:
@@ -105,8 +109,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="infold-mutants-") as name:
         copy = Copy(Path(name))
         for tests in dict.fromkeys(tests for mutant in meant for _, tests in stages(mutant)):
-            if copy.fails(tests):
-                print(f"the tests fail without any mutant: {' '.join(tests)}")
+            if failing := copy.fails(tests):
+                print(f"the tests fail without any mutant: {failing}")
                 return 2
         for mutant in meant:
             began = time.monotonic()
