@@ -78,6 +78,11 @@ bench: need-java $(TOOLS) ## the measurements of bench/RESULTS.md
 soak: need-java $(TOOLS) ## random arrivals for long: make soak SEED=7 STEPS=10000
 	@$(BIN)/python -m tests.soak --seed $(SEED) --steps $(STEPS)
 
+.PHONY: docs
+docs: $(TOOLS) ## the pages as a site with search, in build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "Open build/site/index.html"
+
 .PHONY: mutants
 mutants: need-java $(TOOLS) ## small wrong changes to the program, each of which tests must notice
 	@$(BIN)/python -m tests.mutants $(MUTANTS)

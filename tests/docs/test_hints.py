@@ -20,7 +20,11 @@ from infold.cli.main import COMMANDS, cli
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src" / "infold").rglob("*.py"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/how-to").glob("*.md")),
+]
 CONTEXT = click.Context(cli, **cli.context_settings)
 
 HINT = re.compile(r"(?:`|^\$ |^    |^<sh>)infold ([^`\n|]+)", re.MULTILINE)

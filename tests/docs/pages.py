@@ -1,0 +1,38 @@
+"""Projects on the pages: a file's name on a line by itself, and its text in the block below it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+_FILE = re.compile(r"^`([\w./-]+)`\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_STEP = re.compile(_FILE.pattern + r"|^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def files_of(page: Path) -> dict[str, str]:
+    """Each file that a page shows, by its path in the project."""
+    return dict(_FILE.findall(page.read_text(encoding="utf-8")))
+
+
+def write_project(page: Path, folder: Path) -> Path:
+    """The project that a page shows, as a folder."""
+    for name, text in files_of(page).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+def steps_of(page: Path) -> list[tuple[str, str]]:
+    """What a page asks for, in order: files with their names, and commands of a shell without."""
+    return [
+        (name, text or commands)
+        for name, text, commands in _STEP.findall(page.read_text(encoding="utf-8"))
+    ]
+
+
+def query_of(text: str) -> str:
+    """A model's SELECT, without its front matter."""
+    return text.split("---\n", 2)[2]

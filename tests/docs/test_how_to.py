@@ -1,0 +1,145 @@
+"""The how-to guides can be followed: their files are accepted, their commands succeed."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import subprocess
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from cronsim import CronSim
+from tests.docs.pages import DOCS, files_of, steps_of, write_project
+
+from infold.cli import cli
+
+GUIDES = (
+    "add-a-source",
+    "change-a-model",
+    "schedule-runs",
+    "investigate-a-wrong-number",
+    "remove-a-bot",
+    "backfill",
+    "recover",
+    "upgrade",
+)
+"""In an order in which they can be followed in one project, one after the other."""
+
+MIGRATIONS = ("coming-from-dbt.md",)
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def page_of(guide: str) -> Path:
+    """The page of a guide."""
+    return DOCS / "how-to" / f"{guide}.md"
+
+
+def code(page: Path, language: str) -> list[str]:
+    """All code of a page in one language."""
+    found = FENCE.findall(page.read_text(encoding="utf-8"))
+    return [text for name, text in found if name == language]
+
+
+def starter(folder: Path) -> Path:
+    """The project that ``infold init`` writes."""
+    assert CliRunner().invoke(cli, ["init", str(folder)]).exit_code == 0
+    return folder
+
+
+def do(line: str, folder: Path) -> None:
+    """A line of a shell; infold itself in this process, so that Java starts once for all lines."""
+    words = shlex.split(line.partition(" > ")[0])
+    if not words:
+        return
+    if words[0] == "infold":
+        done = CliRunner().invoke(cli, words[1:], catch_exceptions=False)
+        assert done.exit_code == 0, f"{line}\n{done.output}"
+    else:
+        subprocess.run(["bash", "-euc", line], cwd=folder, check=True)
+
+
+def test_every_guide_is_followed() -> None:
+    """By the test below."""
+    assert sorted(GUIDES) == sorted(path.stem for path in (DOCS / "how-to").glob("*.md"))
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_check_accepts_the_files_of_a_guide(guide: str, tmp_path: Path) -> None:
+    """Written into the project of ``infold init``."""
+    folder = write_project(page_of(guide), starter(tmp_path / "shop"))
+
+    done = CliRunner().invoke(cli, ["-C", str(folder), "check"])
+
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("page", MIGRATIONS)
+def test_check_accepts_a_model_after_its_move(page: str, tmp_path: Path) -> None:
+    """A page shows a whole project after the move."""
+    assert len(files_of(DOCS / page)) > 1
+    folder = write_project(DOCS / page, tmp_path)
+
+    done = CliRunner().invoke(cli, ["-C", str(folder), "check"])
+
+    assert (done.exit_code, "no findings" in done.output) == (0, True), done.output
+
+
+def test_schedules_are_schedules() -> None:
+    """The lines for cron and the keys of a model can be read; the Airflow example is Python."""
+    page = page_of("schedule-runs")
+    (line,) = code(page, "cron")
+    (keys,) = code(page, "yaml")
+    incremental = yaml.safe_load(keys)["incremental"]
+
+    now = datetime(2024, 3, 8, tzinfo=ZoneInfo(incremental["cron_tz"]))
+    assert next(CronSim(" ".join(line.split()[:5]), now)).minute == 15
+    assert next(CronSim(incremental["cron"], now)).hour == 6
+    for example in code(page, "python"):
+        ast.parse(example)
+
+
+def test_targets_of_a_guide_are_accepted(tmp_path: Path) -> None:
+    """Development beside production, added to the project of ``infold init``."""
+    folder = starter(tmp_path / "shop")
+    (keys,) = code(page_of("change-a-model"), "yaml")
+    project = folder / "infold.yml"
+    project.write_text(project.read_text().partition("targets:")[0] + keys)
+
+    for target in ("dev", "prod"):
+        done = CliRunner().invoke(cli, ["-C", str(folder), "--target", target, "check"])
+        assert done.exit_code == 0, done.output
+
+
+def test_bots_in_a_file_are_a_lookup(tmp_path: Path) -> None:
+    """The view of the guide stands before sessions."""
+    folder = starter(tmp_path / "shop")
+    (view,) = code(page_of("remove-a-bot"), "sql")
+    (folder / "models/people.sql").write_text(view)
+    sessions = folder / "models/sessions.sql"
+    sessions.write_text(sessions.read_text().replace("FROM clicks", "FROM people"))
+    bots = "  raw.bots: {path: bots.csv, columns: {user_id: string}}\n\n"
+    project = folder / "infold.yml"
+    project.write_text(project.read_text().replace("\ntargets:", bots + "targets:"))
+
+    done = CliRunner().invoke(cli, ["-C", str(folder), "check"])
+
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.spark
+def test_the_guides_can_be_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them in one project: each writes its files and runs its commands."""
+    folder = starter(tmp_path / "shop")
+    monkeypatch.chdir(folder)
+
+    for page in (*map(page_of, GUIDES), DOCS / "operations.md"):
+        for name, text in steps_of(page):
+            if name:
+                (folder / name).write_text(text, encoding="utf-8")
+            for line in () if name else text.splitlines():
+                do(line, folder)

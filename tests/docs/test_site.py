@@ -1,0 +1,62 @@
+"""The site shows every page: what ``mkdocs.yml`` lists, and what ``docs/index.md`` links to."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+BESIDE = {"measurements.md": "../bench/RESULTS.md", "changelog.md": "../CHANGELOG.md"}
+"""Pages that docs/site.py adds, and how pages link to them."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads the tags that name Python objects as their text."""
+
+
+_Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda _loader, name, _node: name)
+
+
+def pages_of(nav: Any) -> list[str]:
+    """The paths in a nav, in order."""
+    if isinstance(nav, str):
+        return [nav]
+    parts = nav.values() if isinstance(nav, dict) else nav
+    return [page for part in parts for page in pages_of(part)]
+
+
+def listed() -> list[str]:
+    """The pages that ``mkdocs.yml`` lists."""
+    config = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), _Loader)
+    return pages_of(config["nav"])
+
+
+def written() -> list[str]:
+    """The pages in docs/; of the decisions, their list."""
+    found = (str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
+    return [page for page in found if not re.match(r"decisions/\d", page)]
+
+
+def test_the_nav_lists_every_page_once() -> None:
+    """A page that is added without a place in the site fails here, and so does one that is gone."""
+    assert sorted(listed()) == sorted([*written(), *BESIDE])
+
+
+def test_the_index_links_to_every_page() -> None:
+    """The index, too; itself it does not link."""
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    links = set(re.findall(r"\]\(([^)#]+)", text))
+
+    expected = {BESIDE.get(page, page) for page in listed()} - {"index.md"}
+
+    assert expected - links == set()
+
+
+def test_nothing_speaks_of_where_it_was_made() -> None:
+    """No page names a folder of a machine."""
+    for page in DOCS.rglob("*.md"):
+        assert not re.search(r"(?<![\w.])/(work|root|home)/", page.read_text()), page
