@@ -85,3 +85,12 @@ def test_decisions_have_the_form_of_the_template(decision: Path) -> None:
     for heading in ("## Context", "## Decision", "## Consequences"):
         assert heading in text
     assert decision.name in (decision.parent / "README.md").read_text()
+
+
+def test_the_glossary_is_in_the_order_of_the_alphabet() -> None:
+    """So a reader finds a word where it is looked for; no word stands twice."""
+    words = re.findall(
+        r"^\| \*\*([^*]+)\*\*", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE
+    )
+
+    assert words == sorted(set(words), key=str.lower)
