@@ -2,12 +2,12 @@
 What a whole run did, from the receipts of its steps.
 
 Steps add up but for what belongs to files: rows of a file arrive once, however many models take the
-file in, and wait once.
+file in, and wait once. So do rows that several sessions models leave out: they are set aside once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from infold.plan import Step
@@ -17,8 +17,9 @@ Done = Sequence[tuple[Step, Receipt]]
 
 
 def total(done: Done) -> Receipt:
-    """The receipt of a run: each file of a source counts once."""
-    found = sum((receipt for _, receipt in done), Receipt())
+    """The receipt of a run: each file of a source counts once, and each row that is set aside."""
+    ran = {step.model for step, _ in done}
+    found = sum((_own(receipt, ran) for _, receipt in done), Receipt())
     taken = _by_source(done)
     if not taken:
         return found
@@ -30,6 +31,21 @@ def total(done: Done) -> Receipt:
         files_new=sum(len(set().union(*(one.new for one in models))) for models in sources),
         files_removed=sum(len(set().union(*(one.gone for one in models))) for models in sources),
     )
+
+
+def _own(receipt: Receipt, ran: Collection[str]) -> Receipt:
+    """A receipt without the rows that other models of the run set aside, and count, as well."""
+    again = sum(
+        rows
+        for names, rows in receipt.set_aside_also
+        if any(name in ran for name in names.split(", "))
+    )
+    if not receipt.set_aside_also:
+        return receipt
+    # A sessions model leaves rows out for one reason.
+    by = tuple((reason, rows - again) for reason, rows in receipt.set_aside_by if rows > again)
+    left = receipt.set_aside - again
+    return replace(receipt, set_aside=left, set_aside_by=by, set_aside_also=())
 
 
 @dataclass(slots=True)

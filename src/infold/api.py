@@ -9,7 +9,7 @@ test) that runs many times pays for one start.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from infold.ledger import SqlLedger
     from infold.ports import Engine
     from infold.session_events import Theirs
+    from infold.spark.work import Work
 
 __all__ = ["close", "session"]  # Spark itself, for programs
 
@@ -345,30 +346,48 @@ def show(
     where: str | None = None,
     select: Sequence[str] = (),
     limit: int | None = None,
+    note: Callable[[str], None] = lambda _: None,
 ) -> pa.Table:
     """
     Rows of a model, a landed source, ``set_aside`` or a manifest table, without a JVM.
 
-    A view alone is evaluated by Spark. ``where`` is a predicate of Spark SQL that compares columns
+    A view is evaluated by Spark, and so is which rows sessions leave out where that takes more than
+    columns; ``note`` is told so before. ``where`` is a predicate of Spark SQL that compares columns
     with values; ``select`` picks models of a manifest table.
     """
+    from infold.left_out import rows as left_out_of
     from infold.manifest import named
     from infold.showing import rows, some
 
+    def by_spark(table: str, nodes: Sequence[Node], most: int | None) -> pa.Table:
+        from infold.spark.left_out import left_out
+
+        who = ", ".join(node.name for node in nodes)
+        note(f"Starting Spark to tell which rows of {table} are in no session of {who}.")
+        with _work(project) as work:
+            return left_out(work, table, nodes, most)
+
+    def left(most: int | None) -> pa.Table | None:
+        return left_out_of(project, ledger(project), lake(project), most, by_spark)
+
     manifest_table = named(table)
     if manifest_table is None:
-        return rows(project, lake(project), table, columns, where, limit, evaluate)
+        return rows(project, lake(project), table, columns, where, limit, evaluate, left)
     return some(manifest(project, manifest_table, select, where), columns, limit)
 
 
 def evaluate(project: Project, view: str) -> pa.Table:
     """The rows of a view, by Spark."""
-    from infold.spark.engine import SparkEngine
     from infold.spark.verify import view_rows
 
-    engine = SparkEngine(session(project), project, ledger(project), lake(project), "show")
-    with engine.work("show") as work:
+    with _work(project) as work:
         return view_rows(work, project[view])
+
+
+def _work(project: Project) -> Work:
+    from infold.spark.engine import SparkEngine
+
+    return SparkEngine(session(project), project, ledger(project), lake(project), "show").work("")
 
 
 def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...]:
@@ -489,11 +508,9 @@ def story(project: Project, id_: str, model: str | None = None, *, deep: bool = 
         start: int,
         end: int,
     ) -> Theirs:
-        from infold.spark.engine import SparkEngine
         from infold.spark.session_events import events_of
 
-        engine = SparkEngine(session(project), project, book, tables, "explain")
-        with engine.work("explain") as work:
+        with _work(project) as work:
             return events_of(work, node, match, snapshots, start, end)
 
     return tell(project, book, IcebergPast(tables), id_, model, judge if deep else None)

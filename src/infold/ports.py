@@ -102,6 +102,9 @@ class Ledger(Protocol):
     def quarantined(self, model: str) -> Sequence[Held]:
         """A model's sessions in quarantine, by start."""
 
+    def left_out(self) -> Mapping[str, int]:
+        """How many rows of what they read are in no session, of the sessions models built."""
+
     def entries(self, model: str) -> Sequence[ManualEntry]:
         """The manual entries of a model's quarantine, by number."""
 
@@ -201,6 +204,22 @@ class Lake(Protocol):
         limit: int | None = None,
     ) -> pa.Table:
         """Rows of the current snapshot; technical columns (leading underscore) left out."""
+
+    def matching(
+        self,
+        table: str,
+        tests: Mapping[str, str],
+        *,
+        by: str,
+        beside: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> pa.Table:
+        """
+        Rows for which one of some predicates is true; the column ``by`` names those that are.
+
+        ValueError says that one is more than can be told without Spark. Technical columns are left
+        out but for those ``beside``.
+        """
 
     def times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
         """What every row of a snapshot has in a column of dates or timestamps; NULLs left out."""

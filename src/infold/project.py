@@ -17,7 +17,7 @@ from pathlib import Path
 
 from infold.interval import Ranges
 from infold.manual import ManualEntry
-from infold.model import NUMBERS, Cuts, Keep, Kind, Model, Override, Source, Target
+from infold.model import IDENTIFIER, NUMBERS, Cuts, Keep, Kind, Model, Override, Source, Target
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -172,6 +172,8 @@ class SessionsQuery:
     unique: bool = True
     entries: tuple[ManualEntry, ...] = ()
     """What people said of its sessions; known when a step is carried out, and no definition."""
+    passed: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    """Of each table seen through a view the columns that it shows as they are: theirs, own."""
 
     @property
     def limited(self) -> bool:
@@ -194,6 +196,11 @@ class SessionsQuery:
     def whose(self) -> str:
         """The column of the table that says whose session it is."""
         return self.chosen.name if self.chosen else self.user
+
+
+def left_out_as(query: SessionsQuery) -> str:
+    """Why an event that names nobody is in no session."""
+    return "null identifier" if query.user == IDENTIFIER else "null user"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,9 @@ from infold.files import FilesOutcome
 from infold.interval import Interval
 from infold.trace import CellChange, Trace
 
+COUNTS = ("set_aside_by", "set_aside_also")
+"""The parts of a receipt that are counts by a name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
@@ -55,15 +58,21 @@ class Receipt:
     seconds: float = 0.0
     set_aside_by: tuple[tuple[str, int], ...] = ()
     """Set-aside rows by reason."""
+    set_aside_also: tuple[tuple[str, int], ...] = ()
+    """
+    Those of them that other models set aside as well, by these models' names.
+
+    The names are joined by commas, so that each row is in one number.
+    """
 
     def __add__(self, other: Receipt) -> Receipt:
         values: dict[str, Any] = {}
         for entry in fields(self):
-            if entry.name == "set_aside_by":
-                counts = dict(self.set_aside_by)
-                for reason, rows in other.set_aside_by:
-                    counts[reason] = counts.get(reason, 0) + rows
-                values["set_aside_by"] = tuple(sorted(counts.items()))
+            if entry.name in COUNTS:
+                counts = dict(getattr(self, entry.name))
+                for key, rows in getattr(other, entry.name):
+                    counts[key] = counts.get(key, 0) + rows
+                values[entry.name] = tuple(sorted(counts.items()))
             else:
                 values[entry.name] = getattr(self, entry.name) + getattr(other, entry.name)
         return Receipt(**values)
@@ -121,6 +130,8 @@ class Outcome:
     freed: tuple[tuple[str, int], ...] = ()
     """Those that are not, or are another now: what they were of, and their first instant."""
     untold: str | None = None
+    left_out: int | None = None
+    """How many rows of what a sessions model reads are in no session from now on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from infold import errors
+from infold.left_out import schema
 from infold.manifest import TABLES
 from infold.model import SET_ASIDE, Kind, table_name
 from infold.ports import Lake
@@ -23,37 +24,54 @@ def rows(
     where: str | None,
     limit: int | None,
     evaluate: Callable[[Project, str], pa.Table],
+    left_out: Callable[[int | None], pa.Table | None],
 ) -> pa.Table:
-    """Rows of a stored table; of a view what ``evaluate`` makes of it."""
+    """
+    Rows of a stored table; of a view what ``evaluate`` makes of it.
+
+    ``left_out`` are the rows that sessions leave out, at most so many: they are set aside, too.
+    """
     if table in {"set_aside", SET_ASIDE}:
-        stored = SET_ASIDE
-    elif table not in project:
+        return _set_aside(lake, columns, where, limit, left_out)
+    if table not in project:
         known = [*(node.name for node in project), "set_aside", *TABLES]
         raise errors.unknown_table(table, known)
-    elif project[table].model.kind is Kind.VIEW:
+    if project[table].model.kind is Kind.VIEW:
         if where is not None:
             raise errors.bad_filter(where, f"{table} is a view, and of views all rows are shown")
         return some(evaluate(project, table), columns, limit)
-    else:
-        stored = table_name(table)
     try:
-        return lake.rows(stored, columns=columns, where=where, limit=limit)
+        return lake.rows(table_name(table), columns=columns, where=where, limit=limit)
     except errors.InfoldError as error:
         if error.slug != "not-built":
             raise
-        if stored != SET_ASIDE:
-            raise errors.not_built(table) from None
-        return some(_none_aside(), columns)
+        raise errors.not_built(table) from None
 
 
-def _none_aside() -> pa.Table:
-    """The table of rows set aside while there is none: it is made with its first row."""
+def _set_aside(
+    lake: Lake,
+    columns: Sequence[str] | None,
+    where: str | None,
+    limit: int | None,
+    left_out: Callable[[int | None], pa.Table | None],
+) -> pa.Table:
+    """The rows that were set aside on their way into tables, then those that sessions leave out."""
     import pyarrow as pa
 
-    types = {name: pa.string() for name in ("model", "source", "file", "reason", "raw")}
-    types |= {"file_id": pa.int64(), "event_time": pa.timestamp("us", "UTC")}
-    names = ("model", "source", "file", "file_id", "reason", "raw", "event_time")
-    return pa.schema([(name, types[name]) for name in names]).empty_table()
+    from infold.manifest import filtered
+
+    try:
+        stored = lake.rows(SET_ASIDE, columns=columns, where=where, limit=limit)
+    except errors.InfoldError as error:
+        if error.slug != "not-built":
+            raise
+        stored = some(schema().empty_table(), columns)  # it is made with its first row
+    room = None if limit is None else limit - stored.num_rows
+    more = None if room == 0 else left_out(None if where else room)
+    if more is None:
+        return stored
+    more = some(more if where is None else filtered(more, where), columns, room)
+    return pa.concat_tables([stored.select(more.column_names).cast(more.schema), more])
 
 
 def some(found: pa.Table, columns: Sequence[str] | None, limit: int | None = None) -> pa.Table:

@@ -24,6 +24,7 @@ def status_of(
     there = model.trace is not None  # else what the ledger knows is of a table that is gone
     cells = ledger.cells(name) if there else ()
     head = ledger.heads().get(name) if there else None
+    left_out = ledger.left_out().get(name, 0) if there else 0
     files = ledger.files(name)
     said = node.model.incremental
     said_cron = said.cron if said is not None else None
@@ -43,7 +44,7 @@ def status_of(
         version=model.version,
         last_built_at=head.committed_at if head else None,
         last_event=max(last) if last else None,
-        set_aside=sum(file.set_aside for file in files),
+        set_aside=sum(file.set_aside for file in files) + left_out,
         waiting=sum(file.waiting for file in files),
         next_due=due,
         standing=standing,

@@ -421,6 +421,9 @@ class DryPlay(Play):
     def _check_aside(self, spec: TableSpec) -> None:
         """Nothing is written down but how many they are."""
 
+    def _check_left_out(self, spec: TableSpec) -> None:
+        """The engine here counts none."""
+
     def _check_session_ids(self, name: str, rows: Sequence[Row]) -> None:
         """The reference's sessions have no ids."""
 

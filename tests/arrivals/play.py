@@ -346,6 +346,8 @@ class Play:
             self.state[name] = expected
             if spec.sessions:
                 self._check_session_ids(name, read)
+                if name in names and name not in held_back and window is None:
+                    self._check_left_out(spec)
 
     def check_again(self) -> None:
         """At the end: views as a reader sees them, and the program's own certificate."""
@@ -403,6 +405,14 @@ class Play:
         )
         if +expected != actual:
             self._fail(f"{spec.name}: set aside are {actual}, expected {+expected}")
+
+    def _check_left_out(self, spec: TableSpec) -> None:
+        """The events that name nobody are counted, as many as there are."""
+        [read] = spec.reads
+        expected = sum(spec.keeps(row) and spec.whose(row) is None for row in self.state[read])
+        actual, _ = self._counts(spec.name)
+        if actual != expected:
+            self._fail(f"{spec.name}: {actual} rows are left out, expected {expected}")
 
     def _check_session_ids(self, name: str, rows: Sequence[Row]) -> None:
         """An id belongs to one user (or identifier) and start, and to the same ones for good."""

@@ -59,7 +59,7 @@ class TableSpec:
     best: Callable[[Rows], Deduplicated] | None = None
     key: tuple[str, ...] = ()
     keeps: Callable[[Row], bool] = lambda row: True
-    """What WHERE says of a row of the source: one that it drops is neither set aside nor waits."""
+    """What WHERE says of a row that is read: one that it drops is neither set aside nor waits."""
     cell: str | None = None
     granularity: Granularity | None = None
     view: bool = False

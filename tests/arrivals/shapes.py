@@ -565,6 +565,7 @@ def _reread_sessions(extra: Mapping[str, Aggregate]) -> TableSpec:
         ),
         granularity=Granularity.DAY,
         sessions=True,
+        keeps=lambda row: bool(_web(row)),
     )
 
 

@@ -69,3 +69,37 @@ def test_steps_of_one_model_add_up() -> None:
     """A second step of a run takes in other rows of other files."""
     done = [took("one", "raw.a", "x", of(3)), took("one", "raw.a", "y", of(4))]
     assert (total(done).arrived, total(done).files_new) == (7, 2)
+
+
+def out(model: str, by: str, rows: int, **also: int) -> tuple[Step, Receipt]:
+    """A step of a sessions model that leaves rows out, some of which others leave out as well."""
+    others = tuple((names.replace("_", ", "), count) for names, count in also.items())
+    receipt = Receipt(set_aside=rows, set_aside_by=((by, rows),), set_aside_also=others)
+    return Step(model, Action.FOLD, Ranges(), ()), receipt
+
+
+@pytest.mark.parametrize(
+    ("done", "expected"),
+    [
+        ([out("a", "user", 3), out("b", "user", 2, a=2)], (("user", 3),)),
+        ([out("a", "user", 3), out("b", "id", 4, a=1)], (("id", 3), ("user", 3))),
+        ([out("b", "user", 2, a=2)], (("user", 2),)),
+        ([out("b", "user", 2, a=2), out("c", "user", 3, a=1, a_b=1)], (("user", 4),)),
+        ([out("a", "user", 3), out("c", "user", 3, a_b=2, b=1)], (("user", 4),)),
+    ],
+    ids=["the same", "some of them", "the other did not run", "twice", "in turn"],
+)
+def test_a_row_is_set_aside_once(
+    done: list[tuple[Step, Receipt]], expected: tuple[tuple[str, int], ...]
+) -> None:
+    """By the first model of the run that leaves it out; a model alone counts all of its own."""
+    found = total(done)
+    assert found.set_aside_by == expected
+    assert (found.set_aside, found.set_aside_also) == (sum(n for _, n in expected), ())
+
+
+def test_no_reason_is_left_where_all_rows_are_anothers() -> None:
+    """And what else was set aside is not touched."""
+    first = Step("c", Action.INGEST, Ranges(), ()), Receipt(set_aside=5, set_aside_by=(("bad", 5),))
+    found = total([first, out("a", "user", 2), out("b", "id", 2, a=2)])
+    assert (found.set_aside, found.set_aside_by) == (7, (("bad", 5), ("user", 2)))

@@ -122,6 +122,21 @@ class TestRows:
 
         assert (raised.value.slug, dict(raised.value.facts)["why"]) == ("bad-filter", why)
 
+    def test_rows_that_pass_one_of_several_filters(self, lake: IcebergLake) -> None:
+        """With the filters that they pass; technical columns only where they are wanted."""
+        tests = {"x": "n IS NULL", "y": "ID >= 'b' AND (day < '2024-04-01'\n)", "z": "id = 'd'"}
+        found = lake.matching("events", tests, by="by").sort_by("id")
+        assert found.column_names == ["id", "at", "day", "n", "by"]
+        rows = found.select(["id", "by"]).to_pylist()
+        assert rows == [{"id": "b", "by": ["y"]}, {"id": "c", "by": ["x", "y"]}]
+        found = lake.matching("events", tests, by="by", beside=("_version", "_no"), limit=1)
+        assert (found.num_rows, found["_version"].to_pylist()) == (1, [1])
+        assert lake.matching("events", {"z": tests["z"]}, by="by").num_rows == 0
+        with pytest.raises(ValueError, match="only columns compared with values"):
+            lake.matching("events", {**tests, "w": "lower(id) = 'b'"}, by="by")
+        with pytest.raises(errors.InfoldError, match="not-built"):
+            lake.matching("none", tests, by="by")
+
     def test_unknown_columns_and_tables(self, lake: IcebergLake) -> None:
         """By name."""
         with pytest.raises(errors.InfoldError, match="unknown-column"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from infold.files import FileCell, FileKnown, FilesOutcome
 from infold.interval import DAY, EVER, Interval, Ranges
-from infold.record import Held, Outcome, Receipt
+from infold.record import COUNTS, Held, Outcome, Receipt
 from infold.trace import Cause, CellChange, Pending, Trace
 
 DAYS = tuple(Interval(day * DAY, (day + 1) * DAY) for day in range(-2, 4))
@@ -26,9 +26,12 @@ receipts = st.builds(
     **{
         entry.name: finite if entry.name == "seconds" else counts
         for entry in fields(Receipt)
-        if entry.name != "set_aside_by"
+        if entry.name not in COUNTS
     },
-    set_aside_by=st.dictionaries(names, counts, max_size=3).map(lambda by: tuple(by.items())),
+    **{
+        name: st.dictionaries(names, counts, max_size=3).map(lambda by: tuple(by.items()))
+        for name in COUNTS
+    },
 )
 
 pending = st.builds(Pending, cause=st.sampled_from(Cause), ranges=some_ranges)
@@ -128,4 +131,5 @@ any_outcomes = st.builds(
     receipt=receipts,
     held=st.lists(held_sessions, max_size=3, unique_by=lambda held: held.key).map(tuple),
     freed=st.lists(st.tuples(names, longs), max_size=2).map(tuple),
+    left_out=st.none() | counts,
 )

@@ -317,6 +317,14 @@ class TestTraces:
 
         assert ledger.traces() == {"daily": new}
 
+    def test_rows_left_out_are_those_of_the_last_step_that_counted(self, ledger: Ledger) -> None:
+        """A step that counts none keeps them, one that finds none says so; then all goes."""
+        for number, rows in enumerate((3, None, 0, None), 1):
+            do(ledger, replace(outcome(number), left_out=rows))
+            assert ledger.left_out() == {"events": 3 if number < 3 else 0}
+        ledger.forget("events")
+        assert ledger.left_out() == {}
+
     def test_a_forgotten_model_is_as_if_never_built(self, ledger: Ledger) -> None:
         """Its versions and its history stay, so that numbers go on."""
         taken = FilesOutcome("raw", (known(1),), cells=(FileCell(1, ONE, 3),))

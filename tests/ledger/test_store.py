@@ -129,10 +129,12 @@ class TestOpening:
         ledger.close()
         with sqlite3.connect(path) as connection:
             connection.execute("DROP TABLE quarantined")
+            connection.execute("DROP TABLE left_out")
             connection.execute("DROP TABLE trace_entries")
             connection.execute("UPDATE meta SET value = '1' WHERE name = ?", (FORMAT_ROW,))
 
         assert SqlLedger(path).quarantined("sessions") == ()
+        assert SqlLedger(path).left_out() == {}
         assert SqlLedger(path).traces() == {}
         assert [run.id for run in SqlLedger(path).runs()] == ["r1"]
 

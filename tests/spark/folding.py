@@ -178,10 +178,15 @@ class MemoryLedger:
     states: dict[str, dict[int, CellState]] = field(default_factory=lambda: defaultdict(dict))
     held: dict[tuple[str, int], Held] = field(default_factory=dict)
     said: list[ManualEntry] = field(default_factory=list)
+    nobodys: int | None = None
 
     def entries(self, model: str) -> Sequence[ManualEntry]:
         """What was said of sessions."""
         return self.said
+
+    def left_out(self) -> Mapping[str, int]:
+        """How many events are in no session, if a step has counted them."""
+        return {} if self.nobodys is None else {"sessions": self.nobodys}
 
     def heads(self) -> Mapping[str, Version]:
         """None: what became of sessions of a table that is built anew is not asked here."""
@@ -329,6 +334,8 @@ class Shop:
             return early
 
         outcome = kind.carry_out(self._work(), step, announce)
+        assert outcome.left_out == self.nobody()
+        self.ledger.nobodys = outcome.left_out
         if action is Action.BUILD:
             assert outcome.receipt.set_aside == self.nobody()
         else:

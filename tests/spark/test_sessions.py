@@ -455,12 +455,13 @@ def play(
 ) -> None:
     """Run every user's program at once, comparing after each of the runs."""
     number = 0
+    whose = [None if who % 20 == 7 else f"u{who}" for who in range(len(users))]
     for run in range(len(users[0])):
         here = {(row["event_id"], row["event_ts"]): row for row in shop.events}
         added: list[Row] = []
         gone: list[Row] = []
         for who, program in enumerate(users):
-            user = f"u{who}"
+            user = whose[who]
             for what, content, pick in program[run]:
                 own = [row for row in here.values() if row["user_id"] == user]
                 if what == "+" or not own:

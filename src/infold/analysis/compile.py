@@ -188,7 +188,7 @@ class _Compiler:
         errors.extend(found.errors)
         taken = take_apart(subject, found.time_column, found.key, found.name, unique=found.unique)
         errors.extend(taken.errors)
-        return taken.query, errors
+        return taken.query and replace(taken.query, passed=found.passed), errors
 
     def _remember(self, model: Model, columns: Columns, resolved: Resolved) -> None:
         view = resolved.relation if model.kind is Kind.VIEW else None

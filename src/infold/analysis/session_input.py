@@ -26,6 +26,8 @@ class SessionInput:
     errors: tuple[InfoldError, ...] = ()
     unique: bool = True
     """Whether the key tells all events of one instant apart."""
+    passed: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    """As ``SessionsQuery.passed``."""
 
 
 def session_input(subject: Subject) -> SessionInput:
@@ -74,7 +76,16 @@ def _in_order(subject: Subject, table: Table, at: Spot, fed: Fed) -> SessionInpu
         return SessionInput(table.name, "", (), (error,))
     written = {name.lower(): name for name in table.columns or ()}
     named = tuple(written.get(name, name) for name in (both[0], *keys))
-    return SessionInput(table.name, named[0], named[1:], unique=fed.unique)
+    return SessionInput(table.name, named[0], named[1:], unique=fed.unique, passed=_passed(fed))
+
+
+def _passed(fed: Fed) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+    """The columns that a view shows as they are, of each table (wherever it reads the table)."""
+    found: dict[str, frozenset[tuple[str, str]]] = {}
+    for feed in fed.feeds:
+        pairs = frozenset(feed.passed.items())
+        found[feed.node.name] = found.get(feed.node.name, pairs) & pairs
+    return tuple((name, tuple(sorted(pairs))) for name, pairs in found.items())
 
 
 def _of_events(subject: Subject, table: Table) -> Iterator[InfoldError]:

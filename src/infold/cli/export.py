@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json as codec
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date, datetime
-from decimal import Decimal
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
+
+from infold.render import plainly
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +33,7 @@ def _fields(column: pa.Array) -> Sequence[str]:
 
     kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_map(kind):
-        texts = [None if value is None else _json(value) for value in column.to_pylist()]
+        texts = [None if value is None else plainly.text(value) for value in column.to_pylist()]
     elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         texts = [None if value is None else value.hex() for value in column.to_pylist()]
     else:
@@ -59,7 +58,7 @@ def json(rows: pa.Table, path: Path | None) -> None:
     with _opened(path) as file:
         for batch in rows.to_batches(max_chunksize=10_000):
             for row in batch.to_pylist():
-                file.write(f"{_json(row)}\n".encode())
+                file.write(f"{plainly.text(row)}\n".encode())
 
 
 def parquet(rows: pa.Table, path: Path | None) -> None:
@@ -70,10 +69,6 @@ def parquet(rows: pa.Table, path: Path | None) -> None:
         writer.write_table(rows, file)
 
 
-def _json(value: Any) -> str:
-    return codec.dumps(value, default=_plain, ensure_ascii=False)
-
-
 @contextmanager
 def _opened(path: Path | None) -> Iterator[IO[bytes]]:
     if path is None:
@@ -82,15 +77,3 @@ def _opened(path: Path | None) -> Iterator[IO[bytes]]:
         return
     with path.open("wb") as file:
         yield file
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, bytes):
-        return value.hex()
-    return str(value)

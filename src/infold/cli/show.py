@@ -51,7 +51,8 @@ def command(
     """
     Print or export the rows of TABLE: a model, a landed source, `set_aside`, or a manifest table.
 
-    Rows are read in-process, without a JVM; only a view needs Spark.
+    Rows are read in-process, without a JVM; only a view needs Spark, and `set_aside` where sessions
+    leave out rows of a view, or by an expression.
     """
     from infold import api
     from infold.cli import export
@@ -69,7 +70,15 @@ def command(
         click.echo(f"{table} is a view: starting Spark to evaluate it.", err=True)
     # Of stored tables one row more tells that there are more; a manifest table is small.
     most = limit + 1 if limit and named(table) is None else None
-    found = api.show(project, table, columns=wanted, where=where, select=select, limit=most)
+    found = api.show(
+        project,
+        table,
+        columns=wanted,
+        where=where,
+        select=select,
+        limit=most,
+        note=lambda text: click.echo(text, err=True),
+    )
     shown = found.slice(0, limit) if limit else found
     written = False
     for target, write in ((csv, export.csv), (json_, export.json), (parquet, export.parquet)):

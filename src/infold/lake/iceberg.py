@@ -150,6 +150,23 @@ class IcebergLake:
             raise errors.unknown_columns(unknown, known)
         return _scan(stored, wanted, where, limit)
 
+    def matching(
+        self,
+        table: str,
+        tests: Mapping[str, str],
+        *,
+        by: str,
+        beside: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> pa.Table:
+        """As ``ports.Lake`` says."""
+        from infold.lake.matching import matching
+
+        location = self.location(table)
+        if location is None:
+            raise errors.not_built(table)
+        return matching(open_table(location), tests, by, beside, limit)
+
     def times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
         """As ``ports.Lake`` says."""
         location = self.location(table)

@@ -37,6 +37,9 @@ def apply(query: Query, outcome: Outcome, *, step: str, run: str, started: int, 
         if outcome.files is not None:
             _arrivals(query, outcome, received=Interval(started, max(started, now) + 1))
     _quarantine(query, outcome)
+    if outcome.left_out is not None:
+        query.run("drop_left_out", model=outcome.model)
+        query.run("add_left_out", model=outcome.model, rows=outcome.left_out)
     put_trace(query, outcome.trace)
     if outcome.files is not None:
         _files(query, outcome.model, outcome.files)

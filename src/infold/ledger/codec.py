@@ -14,7 +14,7 @@ from typing import Any
 
 from infold.files import FileCell, FileKnown, FilesOutcome
 from infold.interval import Interval, Ranges
-from infold.record import Held, Outcome, Receipt
+from infold.record import COUNTS, Held, Outcome, Receipt
 from infold.trace import Cause, CellChange, Pending, Trace
 
 
@@ -39,6 +39,7 @@ def dump_outcome(outcome: Outcome) -> str:
             "held": [astuple(held) for held in outcome.held],
             "freed": outcome.freed,
             "untold": outcome.untold,
+            "left_out": outcome.left_out,
         }
     )
 
@@ -61,6 +62,7 @@ def load_outcome(text: str) -> Outcome:
         held=tuple(Held(*values) for values in raw.get("held", ())),
         freed=tuple((of, start) for of, start in raw.get("freed", ())),
         untold=raw.get("untold"),
+        left_out=raw.get("left_out"),
     )
 
 
@@ -117,9 +119,9 @@ def _receipt(receipt: Receipt) -> dict[str, Any]:
 
 def _load_receipt(raw: Mapping[str, Any]) -> Receipt:
     values = dict(raw)
-    by = values.get("set_aside_by")
-    if by is not None:
-        values["set_aside_by"] = tuple((reason, rows) for reason, rows in by)
+    for name in COUNTS:
+        if name in values:
+            values[name] = tuple((key, rows) for key, rows in values[name])
     return Receipt(**values)
 
 

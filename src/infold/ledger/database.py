@@ -21,7 +21,7 @@ from infold import crash, errors
 from infold.ledger.sql import SCHEMA, SQL
 from infold.trace import UNKNOWN
 
-FORMAT = 5
+FORMAT = 6
 """The version of the tables. A ledger with a greater one was written by a newer program."""
 
 FORMAT_ROW = "infold.ledger"

@@ -35,6 +35,7 @@ class _Model:
     file_cells: dict[tuple[int, Interval], FileCell] = field(default_factory=dict)
     arrivals: list[Arrival] = field(default_factory=list)
     quarantined: dict[tuple[str, int], Held] = field(default_factory=dict)
+    left_out: int | None = None
 
 
 class MemoryLedger:
@@ -128,6 +129,7 @@ class MemoryLedger:
         for key in outcome.freed:
             model.quarantined.pop(key, None)
         model.quarantined.update((held.key, held) for held in outcome.held)
+        model.left_out = model.left_out if outcome.left_out is None else outcome.left_out
         self._traces[outcome.model] = outcome.trace
 
     def close_step(self, step: str, state: str, error: str | None = None) -> None:
@@ -255,6 +257,11 @@ class MemoryLedger:
         found = self._model(model).quarantined.values()
         return tuple(sorted(found, key=lambda held: (held.start, held.of)))
 
+    def left_out(self) -> Mapping[str, int]:
+        """How many rows of what they read are in no session."""
+        found = {name: model.left_out for name, model in self._models.items()}
+        return {name: rows for name, rows in found.items() if rows is not None}
+
     def entries(self, model: str) -> Sequence[ManualEntry]:
         """The manual entries, by number."""
         return tuple(self._entries.get(model, ()))
@@ -290,7 +297,7 @@ class MemoryLedger:
         self._traces.pop(model, None)
         self._locations.pop(table_name(model), None)
         if known is not None:
-            known.cells, known.quarantined = {}, {}
+            known.cells, known.quarantined, known.left_out = {}, {}, None
             if step is None:
                 known.files, known.file_cells = {}, {}
 

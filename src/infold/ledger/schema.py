@@ -226,4 +226,6 @@ trace_entries = Table(
     "trace_entries", metadata, _text("model", key=True), _big("newest"), **CLUSTERED
 )
 
+left_out = Table("left_out", metadata, _text("model", key=True), _big("rows"), **CLUSTERED)
+
 locations = Table("locations", metadata, _text("name", key=True), _text("location"), **CLUSTERED)

@@ -50,6 +50,10 @@ SCHEMA: tuple[str, ...] = (
         "(name) ) WITHOUT ROWID"
     ),
     (
+        "CREATE TABLE left_out ( model TEXT NOT NULL, rows BIGINT NOT NULL, PRIMARY KEY (model) "
+        ") WITHOUT ROWID"
+    ),
+    (
         "CREATE TABLE locations ( name TEXT NOT NULL, location TEXT NOT NULL, PRIMARY KEY (name) "
         ") WITHOUT ROWID"
     ),
@@ -146,6 +150,7 @@ SQL: dict[str, str] = {
         "INSERT INTO leases (name, token, run, host, place, pid, process, since, heartbeat_at) "
         "VALUES (:name, :token, :run, :host, :place, :pid, :process, :since, :heartbeat_at)"
     ),
+    "add_left_out": "INSERT INTO left_out (model, rows) VALUES (:model, :rows)",
     "add_location": "INSERT INTO locations (name, location) VALUES (:name, :location)",
     "add_meta": "INSERT INTO meta (name, value) VALUES (:name, :value)",
     "add_quarantined": (
@@ -243,6 +248,7 @@ SQL: dict[str, str] = {
         "DELETE FROM ingests WHERE ingests.model = :model AND ingests.file = :file"
     ),
     "drop_ingests": "DELETE FROM ingests WHERE ingests.model = :model",
+    "drop_left_out": "DELETE FROM left_out WHERE left_out.model = :model",
     "drop_location": "DELETE FROM locations WHERE locations.name = :name",
     "drop_quarantined": (
         "DELETE FROM quarantined WHERE quarantined.model = :model AND quarantined.session_of = "
@@ -293,6 +299,7 @@ SQL: dict[str, str] = {
         "SELECT leases.name, leases.token, leases.run, leases.host, leases.place, leases.pid, "
         "leases.process, leases.since, leases.heartbeat_at FROM leases WHERE leases.name = :name"
     ),
+    "left_out": "SELECT left_out.model, left_out.rows FROM left_out",
     "locations": (
         "SELECT locations.name, locations.location FROM locations ORDER BY locations.name"
     ),

@@ -255,6 +255,9 @@ def _tables() -> dict[str, ClauseElement]:
             s.entries.c.model
         ),
         "add_entry": insert(s.entries),
+        "left_out": select(s.left_out),
+        "add_left_out": insert(s.left_out),
+        "drop_left_out": _delete(s.left_out, "model"),
         "locations": select(s.locations).order_by(s.locations.c.name),
         "add_location": insert(s.locations),
         "drop_location": _delete(s.locations, "name"),

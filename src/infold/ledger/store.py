@@ -439,6 +439,11 @@ class SqlLedger:
         with self._database.read() as query:
             return tuple(Held(*row) for row in query.all("quarantined", model=model))
 
+    def left_out(self) -> Mapping[str, int]:
+        """How many rows of what they read are in no session, by sessions model."""
+        with self._database.read() as query:
+            return dict(query.all("left_out"))
+
     def entries(self, model: str) -> Sequence[ManualEntry]:
         """The manual entries of a model's quarantine, by number."""
         with self._database.read() as query:
@@ -500,6 +505,7 @@ class SqlLedger:
             drop_trace(query, model)
             query.run("drop_cells", table_name=model)
             query.run("drop_all_quarantined", model=model)
+            query.run("drop_left_out", model=model)
             query.run("drop_location", name=table_name(model))
             if step is None:
                 query.run("drop_ingests", model=model)

@@ -14,7 +14,7 @@ from typing import Any
 from infold.interval import Interval, Ranges, iso_duration
 from infold.manual import ManualEntry
 from infold.plan import FileNews, Plan, Step
-from infold.record import Arrival, Receipt, RunRecord, StepRecord
+from infold.record import COUNTS, Arrival, Receipt, RunRecord, StepRecord
 from infold.render.pairs import paired
 from infold.render.run import amplification
 from infold.render.states import message
@@ -150,7 +150,7 @@ def _limits(value: Standing | None) -> Shape:
 def receipt(value: Receipt) -> Shape:
     """A receipt: its counts by their names, and the two ratios."""
     counts = asdict(value)
-    counts["set_aside_by"] = dict(value.set_aside_by)
+    counts |= {name: dict(getattr(value, name)) for name in COUNTS}
     counts["seconds"] = round(value.seconds, 3)
     counts["read_per_arrived"], counts["scanned_per_arrived"] = (
         None if ratio is None else round(ratio, 4) for ratio in amplification(value)

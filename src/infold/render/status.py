@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from infold.interval import Granularity, Ranges, show
+from infold.model import Kind
 from infold.project import Project
 from infold.record import Receipt, RunRecord, StepRecord
 from infold.render import words
@@ -82,7 +83,8 @@ def _details(project: Project, entry: ModelStatus, gaps: Mapping[str, Ranges]) -
     if gaps.get(entry.model):
         facts.append(f"no rows in {words.ranges_text(gaps[entry.model], granularity)}")
     if entry.set_aside:
-        facts.append(f"{words.count(entry.set_aside, 'row')} set aside: `infold show set_aside`")
+        what = "in no session" if entry.kind is Kind.SESSIONS else "set aside"
+        facts.append(f"{words.count(entry.set_aside, 'row')} {what}: `infold show set_aside`")
     if entry.next_due is not None:
         facts.append(f"next due {show(entry.next_due)}")
     if entry.waiting:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from infold.project import SessionsQuery
 from infold.spark.kinds.aggregates import Measures, Part
 from infold.spark.kinds.feed import Feed
-from infold.spark.kinds.islands import BEGINS, CAMPAIGN, islands, prepared, wanted, who
+from infold.spark.kinds.islands import BEGINS, CAMPAIGN, islands, prepared
 from infold.spark.kinds.pieces import COUNT, NAMED, NAMED_AT
 
 GONE = "__gone"
@@ -56,10 +56,6 @@ class Delta:
         self.over = over if merges(query, over) else bare(over)
         if query.limited and not merges(query, over):
             self.over = counted(over, query)
-
-    def nobody(self) -> DataFrame:
-        """The added events without a user or an identifier, which are in no session."""
-        return wanted(self.feed.arrived(), self.query).where(who(self.query).isNull())
 
     def islands(self) -> DataFrame:
         """The islands of what was added and of what is gone, marked by ``__gone``."""

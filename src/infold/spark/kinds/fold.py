@@ -31,7 +31,7 @@ from infold.ports import Prepared
 from infold.project import Node, SessionsQuery
 from infold.record import Outcome, Receipt
 from infold.spark.content import column, in_time, micros, type_of
-from infold.spark.kinds import quarantine
+from infold.spark.kinds import nobody, quarantine
 from infold.spark.kinds.aggregates import Pick
 from infold.spark.kinds.delta import GONE, Delta, merges
 from infold.spark.kinds.feed import Feed
@@ -65,12 +65,6 @@ from infold.spark.kinds.totals import (
 from infold.spark.work import Work
 from infold.trace import CellChange, CellState
 
-NULL_USER = "null user"
-"""Why an event is in no session: it is nobody's."""
-
-NULL_IDENTIFIER = "null identifier"
-"""The same in sessions by identifier."""
-
 SMALL = 400_000
 """Up to this many changed rows, the delta is sent to every task rather than shuffled."""
 
@@ -92,11 +86,6 @@ def query_of(work: Work, step: Step) -> SessionsQuery:
         return query
     heeded = (entry for entry in work.ledger.entries(step.model) if entry.number <= newest)
     return replace(query, entries=tuple(heeded))
-
-
-def nobody_of(query: SessionsQuery) -> str:
-    """Why an event is in no session."""
-    return NULL_USER if query.chosen is None and query.who is None else NULL_IDENTIFIER
 
 
 class _Fold:
@@ -137,7 +126,8 @@ class _Fold:
         again = components.where(AGAIN)
         whole = components.where(~F.col(AGAIN))
         changed = self._merged(whole) if self.merges else self._held(whole)
-        found = totals(changed, again, self.delta.nobody())
+        others = nobody.others(self.work, self.step)
+        found = totals(changed, again, nobody.came_and_went(self.feed, self.query, others))
         if found.hulls:
             read = self._read_again(again, found.hulls).localCheckpoint()
             found += totals(read)
@@ -406,6 +396,7 @@ class _Fold:
             changes=changes,
             committed=bool(changes),
             receipt=self._receipt(found, changes, {one.key for one in held} - {*freed}),
+            left_out=nobody.there(work, step, self.feed, self.query, found.counts),
             held=held,
             freed=freed,
         )
@@ -430,14 +421,13 @@ class _Fold:
     def _receipt(
         self, found: Totals, changes: Sequence[CellChange], entered: Collection[object]
     ) -> Receipt:
-        counts, nobody = found.counts, found.counts["nobody"]
+        counts = found.counts
         return Receipt(
             read=counts["read"],
             scanned=self.scanned,
             written=sum(change.added for change in changes),
             removed=sum(change.removed for change in changes),
-            set_aside=nobody,
-            set_aside_by=((nobody_of(self.query), nobody),) if nobody else (),
+            **nobody.said(self.query, nobody.came(counts)),
             cells_built=len(changes),
             cells_cut_off=sum(not change.real for change in changes),
             sessions_new=counts["new"],

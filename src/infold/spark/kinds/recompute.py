@@ -48,10 +48,6 @@ _ROWS_IN_ONE_PART = 200_000
 """Up to so many rows to read, shuffling them takes longer than a second processor saves."""
 
 
-NO_CELL = "no cell"
-"""Why a row is in no cell: its partition column is NULL."""
-
-
 def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
     """Compute the step's cells and replace them; ``prepared`` unless everything is replaced."""
     node = work.project[step.model]
@@ -128,10 +124,7 @@ def _watched(work: Work, node: Node, step: Step) -> tuple[DataFrame, Observation
     if node.model.kind is Kind.WHOLE or node.model.timeseries is None:
         return rows, None
     seen = Observation()
-    name = column(node.model.timeseries.partition_column)
-    counted = rows.observe(
-        seen, F.count(F.lit(1)).alias("rows"), F.count(F.when(name.isNull(), 1)).alias("nowhere")
-    )
+    counted = rows.observe(seen, F.count(F.lit(1)).alias("rows"))
     return _clamped(node, step.cells, counted), seen
 
 
@@ -145,10 +138,8 @@ def build(
     )
     after = grouped(work.tables.read(step.model, snapshot), node)
     changes = _told(work, node, step, _changes(before, after.cells), snapshot)
-    counts = [_yielded(one) for one in seen]
-    yielded, nowhere = sum(all_ for all_, _ in counts), sum(none for _, none in counts)
-    beyond = max(0, yielded - nowhere - sum(change.rows_after for change in changes))
-    came = replace(after, beyond=beyond, nowhere=nowhere)
+    beyond = max(0, sum(map(_yielded, seen)) - sum(change.rows_after for change in changes))
+    came = replace(after, beyond=beyond)
     return _outcome(work, step, changes, came, snapshot=snapshot, whole=True)
 
 
@@ -287,8 +278,6 @@ def _outcome(
         cells_cut_off=len(changes) - len(real),
         commits=1 if whole or real else 0,
         clamped=came.beyond,
-        set_aside=came.nowhere,
-        set_aside_by=((NO_CELL, came.nowhere),) if came.nowhere else (),
     )
     assert step.trace is not None, "a planned step says what will hold"
     return Outcome(
@@ -302,10 +291,10 @@ def _outcome(
     )
 
 
-def _yielded(seen: Observation) -> tuple[int, int]:
-    """How many rows a query yielded, and how many of them are in no cell."""
+def _yielded(seen: Observation) -> int:
+    """How many rows a query yielded."""
     found = seen.get  # Spark forgets what it observed in a plan that turned out to be empty
-    return int(found.get("rows") or 0), int(found.get("nowhere") or 0)
+    return int(found.get("rows") or 0)
 
 
 def _rows_read(work: Work, step: Step) -> int:

@@ -8,6 +8,7 @@ the table is in ``stored``, and how changed events are folded in is in ``fold``.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
@@ -22,12 +23,12 @@ from infold.ports import Prepared
 from infold.project import Node, SessionsQuery
 from infold.record import Held, Outcome, Receipt
 from infold.spark.content import cell_of, cell_stats, content, micros, type_of
-from infold.spark.kinds import quarantine
+from infold.spark.kinds import nobody, quarantine
 from infold.spark.kinds.aggregates import Measures
 from infold.spark.kinds.became import became
 from infold.spark.kinds.delta import merges
 from infold.spark.kinds.feed import Feed, foldable
-from infold.spark.kinds.fold import fold, nobody_of, query_of
+from infold.spark.kinds.fold import fold, query_of
 from infold.spark.kinds.islands import (
     END,
     START,
@@ -35,8 +36,6 @@ from infold.spark.kinds.islands import (
     prepared,
     reach,
     spans,
-    wanted,
-    who,
     within_spans,
 )
 from infold.spark.kinds.micro import VALUES, Told, quick_islands, untold
@@ -162,17 +161,13 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     table = work.tables.read(step.model, snapshot)
     states, counted = _states(table, node, over)
     changes = _changes(work.cells(step.model), states)
-    if query.where is None and not query.limited and _all_of_them(work, node):
-        nobody = read - counted  # every event is in a session of the table, or nobody's
-    else:
-        nobody = wanted(events, query).where(who(query).isNull()).count()
+    left_out = _left_out(work, node, step, events, query, read - counted)
     receipt = Receipt(
         read=read,
         scanned=read,
         written=sum(change.added for change in changes),
         removed=sum(change.removed for change in changes),
-        set_aside=nobody,
-        set_aside_by=((nobody_of(query), nobody),) if nobody else (),
+        **nobody.said(query, left_out),
         cells_built=len(changes),
         cells_cut_off=sum(not change.real for change in changes),
         sessions_quarantined=len({one.key for one in held} - known),
@@ -187,7 +182,23 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
         snapshot=snapshot,
         receipt=became(work, step, table, receipt),
         held=held,
+        left_out=left_out.total(),
     )
+
+
+def _left_out(
+    work: Work, node: Node, step: Step, events: DataFrame, query: SessionsQuery, elsewhere: int
+) -> Counter[str]:
+    """
+    How many events are in no session, by the other models that leave them out.
+
+    ``elsewhere`` are those in no session of the table: nobody's, where nothing else keeps them out.
+    """
+    also = nobody.others(work, step)
+    whole = query.where is None and not query.limited and _all_of_them(work, node)
+    if whole and (also is None or not elsewhere):
+        return Counter({"": elsewhere})
+    return nobody.counted(events, query, also)
 
 
 def _all_of_them(work: Work, node: Node) -> bool:

@@ -37,11 +37,10 @@ _HASH = "_infold_hash"
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """The cells asked for that hold rows; how many rows are in others, and how many in none."""
+    """The cells asked for that hold rows; how many rows are in others."""
 
     cells: Mapping[Interval, CellState]
     beyond: int = 0
-    nowhere: int = 0
 
 
 def partition_column(node: Node) -> str:
@@ -94,18 +93,15 @@ def grouped(rows: DataFrame, node: Node, asked: Column | None = None) -> States:
     time = F.lit(None).cast("timestamp")
     if granularity is not None:
         time = column(partition_column(node))
-    found, beyond, nowhere = {}, 0, 0
+    found, beyond = {}, 0
     by = () if asked is None else (asked.alias("_asked"),)
     for row in cell_stats(rows, time, granularity, by=by).collect():
-        if row["cell"] is None:
-            nowhere += row["rows"]
-            continue
         if asked is not None and not row["_asked"]:
             beyond += row["rows"]
             continue
         cell = cell_of(row["cell"], granularity)
         found[cell] = CellState(cell, row["rows"], content(row["hi"], row["lo"]), row["last"])
-    return States(found, beyond, nowhere)
+    return States(found, beyond)
 
 
 def _few(node: Node, asked: Ranges) -> list[Interval] | None:
@@ -121,7 +117,7 @@ def _few(node: Node, asked: Ranges) -> list[Interval] | None:
 def _observed(rows: DataFrame, seen: Observation, name: str, tests: Sequence[str]) -> DataFrame:
     """The rows; those that pass each of the ``tests`` are summed while they are computed."""
     at = quoted(name)
-    sums = ["count(1) AS rows", f"count_if({at} IS NULL) AS nowhere"]
+    sums = ["count(1) AS rows"]
     for number, test in enumerate(tests):
         sums += [
             f"count_if({test}) AS rows_{number}",
@@ -140,6 +136,5 @@ def _told(sums: Mapping[str, Any], cells: Sequence[Interval]) -> States:
         if count := sums.get(f"rows_{number}"):
             hash_ = content(sums[f"hi_{number}"], sums[f"lo_{number}"])
             found[cell] = CellState(cell, count, hash_, sums[f"last_{number}"])
-    nowhere = int(sums.get("nowhere") or 0)
     inside = sum(state.rows for state in found.values())
-    return States(found, int(sums.get("rows") or 0) - nowhere - inside, nowhere)
+    return States(found, int(sums.get("rows") or 0) - inside)

@@ -124,19 +124,18 @@ def _gone() -> Column:
 
 
 def totals(
-    changed: DataFrame | None, hulls: DataFrame | None = None, nobody: DataFrame | None = None
+    changed: DataFrame | None, hulls: DataFrame | None = None, others: Iterable[DataFrame] = ()
 ) -> Totals:
     """
     Add up in one action.
 
-    ``hulls`` are components to be read again (their first and last instants), ``nobody`` added
-    events without a user; both are only counted.
+    ``hulls`` are components to be read again (their first and last instants), which are only
+    counted, and ``others`` are counts of what else there is (see :func:`tallied`).
     """
     frames = [] if changed is None else [_cells(changed), _counts(changed)]
     if hulls is not None:
         frames.append(_stretches(hulls))
-    if nobody is not None:
-        frames.append(nobody.agg(*_line("nobody", F.lit(0), False, F.count(F.lit(1)))))
+    frames += others
     cells: dict[tuple[int, bool], tuple[int, int, int]] = {}
     counts: Counter[str] = Counter()
     stretches = []
@@ -150,6 +149,12 @@ def totals(
         elif row["n"]:
             counts[row["what"]] += row["n"]
     return Totals(cells, counts, Ranges.of(stretches))
+
+
+def tallied(rows: DataFrame, what: Column) -> DataFrame:
+    """How many rows there are, by what they are counted as."""
+    found = rows.groupBy(what.alias("what")).agg(F.count(F.lit(1)).alias("n"))
+    return found.select(*_line(F.col("what"), F.lit(0), False, F.col("n")))
 
 
 def _line(

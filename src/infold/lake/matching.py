@@ -1,0 +1,51 @@
+"""Rows of a stored table for which one of several predicates is true, with those that are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyiceberg.expressions import AlwaysFalse, BooleanExpression, Or
+from pyiceberg.expressions.visitors import bind
+from pyiceberg.io.pyarrow import expression_to_pyarrow
+
+from infold.lake.scan import scanned
+from infold.lake.where import predicate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.table import StaticTable
+
+
+def matching(
+    stored: StaticTable,
+    tests: Mapping[str, str],
+    by: str,
+    beside: Sequence[str],
+    limit: int | None,
+) -> pa.Table:
+    """
+    At most ``limit`` of the rows, with the names of the tests in the column ``by``.
+
+    ValueError says that a test is more than can be told without Spark. Of technical columns those
+    ``beside`` come along.
+    """
+    import pyarrow as pa
+
+    schema = stored.schema()
+    truths = {name: predicate(text, schema) for name, text in tests.items()}
+    nothing: BooleanExpression = AlwaysFalse()
+    names = [field.name for field in schema.fields]
+    wanted = [name for name in names if not name.startswith("_") or name in beside]
+    found = scanned(stored, reduce(Or, truths.values(), nothing), wanted, limit=limit)
+    found = found.append_column(_ROW, pa.array(range(found.num_rows), pa.int64()))
+    true: list[list[str]] = [[] for _ in range(found.num_rows)]
+    for name, truth in truths.items():
+        bound = bind(schema, truth, case_sensitive=True)
+        for row in found.filter(expression_to_pyarrow(bound, schema))[_ROW].to_pylist():
+            true[row].append(name)
+    return found.drop_columns(_ROW).append_column(by, pa.array(true, pa.list_(pa.string())))
+
+
+_ROW = "_infold_row"

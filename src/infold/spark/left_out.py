@@ -1,0 +1,101 @@
+"""
+The rows of a table that sessions models leave out, told by Spark where it takes expressions.
+
+A model that reads the table says of each row itself whether it is left out. Through a view that is
+told from outside: the view makes each of its rows of one row of the table, and equal rows alike. So
+of the rows that agree in all that the view shows as it is, no two different ones are shown to it
+at a time, and what it leaves out then names its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import and_
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from infold.left_out import BY, FILE
+from infold.project import Node
+from infold.spark.content import column, plain, row_hash
+from infold.spark.kinds.nobody import nobodys
+from infold.spark.work import Work
+
+HASH, TURN = "_infold_hash", "_infold_turn"
+
+
+def left_out(work: Work, table: str, nodes: Sequence[Node], limit: int | None) -> pa.Table:
+    """At most ``limit`` of the rows of a table that models leave out, with these models."""
+    stored = _now(work, table)
+    hashed = stored.withColumn(HASH, row_hash(stored.schema))
+    every = [_hashes(work, node, table, hashed).withColumn(BY, F.lit(node.name)) for node in nodes]
+    by = reduce(DataFrame.unionAll, every).groupBy(HASH).agg(F.collect_set(BY).alias(BY))
+    found = hashed.join(by, HASH)
+    own = [*plain(stored).columns, *([FILE] if FILE in stored.columns else [])]
+    shown = found.select(*map(column, own), BY)
+    return (shown if limit is None else shown.limit(limit)).toArrow()
+
+
+def _now(work: Work, table: str) -> DataFrame:
+    return work.frame(table, work.ledger.heads()[table].number)
+
+
+def _hashes(work: Work, node: Node, table: str, rows: DataFrame) -> DataFrame:
+    """The hashes of the rows that a model leaves out."""
+    query = node.query
+    assert query is not None, "a sessions model has a compiled query"
+    if query.input == table:
+        return nobodys(rows, query).select(HASH)
+    shown = [
+        (theirs, own)
+        for theirs, own in dict(query.passed).get(table, ())
+        if "map<" not in rows.select(column(own)).dtypes[0][1]
+    ]
+    left = nobodys(_seen(work, node, table, rows), query)
+    near = _agreeing(rows, left, shown).dropDuplicates([HASH])
+    turn = Window.partitionBy(*(column(own) for _, own in shown)).orderBy(HASH)
+    turns = near.withColumn(TURN, F.row_number().over(turn)).localCheckpoint()
+    [[most]] = turns.agg(F.max(TURN)).collect()
+    parts = [rows.limit(0), *_in_turn(work, node, table, turns, shown, most or 0)]
+    return reduce(DataFrame.unionAll, [part.select(HASH) for part in parts])
+
+
+def _in_turn(
+    work: Work,
+    node: Node,
+    table: str,
+    turns: DataFrame,
+    shown: Sequence[tuple[str, str]],
+    most: int,
+) -> Iterator[DataFrame]:
+    """The rows that a model leaves out, of those of each turn."""
+    assert node.query is not None
+    for number in range(1, most + 1):
+        some = turns.where(F.col(TURN) == number)
+        yield _agreeing(some, nobodys(_seen(work, node, table, some), node.query), shown)
+
+
+def _agreeing(rows: DataFrame, left: DataFrame, shown: Sequence[tuple[str, str]]) -> DataFrame:
+    """The rows that agree with one of the view's in all that it shows as it is."""
+    names = [f"__{at}" for at, _ in enumerate(shown)]
+    told = left.select(
+        *(column(theirs).alias(name) for (theirs, _), name in zip(shown, names, strict=True))
+    )
+    same: list[Column] = [
+        column(own).eqNullSafe(F.col(name)) for (_, own), name in zip(shown, names, strict=True)
+    ]
+    return rows.join(told.distinct(), reduce(and_, same), "left_semi")
+
+
+def _seen(work: Work, node: Node, table: str, rows: DataFrame) -> DataFrame:
+    """Rows of a table as a model sees them, with lookups and without its other tables."""
+    assert node.query is not None
+    fed = {entry.name for entry in node.fed}
+    frames = {
+        entry.name: plain(_now(work, entry.name).where(F.lit(entry.name not in fed)))
+        for entry in node.inputs
+    }
+    own = plain(rows).drop(HASH, TURN)
+    return work.sql(work.project[node.query.input], {**frames, table: own})
