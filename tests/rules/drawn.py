@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hypothesis import strategies as st
+from tests.rules.forms import FRAMES, LINKS, NAMED, SUBQUERIES, TABLES, TIMES, VALUES
 
 from infold.interval import Ranges, instant, moment
 from infold.project import Node, Reference
@@ -36,43 +37,6 @@ FILES = {
     "models/places.sql": TAKEN.format("table", "places"),
 }
 
-TIMES = [
-    "ts",
-    "ts",
-    "cast(ts AS date)",
-    "cast(ts AS date)",
-    "date_trunc('hour', ts)",
-    "date_trunc('day', ts)",
-    "date_trunc('week', ts)",
-    "date_trunc('month', ts)",
-    "ts + INTERVAL '1' DAY",
-    "ts - INTERVAL '90' MINUTE",
-    "cast(ts + INTERVAL '5' HOUR AS date)",
-    "cast(cast(ts AS date) - INTERVAL '7' DAY AS date)",
-    "cast(date_trunc('month', ts) + INTERVAL '1' MONTH AS date)",
-    "CASE WHEN extract(hour FROM ts) < 6 THEN cast(ts AS date) - 1 ELSE cast(ts AS date) END",
-    "greatest(cast(ts AS date), cast(ts - INTERVAL '2' HOUR AS date))",
-    "coalesce(cast(ts AS date), DATE '2024-01-01')",
-]
-FRAMES = [
-    "INTERVAL '36' HOUR PRECEDING AND CURRENT ROW",
-    "INTERVAL '48' HOUR PRECEDING AND INTERVAL '1' HOUR PRECEDING",
-    "CURRENT ROW AND INTERVAL '1' DAY FOLLOWING",
-    "UNBOUNDED PRECEDING AND CURRENT ROW",
-]
-LINKS = [
-    "o.at BETWEEN x.ts - INTERVAL '1' DAY AND x.ts",
-    "cast(o.at AS date) = cast(x.ts AS date)",
-    "cast(o.at AS date) = cast(x.ts AS date) - INTERVAL '1' DAY",
-    "o.at > x.ts - INTERVAL '2' DAY AND x.ts + INTERVAL '3' HOUR > o.at AND o.by = x.who",
-    "o.at >= cast(x.ts AS date) AND o.at < cast(x.ts AS date) + INTERVAL '1' DAY",
-    "o.at - x.ts <= INTERVAL '1' DAY AND o.at >= x.ts",
-    "o.at >= cast(x.ts AS date) AND o.at <= x.ts",
-    "o.at <= x.ts",
-    "o.by = x.who",
-]
-TABLES = ["clicks", "clicks", "clicks", "orders"]
-
 
 @st.composite
 def relations(draw: st.DrawFn, depth: int = 2) -> str:
@@ -81,7 +45,7 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
     if depth == 0:
         return f"{table} AS x"
     inner = draw(relations(depth - 1))
-    shape = draw(st.sampled_from([*range(28), 12, 12, 19, 21]))
+    shape = draw(st.sampled_from([*range(30), 12, 12, 19, 21]))
     time = draw(st.sampled_from(TIMES))
     if shape <= 3:
         return f"{table} AS x"
@@ -192,6 +156,10 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
         return f"({draw(chained(inner, depth))}) AS x"
     if shape == 25:
         return f"({draw(beside(inner))}) AS x"
+    if shape == 28:
+        return f"({draw(natural(inner, depth))}) AS x"
+    if shape == 29:
+        return f"({draw(lateral(inner, depth))}) AS x"
     limited = "SELECT id, who, ts, code FROM clicks AS x ORDER BY ts, id LIMIT 4"
     return f"({limited}) AS x"
 
@@ -292,31 +260,39 @@ def beside(draw: st.DrawFn, inner: str) -> str:
     return f"SELECT cast({' + '.join(calls)} AS int) AS id, x.who, x.ts, x.code FROM {inner}"
 
 
-SUBQUERIES = [
-    "SELECT 1 FROM {other} WHERE {link}",
-    "SELECT 1 FROM {other} WHERE {link} AND o.nr > x.id",
-    "SELECT 1 FROM {other} WHERE o.by = x.who AND {link} GROUP BY o.by HAVING count(*) > 1",
-    "SELECT DISTINCT o.by FROM {other} JOIN places AS p ON true WHERE p.code = x.code AND {link}",
-    "SELECT 1 FROM {other} WHERE {link} AND NOT EXISTS (SELECT 1 FROM orders WHERE ts = o.at)",
-]
-NAMED = [
-    "x.ts IN (SELECT o.at FROM {other})",
-    "cast(x.ts AS date) IN (SELECT cast(o.at AS date) FROM {other} WHERE o.nr > x.id)",
-    "x.ts - INTERVAL '1' DAY IN (SELECT cast(o.at AS date) FROM {other})",
-    "(x.who, cast(x.ts AS date)) IN (SELECT max(o.by), cast(o.at AS date) FROM {other} GROUP BY 2)",
-    "x.who IN (SELECT o.by FROM {other} WHERE {link})",
-    "x.who NOT IN (SELECT o.by FROM {other} WHERE {link} AND o.nr < 9)",
-    "x.ts NOT IN (SELECT o.at FROM {other})",
-    "x.code IN (SELECT code FROM places)",
-    "x.id = (SELECT max(id) FROM clicks)",
-]
-VALUES = [
-    "(SELECT count(*) FROM {other} WHERE {link})",
-    "(SELECT sum(o.nr) FROM {other} WHERE {link} AND o.by = x.who)",
-    "coalesce((SELECT max(o.nr) FROM {other} WHERE {link}), x.id)",
-    "(SELECT count(DISTINCT o.by) FROM {other} WHERE o.by <> x.who AND {link})",
-    "(SELECT max(o.nr) FROM {other})",
-]
+@st.composite
+def natural(draw: st.DrawFn, inner: str, depth: int) -> str:
+    """A join by the columns that both sides happen to have."""
+    kind = draw(st.sampled_from(["", "", "LEFT ", "RIGHT ", "FULL "]))
+    day = draw(st.sampled_from(TIMES[2:])).replace("ts", "x.ts")
+    left = f"SELECT x.id, x.who, x.ts, x.code, {day} AS day FROM {inner}"
+    shared = ["x.ts", "x.ts", "x.who, x.ts", f"{day} AS day", f"{day} AS day, x.who", "x.who"]
+    right = f"SELECT x.id AS nr, {draw(st.sampled_from(shared))} FROM {draw(relations(depth - 1))}"
+    if draw(st.integers(0, 5)) == 0:
+        right = "SELECT code, place AS nr FROM places"
+    shown = draw(st.sampled_from(["id, who, ts, code"] * 3 + ["id, who, day AS ts, code"]))
+    return f"SELECT {shown} FROM ({left}) AS l NATURAL {kind}JOIN ({right}) AS r"
+
+
+@st.composite
+def lateral(draw: st.DrawFn, inner: str, depth: int) -> str:
+    """Rows beside those of a subquery that names them."""
+    link, other = draw(st.sampled_from(LINKS)), draw(others(depth))
+    items = draw(
+        st.sampled_from(
+            [
+                "o.nr, o.by, o.at",
+                "o.nr, x.who AS by, o.at",
+                "count(*) AS nr, max(o.by) AS by, max(o.at) AS at",
+                "sum(o.nr) AS nr, min(o.by) AS by, min(o.at) AS at",
+            ]
+        )
+    )
+    word = draw(st.sampled_from(["JOIN", "JOIN", "LEFT JOIN"]))
+    beside = f"LATERAL (SELECT {items} FROM {other} WHERE {link}) AS l"
+    join = f", {beside}" if draw(st.booleans()) else f" {word} {beside} ON true"
+    shown = draw(st.sampled_from(["x.ts", "x.ts", "l.at"]))
+    return f"SELECT cast(l.nr AS int) AS id, l.by AS who, {shown} AS ts, x.code FROM {inner}{join}"
 
 
 @st.composite
