@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -16,7 +17,7 @@ from pyarrow import parquet
 
 from infold.errors import InfoldError
 from infold.files import FileSeen
-from infold.model import Column, Drift, Format, Source, Target
+from infold.model import Column, Drift, Format, NewColumns, Source, Target
 from infold.project import Project
 
 if TYPE_CHECKING:
@@ -100,6 +101,19 @@ def folder(tmp_path: Path, spark: SparkSession) -> Iterator[Folder]:
 def utc(*parts: int) -> datetime:
     """A UTC instant."""
     return datetime(*parts, tzinfo=UTC)  # type: ignore[misc,arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", 'id,n\na\x00b,1\n"\x00",2\n'),
+        ("a.json", '{"id":"a\\u0000b","n":1}\n{"id":"\\u0000","n":2}'),
+    ],
+)
+def test_a_nul_is_a_character(folder: Folder, name: str, text: str) -> None:
+    """Of a text it is a part like any other, in both formats: two ids do not become one."""
+    folder.put(name, text)
+    assert sorted(folder.values(FEW)) == [("\x00", 2), ("a\x00b", 1)]
 
 
 class TestCsv:
@@ -621,6 +635,43 @@ class TestDrift:
         more = next(row for row in found if names[row["_source_file"]] == f"more.{format_}")
         assert more["id"] is None
         assert "extra" in more["_raw"] or format_ == "csv"
+
+    def test_a_first_line_that_is_no_header_is_not_a_file_without_rows(
+        self, folder: Folder
+    ) -> None:
+        """A page, an object: one row that says so; an empty file has none, nor has a header."""
+        page = '<html lang="en">'
+        for name, text in {
+            "a.csv": "id,n\na,1\n",
+            "b.csv": page,
+            "c.csv": '{"id": "a"}\n \n\n',
+            "d.csv": "id,n\n",
+            "e.csv": "",
+            "f.csv.gz": page,
+        }.items():
+            folder.put(name, text)
+        found = folder.rows(FEW, on_drift=Drift.SET_ASIDE)
+        assert [(row["_source_file"], row["_raw"]) for row in found] == [
+            (1, "a,1"),
+            (2, page),
+            (3, '{"id": "a"}'),
+            (6, page),
+        ]
+        missing = "drift: missing column id; missing column n; extra column"
+        assert [row["_problem"] for row in found][:2] == [None, f"{missing} {page}"]
+
+    def test_a_header_of_nothing_declared_drifts_though_all_is_optional(
+        self, folder: Folder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Every column may be missing, but not all of them from a file of something else."""
+        folder.put("a.csv", "<html>\n<body>\n")
+        columns = (Column("id", "string", optional=True),)
+        source = replace(folder.source(FEW), columns=columns, on_new_columns=NewColumns.IGNORE)
+        monkeypatch.setattr(folder, "source", lambda *_, **__: source)
+        with pytest.raises(InfoldError) as raised:
+            folder.rows(FEW)
+        facts = dict(raised.value.facts)
+        assert facts == {"a.csv": "no column of the source is in its first line"}
 
     @pytest.mark.parametrize("name", ["a.csv.gz", "a.parquet", "a.json.gz"])
     def test_a_file_that_is_no_such_file(self, folder: Folder, name: str) -> None:

@@ -25,12 +25,13 @@ import gzip
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -39,7 +40,7 @@ from infold import errors
 from infold.model import Source
 from infold.spark.reading import fit
 from infold.spark.reading.drift import Drifted, Present, differences, packed_well, settle
-from infold.spark.reading.paths import glob
+from infold.spark.reading.paths import glob, uri
 
 _EMPTY = "\u0001infold: empty\u0001"  # what a quoted empty field is read as, to tell it from NULL
 _CORRUPT = "_corrupt"
@@ -72,7 +73,9 @@ def rows(spark: SparkSession, source: Source, files: Sequence[Present]) -> list[
         if shape.drift is not None:
             drifted[file.id] = shape.drift
     settle(source, drifted, files)
-    return [_read(spark, source, shape, group) for shape, group in groups.items()]
+    found = [_read(spark, source, shape, group) for shape, group in groups.items()]
+    bare = [file for file in files if file.id in drifted and not _has_rows(file, source)]
+    return [*found, _headers(spark, source, bare, drifted)] if bare else found
 
 
 look_through = packed_well
@@ -129,6 +132,30 @@ def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present
     return fit.typed(taken, source.columns, source.timestamp_format)
 
 
+def _headers(
+    spark: SparkSession, source: Source, files: Sequence[Present], drifted: Mapping[int, Drifted]
+) -> DataFrame:
+    """
+    The header of files that have nothing else, as a row that is set aside.
+
+    The only line of a page of HTML, or of a JSON file, is a header too: to take such a file for one
+    without rows would be to lose it without a word.
+    """
+    lines = spark.createDataFrame(
+        pa.table(
+            {
+                fit.PATH: [uri(file.at) for file in files],
+                fit.RAW: [source.delimiter.join(_header(file, source.delimiter)) for file in files],
+                fit.BROKEN: [f"drift: {drifted[file.id].how}" for file in files],
+            }
+        )
+    )
+    nulls = [
+        F.lit(None).cast("string").alias(fit.text_name(at)) for at in range(len(source.columns))
+    ]
+    return fit.typed(lines.select(*nulls, "*"), source.columns, source.timestamp_format)
+
+
 def _decoded(name: str) -> Column:
     """The text whose bytes were read as one character each."""
     read = F.col(name)
@@ -142,10 +169,14 @@ def _plain(name: str) -> Column:
 
 def _shape(file: Present, source: Source) -> Shape | None:
     header = _header(file, source.delimiter)
-    if header is None:
+    if not header:
         return None
     twice = sorted({name for name in header if header.count(name) > 1})
-    drift = differences(source, file, header, [f"column {name} is there twice" for name in twice])
+    wrong = [f"column {name} is there twice" for name in twice]
+    optional = all(column.optional for column in source.columns)
+    if optional and not {*source.unread, *(column.name for column in source.columns)} & set(header):
+        wrong.append("no column of the source is in its first line")
+    drift = differences(source, file, header, wrong)
     if file.gzipped:
         return Shape(header, True, True, drift)
     try:
@@ -160,17 +191,28 @@ def _blanks(source: Source) -> str:
     return " \t".replace(source.delimiter, "")
 
 
-def _header(file: Present, delimiter: str) -> tuple[str, ...] | None:
-    """The names in the first line that is not blank; None when there is none."""
+def _header(file: Present, delimiter: str) -> tuple[str, ...]:
+    """The names in the first line that is not blank; none when there is no such line."""
+    return next(_records(file, delimiter), ())
+
+
+def _has_rows(file: Present, source: Source) -> bool:
+    """Whether there is anything after the header."""
+    records = _records(file, source.delimiter)
+    next(records, None)
+    return any(len(record) > 1 or record[0].strip(_blanks(source)) for record in records)
+
+
+def _records(file: Present, delimiter: str) -> Iterator[tuple[str, ...]]:
+    """The lines that are not empty, as their fields."""
     opener = gzip.open if file.gzipped else open
     try:
         with opener(file.at, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
             for record in csv.reader(lines, delimiter=delimiter):
                 if record:
-                    return tuple(record)
+                    yield tuple(record)
     except (OSError, EOFError, zlib.error, csv.Error) as error:
         raise errors.unreadable_file(file.path, str(error)) from error
-    return None
 
 
 def _looked_through(path: Path, blanks: str) -> tuple[bool, bool]:
