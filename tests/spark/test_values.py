@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,6 +143,20 @@ class TestTimestamps:
             ("d", datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)),
             ("unparsable: v is not timestamp",),
         ]
+
+    @pytest.mark.parametrize("old", [False, True])
+    def test_times_of_long_ago_are_what_is_written(self, folder: Folder, old: bool) -> None:
+        """By today's calendar, as in every other format, whichever kind of column holds them."""
+        days = [date(1, 1, 1), date(1582, 10, 4), date(1582, 10, 15), date(1899, 12, 31)]
+        at = [datetime(1700, 2, 28, 23, 59, 59, tzinfo=UTC), datetime(1899, 12, 31, tzinfo=UTC)]
+        at = at if old else [utc(1, 1, 2), utc(1582, 10, 4, 12), *at]
+        days = days[-len(at) :]
+        path = folder.root / "a.parquet"
+        columns = {"at": pa.array(at, pa.timestamp("us", "UTC")), "day": pa.array(days)}
+        parquet.write_table(pa.table(columns), path, use_deprecated_int96_timestamps=old)
+        folder.put("a.parquet", path.read_bytes())
+
+        assert folder.values({"at": "timestamp", "day": "date"}) == list(zip(at, days, strict=True))
 
     def test_nanoseconds_of_the_old_kind_are_drift(self, folder: Folder) -> None:
         """Spark cannot tell them row by row, so the file says it."""

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -37,27 +38,33 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold import errors
-from infold.model import Source
+from infold.model import Drift, Source
 from infold.spark.reading import fit
+from infold.spark.reading.csv_quotes import swallowed
 from infold.spark.reading.drift import Drifted, Present, differences, packed_well, settle
 from infold.spark.reading.paths import glob, uri
 
 _EMPTY = "\u0001infold: empty\u0001"  # what a quoted empty field is read as, to tell it from NULL
 _CORRUPT = "_corrupt"
 _CHUNK = 1 << 22
+_LONGEST = (1 << 31) - 1
 _BYTEWISE = "ISO-8859-1"
+_FIELDS, _MANY = 20_480, 1_000_000
+"""How many fields a record may have by default, and where a line is as long as so many need."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """
     What decides how a CSV file is read: its header, whether fields may hold line breaks (or the
-    reader of lines would pass over some), and whether some bytes may be no text.
+    reader of lines would pass over some), whether some bytes may be no text, and whether a line is
+    so long that it may hold more fields than Spark makes room for.
     """
 
     header: tuple[str, ...]
     quotes: bool
     bytewise: bool
+    long: bool
     drift: Drifted | None
 
 
@@ -78,11 +85,27 @@ def rows(spark: SparkSession, source: Source, files: Sequence[Present]) -> list[
     return [*found, _headers(spark, source, bare, drifted)] if bare else found
 
 
-look_through = packed_well
+def look_through(source: Source, file: Present) -> None:
+    """Read all of a file, and unpack it. Raises ``errors.unreadable_file``."""
+    packed_well(source, file)
+    _refuse_swallowing(source, file)
+
+
+def _refuse_swallowing(source: Source, file: Present) -> None:
+    """Raise ``errors.unreadable_file`` where a quote that does not end takes in further rows."""
+    opener = gzip.open if file.gzipped else open
+    with opener(file.at, "rb") as opened:
+        line = swallowed(cast("BinaryIO", opened), source.delimiter)
+    if line is not None:
+        raise errors.unreadable_file(
+            file.path, f"a field in line {line} begins with a quote that takes in further lines"
+        )
 
 
 def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present]) -> DataFrame:
-    names = [f"_field{at}" for at in range(len(shape.header))]
+    # Of a file that drifted two columns will do: all records that have more are kept as they are.
+    wide = len(shape.header) if shape.drift is None else min(len(shape.header), 2)
+    names = [f"_field{at}" for at in range(wide)]
     encoding = _BYTEWISE if shape.bytewise else "UTF-8"
     schema = T.StructType([T.StructField(name, T.StringType()) for name in (*names, _CORRUPT)])
     fields = (
@@ -96,6 +119,7 @@ def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present
             emptyValue=_EMPTY,
             multiLine=str(shape.quotes).lower(),
             columnNameOfCorruptRecord=_CORRUPT,
+            maxColumns=str(_MANY if shape.long else _FIELDS),
             columnPruning="false",  # else a record of the wrong length goes unnoticed
         )
         .csv([glob(file.at) for file in files])
@@ -113,19 +137,23 @@ def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present
         valid = [F.coalesce(F.is_valid_utf8(name), F.lit(True)) for name in (*names, _CORRUPT)]
         broken = F.when(~reduce(and_, valid), F.lit(fit.NOT_UTF8)).otherwise(broken)
         raw = F.make_valid_utf8(raw)
+    path = F.col("_metadata.file_path")
     if shape.drift is not None:
-        broken = F.lit(f"drift: {shape.drift.how}")
+        if wide == 1:  # where one field is a row, a blank line is no wrong number of them
+            field = F.coalesce(F.col(_CORRUPT), F.btrim(names[0], blanks), F.lit(""))
+            fields = fields.where(field != "")
+        return fit.unusable(fields, source.columns, path, raw, F.lit(f"drift: {shape.drift.how}"))
     texts = []
     for at, column in enumerate(source.columns):
         text = F.lit(column.default).cast("string")
-        if shape.drift is None and column.name in shape.header:
+        if column.name in shape.header:
             name = names[shape.header.index(column.name)]
             is_text = isinstance(fit.datatype(column), T.StringType)
             text = _plain(name) if is_text else F.nullif(F.col(name), F.lit(_EMPTY))
         texts.append(text.alias(fit.text_name(at)))
     taken = fields.select(
         *texts,
-        F.col("_metadata.file_path").alias(fit.PATH),
+        path.alias(fit.PATH),
         raw.alias(fit.RAW),
         broken.alias(fit.BROKEN),
     )
@@ -150,10 +178,8 @@ def _headers(
             }
         )
     )
-    nulls = [
-        F.lit(None).cast("string").alias(fit.text_name(at)) for at in range(len(source.columns))
-    ]
-    return fit.typed(lines.select(*nulls, "*"), source.columns, source.timestamp_format)
+    path, raw, why = (F.col(name) for name in (fit.PATH, fit.RAW, fit.BROKEN))
+    return fit.unusable(lines, source.columns, path, raw, why)
 
 
 def _decoded(name: str) -> Column:
@@ -177,13 +203,19 @@ def _shape(file: Present, source: Source) -> Shape | None:
     if optional and not {*source.unread, *(column.name for column in source.columns)} & set(header):
         wrong.append("no column of the source is in its first line")
     drift = differences(source, file, header, wrong)
-    if file.gzipped:
-        return Shape(header, True, True, drift)
+    judged = file.known or source.on_unreadable is Drift.SET_ASIDE  # then it was looked through
     try:
+        if file.gzipped:
+            if not judged:
+                _refuse_swallowing(source, file)
+            return Shape(header, True, True, True, drift)
         quotes, text = _looked_through(file.at, _blanks(source) if len(header) > 1 else "")
-    except OSError as error:
+        if quotes and not judged:
+            _refuse_swallowing(source, file)
+        long = file.size >= _FIELDS and _has_long_line(file.at)
+    except (OSError, EOFError, zlib.error) as error:
         raise errors.unreadable_file(file.path, str(error)) from error
-    return Shape(header, quotes, not text, drift)
+    return Shape(header, quotes, not text, long, drift)
 
 
 def _blanks(source: Source) -> str:
@@ -206,6 +238,7 @@ def _has_rows(file: Present, source: Source) -> bool:
 def _records(file: Present, delimiter: str) -> Iterator[tuple[str, ...]]:
     """The lines that are not empty, as their fields."""
     opener = gzip.open if file.gzipped else open
+    csv.field_size_limit(_LONGEST)  # what is longer is somebody's text, and no reason to stop
     try:
         with opener(file.at, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
             for record in csv.reader(lines, delimiter=delimiter):
@@ -241,6 +274,21 @@ def _looked_through(path: Path, blanks: str) -> tuple[bool, bool]:
     except UnicodeDecodeError:
         return True, False  # the slower reader is right whether there are quotes or not
     return quotes or trimmed.search(carried) is not None, True
+
+
+def _has_long_line(path: Path) -> bool:
+    """Whether a line has so many bytes that it may have more fields than there is room for."""
+    with path.open("rb") as file:
+        carried = b""
+        while chunk := file.read(_CHUNK):
+            lines, at = carried + chunk, 0
+            while len(lines) - at >= _FIELDS:
+                end = max(lines.rfind(sign, at, at + _FIELDS) for sign in (b"\n", b"\r"))
+                if end < 0:
+                    return True
+                at = end + 1
+            carried = lines[at:]
+    return False
 
 
 _CONTROLS = bytes(code for code in range(0x20) if chr(code) not in "\t\r\n")

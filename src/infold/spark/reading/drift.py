@@ -67,7 +67,16 @@ def differences(
         return None
     stops = bool(missing or others) and source.on_drift is Drift.ERROR
     stops |= bool(more) and source.new_columns is NewColumns.ERROR
-    return Drifted("; ".join([*missing, *more, *others]), stops)
+    return Drifted("; ".join([*missing, *_some(more), *others]), stops)
+
+
+_NAMED = 20
+
+
+def _some(extra: Sequence[str]) -> list[str]:
+    """What can still be read: a file of something else may well have thousands of columns."""
+    rest = len(extra) - _NAMED
+    return [*extra[:_NAMED], *([f"{rest} more extra columns"] if rest > 0 else [])]
 
 
 def settle(source: Source, drifted: Mapping[int, Drifted], files: Sequence[Present]) -> None:
@@ -78,7 +87,7 @@ def settle(source: Source, drifted: Mapping[int, Drifted], files: Sequence[Prese
 
 
 def readable(
-    source: Source, files: Sequence[Present], look: Callable[[Present], None]
+    source: Source, files: Sequence[Present], look: Callable[[Source, Present], None]
 ) -> tuple[list[Present], dict[int, str]]:
     """
     The files that can be read, and why others cannot, where the source sets such files aside.
@@ -92,7 +101,7 @@ def readable(
     for file in files:
         try:
             if not file.known:
-                look(file)
+                look(source, file)
             good.append(file)
         except errors.InfoldError as error:
             if error.slug != "unreadable-file" or not file.at.exists():
@@ -104,7 +113,7 @@ def readable(
 _CHUNK = 1 << 22
 
 
-def packed_well(file: Present) -> None:
+def packed_well(_: Source, file: Present) -> None:
     """Read all of a file of lines, and unpack it. Raises ``errors.unreadable_file``."""
     opener = gzip.open if file.gzipped else open
     try:

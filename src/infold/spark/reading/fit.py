@@ -247,6 +247,14 @@ def typed(texts: DataFrame, columns: Sequence[Declared], timestamp_format: str) 
     )
 
 
+def unusable(
+    rows: DataFrame, columns: Sequence[Declared], path: Column, raw: Column, why: Column
+) -> DataFrame:
+    """Rows of which no value is looked at, and why."""
+    nothing = [F.lit(None).cast(stored_type(one)).alias(one.name) for one in columns]
+    return rows.select(*nothing, path.alias(PATH), raw.alias(RAW), why.alias(PROBLEM))
+
+
 def _apart(value: Column) -> Column:
     """
     A value as it is, in a projection that Spark leaves alone.

@@ -68,16 +68,9 @@ def _read(
 ) -> DataFrame:
     lines = _lines(spark, files)
     if drift is not None:
-        texts = lines.select(
-            *(
-                F.lit(None).cast("string").alias(fit.text_name(at))
-                for at in range(len(source.columns))
-            ),
-            fit.PATH,
-            F.make_valid_utf8(F.col(_LINE)).alias(fit.RAW),
-            F.lit(f"drift: {drift.how}").alias(fit.BROKEN),
-        )
-        return fit.typed(texts, source.columns, source.timestamp_format)
+        raw = F.make_valid_utf8(F.col(_LINE))
+        how = F.lit(f"drift: {drift.how}")
+        return fit.unusable(lines, source.columns, F.col(fit.PATH), raw, how)
     line = F.col(_LINE)
     parsed = lines.select(
         "*",

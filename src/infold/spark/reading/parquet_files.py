@@ -31,11 +31,11 @@ class Shape:
     drift: Drifted | None
 
 
-def look_through(file: Present) -> None:
+def look_through(_: Source, file: Present) -> None:
     """Read all of a file. Raises ``errors.unreadable_file``."""
     try:
         with parquet.ParquetFile(file.at) as opened:
-            _refuse_packing(file, opened)
+            _refuse(file, opened)
             for _ in opened.iter_batches():
                 pass
     except (OSError, pa.ArrowException) as error:
@@ -73,8 +73,15 @@ def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present
             if entry.stored is not None
         ]
     )
-    stored = spark.read.schema(schema).parquet(*paths)
+    stored = _files(spark, schema, paths)
     return converted(stored, source.columns, how, F.col("_metadata.file_path"))
+
+
+def _files(spark: SparkSession, schema: T.StructType, paths: Sequence[str]) -> DataFrame:
+    # Times of long ago are what the format says, days of today's calendar. A file says so itself
+    # if it is by a Spark of another opinion; of all others Spark would rather read nothing.
+    as_written = dict.fromkeys(("datetimeRebaseMode", "int96RebaseMode"), "CORRECTED")
+    return spark.read.schema(schema).options(**as_written).parquet(*paths)
 
 
 def converted(
@@ -126,14 +133,10 @@ def _set_aside(spark: SparkSession, source: Source, shape: Shape, paths: list[st
         stored = readable(type_)
         if stored is not None and lower.count(name.lower()) == 1:
             schema = schema.add(name, stored)
-    stored_rows = spark.read.schema(schema).parquet(*paths)
-    texts = stored_rows.select(
-        *(F.lit(None).cast("string").alias(fit.text_name(i)) for i in range(len(source.columns))),
-        F.col("_metadata.file_path").alias(fit.PATH),
-        F.to_json(F.struct(*map(column_of, stored_rows.columns))).alias(fit.RAW),
-        F.lit(f"drift: {shape.drift.how if shape.drift else ''}").alias(fit.BROKEN),
-    )
-    return fit.typed(texts, source.columns, source.timestamp_format)
+    stored_rows = _files(spark, schema, paths)
+    raw = F.to_json(F.struct(*map(column_of, stored_rows.columns)))
+    how = F.lit(f"drift: {shape.drift.how if shape.drift else ''}")
+    return fit.unusable(stored_rows, source.columns, F.col("_metadata.file_path"), raw, how)
 
 
 def _shape(file: Present, source: Source) -> Shape:
@@ -142,7 +145,7 @@ def _shape(file: Present, source: Source) -> Shape:
     except (OSError, pa.ArrowException) as error:
         raise errors.unreadable_file(file.path, str(error).splitlines()[0]) from error
     with footer:
-        _refuse_packing(file, footer)
+        _refuse(file, footer)
         schema = footer.schema_arrow
         old = int96.columns(footer)
         types = tuple(map(_physical, old, schema))
@@ -190,9 +193,11 @@ _PACKINGS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW
 """How the pages of a Parquet file may be compressed for Spark to read them."""
 
 
-def _refuse_packing(file: Present, footer: parquet.ParquetFile) -> None:
-    """Raise ``errors.unreadable_file`` where Spark cannot unpack what this process can."""
+def _refuse(file: Present, footer: parquet.ParquetFile) -> None:
+    """Raise ``errors.unreadable_file`` where Spark cannot read what this process can."""
     found = footer.metadata
+    if not found.num_columns:
+        raise errors.unreadable_file(file.path, "it has no columns")
     packings = {
         found.row_group(group).column(at).compression
         for group in range(found.num_row_groups)

@@ -1,0 +1,139 @@
+"""
+Files of data that nobody should deliver, as far as they need no Spark to be named.
+
+What becomes of each row of them, where such files are set aside, is tested with Spark.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Callable
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.errors import PySparkRuntimeError
+from tests.hostile import contents
+from tests.hostile.contents import FILES, File
+from tests.hostile.outcome import judged, said
+
+from infold import api
+from infold.errors import InfoldError
+from infold.files import FileSeen
+from infold.spark import sources
+from infold.spark.reading import csv_quotes
+
+pytestmark = pytest.mark.deep
+
+
+class AskedForError(Exception):
+    """Spark was to read the file."""
+
+
+class NoSpark:
+    """Stands in for a session: nothing is wrong with a file as a whole once it is asked for."""
+
+    def __getattr__(self, name: str) -> None:
+        raise AskedForError(name)
+
+
+UNSEEN = {"a broken page"}
+"""What only who reads all of a file sees."""
+
+
+@pytest.mark.parametrize("format_", ["csv", "packed", "json", "parquet"])
+def test_a_file_that_is_none_is_an_error_with_a_name(
+    format_: str, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """Unless it is to be set aside, and before Spark is asked for anything."""
+    contents.write(tmp_path, aside=False)
+    project, wrong = api.open_project(tmp_path), {}
+    source = project.sources[f"raw.{format_}"]
+    for file in FILES[format_]:
+        path = f"landing/{format_}/{contents.named(format_, file)}"
+        seen = FileSeen(path, len(file.content), 0, "1")
+        try:
+            sources.read(NoSpark(), project, source, [(1, seen)])  # type: ignore[arg-type]
+            what = "no error"
+        except InfoldError as error:
+            what = said(error) or ("" if file.whole or file.aside else f"an error: {error.slug}")
+        except (AskedForError, PySparkRuntimeError):  # types, too, are Spark's to read
+            what = "Spark was asked" if file.whole and file.name not in UNSEEN else ""
+        if what:
+            wrong[file.name] = what
+    record_property("hostile", len(FILES[format_]))
+
+    judged(f"whole {format_}", wrong, [file.name for file in FILES[format_]])
+
+
+def rows_of(format_: str, file: File) -> int:
+    """How many rows a file has, as another reader counts them."""
+    content = gzip.decompress(file.content) if format_ == "packed" else file.content
+    if format_ == "json":
+        return sum(1 for one in io.BytesIO(content) if one.strip())
+    csv.field_size_limit(1 << 20)
+    text = content.decode("utf-8-sig", errors="replace")
+    found = [row for row in csv.reader(io.StringIO(text, newline="")) if "".join(row).strip(" ")]
+    # The first line is a header, whatever it is; but one of something else is no file without rows.
+    return (
+        len(found) - 1 if len(found) > 1 or found[:1] == [contents.HEAD.split(",")] else len(found)
+    )
+
+
+OTHERWISE = {
+    "binary",
+    "ends of all kinds, quoted",
+    "lines of old Macs",
+    "only commas",
+    "many names",
+}
+"""What this reader takes other ends for lines in, or passes over."""
+
+
+@pytest.mark.parametrize("format_", ["csv", "packed", "json"])
+def test_no_row_is_left_out_of_what_is_expected(format_: str) -> None:
+    """What should be stored, be set aside and wait is what another reader finds in the file."""
+    for file in FILES[format_]:
+        if not file.whole and file.name not in OTHERWISE:
+            assert rows_of(format_, file) == len(file.good) + file.aside + file.waiting, file.name
+
+
+def swallowing(text: str) -> int | None:
+    """The same letter by letter: the line of the first quoted field that takes in others."""
+    line, at = 1, 0
+    starts = True
+    while at < len(text):
+        if text[at] != '"' or not starts:
+            line += text[at] == "\n"
+            starts = text[at] in ",\r\n"
+            at += 1
+            continue
+        begins, began, taken = line, at, False
+        at += 1
+        while at < len(text):
+            if text[at] == '"':
+                if text[at + 1 : at + 2] != '"':
+                    break
+                at += 1
+            at += 1
+        inside = text[began:at]
+        taken = "\n" in inside or "\r" in inside
+        line += inside.count("\n")
+        if at == len(text) or (taken and text[at + 1 : at + 2] not in ("", ",", "\r", "\n")):
+            return begins
+        at += 1
+        starts = False
+    return None
+
+
+@given(text=st.text('a,"\n\r', max_size=30), size=st.integers(1, 9))
+def test_quotes_that_take_in_lines_are_found(text: str, size: int) -> None:
+    """Whatever the text, and wherever it is cut into pieces."""
+    with patch.object(csv_quotes, "_CHUNK", size):
+        found = csv_quotes.swallowed(io.BytesIO(text.encode()), ",")
+
+    assert found == swallowing(text)
