@@ -25,7 +25,7 @@ PROJECTS = {
     "joins": ("retention", "attribution", "as_of"),
     "shapes": ("nested", "statistics", "pivots", "dedup"),
     "calendars": ("buckets", "calendar", "zones", "subqueries"),
-    "others": ("whole", "by_key", "refused"),
+    "others": ("whole", "by_key", "kinds", "refused"),
 }
 
 
