@@ -1,0 +1,48 @@
+"""Lists of words on the pages are those of the code: a word that is added fails here."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+import pytest
+from tests.docs.pages import DOCS
+
+from infold.plan import Action
+from infold.report import State
+from infold.trace import Cause
+
+REFERENCE = (DOCS / "reference.md").read_text(encoding="utf-8")
+GLOSSARY = (DOCS / "glossary.md").read_text(encoding="utf-8")
+
+
+def words(text: str, begin: str, end: str) -> set[str]:
+    """The words in backticks between two texts."""
+    part = text.partition(begin)[2].partition(end)[0]
+    return set(re.findall(r"`([a-z ]+)`", part))
+
+
+@pytest.mark.parametrize(
+    ("kind", "begin", "end"),
+    [
+        (Cause, "\nA `cause` is ", ".\n"),
+        (Action, "| What is built, and how:", "|"),
+    ],
+)
+def test_the_reference_lists_every_word(kind: type[StrEnum], begin: str, end: str) -> None:
+    """Of the values that ``plan --json`` shows."""
+    assert words(REFERENCE, begin, end) == {each.value for each in kind}
+
+
+def test_the_reference_explains_every_state() -> None:
+    """In the table of `infold status`."""
+    part = REFERENCE.partition("\n| state | meaning |\n")[2].partition("\n\n")[0]
+
+    assert re.findall(r"^\| ([a-z ]+) \|", part, re.MULTILINE) == [state.value for state in State]
+
+
+def test_the_glossary_lists_every_reason() -> None:
+    """In the order of the code."""
+    (line,) = re.findall(r"^\| \*\*reason\*\* \| .*?: (.*?)\.", GLOSSARY, re.MULTILINE)
+
+    assert line.split(", ") == [cause.value for cause in Cause]
