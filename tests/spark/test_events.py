@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -181,21 +181,30 @@ class TestCopies:
         assert sum(dropped for _, dropped in shop.files().values()) == 4
         assert shop.proven()
 
-    @pytest.mark.parametrize("order", [("a", "b", "c"), ("c", "b", "a"), ("b", "a", "c")])
+    @pytest.mark.parametrize(
+        ("prefer", "best", "order"),
+        [("v desc", "c", "abc"), ("v", "b", "cba"), ("v desc", "c", "bac"), ("v ASC", "b", "bac")],
+    )
     def test_the_winner_is_a_matter_of_content(
-        self, tmp_path: Path, warehouse: Path, spark: SparkSession, order: Sequence[str]
+        self,
+        tmp_path: Path,
+        warehouse: Path,
+        spark: SparkSession,
+        prefer: str,
+        best: str,
+        order: str,
     ) -> None:
         """The preferred copy, NULL last, whichever came first; the others are conflicting."""
-        model = MODEL.replace("timeseries", "prefer: [v desc]\ntimeseries")
+        model = MODEL.replace("timeseries", f"prefer: [{prefer}]\ntimeseries")
         shop = shop_with(tmp_path, warehouse, model)
         copies = {"a": "1,2024-03-01,", "b": "1,2024-03-01,2", "c": "1,2024-03-01,9"}
         total = Receipt()
         for name in order:
             shop.put(f"{name}.csv", copies[name])
             total += shop.run()
-        assert shop.rows() == [("1", "2024-03-01", 9)]
+        assert shop.rows() == [("1", "2024-03-01", {"b": 2, "c": 9}[best])]
         assert total.conflicting == 2
-        assert shop.files() == {"a.csv": (1, 1), "b.csv": (1, 1), "c.csv": (1, 0)}
+        assert shop.files() == {f"{name}.csv": (1, int(name != best)) for name in order}
         assert shop.proven()
 
     def test_without_preference_the_hash_decides(self, shop: Shop, tmp_path: Path) -> None:
