@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
+import subprocess
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -12,7 +14,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from cronsim import CronSim
-from tests.docs.pages import DOCS, files_of, write_project
+from tests.docs.pages import DOCS, files_of, steps_of, write_project
 
 from infold.cli import cli
 
@@ -47,6 +49,18 @@ def starter(folder: Path) -> Path:
     """The project that ``infold init`` writes."""
     assert CliRunner().invoke(cli, ["init", str(folder)]).exit_code == 0
     return folder
+
+
+def do(line: str, folder: Path) -> None:
+    """A line of a shell; infold itself in this process, so that Java starts once for all lines."""
+    words = shlex.split(line.partition(" > ")[0])
+    if not words:
+        return
+    if words[0] == "infold":
+        done = CliRunner().invoke(cli, words[1:], catch_exceptions=False)
+        assert done.exit_code == 0, f"{line}\n{done.output}"
+    else:
+        subprocess.run(["bash", "-euc", line], cwd=folder, check=True)
 
 
 def test_every_guide_is_followed() -> None:
@@ -115,3 +129,17 @@ def test_bots_in_a_file_are_a_lookup(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["-C", str(folder), "check"])
 
     assert done.exit_code == 0, done.output
+
+
+@pytest.mark.spark
+def test_the_guides_can_be_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them in one project: each writes its files and runs its commands."""
+    folder = starter(tmp_path / "shop")
+    monkeypatch.chdir(folder)
+
+    for page in (*map(page_of, GUIDES), DOCS / "operations.md"):
+        for name, text in steps_of(page):
+            if name:
+                (folder / name).write_text(text, encoding="utf-8")
+            for line in () if name else text.splitlines():
+                do(line, folder)
