@@ -53,9 +53,10 @@ class Course:
         earlier = sum(one.model == step.model for one, _ in self.done)
         self.failures.setdefault(step.model, Failure(step.model, error, earlier + step.batches))
 
-    def fail_model(self, model: str, error: InfoldError) -> None:
-        """A model failed before any step of it was begun."""
-        self.failures.setdefault(model, Failure(model, error))
+    def fail_models(self, found: Mapping[str, InfoldError]) -> None:
+        """Models failed before any step of theirs was begun."""
+        for model, error in found.items():
+            self.failures.setdefault(model, Failure(model, error))
 
     def left(self, now: Plan) -> Plan:
         """What of a plan can be carried out: neither a failed model, nor what reads it."""

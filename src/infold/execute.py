@@ -24,8 +24,8 @@ from infold import errors, outside, stopping
 from infold.belonging import refuse_others, warehouse_of
 from infold.course import Course, ends
 from infold.interval import Ranges
+from infold.judging import Judging
 from infold.locate import Located, Sought
-from infold.model import Kind, table_name
 from infold.observe import VANISHED, Observer, remembered
 from infold.plan import Asked, Plan, Step
 from infold.planning import plan
@@ -37,7 +37,7 @@ from infold.recover import LOSE, committed, recover
 from infold.removals import refuse_removals
 from infold.report import RunFailed, RunResult, Standing
 from infold.states import standings
-from infold.turns import Turn, Turns, batches
+from infold.turns import Turn, side_by_side
 
 
 class Progress(Protocol):
@@ -128,7 +128,7 @@ class Runner:
 
     def _rounds(self, course: Course, request: Request) -> None:
         engine: Engine | None = None
-        located = Located(self.project)
+        located, judging = Located(self.project), Judging(self.project)
         while True:
             asked = _still(request.asked, course.done)
             self.observer.restated = frozenset(asked.restated)
@@ -149,15 +149,15 @@ class Runner:
             course.plans.append(now)
             course.refuse(seen.refused, now)
             course.refuse(self._protected(now, asked, request), now)
-            ready = self._side_by_side(course.left(now), asked)
-            for step, _ in ready:
-                if sum(_same(other, step) for other, _ in course.done) > _MOST_STEPS:
-                    course.fail(step, errors.still_stale(step.model))
-            ready = [(step, turn) for step, turn in ready if step.model not in course.failures]
+            ready = self._ready(course, now, asked)
+            if ready and (new := judging.undecided(seen, course.left(now))):
+                engine = engine or self.engine(course.run, now)
+                if found := judging.judge(engine, new):
+                    course.fail_models(found)
+                    ready = self._ready(course, now, asked)
             if not ready:
                 break
-            if engine is None:
-                engine = self.engine(course.run, now)
+            engine = engine or self.engine(course.run, now)
             total = len(course.done) + max(len(now.steps), len(ready))
             self._wave(course, total, ready, engine)
         if engine is not None and course.done:
@@ -172,7 +172,7 @@ class Runner:
             try:
                 located.look(engine, sought)
             except Exception as error:  # noqa: BLE001 - one model's failure, whatever it is
-                course.fail_model(sought[0], self._own(error, sought[0]))
+                course.fail_models({sought[0]: self._own(error, sought[0])})
 
     def _protected(
         self, now: Plan, asked: Asked, request: Request
@@ -181,31 +181,13 @@ class Runner:
         known = stands(self.ledger, self.lake)
         return refused_rebuilds(self.project, now, asked, known, allowed=request.allow_refresh)
 
-    def _side_by_side(self, now: Plan, asked: Asked) -> list[tuple[Step, Turn]]:
-        """
-        The steps that can be carried out now, at most as many as asked for, with their turns.
-
-        Of models that take in files one, as what they set aside goes to one table. What is left
-        after all models that are ready goes to batches beside theirs.
-        """
-        models: list[Step] = []
-        for step in now.steps:
-            ingests = self._ingests(step) and any(map(self._ingests, models))
-            if not step.expected and not ingests and len(models) < (asked.jobs or 1):
-                models.append(step)
-        # A table that somebody dropped is made by the first batch.
-        several = [one for one in models if one.beside and self.lake.head(table_name(one.model))]
-        room = None if asked.jobs is None else asked.jobs - len(models)
-        found = [(step, Turn(step.cells)) for step in models if step not in several]
-        for step in several:
-            turns = Turns.of(step)
-            own = batches(step)[: None if room is None else room + 1]
-            room = None if room is None else room + 1 - len(own)
-            found += [(batch, Turn(batch.cells, turns)) for batch in own]
-        return found
-
-    def _ingests(self, step: Step) -> bool:
-        return self.project[step.model].model.kind is Kind.EVENTS
+    def _ready(self, course: Course, now: Plan, asked: Asked) -> list[tuple[Step, Turn]]:
+        """What can be carried out now; a model that is stale again and again is given up."""
+        ready = side_by_side(self.project, self.lake, course.left(now), asked.jobs)
+        for step, _ in ready:
+            if sum(_same(other, step) for other, _ in course.done) > _MOST_STEPS:
+                course.fail(step, errors.still_stale(step.model))
+        return [(step, turn) for step, turn in ready if step.model not in course.failures]
 
     def _touched(self, course: Course) -> Mapping[str, Ranges]:
         """The cells that the steps of a run changed, by model."""

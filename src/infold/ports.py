@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from infold.errors import InfoldError
 from infold.files import FileCell, FileKnown, FileSeen
 from infold.interval import Interval, Ranges
 from infold.manual import ManualEntry
@@ -300,6 +301,13 @@ class Engine(Protocol):
 
         The lookup's versions ``since`` and ``upto`` are compared; the other inputs are looked
         through as they are now. Writes nothing.
+        """
+
+    def judge(self, models: Sequence[str]) -> Mapping[str, InfoldError]:
+        """
+        What is wrong with the definitions of some models, before anything is built by them.
+
+        One that reads a model with a wrong definition cannot be judged; nothing is said of it.
         """
 
     def beside(self, number: int) -> Engine:

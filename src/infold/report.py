@@ -13,6 +13,7 @@ from typing import Any
 
 from infold.errors import InfoldError, InfoldErrors
 from infold.interval import Granularity, Interval, Ranges
+from infold.judged import MISDEFINED
 from infold.model import Kind
 from infold.plan import Plan, Step
 from infold.project import Bound
@@ -21,6 +22,8 @@ from infold.trace import CellState, Pending, Trace
 
 REFUSED = 3
 """The exit code of what is refused."""
+WRONG = 2
+"""The exit code of a project that is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,11 @@ class Failure:
     def refused(self) -> bool:
         """Whether it was not tried at all, on purpose."""
         return self.error.exit_code == REFUSED
+
+    @property
+    def misdefined(self) -> bool:
+        """Whether it is the definition that is wrong, as Spark's analyser finds before any step."""
+        return self.error.slug in MISDEFINED
 
     @property
     def reason(self) -> str:
@@ -80,13 +88,15 @@ class RunFailed(InfoldErrors):
     A run that did not bring everything up to date; ``result`` is what it did all the same.
 
     The exit code is 3 when everything that was to be done was refused, so that nothing was
-    written; else 1.
+    written; 2 when nothing but definitions is wrong, as `check` has it; else 1.
     """
 
     def __init__(self, result: RunResult) -> None:
         super().__init__(failure.error for failure in result.failures)
         self.result = result
         self.exit_code = REFUSED if result.state == "refused" else 1
+        if all(failure.misdefined for failure in result.failures):
+            self.exit_code = WRONG
 
     @property
     def record(self) -> dict[str, object]:

@@ -16,7 +16,10 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from infold.interval import Ranges
-from infold.plan import Step
+from infold.model import Kind, table_name
+from infold.plan import Plan, Step
+from infold.ports import Lake
+from infold.project import Project
 from infold.record import Outcome
 from infold.trace import Pending, Trace, joined
 
@@ -93,3 +96,33 @@ class Turn:
             if self.taken and self.turns is not None:
                 self.turns.give(None, torn=error)
             raise
+
+
+def side_by_side(
+    project: Project, lake: Lake, now: Plan, jobs: int | None
+) -> list[tuple[Step, Turn]]:
+    """
+    The steps that can be carried out now, at most as many as asked for, with their turns.
+
+    Of models that take in files one, as what they set aside goes to one table. What is left
+    after all models that are ready goes to batches beside theirs.
+    """
+
+    def ingests(step: Step) -> bool:
+        return project[step.model].model.kind is Kind.EVENTS
+
+    models: list[Step] = []
+    for step in now.steps:
+        waits = ingests(step) and any(map(ingests, models))
+        if not step.expected and not waits and len(models) < (jobs or 1):
+            models.append(step)
+    # A table that somebody dropped is made by the first batch.
+    several = [one for one in models if one.beside and lake.head(table_name(one.model))]
+    room = None if jobs is None else jobs - len(models)
+    found = [(step, Turn(step.cells)) for step in models if step not in several]
+    for step in several:
+        turns = Turns.of(step)
+        own = batches(step)[: None if room is None else room + 1]
+        room = None if room is None else room + 1 - len(own)
+        found += [(batch, Turn(batch.cells, turns)) for batch in own]
+    return found

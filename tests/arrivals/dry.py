@@ -115,6 +115,11 @@ class DryEngine:
             times.append((match.input, cells, len(known)))
         return Found(tuple(times))
 
+    def judge(self, models: Sequence[str]) -> Mapping[str, InfoldError]:
+        """The reference's definitions are all right."""
+        del models
+        return {}
+
     def beside(self, number: int) -> DryEngine:
         """The same one: memory sets nothing."""
         del number

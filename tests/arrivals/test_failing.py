@@ -24,6 +24,7 @@ from infold import errors
 from infold.course import Course
 from infold.execute import Runner
 from infold.interval import Interval
+from infold.judged import refused_by_spark
 from infold.model import Kind
 from infold.plan import Asked, Step
 from infold.planning import plan
@@ -130,6 +131,92 @@ def test_fail_fast_ends_with_the_first(play: DryPlay) -> None:
     assert len(end.result.failures) == 1
     assert end.result.steps == ()
     assert end.result.untried
+
+
+@contextmanager
+def judging(wrong: Sequence[str]) -> Iterator[list[set[str]]]:
+    """Of these models the definition is wrong; what was asked of the judge, in order."""
+    asked: list[set[str]] = []
+
+    def judge(_self: DryEngine, models: Sequence[str]) -> dict[str, errors.InfoldError]:
+        assert len(set(models)) == len(models)
+        asked.append(set(models))
+        at = errors.Spot("models/m.sql")
+        return {m: refused_by_spark(at, m, "no", "NO") for m in wrong if m in models}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DryEngine, "judge", judge)
+        yield asked
+
+
+def test_a_wrong_definition_is_told_before_any_step(play: DryPlay) -> None:
+    """No step of it is begun; all else is built, and the project is what is wrong: exit code 2."""
+    with judging(["sessions"]) as asked, pytest.raises(RunFailed) as caught:
+        play._go(None, ())
+
+    end, below = caught.value, play.shape.downstream(["sessions"])
+    assert end.exit_code == end.record["exit_code"] == 2
+    assert end.result.state == "failed"
+    assert [failure.model for failure in end.result.failures] == ["sessions"]
+    assert {model for model, _ in end.result.untried} == below
+    assert {step.model for step, _ in end.result.steps} == stored(play) - below - {"sessions"}
+    assert asked == [{node.name for node in play.project}]
+
+
+def test_a_wrong_definition_and_a_failure_are_a_failure(play: DryPlay) -> None:
+    """The exit code is that of the definition only where nothing else is wrong."""
+    first = next(node.name for node in play.project if node.model.kind is Kind.EVENTS)
+    with judging(["sessions"]):
+        end = failed(play, lambda step: ArithmeticError() if step.model == first else None)
+
+    assert end.exit_code == 1
+
+
+def test_fail_fast_begins_no_step_beside_a_wrong_definition(play: DryPlay) -> None:
+    """A wrong definition is the first failure there can be."""
+    play.fail_fast = True
+    with judging(["sessions"]), pytest.raises(RunFailed) as caught:
+        play._go(None, ())
+
+    assert caught.value.result.steps == ()
+
+
+def test_a_wrong_view_is_its_readers_misfortune(tmp_path: Path) -> None:
+    """Views are judged with what reads them."""
+    play = next(p for p in _plays(tmp_path) if any(_views(p)))
+    view = next(_views(play))
+    play.arrive(Random(0))
+    with judging([view]), pytest.raises(RunFailed) as caught:
+        play._go(None, ())
+
+    assert [failure.model for failure in caught.value.result.failures] == [view]
+    assert {model for model, _ in caught.value.result.untried} == {
+        name for name in play.project.downstream([view]) if name in stored(play)
+    }
+
+
+def _plays(folder: Path) -> Iterator[DryPlay]:
+    return (DryPlay(shape, folder / name, name, folder, 6) for name, shape in SHAPES.items())
+
+
+def _views(play: DryPlay) -> Iterator[str]:
+    return (node.name for node in play.project if node.model.kind is Kind.VIEW)
+
+
+def test_a_definition_is_judged_once(play: DryPlay) -> None:
+    """Late rows have nobody judge anything; a changed query has itself and its readers judged."""
+    changed = "daily"
+    with judging([]) as asked:
+        play._go(None, ())
+        asked.clear()
+        play.arrive(Random(7))
+        assert play._go(None, ()).steps
+        assert not asked
+        play._declare(changed, play.versions[changed] + 1)
+        play._go(None, ())
+
+    assert changed in asked[0]
+    assert asked == [{changed, *play.project.downstream([changed])}]
 
 
 def test_a_lost_lease_is_everybodys(play: DryPlay) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from click.testing import CliRunner
 
 from infold import api
 from infold.cli.main import cli
-from infold.project import Project
+from infold.project import Node, Project, Reference
+from infold.spark.engine import SparkEngine
 
 pytestmark = pytest.mark.spark
 
@@ -180,6 +182,107 @@ def test_what_the_analysis_did_not_see(tmp_path: Path) -> None:
 def _with(project: Project, more: str) -> Project:
     """The project as if the analysis of ``t`` had passed over the end of its text."""
     node = project["t"]
-    longer = replace(node, model=replace(node.model, sql=node.model.sql.rstrip() + more))
-    nodes = (longer if one.name == "t" else one for one in project)
+    return _changed(
+        project, replace(node, model=replace(node.model, sql=node.model.sql.rstrip() + more))
+    )
+
+
+def test_what_spark_does_not_read(tmp_path: Path) -> None:
+    """A name that the analysis takes for a table stands in a comment for Spark."""
+    models = {"events": EVENTS, "seen": RIGHT["seen"], "t": _table("SELECT who FROM events")}
+    longer = _with(_project(tmp_path, models), " -- seen")
+    node, at = longer["t"], longer["t"].model.sql.rindex("seen")
+    more = replace(node, references=(*node.references, Reference("seen", at, at + 4)))
+
+    errors = api.judge(_changed(longer, more))
+
+    assert {name: (error.slug, error.what) for name, error in errors.items()} == {
+        "t": ("not-read", "Spark does not read seen in the query of t")
+    }
+
+
+CHANCE = (
+    " WHERE rand() < 0.5",
+    " WHERE EXISTS (SELECT 1 FROM VALUES (1) AS v(a) WHERE a < randn())",
+    " ORDER BY transform(array(1), x -> uuid())",
+    " WHERE size(shuffle(array(1, 2))) > 1",
+    " GROUP BY who HAVING element_at(shuffle(collect_list(id)), 1) = 'x'",
+    " UNION ALL SELECT user FROM (SELECT try_reflect('java.util.UUID', 'randomUUID') AS user)",
+)
+
+
+def test_chance_as_spark_knows_it(tmp_path: Path) -> None:
+    """Wherever it stands; and no more where the author says that any result will do."""
+    said = "{enabled: false, safety_overrides: {allow_nondeterministic: true}}"
+    front = f"---\nmaterialization: table\nincremental: {said}\n---\n"
+    project = _project(
+        tmp_path,
+        {
+            "events": EVENTS,
+            "t": _table("SELECT who FROM events"),
+            "any": f"{front}SELECT who, rand() AS r FROM events",
+        },
+    )
+
+    found = {more: api.judge(_with(project, more)) for more in CHANCE}
+
+    for more, errors in found.items():
+        assert {name: error.slug for name, error in errors.items()} == {"t": "not-deterministic"}, (
+            more
+        )
+    assert dict(found[CHANCE[0]]["t"].facts)["because of"] == "rand()"
+
+
+def test_a_function_that_the_session_has_put_in_the_place_of_sparks(tmp_path: Path) -> None:
+    """It is named by those who call it, in any case; a function of another name harms nobody."""
+    models = {
+        "events": EVENTS,
+        "calls": _table("SELECT LOWER /* so */ (url) AS u FROM events"),
+        "names": _table("SELECT upper(url) AS lower FROM events"),
+    }
+    project = _project(tmp_path, models)
+    spark = api.session(project).newSession()
+    engine = SparkEngine(spark, project, api.ledger(project), api.lake(project), "check")
+    spark.udf.register("another", lambda text: text)
+    assert dict(engine.judge(list(models))) == {}
+
+    spark.udf.register("lower", lambda text: text)
+
+    found = engine.judge(list(models))
+    assert {name: error.slug for name, error in found.items()} == {"calls": "function-replaced"}
+
+
+def test_a_run_judges_before_its_first_step(tmp_path: Path) -> None:
+    """What is wrong costs no step, no job of Spark, and no other model its rows: exit code 2."""
+    models = {
+        name: {**RIGHT, **WRONG}[name]
+        for name in ("events", "rates_now", "argument", "reader", "view", "of_view", "interval")
+    }
+    project = _project(tmp_path, models)
+    jobs = _jobs(project)
+    api.judge(project)
+    assert _jobs(project) == jobs
+
+    said = CliRunner().invoke(cli, ["-C", str(project.root), "run", "--json"])
+
+    told = json.loads(said.stdout)
+    wrong = ("argument", "interval", "view")
+    assert said.exit_code == 2, said.output
+    assert sorted(entry["model"] for entry in told["failed"]) == list(wrong)
+    assert {entry["error"]["slug"] for entry in told["failed"]} == {
+        EXPECTED[name][0] for name in wrong
+    }
+    assert {step["model"] for step in told["steps"]} == {"events", "raw.rates", "rates_now"}
+    [book] = api.ledger(project).runs(1)
+    assert {step.model for step in book.steps} == {"events", "raw.rates", "rates_now"}
+
+
+def _jobs(project: Project) -> int:
+    """How many jobs Spark has carried out."""
+    context = api.session(project).sparkContext
+    return len(context.statusTracker().getJobIdsForGroup(None))
+
+
+def _changed(project: Project, node: Node) -> Project:
+    nodes = (node if one.name == node.name else one for one in project)
     return replace(project, nodes=tuple(nodes))

@@ -41,7 +41,7 @@ def outcome_lines(result: RunResult) -> list[str]:
     """What failed, what was not tried because of it, and what is up to date all the same."""
     rows = [
         (
-            "refused" if failure.refused else "failed",
+            "refused" if failure.refused or failure.misdefined else "failed",
             failure.model or "the run",
             words.clip(failure.reason, words.WIDTH),
         )

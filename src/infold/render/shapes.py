@@ -108,7 +108,11 @@ def run(value: RunResult) -> Shape:
         "states": [standing(entry) for entry in value.standings],
         "notes": list(value.notes),
         "failed": [
-            {"model": entry.model or None, "refused": entry.refused, "error": entry.error.record}
+            {
+                "model": entry.model or None,
+                "refused": entry.refused or entry.misdefined,
+                "error": entry.error.record,
+            }
             for entry in value.failures
         ],
         "not_tried": [

@@ -3,8 +3,8 @@ Spark's own analyser as the judge of definitions, before any row is read and any
 
 Every model is analysed over tables without rows, which have the columns that its inputs have by
 their definitions: those of sources as declared, those of models as their own analysis says. So
-functions, types and names are as Spark has them, and what Spark sees to read must be what the
-analysis saw. Nothing is executed.
+functions, types, names and determinism are as Spark has them, and what Spark sees to read must be
+what the analysis saw. Nothing is executed.
 """
 
 from __future__ import annotations
@@ -13,17 +13,20 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold import judged, outside
+from infold.course import ends
 from infold.errors import InfoldError, Spot
-from infold.model import NUMBERS, Kind
+from infold.model import NUMBERS, Kind, Override
 from infold.project import Node, Project, SessionsQuery
-from infold.spark import sources
+from infold.spark import analysed, sources
 from infold.spark.content import column, plain
 from infold.spark.work import Work
 
@@ -37,6 +40,8 @@ class Judge:
     found: dict[str, InfoldError] = field(default_factory=dict)
     schemas: dict[str, T.StructType] = field(default_factory=dict)
     """The columns of models that nothing is wrong with, as a reader of their tables sees them."""
+    replaced: dict[str, str | None] = field(default_factory=dict)
+    """Functions of Spark's -> what stands for them in this session; None: they themselves."""
 
     def judge(self, models: Iterable[str]) -> Mapping[str, InfoldError]:
         """What is wrong with models; one that reads a wrong one cannot be judged yet."""
@@ -55,10 +60,14 @@ class Judge:
             with self.work() as work:
                 rows = self._analysed(work, node)
                 self._told(work, node, rows)
-        except PySparkException as error:
-            if known := outside.named(error):
-                raise known from error
-            self.found[node.name] = _refused(node, error)
+        except (PySparkException, Py4JError) as error:
+            known = outside.named(error)
+            if known is None or ends(known):
+                if known is None and isinstance(error, PySparkException):
+                    self.found[node.name] = _refused(node, error)
+                    return
+                raise (known or error) from error
+            self.found[node.name] = known.saying(("model", node.name))
 
     def _analysed(self, work: Work, node: Node) -> DataFrame:
         """The model's rows over inputs without rows."""
@@ -83,17 +92,26 @@ class Judge:
     def _told(self, work: Work, node: Node, rows: DataFrame) -> None:
         """Keep what the analyser says of a model's rows."""
         schema = plain(rows).schema
-        if unseen := next(_unseen(rows, frozenset(work.views)), ""):
-            self.found[node.name] = judged.reads_unseen(_spot(node), node.name, unseen)
-            return
-        if node.model.kind is not Kind.VIEW:
-            for one in schema.fields:
-                if not _storable(one.dataType):
-                    at, type_ = _spot(node), one.dataType.simpleString()
-                    wrong = judged.type_not_stored(at, node.name, one.name, type_)
-                    self.found[node.name] = wrong
-                    return
-        self.schemas[node.name] = schema
+        wrong = next(chain(self._otherwise(work, node, rows), _not_stored(node, schema)), None)
+        if wrong is not None:
+            self.found[node.name] = wrong
+        else:
+            self.schemas[node.name] = schema
+
+    def _otherwise(self, work: Work, node: Node, rows: DataFrame) -> Iterator[InfoldError]:
+        """Where the analyser sees something else than the analysis of the text did."""
+        at, name = _spot(node), node.name
+        others, missing = analysed.read(rows, work.views)
+        yield from (judged.reads_unseen(at, name, what) for what in others)
+        yield from (judged.not_read(at, name, work.views[view]) for view in missing)
+        for function in sorted(analysed.called(node.model.sql)):
+            if function not in self.replaced:
+                self.replaced[function] = analysed.replaced(work.spark, function)
+            if (class_ := self.replaced[function]) is not None:
+                yield judged.function_replaced(at, name, function, class_)
+        if not _any_will_do(node):
+            for what in analysed.uncertain(rows):
+                yield judged.not_determined(at, name, what)
 
 
 def empty(spark: SparkSession, schema: T.StructType) -> DataFrame:
@@ -153,6 +171,19 @@ def _as_stored(type_: T.DataType) -> T.DataType:
     return type_
 
 
+def _not_stored(node: Node, schema: T.StructType) -> Iterator[InfoldError]:
+    for one in schema.fields if node.model.kind is not Kind.VIEW else ():
+        if not _storable(one.dataType):
+            type_ = one.dataType.simpleString()
+            yield judged.type_not_stored(_spot(node), node.name, one.name, type_)
+
+
+def _any_will_do(node: Node) -> bool:
+    """Whether the model's author says so."""
+    said = node.model.incremental
+    return Override.NONDETERMINISTIC in (*node.model.overrides, *(said.overrides if said else ()))
+
+
 def _storable(type_: T.DataType) -> bool:
     """Whether a table can have a column of a type."""
     if isinstance(type_, T.ArrayType):
@@ -165,36 +196,6 @@ def _storable(type_: T.DataType) -> bool:
 
 
 _NEVER_STORED = (T.NullType, T.DayTimeIntervalType, T.YearMonthIntervalType, T.CalendarIntervalType)
-
-
-# -- what Spark sees to read
-
-
-def _unseen(rows: DataFrame, views: frozenset[str]) -> Iterator[str]:
-    """What a plan reads besides views, as its nodes say; also programs that it would start."""
-    text = rows._jdf.queryExecution().analyzed().treeString()  # noqa: SLF001 (no other way here)
-    return unseen(text, views)
-
-
-def unseen(plan: str, views: frozenset[str]) -> Iterator[str]:
-    """What an analysed plan, as a tree in text, reads besides views of these names."""
-    nodes = [found for line in plan.splitlines() if (found := _NODE.match(line))]
-    for at, node in enumerate(nodes):
-        name, depth = node["name"], node.start("name")
-        is_leaf = at + 1 == len(nodes) or nodes[at + 1].start("name") <= depth
-        if name == "View":
-            read = _VIEW.match(node["rest"])
-            if read is None or read["name"] not in views:
-                yield (name + node["rest"])[:_SHOWN]
-        elif name == "ScriptTransformation" or (is_leaf and name not in _LEAVES):
-            yield (name + node["rest"])[:_SHOWN]
-
-
-_NODE = re.compile(r"^(?:[ :]*[:+]- )?'?(?P<name>[A-Z]\w*)(?P<rest>.*)")
-_VIEW = re.compile(r" \(`(?P<name>\w+)`,")
-_LEAVES = frozenset({"Range", "LocalRelation", "OneRowRelation", "CTERelationRef"})
-"""What holds no stored rows: views without rows end in these, and so do lists of values."""
-_SHOWN = 160
 
 
 # -- Spark's words

@@ -36,8 +36,12 @@ class Work:
     project: Project
     run: str
     step_id: str
-    views: list[str] = field(default_factory=list)
-    """Names that were given to frames; they hold what these are made from until they are gone."""
+    views: dict[str, str] = field(default_factory=dict)
+    """
+    Names that were given to frames, with the table, source or view that each stands for.
+
+    They hold what these are made from until they are gone.
+    """
 
     def __enter__(self) -> Self:
         return self
@@ -46,7 +50,7 @@ class Work:
         # Where Spark itself has gone, that it went is to be heard, and not that this failed.
         with nullcontext() if kind is None else suppress(Exception):
             while self.views:
-                self.spark.catalog.dropTempView(self.views.pop())
+                self.spark.catalog.dropTempView(self.views.popitem()[0])
 
     def stamp(self, step: Step) -> Stamp:
         """What the step's commit carries."""
@@ -94,7 +98,7 @@ class Work:
             if (name, bound) not in made:
                 if bound is not None and cells is not None and name in frames:
                     rows = _during(frames[name], node.input(name), bound.read(cells))
-                    made[name, bound] = self._named(rows)
+                    made[name, bound] = self._named(name, rows)
                 else:
                     made[name, bound] = self._view(name, needed)
             parts += [node.model.sql[at : reference.start], made[name, bound]]
@@ -115,13 +119,14 @@ class Work:
 
     def _view(self, name: str, frames: Mapping[str, DataFrame]) -> str:
         frame = frames.get(name)
-        return self._named(self.sql(self.project[name], frames) if frame is None else frame)
+        return self._named(name, self.sql(self.project[name], frames) if frame is None else frame)
 
-    def _named(self, frame: DataFrame) -> str:
+    def _named(self, name: str, frame: DataFrame) -> str:
         """The name of a new temporary view of a frame."""
-        self.views.append(f"infold_view_{next(_view_numbers)}")
-        frame.createOrReplaceTempView(self.views[-1])
-        return self.views[-1]
+        view = f"infold_view_{next(_view_numbers)}"
+        self.views[view] = name
+        frame.createOrReplaceTempView(view)
+        return view
 
     def _needs_alias(self, sql: str, end: int) -> bool:
         return not _has_alias(sql, end)

@@ -30,7 +30,7 @@ def pieced(
         named = len(work.views)
         frames.append(compute(piece).localCheckpoint())
         while len(work.views) > named:  # its rows are kept: what they were made from may go
-            work.spark.catalog.dropTempView(work.views.pop())
+            work.spark.catalog.dropTempView(work.views.popitem()[0])
         if len(frames) == TOGETHER:
             groups.append(_together(frames).localCheckpoint())
             frames.clear()
