@@ -371,7 +371,7 @@ QUERIES = [
         "unknown-column models/daily.sql:6 `revenue` (events)",
 
     ]),
-    (D, "FROM sessions", "FROM", ["bad-sql models/daily.sql:7 `GROUP BY` (Expected table name)"]),
+    (D, "FROM sessions", "FROM", ["bad-sql models/daily.sql:7 `FROM` (FROM with nothing behind it)"]),
     (D, "sum(revenue)", "sum(revenue", ["bad-sql models/daily.sql:6 `AS` (Expecting ))"]),
     (D, "session_start AS date)", "session_start AS date", ["bad-sql models/daily.sql:6 `(` (a bracket without its other half)"]),
     (D, "sum(revenue)", "'sum(revenue)", ["bad-sql models/daily.sql:6 `'` (a quote or a comment is never closed)"]),

@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from pyspark.errors import ParseException
+from pyspark.sql import SparkSession
+from tests.analysis.test_forgiven import RIGHT as RIGHT_SQL
+from tests.analysis.test_forgiven import WRONG as WRONG_SQL
 
 from infold import api
 from infold.cli.main import cli
@@ -286,3 +290,22 @@ def _jobs(project: Project) -> int:
 def _changed(project: Project, node: Node) -> Project:
     nodes = (node if one.name == node.name else one for one in project)
     return replace(project, nodes=tuple(nodes))
+
+
+def test_what_is_refused_before_spark_is_there(spark: SparkSession) -> None:
+    """Spark's parser refuses it too, or takes a word for a name; and it reads all that passes."""
+    parser = spark._jsparkSession.sessionState().sqlParser()
+
+    def reads(sql: str) -> bool:
+        try:
+            parser.parsePlan(sql)
+        except ParseException:
+            return False
+        return True
+
+    assert {sql for sql in WRONG_SQL if reads(sql)} == {
+        "SELECT a, FROM t",
+        "SELECT AS a FROM t",
+        "SELECT f(*) AS n, (*) AS m FROM t",
+    }
+    assert [sql for sql in RIGHT_SQL if not reads(sql)] == []

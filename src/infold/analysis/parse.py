@@ -17,6 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from infold import findings, other_tools
 from infold.analysis.comments import continued_comment
+from infold.analysis.forgiven import in_tokens, in_tree
 from infold.analysis.text import CALL, SPAN, UNIT, Text, spot_in
 from infold.errors import InfoldError, Spot
 
@@ -122,9 +123,8 @@ def _tree(text: Text) -> exp.Expr:
     pipe = next((t for t in text.tokens if t.token_type is TokenType.PIPE_GT), None)
     if pipe is not None:
         raise findings.unsupported_sql(text.spot_of_token(pipe), "the pipe syntax")
-    comma = _needless_comma(text)
-    if comma is not None:
-        raise findings.bad_sql(text.spot_of_token(comma), "a comma with nothing behind it")
+    for at, why in in_tokens(text):
+        raise _foreign(text.file, text.source, text.start) or findings.bad_sql(at, why)
     try:
         found = _Parser(dialect=_DIALECT).parse(_named_windows(text.tokens), text.sql)
     except ParseError as error:
@@ -136,10 +136,9 @@ def _tree(text: Text) -> exp.Expr:
         raise findings.too_deep(text.spot(0)) from error
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise findings.bad_sql(text.spot(0), f"the parser failed: {error}") from error
-    odd = _odd_bracket(text)
-    if odd is not None:
-        raise findings.bad_sql(text.spot_of_token(odd), "a bracket without its other half")
     tree = found[0] if found else None
+    for at, why in in_tree(text, tree) if tree is not None else ():
+        raise findings.bad_sql(at, why)
     if not isinstance(tree, exp.Query):
         what = text.tokens[0].text.upper()
         raise findings.not_one_select(text.spot_of_token(text.tokens[0]), f"a {what} statement")
@@ -166,50 +165,6 @@ def _named_windows(tokens: tuple[Token, ...]) -> list[Token]:
 def _retyped(token: Token, kind: TokenType) -> Token:
     where = token.line, token.col, token.start, token.end
     return Token(kind, token.text, *where, token.comments)
-
-
-_AFTER_A_LIST = frozenset(
-    {
-        TokenType.COMMA,
-        TokenType.FROM,
-        TokenType.GROUP_BY,
-        TokenType.HAVING,
-        TokenType.LIMIT,
-        TokenType.ORDER_BY,
-        TokenType.R_PAREN,
-        TokenType.UNION,
-        TokenType.WHERE,
-    }
-)
-
-
-def _needless_comma(text: Text) -> Token | None:
-    """A comma that sqlglot would forgive and Spark would not."""
-    for token, behind in itertools.pairwise(text.tokens):
-        if token.token_type is TokenType.COMMA and behind.token_type in _AFTER_A_LIST:
-            return token
-    last = text.tokens[-1]
-    return last if last.token_type is TokenType.COMMA else None
-
-
-_CLOSED_BY = {
-    TokenType.L_PAREN: TokenType.R_PAREN,
-    TokenType.L_BRACKET: TokenType.R_BRACKET,
-    TokenType.L_BRACE: TokenType.R_BRACE,
-}
-
-
-def _odd_bracket(text: Text) -> Token | None:
-    """A bracket that no other closes or opens; at the end of a CAST sqlglot would forgive it."""
-    opened: list[Token] = []
-    for token in text.tokens:
-        if token.token_type in _CLOSED_BY:
-            opened.append(token)
-        elif token.token_type in _CLOSED_BY.values() and (
-            not opened or _CLOSED_BY[opened.pop().token_type] is not token.token_type
-        ):
-            return token
-    return opened[0] if opened else None
 
 
 def _shifted(tokens: list[Token], by: int) -> tuple[Token, ...]:
