@@ -598,6 +598,23 @@ class TestCarrying:
         assert after[reference.start : reference.end] == "raw.c"
 
 
+@pytest.mark.spark
+def test_the_time_of_a_source_that_declares_none(
+    tmp_path: Path, warehouse: Path, spark: SparkSession
+) -> None:
+    """The events model says which column it is; rows without one, and later ones, are as ever."""
+    shop = shop_with(tmp_path, warehouse, source=f"    columns: {COLUMNS}\n")
+    shop.put("a.csv", "1,2024-03-02,7", "2,,7", "3,2024-04-01,7", "1,2024-03-02,7")
+    first = shop.run()
+    assert (first.arrived, first.set_aside, first.waiting, first.deduplicated) == (4, 1, 1, 1)
+    assert shop.rows() == [("1", "2024-03-02", 7)]
+    shop.put("b.csv", "4,2024-03-01,7")
+    shop.run("2024-04-02")
+    assert [row[0] for row in shop.rows()] == ["1", "3", "4"]
+    assert shop.changes(1) == [("2024-03-01", 1, 0), ("2024-04-01", 1, 0)]
+    assert shop.proven()
+
+
 class TestTally:
     """The account of rows by file and cell."""
 
