@@ -66,4 +66,4 @@ def test_what_is_missing_is_named(sql: str) -> None:
 @pytest.mark.parametrize("sql", RIGHT)
 def test_what_looks_like_it_is_read(sql: str) -> None:
     """Words that are names, empty brackets with a meaning, CASE in CASE."""
-    assert parse("models/m.sql", sql).tree
+    assert parse("models/m.sql", sql).text.sql == sql

@@ -62,12 +62,10 @@ class Judge:
                 self._told(work, node, rows)
         except (PySparkException, Py4JError) as error:
             known = outside.named(error)
-            if known is None or ends(known):
-                if known is None and isinstance(error, PySparkException):
-                    self.found[node.name] = _refused(node, error)
-                    return
-                raise (known or error) from error
-            self.found[node.name] = known.saying(("model", node.name))
+            if known is not None and ends(known):
+                raise known from error
+            said = known.saying(("model", node.name)) if known else _refused(node, error)
+            self.found[node.name] = said
 
     def _analysed(self, work: Work, node: Node) -> DataFrame:
         """The model's rows over inputs without rows."""
@@ -201,18 +199,21 @@ _NEVER_STORED = (T.NullType, T.DayTimeIntervalType, T.YearMonthIntervalType, T.C
 # -- Spark's words
 
 
-def _refused(node: Node, error: PySparkException) -> InfoldError:
+def _refused(node: Node, error: PySparkException | Py4JError) -> InfoldError:
     said = str(error)
-    why = next((line for line in said.splitlines() if line.strip()), type(error).__name__)
+    lines = (line.lstrip(": ") for line in said.splitlines() if not line.startswith(_CALLING))
+    why = next(filter(None, lines), type(error).__name__)
     why = _STATE.split(_OWN_VIEW.sub("", why))[0].strip()
     at = _WHERE.search(said) if node.query is None else None
     condition = ""
     with suppress(Exception):
-        condition = error.getCondition() or ""
+        condition = error.getCondition() or "" if isinstance(error, PySparkException) else ""
     why = why.removeprefix(f"[{condition}] ")
     return judged.refused_by_spark(_spot(node, at), node.name, why[:500], condition)
 
 
+_CALLING = "An error occurred while calling "
+"""How py4j begins where Java failed; what failed is in the next line."""
 _STATE = re.compile(r" SQLSTATE: | \(line \d+, pos")
 _OWN_VIEW = re.compile(r"`?infold_view_\d+`?\.?")
 _WHERE = re.compile(r"== SQL \(line (\d+), position \d+\) ==|line (\d+),? pos")
