@@ -171,12 +171,15 @@ def test_emptied_files_are_gone(tmp_path: Path) -> None:
     assert clicks.lost()
 
 
-def replaced(files: int, rows: int, *, after: int, iceberg: bool = False, came: int = 0) -> str:
+def replaced(
+    files: int, rows: int, *, after: int, iceberg: bool = False, came: int = 0, grown: int = 0
+) -> str:
     """What is said when each of some files holds another number of rows, and some more came."""
     columns = (Column("id", "string"),)
     source = Source("raw.clicks", Format.ICEBERG if iceberg else Format.CSV, columns, path="*.csv")
     known = tuple(FileKnown(at, f"{at}.csv", 9, "old", 0, rows=rows) for at in range(files))
     counted = {file.path: after for file in known} | ({"more.csv": came} if came else {})
+    counted |= {"0.csv": grown} if grown else {}
     news = FileNews(source.name, gone=known, known=known, counted=counted)
     refuse_fewer(source, replace(news, freely=True))
     try:
@@ -193,6 +196,7 @@ def test_rows_of_replaced_files_count() -> None:
     )
     assert replaced(30, 10, after=4)
     assert replaced(1, 10, after=0)
+    assert replaced(30, 10, after=0, grown=1000), "one that grew does not stand for the others"
     assert not replaced(30, 10, after=5)
     assert not replaced(20, 10, after=1)
     assert not replaced(30, 10, after=10)
