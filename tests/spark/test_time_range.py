@@ -283,6 +283,7 @@ class TestNewDays:
         new = shop.run()
         assert (cells(new, "daily"), new.receipt.cells_cut_off) == (2, 0)
         assert (new.receipt.written, new.receipt.clamped, new.receipt.removed) == (6, 3, 0)
+        head = api.ledger(shop.project()).heads()["daily"]
 
         shop.land(*days("2024-03-04", 1), who="bob")
         (shop.root / "landing" / name).unlink()
@@ -290,7 +291,8 @@ class TestNewDays:
         again = shop.run()
 
         assert again.receipt.cells_cut_off == 2  # the same sums of other rows
-        assert commits(again, "rolling") == 0
+        assert (commits(again, "daily"), commits(again, "rolling")) == (0, 0)
+        assert api.ledger(shop.project()).heads()["daily"] == head, "nothing was written"
 
     def test_nothing_may_come_of_them(self, shop: Shop) -> None:
         """Neither of a query that Spark sees to be empty, nor of one that turns out to be."""
