@@ -224,6 +224,15 @@ def not_built(name: str) -> InfoldError:
     )
 
 
+def no_table(view: str, source: str) -> InfoldError:
+    """A view over the rows of files that are in no table of their own."""
+    return InfoldError(
+        "not-built",
+        f"{view} is evaluated over files of {source} when they are taken in, and not stored",
+        todo=f"Show a model that takes it in, or name {source} in a `table`, which lands it.",
+    )
+
+
 def not_an_instant(option: str, text: str) -> InfoldError:
     """A date or time on the command line cannot be read."""
     return InfoldError(

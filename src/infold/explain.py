@@ -144,10 +144,10 @@ _PRIMITIVE = {
 
 def _mapping(node: Node, entry: Input) -> str:
     """Which cells of the input a cell of the model depends on, in words."""
-    if node.model.kind is Kind.EVENTS:
-        return "its files; each row is in the cell of its own event time"
     if node.looks_up(entry.name):
         return _looked_up(node, entry)
+    if node.model.kind is Kind.EVENTS:
+        return "its files; each row is in the cell of its own event time"
     if node.model.kind is Kind.SESSIONS and node.query is not None:
         return _sessions(node.query)
     if node.grouped is not None:
@@ -166,7 +166,10 @@ def _looked_up(node: Node, entry: Input) -> str:
     keys = sorted({own.strip("`") for match in node.matched(entry.name) for _, own in match.pairs})
     if not keys:
         return "all of it; when it changes, everything is built"
-    return f"rows by {', '.join(keys)}; when some change, what holds rows of their keys is built"
+    then = "what holds rows of their keys is built"
+    if node.model.kind is Kind.EVENTS:
+        then = "files with rows of their keys are taken in again"
+    return f"rows by {', '.join(keys)}; when some change, {then}"
 
 
 def _sessions(query: SessionsQuery) -> str:

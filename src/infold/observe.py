@@ -184,13 +184,9 @@ class Observer:
         fresh = trace is None or trace.fingerprint != node.fingerprint
         again = fresh or node.name in self.restated  # then all files are taken in anew
         files = self._files(node, fresh=again) if node.model.kind is Kind.EVENTS else None
-        inputs = (
-            ()
-            if node.model.kind is Kind.EVENTS
-            else tuple(
-                self._input(entry.name, trace, heads, fresh, node.name in self.restated)
-                for entry in node.inputs
-            )
+        inputs = tuple(
+            self._input(entry.name, trace, heads, fresh, node.name in self.restated)
+            for entry in node.stored
         )
         if any(news.changes for news in inputs):  # what one changes is built from the others too
             inputs = tuple(

@@ -38,6 +38,8 @@ class FileNews:
     as_of: int = 0
     known: tuple[FileKnown, ...] = ()
     """All files that were taken in before."""
+    again: tuple[FileKnown, ...] = ()
+    """Those of them that may say something else now, as a lookup changed."""
     lost: tuple[FileKnown, ...] = ()
     """Those of ``gone`` that are there no longer, or empty now, and that no others stand for."""
     counted: Mapping[str, int] = field(default_factory=dict)
@@ -61,12 +63,13 @@ class Found:
 
     ``times`` are inputs with such rows, the cells that these are in, and how many they are. Where
     changes cannot be told row by row, they are ``everywhere``. ``scanned`` is what was looked
-    through.
+    through. Of a source that is taken in they are in ``files``, by id.
     """
 
     times: tuple[tuple[str, Ranges, int], ...] = ()
     scanned: int = 0
     everywhere: bool = False
+    files: tuple[int, ...] = ()
 
     @property
     def rows(self) -> int:

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from infold import cron
 from infold.cautions import cautions
+from infold.file_news import again, count, file_reasons
 from infold.interval import Ranges, show, show_duration
 from infold.model import Kind
 from infold.plan import (
@@ -41,7 +42,7 @@ from infold.portions import (
     taken_on,
     with_rows,
 )
-from infold.project import Input, Node, Project
+from infold.project import Node, Project
 from infold.trace import Cause, CellChange, Pending, Trace, joined
 
 _EVERYTHING = Asked()
@@ -88,7 +89,7 @@ class _Draft:
 
     def add(self, node: Node) -> None:
         """The step that a model needs, or the reason why it is left alone."""
-        for entry in _tables(node):
+        for entry in node.stored:
             known = self.seen.models.get(entry.name)
             dropped = known is not None and known.trace is None
             if entry.name not in self.steps and (dropped or self._head(node, entry.name) == 0):
@@ -110,8 +111,13 @@ class _Draft:
         if first is not None:
             rows = sum(cell.rows for cell in files.peek or ())
             return self._step(node, Action.BUILD, [replace(first, rows=rows)])
-        reasons = _file_reasons(files, model)
-        return self._step(node, Action.INGEST, reasons) if reasons else None
+        # Where rows of files with changed keys are, as they were and as they will be, is not known.
+        looked_up = [replace(reason, cells=Ranges()) for reason in self._stale(node, model, 0)]
+        reasons = [*file_reasons(files, model), *looked_up]
+        if not reasons:
+            return None
+        step = self._step(node, Action.INGEST, reasons)
+        return replace(step, files=replace(files, again=again(files, model)))
 
     def folded(self, node: Node, model: ModelSeen) -> Step | None:
         """A fold of what changed; a build where most of the input is new to the table."""
@@ -139,9 +145,13 @@ class _Draft:
             return 0, 0
         if step.action is Action.BUILD:
             return 2 * seen.rows, seen.rows  # all go, all come
-        gone = sum(reason.rows for reason in step.reasons if reason.cause is Cause.REMOVED)
-        come = step.rows - gone
-        return come + gone, seen.rows + (come - gone if step.files else 0)
+        gone, other = (
+            sum(reason.rows for reason in step.reasons if reason.cause is cause)
+            for cause in (Cause.REMOVED, Cause.LOOKUP)
+        )
+        other = other if step.files is not None else 0  # these rows are there before and after
+        come = step.rows - gone - other
+        return come + gone + 2 * other, seen.rows + (come - gone if step.files else 0)
 
     def whole(self, node: Node, model: ModelSeen) -> Step | None:
         """One cell: all of it when anything it reads changed."""
@@ -295,7 +305,7 @@ class _Draft:
         for news in model.inputs:
             for cause, changes in _by_cause(node, news).items():
                 reasons.append(_changed(node, news, cause, changes, reach))
-        for entry in _tables(node):
+        for entry in node.stored:
             step = self.steps.get(entry.name)
             if step is not None:
                 # Which keys change is not known yet, so rows of them may be anywhere.
@@ -332,7 +342,7 @@ class _Draft:
             version=model.version + 1,
             trace=Trace(node.name, node.fingerprint, heads, pending, model.entries),
             before=model.trace,
-            expected=any(entry.name in self.steps for entry in _tables(node)),
+            expected=any(entry.name in self.steps for entry in node.stored),
             scanned=sum(news.found.scanned for news in model.inputs if news.found),
             found=tuple(one for news in model.inputs if news.found for one in news.found.times),
         )
@@ -389,11 +399,6 @@ def _entries(model: ModelSeen) -> Iterator[Reason]:
         yield Reason(Cause.QUARANTINE, f"{what} of its quarantine", Ranges.ever())
 
 
-def _tables(node: Node) -> tuple[Input, ...]:
-    """The stored tables that a model reads: an ingest reads files, not tables."""
-    return () if node.model.kind is Kind.EVENTS else node.inputs
-
-
 def _changed(
     node: Node, news: InputNews, cause: Cause, changes: Sequence[CellChange], reach: int
 ) -> Reason:
@@ -402,7 +407,7 @@ def _changed(
     found = news.found
     if found is None or found.everywhere:
         cells = reached(node, news.name, _touched(changes), reach)
-        detail = f"{rows:,} rows in {_count(len(changes), 'cell')} of {news.name}"
+        detail = f"{rows:,} rows in {count(len(changes), 'cell')} of {news.name}"
         if found is None and node.matched(news.name):
             detail += ": at most"
         return Reason(cause, detail, cells, rows)
@@ -440,35 +445,3 @@ def _rows(node: Node, model: ModelSeen, cells: Ranges) -> int:
         times = cells if entry.time_column is None else entry.read(cells)
         total += sum(state.rows for state in news.cells if times.overlaps(state.cell))
     return total
-
-
-def _file_reasons(files: FileNews, model: ModelSeen) -> list[Reason]:
-    """Why an ingest is due: files that are new, replaced, gone, or hold rows that have come due."""
-    reasons = []
-    if files.new:
-        covered = Ranges.of(state.cell for state in model.cells)
-        new = _count(len(files.new) - files.replaced, "new file")
-        detail = f"{new}, {files.replaced} replaced" if files.replaced else new
-        if files.peek is None:
-            reasons.append(Reason(Cause.ARRIVED, detail))
-        else:
-            late = [state for state in files.peek if covered.overlaps(state.cell)]
-            early = [state for state in files.peek if not covered.overlaps(state.cell)]
-            for cause, states in ((Cause.LATE, late), (Cause.ARRIVED, early)):
-                if states or (cause is Cause.ARRIVED and not late):
-                    cells = Ranges.of(state.cell for state in states)
-                    rows = sum(state.rows for state in states)
-                    reasons.append(Reason(cause, detail, cells, rows))
-    if files.gone:
-        rows = sum(file.rows for file in files.gone)
-        detail = f"{_count(len(files.gone), 'file')} replaced or deleted"
-        reasons.append(Reason(Cause.REMOVED, detail, Ranges(), rows))
-    if files.due:
-        rows = sum(file.waiting for file in files.due)
-        detail = f"rows of {_count(len(files.due), 'file')} have come due"
-        reasons.append(Reason(Cause.DUE, detail, Ranges(), rows))
-    return reasons
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

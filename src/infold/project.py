@@ -298,9 +298,16 @@ class Node:
         """The input of that name."""
         return next(entry for entry in self.inputs if entry.name == name)
 
+    @property
+    def stored(self) -> tuple[Input, ...]:
+        """The inputs that are tables: all but the source of which ``events`` take files in."""
+        return tuple(entry for entry in self.inputs if entry.name != self.source)
+
     def looks_up(self, name: str) -> bool:
         """Whether an input is read only to look something up for rows of others."""
-        if self.model.kind in (Kind.EVENTS, Kind.WHOLE, Kind.VIEW):
+        if self.model.kind is Kind.EVENTS:
+            return name != self.source
+        if self.model.kind in (Kind.WHOLE, Kind.VIEW):
             return False
         one = self.model.kind is not Kind.TIME_RANGE and len(self.inputs) == 1
         return not one and self.input(name).time_column is None

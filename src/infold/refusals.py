@@ -145,6 +145,19 @@ def not_row_wise(at: Spot, what: str) -> InfoldError:
     )
 
 
+def joined_events(at: Spot, why: str) -> InfoldError:
+    """A join in an events model that says of a row more than its keys find in a lookup."""
+    return InfoldError(
+        "not-row-wise",
+        f"an events model joins lookups by equality with columns of its source, and {why}",
+        (("lookup", "a source or model without a time column"),),
+        "Write `FROM source LEFT JOIN lookup ON lookup.key = source.column`, or join it in a model "
+        "that reads the events.",
+        exit_code=REFUSED,
+        at=at,
+    )
+
+
 def events_of_model(at: Spot, name: str) -> InfoldError:
     """An events model that reads another model."""
     return InfoldError(

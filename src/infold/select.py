@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from infold import errors
-from infold.model import Kind
 from infold.project import Project
 
 
@@ -33,8 +32,7 @@ def with_landed(
 
     Nobody thinks of a source as something to be built, so who names a model means its rows too.
     """
-    readers = [n for n in project if n.name in names and n.model.kind is not Kind.EVENTS]
-    reads = {entry.name for node in readers for entry in node.inputs}
+    reads = {entry.name for node in project if node.name in names for entry in node.stored}
     landed = {node.name for node in project if node.landed and node.name in reads}
     return names | (landed - _union(project, exclude))
 

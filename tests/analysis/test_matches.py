@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from tests.declare import shop
 
-from infold.analysis.compile import tables_named
+from infold.analysis.landed import tables_named
 from infold.analysis.matches import matches_of
 from infold.analysis.parse import parse
 from infold.analysis.relation import Table

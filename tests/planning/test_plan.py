@@ -284,6 +284,32 @@ class TestWholeReasons:
             Trace("daily", daily.fingerprint, {"sessions": 1, "users": 2}),
         )
 
+    def test_files_with_changed_keys_of_a_lookup_are_taken_in_again(self) -> None:
+        """All that are still there, as long as nobody has looked; none where no row has a key."""
+        match = Match("users", "raw.clicks", (("user", "user"),))
+        events = replace(EVENTS, inputs=(*EVENTS.inputs, Input("users")), matches=(match,))
+        known = tuple(FileKnown(at, f"{at}.csv", 9, "9:1", 0, rows=4) for at in (1, 2, 3))
+        trace = Trace("events", events.fingerprint, {"users": 1})
+        change = CellChange(EVER, 1, 1, 5, 5, 1, 2)
+        seen = ModelSeen(trace, 1, FileNews("raw.clicks", gone=known[:1], known=known))
+
+        def planned(found: Found | None) -> Plan:
+            news = InputNews("users", 1, 2, (change,), found=found)
+            return plan(project(events), Observed(0, {"events": replace(seen, inputs=(news,))}))
+
+        def again(found: Found | None) -> tuple[Action, tuple[int, ...]]:
+            [step] = planned(found).steps
+            assert step.files is not None
+            assert not step.cells, "where the rows are that differ is known once they are read"
+            return step.action, tuple(file.id for file in step.files.again)
+
+        assert planned(None).notes == (
+            "events: at most this; a run finds the rows with changed keys of users first",
+        )
+        assert again(None) == again(Found(everywhere=True)) == (Action.INGEST, (2, 3))
+        assert again(Found((("raw.clicks", Ranges(), 3),), files=(1, 3))) == (Action.INGEST, (3,))
+        assert again(Found((("raw.clicks", Ranges(), 0),))) == (Action.INGEST, ())
+
     def test_mostly_new_input_is_built_rather_than_folded(self) -> None:
         """When more than half of the events are new, computing all sessions costs less."""
         many = CellChange(day(0), 100, 0, 0, 100, 0, 1)

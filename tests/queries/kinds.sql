@@ -12,7 +12,7 @@ SELECT event_id, ts, revision, date_format(from_utc_timestamp(ts, 'Europe/Berlin
 -- refused: not-row-wise: events_counted
 SELECT event_id, ts, max(revision) AS revision FROM raw.clicks GROUP BY event_id, ts
 
--- refused: not-row-wise: events_joined
+-- admitted: events_joined
 SELECT c.event_id, c.ts, k.name, c.revision FROM raw.clicks AS c JOIN raw.countries AS k ON k.code = c.country
 
 -- refused: not-row-wise: events_numbered

@@ -8,8 +8,46 @@ SELECT event_id, cast(event_ts AS timestamp) AS event_ts, upper(url) AS url, amo
 -- refused: not-row-wise `explode(tags)`
 SELECT event_id, event_ts, count(amount) AS n, rank() OVER (ORDER BY event_ts) AS r, explode(tags) AS t FROM raw.clicks
 
+-- accepted: a join with a lookup, by equality
+SELECT event_id, event_ts, k.country FROM raw.clicks AS c LEFT JOIN raw.countries AS k ON lower(c.code) = k.code AND k.parent IS NULL WHERE k.country <> 'x'
+
+-- accepted: several, by USING and by WHERE
+SELECT event_id, event_ts, k.country FROM raw.clicks AS c JOIN raw.countries AS k USING (code), raw.countries AS p WHERE p.code = upper(c.code)
+
+-- accepted: a view that does so, and one more lookup
+SELECT v.event_id, v.event_ts, v.country, p.since FROM coded AS v JOIN raw.countries AS p ON p.code = v.url
+
+-- refused: not-row-wise `coded_twice`: UNION ALL in the view
+SELECT event_id, event_ts FROM coded_twice
+
+-- refused: not-row-wise `coded_apart`: a join by less than in the view
+SELECT event_id, event_ts FROM coded_apart
+
+-- refused: not-row-wise `paid`: a view over events
+SELECT event_id, event_ts FROM paid
+
+-- refused: not-row-wise `raw.countries AS p`: by a column of another lookup
+SELECT v.event_id, v.event_ts FROM coded AS v JOIN raw.countries AS p ON p.code = v.country
+
+-- refused: not-row-wise `raw.countries AS k`
+SELECT event_id, event_ts, k.country FROM raw.clicks AS c LEFT JOIN raw.countries AS k ON c.code > k.code
+
+-- refused: not-row-wise `raw.countries AS k`
+SELECT event_id, event_ts, k.country FROM raw.clicks AS c RIGHT JOIN raw.countries AS k ON c.code = k.code
+
+-- refused: not-row-wise `raw.countries AS p`
+SELECT event_id, event_ts, p.country FROM raw.clicks AS c JOIN raw.countries AS k ON c.code = k.code JOIN raw.countries AS p ON p.code = k.parent
+
+-- refused: not-row-wise `clicks AS other`
+SELECT c.event_id, c.event_ts FROM raw.clicks AS c JOIN clicks AS other ON other.event_id = c.event_id
+
+-- refused: not-row-wise `raw.clicks AS other`
+SELECT c.event_id, c.event_ts FROM raw.clicks AS c JOIN raw.clicks AS other ON other.event_id = c.event_id
+
+-- refused: not-row-wise `LATERAL`
+SELECT event_id, event_ts, t FROM raw.clicks AS c LATERAL VIEW explode(tags) AS t
+
 -- refused: not-row-wise `DISTINCT`
--- refused: not-row-wise `JOIN`
 -- refused: not-row-wise `GROUP BY`
 -- refused: not-row-wise `HAVING`
 -- refused: not-row-wise `ORDER BY`

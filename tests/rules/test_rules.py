@@ -53,6 +53,12 @@ MODELS = {
     "SELECT to_date(c.event_ts) AS day, to_date(s.session_start) AS came FROM clicks AS c "
     "LEFT JOIN sessions AS s ON s.session_start = c.event_ts",
     "paid": "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0",
+    "coded": "---\nmaterialization: view\n---\n"
+    "SELECT c.*, k.country FROM raw.clicks AS c LEFT JOIN raw.countries AS k ON k.code = c.code",
+    "coded_twice": "---\nmaterialization: view\n---\n"
+    "SELECT * FROM raw.clicks UNION ALL SELECT * FROM raw.clicks",
+    "coded_apart": "---\nmaterialization: view\n---\n"
+    "SELECT c.* FROM raw.clicks AS c JOIN raw.countries AS k ON k.code < c.code",
     "users": "---\nmaterialization: table\n---\n"
     "SELECT user_id, min(event_ts) AS first_seen FROM clicks GROUP BY user_id",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -15,8 +15,8 @@ from infold.analysis.event_grain import event_grain
 from infold.analysis.fingerprint import fingerprint, normal
 from infold.analysis.grouped import take_grouped
 from infold.analysis.kept import Bounded
+from infold.analysis.landed import landed, landing, readers, tables_named
 from infold.analysis.matches import matches_of
-from infold.analysis.parse import parse
 from infold.analysis.readable import unreadable
 from infold.analysis.relation import Columns, Key, Rows, Table
 from infold.analysis.resolve import Resolved, resolve
@@ -27,6 +27,7 @@ from infold.analysis.sessions import take_apart
 from infold.analysis.shape import Grain
 from infold.analysis.spelling import spelled
 from infold.analysis.subject import Draft, Subject, time_column
+from infold.analysis.taken_in import matched_with, taken_in
 from infold.analysis.typed import Types, kept, types_of
 from infold.analysis.unnamed import unnamed
 from infold.errors import InfoldError, Spot
@@ -35,10 +36,8 @@ from infold.model import (
     DeclaredBound,
     Deduplicate,
     Kind,
-    Materialization,
     Model,
     Source,
-    Timeseries,
 )
 from infold.project import Bound, Input, Match, Node, Reference, SessionsQuery
 
@@ -86,9 +85,8 @@ def compile_models(
         work.errors.append(findings.dependency_cycle(at, shown))
     for name in order:
         work.tables.setdefault(name, Table(names[name].model.name, None))
-    for source in _landed(drafts, sources):
-        readers = [draft for draft in drafts if _reads(draft, source)]
-        work.add(_landing(source.without(unnamed(source, readers))))
+    for source in landed(drafts, sources):
+        work.add(landing(source.without(unnamed(source, readers(drafts, source)))))
     in_cycle = {name for cycle in cycles for name in cycle}
     for name in order:
         if name not in in_cycle:
@@ -143,7 +141,8 @@ class _Compiler:
         self.rows[model.name] = _rows(subject, found)
         self.types[model.name] = _types(subject)
         source = self._source(model, resolved)
-        unread = unnamed(source, [draft]) if source else ()
+        plain = source is not None and source.name == resolved.references[0].name
+        unread = unnamed(source, [draft]) if source and plain else ()
         proven = [] if found.bounded else _bounds(subject)
         bounds = [*proven, *found.declared] if not downgraded else []
         inputs = self._inputs(resolved, source, bounds)
@@ -170,7 +169,7 @@ class _Compiler:
             vouched=found.vouched,
             declared=found.bounded,
             downgraded=downgraded,
-            matches=_matches(subject) if not downgraded else (),
+            matches=_matches(subject, source) if not downgraded else (),
             filters=draft.filters,
             fills=not downgraded and _fills(subject),
         )
@@ -196,19 +195,21 @@ class _Compiler:
             self.tables[model.name.lower()] = Table(model.name, columns, view)
 
     def _source(self, model: Model, resolved: Resolved) -> Source | None:
-        if model.kind is not Kind.EVENTS:
-            return None
-        return self.sources[resolved.references[0].name]
+        main = taken_in(resolved.relation) if model.kind is Kind.EVENTS else None
+        return self.sources[main] if main is not None else None
 
     def _inputs(
         self, resolved: Resolved, source: Source | None, bounds: Sequence[Bounded]
     ) -> tuple[Input, ...]:
-        if source is not None:
-            return (Input(source.name, source.event_time_column),)
         found: dict[str, Input] = {}
+        if source is not None:
+            found[source.name] = Input(source.name, source.event_time_column)
         for reference in resolved.references:
             node = self.nodes.get(reference.name)
-            if node is None:
+            if node is None and reference.name in self.sources:  # what it takes in, of a view
+                taken = self.sources[reference.name]
+                found.setdefault(taken.name, Input(taken.name, taken.event_time_column))
+            if node is None or reference.name in found:
                 continue
             if node.model.kind is Kind.VIEW:
                 found.update((entry.name, entry) for entry in node.inputs)
@@ -223,9 +224,11 @@ class _Compiler:
         )
 
 
-def _matches(subject: Subject) -> tuple[Match, ...]:
+def _matches(subject: Subject, source: Source | None) -> tuple[Match, ...]:
     """How the lookups of a model are matched that is built cell by cell, or by folds."""
-    if subject.model.kind in (Kind.VIEW, Kind.EVENTS, Kind.WHOLE):
+    if source is not None:
+        return matched_with(subject, source.name)
+    if subject.model.kind in (Kind.VIEW, Kind.WHOLE):
         return ()
     return matches_of(subject.relation, subject.nodes)
 
@@ -351,30 +354,6 @@ def _reading(draft: Draft, name: str) -> Spot:
     return draft.parsed.text.spot(0)
 
 
-def tables_named(tree: exp.Expr) -> Iterator[str]:
-    """The tables that a query names, CTEs left out."""
-    yield from _tables_named(tree, frozenset())
-
-
-def _tables_named(node: exp.Expr, hidden: frozenset[str]) -> Iterator[str]:
-    clause = node.args.get("with_")
-    if clause is not None:
-        for cte in clause.expressions:
-            inside = hidden | {cte.alias.lower()} if clause.args.get("recursive") else hidden
-            yield from _tables_named(cte.this, inside)
-            hidden |= {cte.alias.lower()}
-    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
-        name = ".".join(part.name for part in node.parts)
-        if name.lower() not in hidden:
-            yield name
-    for key, value in node.args.items():
-        if key == "with_":
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, exp.Expr):
-                yield from _tables_named(child, hidden)
-
-
 def _ordered(reads: Mapping[str, Sequence[str]]) -> tuple[list[str], list[tuple[str, ...]]]:
     """Names with what they read before them, and each circle once."""
     order: list[str] = []
@@ -397,34 +376,3 @@ def _ordered(reads: Mapping[str, Sequence[str]]) -> tuple[list[str], list[tuple[
                 todo.append((name, True))
                 todo.extend((read, False) for read in sorted(set(reads[name]), reverse=True))
     return order, cycles
-
-
-def _landed(drafts: Sequence[Draft], sources: Mapping[str, Source]) -> list[Source]:
-    """Sources that a model other than of kind events reads."""
-    by_lower = {name.lower(): source for name, source in sources.items()}
-    found: dict[str, Source] = {}
-    for draft in drafts:
-        found.update((name, source) for name, source in by_lower.items() if _reads(draft, source))
-    return list(found.values())
-
-
-def _reads(draft: Draft, source: Source) -> bool:
-    """Whether a model other than of kind events names a source."""
-    named = tables_named(draft.parsed.tree)
-    return draft.model.kind is not Kind.EVENTS and source.name.lower() in map(str.lower, named)
-
-
-def _landing(source: Source) -> Draft:
-    """The model that takes in a source as it is."""
-    names = ", ".join("`" + column.name.replace("`", "``") + "`" for column in source.columns)
-    parts = ".".join("`" + part.replace("`", "``") + "`" for part in source.name.split("."))
-    sql = f"SELECT {names or '*'} FROM {parts}"
-    time = source.event_time_column
-    model = Model(
-        name=source.name,
-        materialization=Materialization.EVENTS,
-        sql=sql,
-        timeseries=Timeseries(time, time) if time else None,
-        place=source.place,
-    )
-    return Draft(model, parse(source.place.file, sql), landed=True)

@@ -36,6 +36,12 @@ def matches_of(relation: Relation, nodes: Mapping[str, Node]) -> tuple[Match, ..
     return tuple(m for m in dict.fromkeys(finder.found) if m.lookup not in finder.others)
 
 
+def unmatched_entries(block: Block, nodes: Mapping[str, Node]) -> tuple[From, ...]:
+    """The entries of FROM that are not matched as a lookup by another entry's row."""
+    finder = _Finder(Tracer(nodes))
+    return tuple(one for at, one in enumerate(block.entries) if not finder.joined(block, at))
+
+
 @dataclass(slots=True)
 class _Finder:
     tracer: Tracer
@@ -60,7 +66,7 @@ class _Finder:
 
     def _block(self, block: Block) -> None:
         for at, entry in enumerate(block.entries):
-            self._take(self._joined(block, at), entry.relation)
+            self._take(self.joined(block, at), entry.relation)
         for holder, inner in block.nested:
             self._take(self._listed(block, holder, inner) or self._asked(block, inner), inner)
 
@@ -72,7 +78,7 @@ class _Finder:
 
     # -- joins
 
-    def _joined(self, block: Block, at: int) -> Sequence[Match]:
+    def joined(self, block: Block, at: int) -> Sequence[Match]:
         """How the lookup that an entry of FROM is, if it is one, is matched with another entry."""
         if self.tracer.base(block.entries[at].relation) is None:
             return ()

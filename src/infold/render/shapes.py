@@ -79,6 +79,7 @@ def _files(value: FileNews) -> Shape:
         "replaced": value.replaced,
         "gone": [entry.path for entry in value.gone],
         "due": [entry.path for entry in value.due],
+        "again": [entry.path for entry in value.again],
         "settling": value.settling,
         "same": value.same,
         "arrived": None

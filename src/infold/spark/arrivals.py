@@ -69,12 +69,18 @@ class Count:
 
 
 def arrivals(
-    work: Work, node: Node, source: Source, rows: DataFrame, bounds: Mapping[int, Bounds]
+    work: Work,
+    node: Node,
+    source: Source,
+    rows: DataFrame,
+    bounds: Mapping[int, Bounds],
+    lookups: Mapping[str, DataFrame] = {},
 ) -> DataFrame:
     """
     The model's columns for every row that its query keeps, its file, and what becomes of it.
 
-    ``rows`` come from ``sources.read``; rows with a problem have no values.
+    ``rows`` come from ``sources.read``; rows with a problem have no values. With ``lookups``, the
+    stored tables that the query joins, these pass it by, as a join may lose or repeat them.
     """
     carried = F.struct(
         F.col(FILE).alias("file"),
@@ -82,19 +88,37 @@ def arrivals(
         F.col("_problem").alias("problem"),
         _received(rows, source).alias("received"),
     )
-    given = rows.withColumn(CARRIED, carried).drop(FILE, RAW, "_problem")
+    wrong = F.col("_problem").isNotNull()
+    given = rows.where(~wrong) if lookups else rows
+    given = given.withColumn(CARRIED, carried).drop(FILE, RAW, "_problem")
+    found = _evaluated(work, node, {**lookups, source.name: given})
+    names = [name for name in found.columns if name != CARRIED]
+    plain = found.select(
+        *map(column, names),
+        F.col(f"{CARRIED}.file").alias(FILE),
+        F.col(f"{CARRIED}.raw").alias(RAW),
+        F.col(f"{CARRIED}.problem").alias("_problem"),
+        F.col(f"{CARRIED}.received").alias("_received"),
+    )
+    if lookups:
+        empty = [F.lit(None).cast(plain.schema[name].dataType) for name in names]
+        plain = plain.unionAll(
+            rows.where(wrong).select(*empty, FILE, RAW, "_problem", _received(rows, source))
+        )
+    return _judged(node, source, _since(node, plain), names, bounds)
+
+
+def _evaluated(work: Work, node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """The model's query over frames, through views, with :data:`CARRIED` once and last."""
     name = node.references[0].name
-    found = work.sql(carrying(node), {name: given})
+    if name not in frames:
+        frames = {**frames, name: _evaluated(work, work.project[name], frames)}
+    found = work.sql(carrying(node), frames)
     names, at = _places(found.columns)
     found = found.toDF(*(str(i) for i in range(len(found.columns))))
-    plain = found.select(
-        *(F.col(str(i)).alias(name) for i, name in names),
-        F.col(f"`{at}`.file").alias(FILE),
-        F.col(f"`{at}`.raw").alias(RAW),
-        F.col(f"`{at}`.problem").alias("_problem"),
-        F.col(f"`{at}`.received").alias("_received"),
+    return found.select(
+        *(F.col(str(i)).alias(name) for i, name in names), F.col(str(at)).alias(CARRIED)
     )
-    return _judged(node, source, _since(node, plain), [name for _, name in names], bounds)
 
 
 def _since(node: Node, rows: DataFrame) -> DataFrame:
@@ -130,9 +154,12 @@ def carrying(node: Node) -> Node:
     if where is not None:
         cut = where.end + 1
         rest = f"{sql[start:cut]} ({sql[cut:end]}) OR {quoted(CARRIED)}.problem IS NOT NULL"
-    shifted = Reference(reference.name, reference.start + len(added), reference.end + len(added))
+    shifted = tuple(
+        Reference(entry.name, entry.start + len(added), entry.end + len(added))
+        for entry in node.references  # none stands after WHERE
+    )
     model = replace(node.model, sql=sql[:start] + added + rest)
-    return replace(node, model=model, references=(shifted,))
+    return replace(node, model=model, references=shifted)
 
 
 def filters(node: Node) -> bool:
@@ -140,7 +167,9 @@ def filters(node: Node) -> bool:
     from sqlglot import TokenType, tokenize
 
     tokens = tokenize(node.model.sql, read="spark")
-    return node.start is not None or any(t.token_type is TokenType.WHERE for t in tokens)
+    through_view = node.references[0].name != node.source
+    where = any(token.token_type is TokenType.WHERE for token in tokens)
+    return node.start is not None or through_view or where
 
 
 def _places(columns: Sequence[str]) -> tuple[list[tuple[int, str]], int]:

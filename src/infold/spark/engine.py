@@ -72,7 +72,7 @@ class SparkEngine:
     def _read(self, step: Step) -> list[str]:
         """The stored tables that a step reads, its own among them if it was built before."""
         node = self.project[step.model]
-        inputs = [] if node.model.kind is Kind.EVENTS else [entry.name for entry in node.inputs]
+        inputs = [entry.name for entry in node.stored]
         return [*inputs, *([step.model] if step.before is not None else [])]
 
     def find(self, model: str, lookup: str, since: int, upto: int) -> Found:

@@ -72,7 +72,7 @@ class Judge:
         if node.model.kind is Kind.EVENTS:
             source = self.project.sources[node.source or node.name].without(node.unread)
             rows = empty(work.spark, sources.values(source))
-            return work.sql(node, {node.references[0].name: rows})
+            return work.sql(node, {**self._frames(work, node), source.name: rows})
         if node.query is not None:
             return _sessions(self._input(work, node.query.input), node.query)
         return work.sql(node, self._frames(work, node))
@@ -85,7 +85,12 @@ class Judge:
         return empty(work.spark, self.schemas[name])
 
     def _frames(self, work: Work, node: Node) -> dict[str, DataFrame]:
-        return {one.name: empty(work.spark, self.schemas[one.name]) for one in node.inputs}
+        return {
+            one.name: empty(work.spark, self.schemas[one.name])
+            if one.name in self.schemas
+            else empty(work.spark, sources.values(self.project.sources[one.name]))
+            for one in node.stored
+        }
 
     def _told(self, work: Work, node: Node, rows: DataFrame) -> None:
         """Keep what the analyser says of a model's rows."""

@@ -81,12 +81,19 @@ def refuse_changed(project: Project, source: Source, files: Iterable[File]) -> N
     if source.format is Format.ICEBERG:
         return  # read at one metadata file, checked when it was opened
     for file in files:
-        try:
-            stat = os.stat(project.root / file.path)  # noqa: PTH116 - as fast as the listing
-        except FileNotFoundError:
-            raise errors.source_changed(source.name, file.path) from None
-        if listed(file.fingerprint) != f"{stat.st_size}:{stat.st_mtime_ns}":
+        if not unchanged(project, source, file):
             raise errors.source_changed(source.name, file.path)
+
+
+def unchanged(project: Project, source: Source, file: File) -> bool:
+    """Whether a file is still what its listing showed, as far as a look at it tells."""
+    if source.format is Format.ICEBERG:
+        return True
+    try:
+        stat = os.stat(project.root / file.path)  # noqa: PTH116 - as fast as the listing
+    except FileNotFoundError:
+        return False
+    return listed(file.fingerprint) == f"{stat.st_size}:{stat.st_mtime_ns}"
 
 
 def _identified(

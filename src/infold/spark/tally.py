@@ -46,6 +46,7 @@ class Tally:
     next_due: dict[int, int] = field(default_factory=dict)
     aside: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     reasons: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    again: frozenset[int] = frozenset()
     arrived: int = 0
     copies: int = 0
     conflicting: int = 0
@@ -55,14 +56,19 @@ class Tally:
     removed: int = 0
 
     def arrive(
-        self, counts: Collection[Count], fresh: Iterable[int], seen: int | None = None
+        self,
+        counts: Collection[Count],
+        fresh: Iterable[int],
+        seen: int | None = None,
+        again: Iterable[int] = (),
     ) -> None:
         """
         Rows of files: of ``fresh`` ones all, of others those that came due or still wait.
 
-        ``seen`` is how many rows of fresh files there were when WHERE has left some out.
+        ``seen`` is how many rows of fresh files there were when WHERE has left some out. Those
+        taken in ``again`` are judged anew, all of their rows, and none arrived.
         """
-        new = frozenset(fresh)
+        new, self.again = frozenset(fresh), frozenset(again)
         for count in counts:
             if count.state is State.ADMITTED and count.cell is not None:
                 self.rows[count.file, count.cell] += count.rows
@@ -72,7 +78,7 @@ class Tally:
                     self.next_due[count.file] = min(
                         count.first, self.next_due.get(count.file, count.first)
                     )
-            elif count.state is State.ASIDE and count.file in new:
+            elif count.state is State.ASIDE and count.file in new | self.again:
                 self.aside[count.file] += count.rows
                 self.reasons[count.reason or ""] += count.rows
         counted = sum(count.rows for count in counts if count.file in new)
@@ -150,7 +156,9 @@ class Tally:
                 next_due=self.next_due.get(id_),
                 rows=sums[id_][0],
                 waiting=self.waiting.get(id_, 0),
-                set_aside=file.set_aside if isinstance(file, FileKnown) else self.aside.get(id_, 0),
+                set_aside=file.set_aside
+                if isinstance(file, FileKnown) and id_ not in self.again
+                else self.aside.get(id_, 0),
                 dropped=sums[id_][1],
                 received_at=file.received_at if isinstance(file, FileKnown) else received_at,
             )

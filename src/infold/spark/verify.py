@@ -80,7 +80,7 @@ class Verifier:
             with work:
                 return self._verdict(work, node, trace, sample)
         except (PySparkException, Py4JError) as error:
-            inputs = [] if node.model.kind is Kind.EVENTS else list(trace.inputs)
+            inputs = list(trace.inputs)
             if outside.named(error) is not None:
                 raise
             damaged = blamed(self.lake, work.tables, [node.name, *inputs], error)
@@ -177,7 +177,7 @@ class Verifier:
 
     def _rebuilt(self, work: Work, node: Node, step: Step) -> DataFrame:
         if node.model.kind is Kind.EVENTS:
-            return events.definition(work, node)
+            return events.definition(work, node, step)
         if node.model.kind is Kind.SESSIONS and node.query is not None:
             query = query_of(work, step)
             return rebuild.sessions(self._input(work, query, step), query)
@@ -258,6 +258,8 @@ def view_rows(work: Work, node: Node) -> pa.Table:
     heads, traces = work.ledger.heads(), work.ledger.traces()
     frames = {}
     for entry in node.inputs:
+        if entry.name not in work.project:
+            raise errors.no_table(node.name, entry.name)
         if entry.name not in traces or not work.tables.exists(entry.name):  # or dropped since
             raise errors.not_built(entry.name)
         frames[entry.name] = plain(work.frame(entry.name, heads[entry.name].number))

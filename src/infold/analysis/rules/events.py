@@ -1,29 +1,43 @@
-"""An events model turns each row of one source into at most one row."""
+"""An events model turns each row of one source into rows by itself, and what lookups say of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from infold import refusals
+from infold.analysis.feeds import JOINS
 from infold.analysis.relation import Block, Table
 from infold.analysis.row_wise import calls_over_rows, clauses
 from infold.analysis.subject import Subject
+from infold.analysis.taken_in import taken_in, why_not, wrongly_joined
 from infold.errors import InfoldError
 from infold.model import Kind
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:
-    """Anything in an events model that is not a projection with WHERE of one source."""
+    """Anything in an events model but a projection with WHERE of one source, and lookups."""
     if subject.model.kind is not Kind.EVENTS:
         return
     text, relation = subject.text, subject.relation
     for what, at in clauses(text, relation):
-        yield refusals.not_row_wise(at, what)
+        if what != JOINS:
+            yield refusals.not_row_wise(at, what)
     if not isinstance(relation, Block):
         return
+    for entry, why in wrongly_joined(subject, relation):
+        yield refusals.joined_events(text.spot_of_entry(entry.node), why)
     for what, node in calls_over_rows(relation):
         yield refusals.not_row_wise(text.spot_of(node), what)
-    for entry in relation.entries[:1]:
-        inner = entry.relation
-        if isinstance(inner, Table) and inner.name not in subject.sources:
-            yield refusals.events_of_model(text.spot_of(entry.node), inner.name)
+    yield from _taken_in(subject, relation)
+
+
+def _taken_in(subject: Subject, block: Block) -> Iterator[InfoldError]:
+    """A first entry of FROM that is no source, and no view that shows one row by row."""
+    for entry in block.entries[:1]:
+        inner, main, at = entry.relation, taken_in(block), subject.text.spot_of(entry.node)
+        if not isinstance(inner, Table):
+            continue  # it is refused for what it is
+        if inner.view is not None and (what := why_not(subject, inner.view)):
+            yield refusals.not_row_wise(at, f"{what}, as {inner.name} has")
+        elif main is not None and main not in subject.sources:
+            yield refusals.events_of_model(at, main)

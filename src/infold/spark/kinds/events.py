@@ -13,6 +13,7 @@ one to load. Everything else keeps its few rows in memory, looks at them twice, 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, Observation
@@ -29,7 +30,7 @@ from infold.spark.content import cell_stats, column
 from infold.spark.copies import VERSION
 from infold.spark.kinds.events_fold import Change, come_and_go, compete
 from infold.spark.kinds.events_layout import loaded, spread
-from infold.spark.kinds.ingest import ROWS, Ingest, model_columns, summed
+from infold.spark.kinds.ingest import ROWS, Ingest, lookups, model_columns, summed
 from infold.spark.reading import failures
 from infold.spark.tally import Tally
 from infold.spark.work import Work
@@ -50,13 +51,18 @@ def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
         return _fold(ingest, prepared)
 
 
-def definition(work: Work, node: Node) -> DataFrame:
-    """The model's rows from all files it has taken in, as its definition says, from scratch."""
+def definition(work: Work, node: Node, step: Step) -> DataFrame:
+    """
+    The model's rows from all files it has taken in, as its definition says, from scratch.
+
+    ``step`` names the versions of the lookups that it joins.
+    """
     source = work.project.sources[node.source or node.name].without(node.unread)
     known = [file for file in work.ledger.files(node.name) if file.rows]
     sources.refuse_changed(work.project, source, known)
     rows = sources.read(work.spark, work.project, source, [(file.id, file) for file in known])
-    found = arrivals(work, node, source, rows, {file.id: Bounds(file.horizon) for file in known})
+    bounds = {file.id: Bounds(file.horizon) for file in known}
+    found = arrivals(work, node, source, rows, bounds, lookups(work, node, step))
     admitted = found.where(F.col(STATE) == int(State.ADMITTED))
     if node.model.unique_key:
         identity = copies.Identity.of(node)
@@ -75,8 +81,8 @@ def _build(ingest: Ingest) -> Outcome:
         arriving = _kept(arriving, observed)
     tally = Tally()
     found = counts(arriving, ingest.node)
-    tally.arrive(found, ingest.new, _seen(observed, found))
-    ingest.refuse_losses(tally)
+    tally.arrive(found, ingest.new, _seen(observed, found, ingest.new))
+    ingest.refuse_losses(tally, observed if isinstance(observed, Mapping) else None)
     ingest.unchanged(ingest.new.values())
     before = work.ledger.files(step.model)
     commits = ingest.aside(arriving, tally)
@@ -118,18 +124,18 @@ def _stored(ingest: Ingest, snapshot: int, tally: Tally) -> None:
 
 def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
     """Take in what is new and due, take out what is gone; one commit, or none."""
-    news = ingest.news
-    due = {file.id: file for file in news.due if file.id not in ingest.new}
-    taken: dict[int, sources.File] = {**ingest.new, **due}
-    bounds = {id_: Bounds(news.as_of) for id_ in ingest.new}
-    bounds |= {id_: Bounds(news.as_of, low=file.horizon) for id_, file in due.items()}
-    tally, arriving, found = Tally(), None, []
+    news, step = ingest.news, ingest.step
+    taken: dict[int, sources.File] = {**ingest.new, **ingest.due, **ingest.again}
+    bounds = {id_: Bounds(news.as_of) for id_ in (*ingest.new, *ingest.again)}
+    bounds |= {id_: Bounds(news.as_of, low=file.horizon) for id_, file in ingest.due.items()}
+    tally, arriving, found, reread = Tally(), None, [], 0
     if taken:
         arriving, observed = ingest.read(taken, bounds)
         arriving = _kept(arriving, observed)
         found = counts(arriving, ingest.node)
-        tally.arrive(found, ingest.new, _seen(observed, found))
-        ingest.refuse_losses(tally)
+        tally.arrive(found, ingest.new, _seen(observed, found, ingest.new), ingest.again)
+        ingest.refuse_losses(tally, observed if isinstance(observed, Mapping) else None)
+        reread = _seen(observed, found, ingest.again) or 0 if ingest.again else 0
         ingest.unchanged(taken.values())
     commits = ingest.aside(arriving, tally)
     if ingest.node.model.unique_key:
@@ -140,8 +146,8 @@ def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
         tally,
         {file.id for file in news.gone},
         commits=commits + bool(change),
-        read=tally.arrived + change.read,
-        scanned=tally.arrived + change.scanned,
+        read=tally.arrived + reread + change.read,
+        scanned=tally.arrived + reread + change.scanned + step.scanned,
     )
     if not change:
         outcome = replace(outcome, committed=False)
@@ -151,17 +157,22 @@ def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
     return ingest.tidied(outcome, tally)
 
 
-def _kept(arriving: DataFrame, observed: Observation | None) -> DataFrame:
+def _kept(arriving: DataFrame, observed: Observation | Mapping[int, int] | None) -> DataFrame:
     """
     The rows held in memory, read once.
 
     A frame that is merely persisted would be read again once a table in its plan is written. It
     is filled by the first action on it, unless somebody observes the reading itself.
     """
-    return arriving.localCheckpoint(eager=observed is not None)
+    return arriving.localCheckpoint(eager=isinstance(observed, Observation))
 
 
-def _seen(observed: Observation | None, found: list[Count]) -> int | None:
+def _seen(
+    observed: Observation | Mapping[int, int] | None, found: list[Count], files: Iterable[int]
+) -> int | None:
+    """How many rows some files hold, if that was counted; observed were new files alone."""
+    if isinstance(observed, Mapping):
+        return sum(observed.get(id_, 0) for id_ in files)
     # Spark forgets what it observed in a plan that turned out to be empty.
     return int(observed.get[ROWS]) if observed is not None and found else None
 

@@ -33,6 +33,7 @@ from infold.spark.copies import (
     Identity,
     place,
 )
+from infold.spark.kinds.events_again import Differing, differing
 from infold.spark.kinds.ingest import (
     ROWS,
     Ingest,
@@ -98,22 +99,22 @@ def come_and_go(
 def compete(ingest: Ingest, arriving: DataFrame | None, tally: Tally) -> Change:
     """Rows with a key: new, stored and returning copies of one event compete."""
     identity = Identity.of(ingest.node)
-    parts: list[DataFrame] = []
-    scanned = 0
-    gone = [file for file in ingest.news.gone if file.rows > file.dropped]
-    ids = [file.id for file in gone]
+    new = None
     if arriving is not None and tally.rows:
         new = arriving.where(F.col(STATE) == int(State.ADMITTED))
-        parts.append(_copies(new, identity, NEW))
-        rivals, looked = _rivals(ingest, identity, new, tally, ids)
+    ids = [f.id for f in (*ingest.news.gone, *ingest.news.again) if f.rows > f.dropped]
+    found, scanned = _left(ingest, new, ids)
+    parts = [_copies(rows, identity, STORED) for rows in (found.stay,) if rows is not None]
+    if found.new is not None:
+        parts.append(_copies(found.new, identity, NEW))
+        rivals, looked = _rivals(ingest, identity, found.new, tally, ids)
         scanned += looked
         if rivals is not None:
             parts.append(_copies(rivals, identity, STORED))
-    if gone:
-        lost, cells, looked = _lost(ingest, ids)
-        parts.append(_copies(lost, identity, STORED, gone=True))
-        back, again = _returning(ingest, identity, lost, cells)
-        scanned += looked + again
+    if found.gone is not None:
+        parts.append(_copies(found.gone, identity, STORED, gone=True))
+        back, again = _returning(ingest, identity, found.gone, found.cells)
+        scanned += again
         if back is not None:
             parts.append(_copies(back, identity, BACK))
     if not parts:
@@ -224,6 +225,16 @@ def _by_key(ingest: Ingest, identity: Identity, keys: DataFrame) -> Ranges:
     return Ranges.of(Interval(row["first"], row["last"] + 1) for row in ends)
 
 
+def _left(ingest: Ingest, new: DataFrame | None, ids: Sequence[int]) -> tuple[Differing, int]:
+    """What differs in files that are gone or taken in again, and the rows looked through."""
+    if not ids:
+        return Differing(new), 0
+    lost, cells, looked = _lost(ingest, ids)
+    if new is None or not ingest.again:
+        return Differing(new, None, lost, cells), looked
+    return differing(ingest, new, lost), looked
+
+
 def _lost(ingest: Ingest, gone: Sequence[int]) -> tuple[DataFrame, Ranges, int]:
     """The stored rows of files that are gone, the cells they are in, the rows looked through."""
     spots = ingest.work.ledger.file_cells(ingest.step.model, gone)
@@ -243,7 +254,7 @@ def _returning(
     is read.
     """
     ledger, model = ingest.work.ledger, ingest.step.model
-    out = {file.id for file in ingest.news.gone}
+    out = {file.id for file in ingest.news.gone} | {*ingest.again}
     wanted = {
         spot.file_id
         for spot in ledger.file_cells(model)

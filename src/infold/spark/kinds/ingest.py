@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
-from infold.files import FileCell
+from infold.files import FileCell, FileKnown
 from infold.interval import Granularity, Interval, Ranges
 from infold.model import Source
 from infold.plan import FileNews, Step
@@ -46,6 +47,17 @@ class Ingest:
         ids = work.ledger.register_files(source.name, news.new) if news.new else {}
         return Ingest(work, step, node, source, news, {ids[file.path]: file for file in news.new})
 
+    @cached_property
+    def again(self) -> Mapping[int, FileKnown]:
+        """The files taken in before that are taken in again, by id: a lookup changed."""
+        return {file.id: file for file in self.news.again}
+
+    @cached_property
+    def due(self) -> Mapping[int, FileKnown]:
+        """The files taken in before that have rows whose time has come, by id."""
+        others = self.new.keys() | self.again.keys()
+        return {file.id: file for file in self.news.due if file.id not in others}
+
     @property
     def time(self) -> str | None:
         """The event time column; None for a lookup."""
@@ -66,15 +78,21 @@ class Ingest:
 
     def read(
         self, files: Mapping[int, sources.File], bounds: Mapping[int, Bounds]
-    ) -> tuple[DataFrame, Observation | None]:
+    ) -> tuple[DataFrame, Observation | Mapping[int, int] | None]:
         """
         The rows of some files with what becomes of each, and a count of those of new files.
 
         The count (``rows``) is there when the model has a WHERE. It is known once an action has
-        read any row; to ask for it before is to wait for ever.
+        read any row; to ask for it before is to wait for ever. Where lookups are joined, the rows
+        of each file are counted at once, and kept: those with a problem go another way.
         """
         work = self.work
         rows = sources.read(work.spark, work.project, self.source, list(files.items()))
+        if self.node.stored:
+            rows = rows.localCheckpoint(eager=False)
+            counted = {row[FILE]: row["count"] for row in rows.groupBy(FILE).count().collect()}
+            beside = lookups(work, self.node, self.step)
+            return arrivals(work, self.node, self.source, rows, bounds, beside), counted
         observed = None
         if filters(self.node) and not rows.isLocal():
             observed = Observation(f"infold {self.node.name}")
@@ -97,13 +115,13 @@ class Ingest:
         """Keep the rows set aside, before anything is committed; the number of commits."""
         if arriving is None or not any(tally.aside.values()):
             return 0
-        paths = {id_: file.path for id_, file in self.new.items()}
+        paths = {id_: file.path for id_, file in {**self.new, **self.again}.items()}
         return set_aside.write(self.work, self.step, arriving, paths)
 
     def tidied(self, outcome: Outcome, tally: Tally) -> Outcome:
         """Once an outcome holds: rows set aside of files that are no longer there leave."""
         before = [file for file in self.work.ledger.files(self.step.model) if file.set_aside]
-        gone = {file.id for file in (before if outcome.whole else self.news.gone)}
+        gone = {file.id for file in (before if outcome.whole else self.news.gone)} | {*self.again}
         if not (any(file.id in gone for file in before) or self._after_a_death()):
             return outcome  # looking costs a job of Spark's
         keep = {file.id for file in before} - gone
@@ -117,10 +135,14 @@ class Ingest:
         runs = self.work.ledger.runs(2, model=self.step.model)
         return any(run.state != "done" for run in runs if run.id != self.work.run)
 
-    def refuse_losses(self, tally: Tally) -> None:
-        """Raise ``mismatches.source_shrank`` where files were replaced by too few rows."""
-        held = tally.held()
-        counted = {file.path: held[id_] for id_, file in self.new.items()}
+    def refuse_losses(self, tally: Tally, counts: Mapping[int, int] | None = None) -> None:
+        """
+        Raise ``mismatches.source_shrank`` where files were replaced by too few rows.
+
+        With the ``counts`` of all rows of files these are held, whatever a lookup leaves of them.
+        """
+        held = tally.held() if counts is None else counts
+        counted = {file.path: held.get(id_, 0) for id_, file in self.new.items()}
         refuse_fewer(self.source, replace(self.news, counted=counted))
 
     def unchanged(self, files: Iterable[sources.File]) -> None:
@@ -139,10 +161,10 @@ class Ingest:
     ) -> Outcome:
         """What the ledger is to record."""
         work, step = self.work, self.step
-        due = {file.id: file for file in self.news.due if file.id not in self.new}
+        known = {} if whole else {**self.due, **self.again}
         held: Sequence[FileCell] = ()
-        if due and not whole:
-            held = work.ledger.file_cells(step.model, list(due))
+        if self.due and not whole:
+            held = work.ledger.file_cells(step.model, list(self.due))
         before = work.cells(step.model, Ranges.of(tally.touched))
         changes = tally.changes(before)
         real = tuple(change for change in changes if change.real)
@@ -174,7 +196,7 @@ class Ingest:
             whole=whole,
             files=tally.files(
                 self.source.name,
-                {**self.new, **({} if whole else due)},
+                {**self.new, **known},
                 held,
                 removed,
                 horizon=self.news.as_of,
@@ -186,6 +208,14 @@ class Ingest:
     def cell(self, start: int) -> Interval:
         """The cell that starts at an instant."""
         return cell_of(start, self.granularity)
+
+
+def lookups(work: Work, node: Node, step: Step) -> Mapping[str, DataFrame]:
+    """The stored tables that an events model joins, at the versions that a step reads."""
+    return {
+        entry.name: plain(work.frame(entry.name, step.inputs[entry.name][1]))
+        for entry in node.stored
+    }
 
 
 def model_columns(rows: DataFrame) -> list[str]:

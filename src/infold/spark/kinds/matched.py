@@ -7,7 +7,7 @@ a table that is built anew, changes only the keys whose rows are others now.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import and_
 
@@ -15,8 +15,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from infold.interval import Interval, Ranges
+from infold.model import Kind
 from infold.plan import Found
 from infold.project import Match, Node
+from infold.spark import sources
+from infold.spark.arrivals import FILE
 from infold.spark.content import cell_of, cell_start, column, plain
 from infold.spark.kinds.changed import Changed, changed_table, traceable_table
 from infold.spark.work import Work
@@ -30,6 +33,8 @@ def find(work: Work, node: Node, lookup: str, since: int, upto: int) -> Found:
     if not traceable_table(work, lookup, since, upto, compared=True):
         return Found(everywhere=True)
     changed = changed_table(work, lookup, since, upto)
+    if node.model.kind is Kind.EVENTS:
+        return _in_files(work, node, changed, node.matched(lookup))
     times, scanned = [], changed.looked_through
     for name in dict.fromkeys(match.input for match in node.matched(lookup)):
         matches = [match for match in node.matched(lookup) if match.input == name]
@@ -38,6 +43,25 @@ def find(work: Work, node: Node, lookup: str, since: int, upto: int) -> Found:
         times.append((name, Ranges.of(cells), sum(cells.values())))
         scanned += sum(state.rows for state in work.cells(name))
     return Found(tuple(times), scanned)
+
+
+def _in_files(work: Work, node: Node, changed: Changed, matches: Sequence[Match]) -> Found:
+    """The files of a source with rows of changed keys; of those that are as they were taken in."""
+    source = work.project.sources[node.source or node.name].without(node.unread)
+    known = [
+        file
+        for file in work.ledger.files(node.name)
+        if sources.unchanged(work.project, source, file)
+    ]
+    rows = sources.read(work.spark, work.project, source, [(file.id, file) for file in known])
+    found = having(rows, matches, {match.lookup: changed for match in matches})
+    counts = {row[FILE]: row["count"] for row in found.groupBy(FILE).count().collect()}
+    scanned = sum(file.rows + file.waiting + file.set_aside for file in known)
+    return Found(
+        ((source.name, Ranges(), sum(counts.values())),),
+        changed.looked_through + scanned,
+        files=tuple(sorted(counts)),
+    )
 
 
 def _counted(work: Work, node: Node, name: str, rows: DataFrame) -> dict[Interval, int]:
