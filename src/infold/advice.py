@@ -11,7 +11,9 @@ from infold.project import Node, Project
 
 def advice(project: Project) -> tuple[str, ...]:
     """A sentence or two for each thing worth knowing, models in their order."""
-    return tuple(said for node in project for said in (*_unmatched(node), *_cut(node)))
+    return tuple(
+        said for node in project for said in (*_unmatched(node), *_cut(node), *_begins(node))
+    )
 
 
 def _unmatched(node: Node) -> Iterator[str]:
@@ -20,6 +22,23 @@ def _unmatched(node: Node) -> Iterator[str]:
         yield (
             f"{node.name}: every change of {name} builds all of it: {name} is read otherwise than "
             "by equality with columns of a row that has a time"
+        )
+
+
+def _begins(node: Node) -> Iterator[str]:
+    """What a start of its own makes a model leave out, besides cells."""
+    at = node.model.start
+    if at is None:
+        return
+    if node.model.kind is Kind.SESSIONS:
+        yield (
+            f"{node.name}: it leaves out events from before its start, {show(at)}: a session that "
+            "goes on over that instant begins with its first event after it"
+        )
+    elif node.source is not None:
+        yield (
+            f"{node.name}: it leaves out rows of {node.source} from before its start, {show(at)}, "
+            "and so does all that reads it"
         )
 
 

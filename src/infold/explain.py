@@ -149,7 +149,8 @@ def _mapping(node: Node, entry: Input) -> str:
     if node.model.kind is Kind.EVENTS:
         return "its files; each row is in the cell of its own event time"
     if node.model.kind is Kind.SESSIONS and node.query is not None:
-        return _sessions(node.query)
+        since = "" if node.start is None else f"; of events from {show(node.start)} on"
+        return _sessions(node.query) + since
     if node.grouped is not None:
         keys = ", ".join(key.name for key in node.grouped.keys)
         return f"the rows of the same {keys}"

@@ -109,6 +109,14 @@ def unknown_key(at: Spot, key: str, where: str, known: Iterable[str]) -> InfoldE
     return InfoldError("unknown-key", f"{where} has no key {key!r}", facts, at=at)
 
 
+def meant_by(key: str, known: Iterable[str]) -> frozenset[str]:
+    """The keys that one which nobody knows seems to stand for."""
+    here = other_tools.here(key)
+    if here is not None:
+        return frozenset({here.partition(" ")[0].partition(".")[0].rstrip(":,")})
+    return frozenset(nearest(key, tuple(known))[:1])
+
+
 def later_key(at: Spot, key: str, where: str) -> InfoldError:
     """A key that a later version will know."""
     return InfoldError(
@@ -141,9 +149,9 @@ def missing_key(at: Spot, key: str, where: str, why: str = "") -> InfoldError:
     )
 
 
-def needless_key(at: Spot, key: str, where: str) -> InfoldError:
+def needless_key(at: Spot, key: str, where: str, todo: str = "") -> InfoldError:
     """A key that means nothing where it stands."""
-    return InfoldError("needless-key", f"{key!r} means nothing for {where}", at=at)
+    return InfoldError("needless-key", f"{key!r} means nothing for {where}", todo=todo, at=at)
 
 
 def wrong_type(at: Spot, key: str, wanted: str, found: str) -> InfoldError:

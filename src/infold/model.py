@@ -353,6 +353,8 @@ class Model:
     prefer: tuple[str, ...] = ()
     """Which copy of an event wins, before the row hash decides: ``column`` or ``column desc``."""
     deduplicate: Deduplicate = Deduplicate.SAME_TIME
+    start: int | None = None
+    """Of events and sessions: the instant before which there are no events."""
     overrides: tuple[Override, ...] = ()
     """What its author vouches for, whether it is built cell by cell or whole."""
     tags: tuple[str, ...] = ()

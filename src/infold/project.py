@@ -10,12 +10,12 @@ tables alone. ``analysis`` makes nodes; this file holds the values and the graph
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import reduce
 from pathlib import Path
 
-from infold.interval import Ranges
+from infold.interval import Ranges, moment
 from infold.manual import ManualEntry
 from infold.model import IDENTIFIER, NUMBERS, Cuts, Keep, Kind, Model, Override, Source, Target
 
@@ -161,6 +161,8 @@ class SessionsQuery:
     where: str | None
     aggregates: tuple[Aggregate, ...]
     outputs: tuple[Output, ...]
+    before: str | None = None
+    """The events that ``where`` leaves out as the model's start is after them; SQL over one."""
     who: str | None = None
     chosen: Output | None = None
     fallback: Fallback | None = None
@@ -174,6 +176,13 @@ class SessionsQuery:
     """What people said of its sessions; known when a step is carried out, and no definition."""
     passed: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     """Of each table seen through a view the columns that it shows as they are: theirs, own."""
+
+    def since(self, start: int) -> SessionsQuery:
+        """The same of the events from an instant on."""
+        time = f"`{self.time_column.replace('`', '``')}`"
+        at = f"TIMESTAMP '{moment(start).isoformat(sep=' ')}'"
+        kept = "" if self.where is None else f"({self.where}) AND "
+        return replace(self, where=f"{kept}{time} >= {at}", before=f"{kept}{time} < {at}")
 
     @property
     def limited(self) -> bool:
@@ -257,7 +266,10 @@ class Node:
     grouped: GroupedQuery | None = None
     landed: bool = False
     start: int | None = None
-    """The instant from which a model built cell by cell holds cells: its own, or the project's."""
+    """
+    The instant from which a model built cell by cell holds cells, one that takes in files takes in
+    rows, and sessions have events: its own, or (but for sessions) the project's.
+    """
     backfill_limit: int | None = None
     """How much event time of its backfill one run takes on: the model's, or the project's."""
     vouched: tuple[Override, ...] = ()

@@ -25,11 +25,12 @@ class Receipt:
 
     ``read`` are rows evaluated to build the result (new rows, rows of touched sessions, rows of
     stale cells); ``scanned`` rows of whatever had to be looked through to find them. ``arrived``
-    are parsed rows of new files before anything is left out. ``clamped`` rows came out of a query
-    and belong to other cells than were built. ``deduplicated`` are the copies of events that were
-    left out; ``conflicting`` of them differ from the kept one in more than the event time, and
-    ``elsewhere`` of them are at another time. ``keys_scanned`` of the scanned rows are those whose
-    keys were looked through for such. Times are seconds.
+    are parsed rows of new files before anything is left out; ``before_start`` rows of files and (of
+    sessions) events that a start leaves out. ``clamped`` rows came out of a query and belong to
+    other cells than were built. ``deduplicated`` are the copies of events that were left out;
+    ``conflicting`` of them differ from the kept one in more than the event time, and ``elsewhere``
+    of them are at another time. ``keys_scanned`` of the scanned rows are those whose keys were
+    looked through for such. Times are seconds.
     """
 
     arrived: int = 0
@@ -38,6 +39,7 @@ class Receipt:
     written: int = 0
     removed: int = 0
     set_aside: int = 0
+    before_start: int = 0
     waiting: int = 0
     deduplicated: int = 0
     conflicting: int = 0

@@ -31,7 +31,7 @@ from tests.reference.aggregates import Aggregate
 from tests.reference.tables import Deduplicated, events, grouped, left_joined, sessions
 from tests.reference.world import Row, Rules
 
-from infold.interval import HOUR, MINUTE, Granularity
+from infold.interval import HOUR, MINUTE, Granularity, instant
 
 GAP = 30 * MINUTE
 
@@ -88,7 +88,18 @@ _FOLDED: Mapping[str, Aggregate] = {
 }
 
 
-def _clicks(*, keep_health: bool, everywhere: bool = False) -> TableSpec:
+BEGIN = instant("2024-03-01T12:30")
+"""The ``start`` of models that have one: in the midst of the first events."""
+STARTS = "start: 2024-03-01T12:30:00Z\n"
+
+
+def _begun(row: Row) -> bool:
+    """Whether a row is not before the start; one without a time is set aside all the same."""
+    at = row["event_ts"]
+    return at is None or bool(at >= BEGIN)
+
+
+def _clicks(*, keep_health: bool, everywhere: bool = False, begun: bool = False) -> TableSpec:
     where = "" if keep_health else "\nWHERE url IS NULL OR url <> '/health'"
     return TableSpec(
         "clicks",
@@ -97,6 +108,7 @@ def _clicks(*, keep_health: bool, everywhere: bool = False) -> TableSpec:
             "unique_key: [event_id]\n"
             "prefer: [revision desc]\n"
             f"{'deduplicate: everywhere' if everywhere else ''}\n"
+            f"{STARTS if begun else ''}"
             "timeseries: {event_time_column: event_ts, granularity: day}",
             f"SELECT {', '.join(CLICK)}\nFROM raw.clicks{where}",
         ),
@@ -110,16 +122,21 @@ def _clicks(*, keep_health: bool, everywhere: bool = False) -> TableSpec:
             everywhere=everywhere,
         ),
         key=("event_id",),
-        keeps=lambda row: keep_health or row["url"] is None or row["url"] != "/health",
+        keeps=lambda row: (
+            (keep_health or row["url"] is None or row["url"] != "/health")
+            and (not begun or _begun(row))
+        ),
         granularity=Granularity.DAY,
     )
 
 
-def _folded_sessions(gap: int) -> TableSpec:
+def _folded_sessions(gap: int, *, begun: bool = False) -> TableSpec:
+    start = STARTS if begun else ""
     return TableSpec(
         "sessions",
         model_file(
-            f"materialization: sessions\nsessions: {{user: user_id, gap: {gap // MINUTE} minutes}}",
+            f"materialization: sessions\n{start}"
+            f"sessions: {{user: user_id, gap: {gap // MINUTE} minutes}}",
             f"SELECT\n  {_calls(_FOLDED)}\nFROM clicks",
         ),
         reads=("clicks",),
@@ -129,6 +146,7 @@ def _folded_sessions(gap: int) -> TableSpec:
             time="event_ts",
             key=["event_id"],
             gap=gap,
+            where=_begun if begun else lambda row: True,
             aggregates=_FOLDED,
             ends=spoken("sessions", given),
         ),
@@ -506,6 +524,7 @@ FOLD = Shape(
             _folded_sessions(GAP),
             *(_sessions("sessions", "clicks", way, _FOLDED) for way in WAYS),
             _folded_sessions(2 * GAP),
+            _folded_sessions(GAP, begun=True),
         ),
         "daily": (_daily(_DAILY), _daily(_DAILY_OTHER)),
         "hourly": (_HOURLY_TABLE,),
@@ -543,12 +562,13 @@ def _web(row: Row) -> bool | None:
     return row["url"] is not None and row["url"] != "/health"
 
 
-def _reread_sessions(extra: Mapping[str, Aggregate]) -> TableSpec:
+def _reread_sessions(extra: Mapping[str, Aggregate], *, begun: bool = False) -> TableSpec:
     aggregates = {**_REREAD, **extra}
     return TableSpec(
         "visits",
         model_file(
-            "materialization: sessions\nsessions: {user: user_id, gap: 30 minutes}",
+            "materialization: sessions\nsessions: {user: user_id, gap: 30 minutes}\n"
+            f"{STARTS if begun else ''}",
             f"SELECT\n  {_calls(aggregates)}\nFROM clicks\n"
             "WHERE url IS NOT NULL AND url <> '/health'",
         ),
@@ -560,7 +580,7 @@ def _reread_sessions(extra: Mapping[str, Aggregate]) -> TableSpec:
             key=["event_id"],
             gap=GAP,
             aggregates=aggregates,
-            where=_web,
+            where=(lambda row: _web(row) and _begun(row)) if begun else _web,
             ends=spoken("visits", given),
         ),
         granularity=Granularity.DAY,
@@ -612,11 +632,16 @@ REREAD = Shape(
         ),
     ),
     tables={
-        "clicks": (_clicks(keep_health=True, everywhere=True), _clicks(keep_health=False)),
+        "clicks": (
+            _clicks(keep_health=True, everywhere=True),
+            _clicks(keep_health=False),
+            _clicks(keep_health=False, everywhere=True, begun=True),
+        ),
         "visits": (
             _reread_sessions({}),
             *(_sessions("visits", "clicks", way, _REREAD) for way in WAYS),
             _reread_sessions({"first_n": agg.first("n")}),
+            _reread_sessions({}, begun=True),
         ),
         "weekly": (
             _over(

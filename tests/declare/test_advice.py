@@ -37,6 +37,29 @@ def test_a_start_inside_a_cell_leaves_out_a_part_of_it(tmp_path: Path) -> None:
     )
 
 
+def test_a_start_of_events_and_of_sessions(tmp_path: Path) -> None:
+    """What it leaves out is said, of models that have one of their own."""
+    files = {
+        "models/clicks.sql": SHOP["models/clicks.sql"].replace(
+            "unique", "start: 2024-03-01\nunique"
+        ),
+        "models/sessions.sql": SHOP["models/sessions.sql"].replace(
+            "sessions:", "start: 2024-03-02\nsessions:"
+        ),
+    }
+    write(tmp_path, {**SHOP, **files})
+
+    clicks, sessions = advice(api.open_project(tmp_path))
+    assert clicks == (
+        "clicks: it leaves out rows of raw.clicks from before its start, 2024-03-01, and so does "
+        "all that reads it"
+    )
+    assert sessions == (
+        "sessions: it leaves out events from before its start, 2024-03-02: a session that goes on "
+        "over that instant begins with its first event after it"
+    )
+
+
 @pytest.mark.parametrize(
     ("length", "start"),
     [("week", "2024-02-12"), ("month", "2024-02-01"), ("day", "2024-02-15")],

@@ -83,6 +83,38 @@ class TestADeclaredProject:
             project({**SHOP, "infold.yml": INFOLD.replace("start: 2024-01-01\n", "")}).start is None
         )
 
+    def test_a_models_own_start(self) -> None:
+        """That of events goes before the project's; of sessions it is a WHERE over events."""
+        begun = {
+            **SHOP,
+            "models/clicks.sql": CLICKS.replace("unique_key", "start: 2024-03-01\nunique_key"),
+            "models/sessions.sql": SHOP["models/sessions.sql"].replace(
+                "sessions:", "start: 2024-03-02\nsessions:"
+            ),
+        }
+        plain, own = project(), project(begun)
+
+        assert plain["clicks"].start == instant("2024-01-01")
+        assert plain["sessions"].start is None
+        assert own["clicks"].start == instant("2024-03-01")
+        assert own["sessions"].start == instant("2024-03-02")
+        query = own["sessions"].query
+        assert query is not None
+        assert query.where == "`event_ts` >= TIMESTAMP '2024-03-02 00:00:00+00:00'"
+        assert query.before == "`event_ts` < TIMESTAMP '2024-03-02 00:00:00+00:00'"
+
+    @pytest.mark.parametrize("model", ["clicks", "sessions"])
+    def test_a_models_own_start_is_of_its_definition(self, model: str) -> None:
+        """Where it is moved, the model is built anew; those that read it only if rows differ."""
+        file = f"models/{model}.sql"
+        prints = [
+            project({**SHOP, file: SHOP[file].replace("---\nmat", f"---\n{start}mat", 1)})
+            for start in ("", "start: 2024-03-01\n", "start: 2024-03-02\n")
+        ]
+
+        assert len({found[model].fingerprint for found in prints}) == 3
+        assert len({found["daily"].fingerprint for found in prints}) == 1
+
     def test_columns_and_inputs_follow_from_the_queries(self) -> None:
         """Sessions have their own columns first; each input has the column of its cells."""
         shop = project()

@@ -156,7 +156,6 @@ KEYS = [
     # front matter
     (C, "materialization: events", "materialisation: events", [
         "unknown-key models/clicks.sql:2 `materialisation` (materialization, description)",
-        "missing-key models/clicks.sql:2 `materialisation: events` (one of view, table, events, sessions, cumulative_aggregate)",
     ]),
     (C, "events", "event", ["bad-value models/clicks.sql:2 `event` (events)"]),
     (C, "events", "scd_type_2", [
@@ -189,6 +188,17 @@ KEYS = [
     (D, "incremental: {}", "incremental: {}\ndeduplicate: everywhere", [
         "needless-key models/daily.sql:5 `deduplicate`",
     ]),
+    (D, "incremental: {}", "incremental: {}\nstart: 2024-01-01", ["needless-key models/daily.sql:5 `start`"]),
+    (D, "incremental: {}", "incremental: {}\nbackfill_limit: 3 days", [
+        "needless-key models/daily.sql:5 `backfill_limit`",
+    ]),
+    (C, "unique_key: [event_id]", "unique_key: event_id\nbackfill_limit: 3 days", [
+        "needless-key models/clicks.sql:4 `backfill_limit`",
+    ]),
+    (C, "unique_key: [event_id]", "unique_key: event_id\nincremental: {start: 2024-01-01}", [
+        "needless-key models/clicks.sql:4 `incremental`",
+    ]),
+    (C, "unique_key: [event_id]", "unique_key: event_id\nstart: soon", ["bad-date models/clicks.sql:4 `soon` (2024-01-31, 2024-01-31T09:00)"]),
     (C, "granularity: day", "granularity: dya", ["bad-value models/clicks.sql:4 `dya` (day, year)"]),
     (C, "granularity: day", "granularity: minute", [
         "not-supported-yet models/clicks.sql:4 `minute` (hour, day, week, month, quarter, year)",
@@ -321,7 +331,7 @@ KEYS = [
         "bad-value models/daily.sql:4 `merge` (delete_insert, insert_overwrite, append)",
     ]),
     (D, "incremental: {}", "incremental: yes", ["wrong-type models/daily.sql:4 `yes`"]),
-    (D, "incremental: {}", "batch_size: 3", ["unknown-key models/daily.sql:4 `batch_size` (materialization, unique_key, prefer, deduplicate, timeseries, incremental, sessions, tags, description)"]),
+    (D, "incremental: {}", "batch_size: 3", ["unknown-key models/daily.sql:4 `batch_size` (materialization, unique_key, prefer, deduplicate, timeseries, incremental, sessions, start, tags, description)"]),
     (D, "partition_column: day", "partition_column: date", [
         "unknown-column models/daily.sql:3 `date` (day)",
     ]),
@@ -434,7 +444,7 @@ FILES: list[tuple[str, dict[str, str | bytes | None], list[str]]] = [
         "unknown-key infold.yml:22 `dayly` (daily)",
     ]),
     ("an unknown key in defaults", {YML: INFOLD + "defaults: {tag: x}\n"}, [
-        "unknown-key infold.yml:21 `tag` (tags)",
+        "unknown-key infold.yml:21 `tag` (tags, start)",
     ]),
     ("a model that reads a broken one", {C: CLICKS.replace("events", "evens")}, [
         "bad-value models/clicks.sql:2 `evens` (events)",

@@ -1,4 +1,4 @@
-"""The project's start: nothing from before it is in any table, whenever it comes."""
+"""A start, of the project or of one model: nothing from before it is there, whenever it comes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.test_events import Shop, shop_with
+from tests.spark.test_events import NOW, Shop, shop_with
 from tests.spark.test_users import CLICKS, SESSIONS, SOURCE, USERS, put
+
+from infold import api
+from infold.interval import instant
+from infold.record import Receipt
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,6 +55,55 @@ def test_rows_from_before_the_start_are_left_out(
     assert shop.proven()
 
 
+def test_a_start_of_one_model(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
+    """Of events and of sessions: late rows, portions of files, a moved start, what is counted."""
+    begun = CLICKS.replace("unique_key", "start: 2024-03-02\nunique_key")
+    shop = shop_with(tmp_path, warehouse, begun, SOURCE)
+    starts(shop, "2024-03-05")  # in place of which the model's own stands
+    shop.model("sessions", SESSIONS)
+    shop.model("visits", SESSIONS.replace("---\nmat", "---\nstart: 2024-03-02T00:05:00Z\nmat", 1))
+    put(
+        shop,
+        "first.csv",
+        "1,ann,2024-03-01 23:50:00,/a,1",
+        "2,ann,2024-03-02 00:00:00,/b,2",
+        "3,ann,2024-03-02 00:10:00,/c,4",
+        "4,,2024-03-02 00:01:00,/nobody,1",
+        ",ann,2024-03-01 12:00:00,/no-key,1",
+    )
+    receipts = run(shop)
+    assert of(shop) == [("2024-03-02", "2024-03-02 00:10", 2, 6)]
+    assert of(shop, "visits") == [("2024-03-02 00:10", "2024-03-02 00:10", 1, 4)]
+    assert [receipts[name].before_start for name in ("clicks", "sessions", "visits")] == [2, 0, 2]
+    assert [receipts[name].set_aside for name in ("clicks", "sessions", "visits")] == [0, 1, 0]
+
+    put(shop, "late.csv", "5,ann,2024-03-02 00:04:59,/d,8", "6,ann,2024-03-01 10:00:00,/,1")
+    put(shop, "more.csv", "7,ann,2024-03-02 00:20:00,/e,16", "8,bob,2024-03-02 00:05:00,/,1")
+    receipts = run(shop)
+    assert of(shop) == [("2024-03-02", "2024-03-02 00:20", 4, 30)]
+    assert of(shop, "visits") == [("2024-03-02 00:10", "2024-03-02 00:20", 2, 20)]
+    assert [receipts[name].before_start for name in ("clicks", "sessions", "visits")] == [1, 0, 1]
+    assert receipts["visits"].sessions_new == 1
+    assert shop.proven()
+
+    shop.drop("first.csv")
+    shop.model("clicks", CLICKS.replace("unique_key", "start: 2024-03-01\nunique_key"))
+    shop.model("visits", SESSIONS.replace("---\nmat", "---\nstart: 2024-03-02T00:04:59Z\nmat", 1))
+    run(shop)
+    assert set(of(shop)) == {
+        ("2024-03-02 00:04:59", "2024-03-02 00:20", 2, 24),
+        ("2024-03-01 10:00", "2024-03-01 10:00", 1, 1),
+    }
+    assert of(shop, "visits") == [("2024-03-02 00:04:59", "2024-03-02 00:20", 2, 24)]
+    assert shop.proven()
+
+
+def run(shop: Shop) -> dict[str, Receipt]:
+    """What one run did, by model."""
+    result = api.run(api.open_project(shop.root), as_of=instant(NOW), allow_removals=True)
+    return {step.model: receipt for step, receipt in result.steps}
+
+
 def starts(shop: Shop, at: str) -> None:
     """The project's start, or another one."""
     file = shop.root / "infold.yml"
@@ -58,6 +111,6 @@ def starts(shop: Shop, at: str) -> None:
     file.write_text("\n".join([*lines, f"start: {at}"]) + "\n")
 
 
-def of(shop: Shop) -> list[tuple[object, ...]]:
+def of(shop: Shop, model: str = "sessions") -> list[tuple[object, ...]]:
     """Ann's sessions: start, end, events and revenue."""
-    return [row[2:6] for row in shop.rows("sessions") if row[1] == "ann"]
+    return [row[2:6] for row in shop.rows(model) if row[1] == "ann"]

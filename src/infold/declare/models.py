@@ -33,6 +33,7 @@ KEYS = (
     "timeseries",
     "incremental",
     "sessions",
+    "start",
     "tags",
     "description",
 )
@@ -73,8 +74,15 @@ _ALWAYS = ("materialization", "tags", "description")
 _MEANT_FOR = {
     Materialization.VIEW: _ALWAYS,
     Materialization.TABLE: (*_ALWAYS, "timeseries", "incremental"),
-    Materialization.EVENTS: (*_ALWAYS, "timeseries", "unique_key", "prefer", "deduplicate"),
-    Materialization.SESSIONS: (*_ALWAYS, "timeseries", "sessions"),
+    Materialization.EVENTS: (
+        *_ALWAYS,
+        "timeseries",
+        "unique_key",
+        "prefer",
+        "deduplicate",
+        "start",
+    ),
+    Materialization.SESSIONS: (*_ALWAYS, "timeseries", "sessions", "start"),
     Materialization.CUMULATIVE_AGGREGATE: _ALWAYS,
 }
 
@@ -131,8 +139,10 @@ def read_model(
     """
     where = f"model {name}"
     before = len(errors)
-    Keys(own, where, errors).check(KEYS, LATER)
-    keys = Keys(merged(own, defaults) or own, where, errors)
+    known = {key: entry for key, entry in own.entries.items() if key != "backfill_limit"}
+    mine = Keys(replace(own, entries=known), where, errors)
+    mine.check(KEYS, LATER)
+    keys = Keys(merged(own, defaults) or own, where, errors, meant=mine.meant)
     written = keys.choice("materialization", tuple(Materialization), LATER_MATERIALIZATIONS)
     if written is None:
         if "materialization" not in keys.entries:
@@ -142,7 +152,11 @@ def read_model(
     for key in own.entries:
         if key in KEYS and key not in _MEANT_FOR[kind]:
             at = own.keys[key]
-            errors.append(findings.needless_key(at, key, f"materialization {kind}"))
+            errors.append(
+                findings.needless_key(at, key, f"materialization {kind}", _instead(kind, key))
+            )
+    if "backfill_limit" in own.entries:
+        errors.append(_no_backfill_limit(own.keys["backfill_limit"], kind))
     meant = {key: value for key, value in keys.entries.items() if key in _MEANT_FOR[kind]}
     keys.value = replace(keys.value, entries=meant)
     section = keys.section("incremental")
@@ -160,6 +174,7 @@ def read_model(
             keys.choice("deduplicate", tuple(Deduplicate)) or Deduplicate.SAME_TIME
         ),
         overrides=overrides,
+        start=keys.instant("start"),
         tags=keys.texts("tags"),
         description=keys.text("description") or "",
         place=Place(file),
@@ -167,6 +182,33 @@ def read_model(
     _check_needs(keys, model)
     places = dict(_places(keys.value, ""))
     return Declared(model, places) if len(errors) == before else None
+
+
+def _instead(kind: Materialization, key: str) -> str:
+    """What is meant by a key that stands at the wrong place."""
+    if key == "start" and kind is Materialization.TABLE:
+        return "A table that is built cell by cell says it in `incremental`, as `start`."
+    if key == "incremental" and kind in (Materialization.EVENTS, Materialization.SESSIONS):
+        return (
+            f"{kind.capitalize()} fold in what comes as it is; their `start` is a key of its own."
+        )
+    return ""
+
+
+def _no_backfill_limit(at: Spot, kind: Materialization) -> InfoldError:
+    if kind is Materialization.TABLE:
+        todo = "A table that is built cell by cell says it in `incremental`, as `backfill_limit`."
+        return findings.needless_key(at, "backfill_limit", "a table as a whole", todo)
+    return findings.needless_key(at, "backfill_limit", f"materialization {kind}", WHOLE)
+
+
+WHOLE = (
+    "What arrived is taken in whole, once: when the rows of a file are is not known before it is "
+    "read, and sessions of a part of the events are not the sessions of all. To spread it over "
+    "runs, move the files into the landing folder in portions, with `infold run` after each; or "
+    "begin late, with `start`."
+)
+"""Why there is no limit of what takes in files, and what there is in its place."""
 
 
 def _timeseries(keys: Keys, kind: Materialization) -> Timeseries | None:

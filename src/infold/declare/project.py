@@ -56,14 +56,21 @@ def _bounded(node: Node, start: int | None, limit: int | None) -> Node:
     A model built cell by cell with its start and its backfill_limit, its own or the project's.
 
     It holds no cell before its start, so it is defined by it; the limit decides about no row. What
-    takes in files leaves out rows from before the project's start, and so do sessions over it.
+    takes in files leaves out rows from before its start, its own or the project's, and so do
+    sessions over it. Sessions with a start of their own leave out events.
     """
+    own = node.model.start
+    if node.model.kind is Kind.SESSIONS and node.query is not None and own is not None:
+        told = sha256(f"{node.fingerprint} from {own}".encode()).hexdigest()
+        return replace(node, fingerprint=told, start=own, query=node.query.since(own))
     said = node.model.incremental
     if node.model.kind is Kind.TIME_RANGE and said is not None:
         node = replace(node, backfill_limit=said.backfill_limit or limit)
         start = start if said.start is None else said.start
     elif node.model.kind is not Kind.EVENTS or node.model.timeseries is None:
         return node
+    elif own is not None:
+        start = own
     if start is None:
         return node
     told = sha256(f"{node.fingerprint} from {start}".encode()).hexdigest()
@@ -252,6 +259,9 @@ def _draft(
         text, filters = replaced(file, text, front.sql_start)
         parsed = parse(file, text, front.sql_start)
     except InfoldError as error:
+        if other_tools.configured(text) and not own.entries:  # in it stands what is missing here
+            missed = [error for error in reading.errors[before:] if error.slug == "missing-key"]
+            reading.errors[before:] = [e for e in reading.errors[before:] if e not in missed]
         reading.errors.append(error)
         return None
     if declared is None:

@@ -70,6 +70,7 @@ def receipt_screen(result: RunResult) -> str:
         *_keys_scanned(total),
         ("rows written", f"{total.written:,}", f"{total.removed:,} removed"),
         ("set aside", f"{total.set_aside:,}", _by_reason(total)),
+        *_before_start(total),
         ("waiting", f"{total.waiting:,}", "dated in the future" if total.waiting else ""),
         ("deduplicated", f"{total.deduplicated:,}", _copies(total)),
         ("cells built", f"{total.cells_built:,}", f"{total.cells_cut_off:,} cut off early"),
@@ -146,6 +147,13 @@ def _copies(total: Receipt) -> str:
     if total.elsewhere:
         parts.append(f"{total.elsewhere:,} at another time than the one kept")
     return ", ".join(parts)
+
+
+def _before_start(total: Receipt) -> list[tuple[str, str, str]]:
+    """What starts left out; a line for projects in which they did."""
+    if not total.before_start:
+        return []
+    return [("before start", f"{total.before_start:,}", "left out, as their models begin later")]
 
 
 def _keys_scanned(total: Receipt) -> list[tuple[str, str, str]]:

@@ -44,6 +44,8 @@ class State(IntEnum):
     """It cannot be used; the reason says why."""
     HELD = 3
     """It was taken in before."""
+    BEFORE = 4
+    """It is from before the start, and left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def arrivals(
         plain = plain.unionAll(
             rows.where(wrong).select(*empty, FILE, RAW, "_problem", _received(rows, source))
         )
-    return _judged(node, source, _since(node, plain), names, bounds)
+    return _judged(node, source, plain, names, bounds)
 
 
 def _evaluated(work: Work, node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
@@ -119,14 +121,6 @@ def _evaluated(work: Work, node: Node, frames: Mapping[str, DataFrame]) -> DataF
     return found.select(
         *(F.col(str(i)).alias(name) for i, name in names), F.col(str(at)).alias(CARRIED)
     )
-
-
-def _since(node: Node, rows: DataFrame) -> DataFrame:
-    """The rows from the project's start on, and those of which nobody knows when they were."""
-    if node.start is None or node.model.timeseries is None:
-        return rows
-    at = _instant(rows, node.model.timeseries.event_time_column)
-    return rows.where(F.col("_problem").isNotNull() | at.isNull() | (at >= node.start))
 
 
 def carrying(node: Node) -> Node:
@@ -168,8 +162,7 @@ def filters(node: Node) -> bool:
 
     tokens = tokenize(node.model.sql, read="spark")
     through_view = node.references[0].name != node.source
-    where = any(token.token_type is TokenType.WHERE for token in tokens)
-    return node.start is not None or through_view or where
+    return through_view or any(token.token_type is TokenType.WHERE for token in tokens)
 
 
 def _places(columns: Sequence[str]) -> tuple[list[tuple[int, str]], int]:
@@ -216,7 +209,10 @@ def _judged(
         latest = F.col("_received") + F.lit(source.future_tolerance)
         rules.append(F.when(F.col("_received").isNull(), F.lit("null received")))
         rules.append(F.when(F.col(AT) > latest, F.lit("future: later than received")))
-    state = F.when(F.col(REASON).isNotNull(), F.lit(int(State.ASIDE)))
+    start = F.lit(None) if node.start is None or model.timeseries is None else F.lit(node.start)
+    early = F.col("_problem").isNull() & (F.col(AT) < start)
+    state = F.when(early, F.lit(int(State.BEFORE)))
+    state = state.when(F.col(REASON).isNotNull(), F.lit(int(State.ASIDE)))
     if waits:
         lows = {id_: entry.low for id_, entry in bounds.items() if entry.low is not None}
         if lows:
@@ -224,8 +220,8 @@ def _judged(
             state = state.when(held, F.lit(int(State.HELD)))
         highs = {id_: entry.high for id_, entry in bounds.items()}
         if highs:
-            early = F.col(AT) > _by_file(highs, len(bounds))
-            state = state.when(early, F.lit(int(State.WAITING)))
+            ahead = F.col(AT) > _by_file(highs, len(bounds))
+            state = state.when(ahead, F.lit(int(State.WAITING)))
     plain = T.StructType([rows.schema.fields[i] for i in range(len(names))])
     return (
         rows.withColumn(AT, at)

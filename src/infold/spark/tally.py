@@ -48,6 +48,7 @@ class Tally:
     reasons: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     again: frozenset[int] = frozenset()
     arrived: int = 0
+    before: int = 0
     copies: int = 0
     conflicting: int = 0
     elsewhere: int = 0
@@ -81,6 +82,8 @@ class Tally:
             elif count.state is State.ASIDE and count.file in new | self.again:
                 self.aside[count.file] += count.rows
                 self.reasons[count.reason or ""] += count.rows
+            elif count.state is State.BEFORE and count.file in new:
+                self.before += count.rows
         counted = sum(count.rows for count in counts if count.file in new)
         self.arrived = counted if seen is None else seen
 

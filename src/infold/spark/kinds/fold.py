@@ -428,6 +428,7 @@ class _Fold:
             written=sum(change.added for change in changes),
             removed=sum(change.removed for change in changes),
             **nobody.said(self.query, nobody.came(counts)),
+            before_start=counts[nobody.BEFORE],
             cells_built=len(changes),
             cells_cut_off=sum(not change.real for change in changes),
             sessions_new=counts["new"],

@@ -175,6 +175,7 @@ class Ingest:
             written=tally.written,
             removed=tally.removed,
             set_aside=sum(tally.aside.values()),
+            before_start=tally.before,
             waiting=sum(tally.waiting.values()),
             deduplicated=tally.copies,
             conflicting=tally.conflicting,

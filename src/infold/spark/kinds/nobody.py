@@ -26,6 +26,9 @@ from infold.spark.work import Work
 CAME, IN, OUT = "nobody's:", "nobody's in", "nobody's out"
 """What is counted: events that came, by the other models that leave them out; all in, all out."""
 
+BEFORE = "before the start"
+"""And those that came and are from before the model's start."""
+
 
 def nobodys(events: DataFrame, query: SessionsQuery) -> DataFrame:
     """The events that a query leaves out of all sessions."""
@@ -46,6 +49,13 @@ def came_and_went(feed: Feed, query: SessionsQuery, also: Column | None) -> Iter
     gone = feed.gone()
     if gone is not None:
         yield tallied(nobodys(gone, query), F.lit(OUT))
+    if query.before is not None:
+        yield tallied(feed.arrived().where(query.before), F.lit(BEFORE))
+
+
+def before(events: DataFrame, query: SessionsQuery) -> int:
+    """How many of these events are from before the model's start."""
+    return 0 if query.before is None else events.where(query.before).count()
 
 
 def came(counts: Mapping[str, int]) -> Counter[str]:

@@ -168,6 +168,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
         written=sum(change.added for change in changes),
         removed=sum(change.removed for change in changes),
         **nobody.said(query, left_out),
+        before_start=nobody.before(events, query),
         cells_built=len(changes),
         cells_cut_off=sum(not change.real for change in changes),
         sessions_quarantined=len({one.key for one in held} - known),
