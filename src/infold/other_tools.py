@@ -87,6 +87,11 @@ def template(sql: str) -> tuple[int, int, str] | None:
     return found.start(), found.end(), "write the SQL that it stands for"
 
 
+def configured(sql: str) -> bool:
+    """Whether a text has what dbt has in place of front matter: ``{{ config(…) }}``."""
+    return any(re.search(r"\bconfig\b", block[0]) for block in _TEMPLATE.finditer(sql))
+
+
 def header(sql: str) -> tuple[int, int] | None:
     """SQLMesh's ``MODEL (`` at the beginning of a file, where it stands."""
     found = _HEADER.match(sql)

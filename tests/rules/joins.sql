@@ -145,6 +145,12 @@ SELECT day, n, c FROM daily NATURAL JOIN (SELECT user_id, count(*) AS c FROM cli
 -- accepted: a LATERAL subquery that says how far
 SELECT to_date(c.event_ts) AS day, c.event_id, l.n FROM clicks AS c LEFT JOIN LATERAL (SELECT count(*) AS n FROM daily AS o WHERE o.day BETWEEN to_date(c.event_ts) AND to_date(c.event_ts) + INTERVAL 1 DAY) AS l ON true
 
--- refused: group-over-cells `count(*)`: one that does not
--- refused: join-over-cells `n FROM daily AS o WHERE o.user_id = c.user_id) AS l`
+-- refused: join-over-cells `l`: one that does not, whatever else is wrong in it
 SELECT to_date(c.event_ts) AS day, c.event_id, l.n FROM clicks AS c LEFT JOIN LATERAL (SELECT count(*) AS n FROM daily AS o WHERE o.user_id = c.user_id) AS l ON true
+
+-- refused: join-over-cells `l`
+SELECT to_date(c.event_ts) AS day, c.event_id, l.n FROM clicks AS c JOIN LATERAL (SELECT o.n FROM daily AS o WHERE o.user_id = c.user_id ORDER BY o.day DESC, o.n LIMIT 1) AS l
+
+-- refused: limit-over-cells `LIMIT`: it may pass by what is declared, and that may not
+-- with: {incremental: {bounds: {clicks: {before: 1 day}, daily: {before: 1 day}}}}
+SELECT to_date(c.event_ts) AS day, c.event_id, l.n FROM clicks AS c JOIN LATERAL (SELECT o.n FROM daily AS o WHERE o.user_id = c.user_id ORDER BY o.day DESC, o.n LIMIT 1) AS l

@@ -82,6 +82,7 @@ class Cells:
     chosen: set[int] = field(default_factory=set)
     """Of these the SELECTs and set operations whose own WHERE says so, by id: they may bring
     together all of the rows that it chooses."""
+    apart: set[int] | None = None
 
     @property
     def called(self) -> Cell:
@@ -270,10 +271,43 @@ class Cells:
         """
         What the rules look at: every SELECT and set operation.
 
-        Those of views are among them, and of subqueries in expressions those that are near; the
-        others have one finding for all.
+        Those of views are among them, and of subqueries those that are near; the others have one
+        finding for all.
         """
-        return blocks(self.subject.relation, views=True, nested=self._looked_into)
+        every = blocks(self.subject.relation, views=True, nested=self._looked_into)
+        return (block for block in every if id(block) not in self.beyond)
+
+    @property
+    def beyond(self) -> set[int]:
+        """
+        The SELECTs of LATERAL subqueries that do not say how far they look, by id.
+
+        To say it is what mends them, whatever else they do. Where bounds are declared in its place,
+        they are looked into as any.
+        """
+        said = self.subject.model.incremental
+        if self.apart is None:
+            declared = said is not None and bool(said.bounds)
+            every = () if declared else blocks(self.subject.relation, views=True)
+            self.apart = {
+                id(part)
+                for block in every
+                if isinstance(block, Block)
+                for entry in self._unlinked(block)
+                for part in blocks(entry.relation)
+            }
+        return self.apart
+
+    def _unlinked(self, block: Block) -> Iterator[From]:
+        """The LATERAL subqueries of a FROM that are joined to rows of any time."""
+        if id(block) in self.chosen or not any(map(self._lateral, block.entries)):
+            return
+        scope, times = self.scope(block), False
+        for at, entry in enumerate(block.entries):
+            far = self._lateral(entry) and id(entry.relation) not in self.near
+            if far and times and not scope.connected(at):
+                yield entry
+            times = times or self.of(entry.relation).time
 
     def _looked_into(self, block: Block) -> list[Relation]:
         self.scope(block)

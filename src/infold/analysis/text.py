@@ -54,7 +54,10 @@ class Text:
     def spot_of_entry(self, node: exp.Expr) -> Spot:
         """The place of an entry of FROM: a table with its alias, a subquery by its alias."""
         alias = node.args.get("alias")
-        if isinstance(node, exp.Subquery) and isinstance(alias, exp.TableAlias) and alias.this:
+        query = isinstance(node, exp.Subquery) or (
+            isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery)
+        )
+        if query and isinstance(alias, exp.TableAlias) and alias.this:
             return self.spot_of(alias.this)
         found = hull(node)
         token = self.before(found[0], TokenType.L_PAREN) if found else None

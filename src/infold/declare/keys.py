@@ -29,6 +29,8 @@ class Keys:
     where: str
     errors: list[InfoldError]
     prefix: str = ""
+    meant: frozenset[str] = frozenset()
+    """Keys that unknown ones seem to stand for: that these are not there has been said."""
 
     @property
     def entries(self) -> Mapping[str, Value]:
@@ -43,6 +45,7 @@ class Keys:
                 self.errors.append(findings.later_key(at, key, self.where))
             elif key not in known:
                 self.errors.append(findings.unknown_key(at, key, self.where, known))
+                self.meant |= findings.meant_by(key, known)
 
     def key_at(self, key: str) -> Spot:
         """Where the key itself stands, or the mapping when it is absent."""
@@ -57,7 +60,9 @@ class Keys:
         return f"{self.prefix}{key}"
 
     def missing(self, key: str, why: str = "") -> None:
-        """Note that a key is needed."""
+        """Note that a key is needed, unless one that is there is wrong and seems to be it."""
+        if key in self.meant:
+            return
         self.errors.append(findings.missing_key(self.value.at, self.named(key), self.where, why))
 
     def _take(self, key: str, kinds: tuple[str, ...], wanted: str) -> Value | None:

@@ -30,6 +30,8 @@ def check(subject: Subject) -> Iterator[InfoldError]:
                 continue
             at, word = _spot(block, key), key.upper()
             if cells is not None and cells.of(block).time and id(block) not in cells.chosen:
+                if id(block) in cells.beyond:
+                    break  # what it looks at is to be said first
                 yield refusals.limit_over_cells(at, word, cells.called)
             elif isinstance(block.node.parent, exp.Exists):
                 pass  # how many rows are left does not depend on which
