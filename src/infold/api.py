@@ -40,6 +40,7 @@ from infold.states import standings
 from infold.status import status_of
 from infold.story import Stories
 from infold.trace import CellState
+from infold.withheld import waits_for, without
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -159,6 +160,11 @@ def observe(project: Project, *, as_of: int | None = None, asked: Asked | None =
     return observer(project, as_of, peek=True, asked=asked).observe()
 
 
+def look(project: Project, *, as_of: int | None = None, asked: Asked | None = None) -> Observed:
+    """The same as :func:`observe`; models that are refused are among it, and no error."""
+    return observer(project, as_of, peek=True, asked=asked).look()
+
+
 def window_of(
     project: Project, start: str | None, end: str | None, select: Sequence[str] = ()
 ) -> Interval | None:
@@ -181,10 +187,14 @@ def plan(
     exclude: Sequence[str] = (),
     as_of: int | None = None,
 ) -> Plan:
-    """What :func:`run` would do, asked the same; nothing is written and no Spark started."""
+    """
+    What :func:`run` would do, asked the same; nothing is written and no Spark started.
+
+    What it could not do, as models are refused, is in the plan's ``refused``.
+    """
     if window is not None:
         asked = replace(asked or Asked(), window=window)
-    observed = observe(project, as_of=as_of, asked=asked)
+    observed = look(project, as_of=as_of, asked=asked)
     return make_plan(project, observed, asked, select=select, exclude=exclude)
 
 
@@ -201,7 +211,7 @@ def make_plan(
     from infold.protect import stands, warnings
 
     asked = _asked(project, asked, select, exclude)
-    made = planned(project, observed, asked)
+    made = without(project, planned(project, observed, asked), observed.refused, asked.selected)
     made = replace(made, notes=(*made.notes, *removals.warnings(project, made)))
     if project.target.protected:
         said = warnings(project, made, asked, stands(ledger(project), lake(project)))
@@ -393,13 +403,22 @@ def _work(project: Project) -> Work:
 def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...]:
     """How each model stands."""
     looking = observer(project, as_of)
-    seen = looking.observe()
+    seen = looking.look()
     todo = planned(project, seen)
     steps = {step.model: step for step in todo.steps}
     known = {entry.model: entry for entry in standings(project, seen, todo)}
-    return tuple(
+    found = (
         status_of(node, looking.ledger, seen, steps.get(node.name), known.get(node.name))
         for node in project
+    )
+    refused = seen.refused
+    return tuple(
+        replace(
+            entry,
+            refused=refused.get(entry.model),
+            waits_for=waits_for(project, entry.model, refused),
+        )
+        for entry in found
     )
 
 

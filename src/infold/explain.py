@@ -19,7 +19,9 @@ def explain(looking: Observer, name: str, cell: Interval | None = None) -> Expla
     """Everything that is known about a model without a JVM."""
     project, ledger = looking.project, looking.ledger
     node = project[name]
-    seen = looking.observe()
+    seen = looking.look()
+    if name in seen.refused:
+        raise seen.refused[name]
     todo = plan(project, seen)
     step = next((entry for entry in todo.steps if entry.model == name), None)
     left = next((entry.why for entry in todo.left if entry.model == name), "")

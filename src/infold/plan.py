@@ -239,6 +239,8 @@ class Plan:
     left: tuple[Left, ...] = ()
     as_of: int = 0
     notes: tuple[str, ...] = ()
+    refused: Mapping[str, InfoldError] = field(default_factory=dict)
+    """Models that must not be built upon; neither they nor what reads them has a step."""
 
     def __bool__(self) -> bool:
         return bool(self.steps)

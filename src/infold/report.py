@@ -226,6 +226,10 @@ class ModelStatus:
     """The first tick of its cron after the clock; None without a cron."""
     standing: Standing | None = None
     """Its state in the seed's words, and the limits of the next run; None for a view."""
+    refused: InfoldError | None = None
+    """Why it must not be built, nor what reads it."""
+    waits_for: tuple[str, ...] = ()
+    """The refused models that it reads."""
 
 
 @dataclass(frozen=True, slots=True)

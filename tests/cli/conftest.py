@@ -71,6 +71,11 @@ class FakeApi:
         self.asked["observe"] = asked
         return self.observed
 
+    def look(self, _: Any, **asked: Any) -> Observed:
+        """The same."""
+        self.asked["observe"] = asked
+        return self.observed
+
     def make_plan(self, _: Any, __: Any, asked: Any = None, **more: Any) -> Plan:
         """The sample plan."""
         self.asked["make_plan"] = {"asked": asked, **more}
@@ -131,6 +136,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
     for name in (
         "open_project",
         "observe",
+        "look",
         "make_plan",
         "coverage",
         "run",

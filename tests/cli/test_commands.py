@@ -175,6 +175,19 @@ class TestRun:
         assert found["error"]["exit_code"] == 1
         screen("run_failed_json", result.stdout)
 
+    @pytest.mark.parametrize(
+        "words", ["restate daily", "backbuild daily --start 2024-03-04 --end 2024-03-06"]
+    )
+    def test_what_builds_again_ends_with_the_first_failure_too(
+        self, fake: FakeApi, infold: Infold, words: str
+    ) -> None:
+        """On request, as a run does."""
+        infold(*words.split())
+        assert fake.asked["run"]["fail_fast"] is False
+
+        infold(*words.split(), "--fail-fast")
+        assert fake.asked["run"]["fail_fast"] is True
+
     def test_a_run_that_was_refused_whole(self, fake: FakeApi, infold: Infold) -> None:
         """Nothing was written: exit code 3, as for every refusal."""
         fake.raises = RunFailed(sample.refused())

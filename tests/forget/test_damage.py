@@ -39,22 +39,20 @@ def rows_of(shop: Project, name: str) -> Path:
 
 
 def test_a_run_does_not_say_that_nothing_is_to_do(shop: Project) -> None:
-    """It names the table, the file, and what to do; exit code 3. So do plan and status."""
+    """It names the table, the file, and what to do; exit code 3. Plan and status name it too."""
     rows_of(shop, "daily").unlink()
 
     with pytest.raises(RunFailed) as failed:
         api.run(shop, select=["daily"])
     assert failed.value.exit_code == 3
     assert api.history(shop)[0].state == "refused"
-    for command in (api.observe, api.status):
-        with pytest.raises(InfoldError) as caught:
-            command(shop)
-        assert caught.value.slug == "damaged-table"
-        assert caught.value.facts == (
-            ("file", str(rows_of(shop, "daily"))),
-            ("gone", "1 of its files"),
-        )
-        assert "infold forget daily\n  infold run" in caught.value.todo
+    with pytest.raises(InfoldError) as caught:
+        api.observe(shop)
+    [stood] = [entry.refused for entry in api.status(shop) if entry.refused is not None]
+    for error in (caught.value, stood, api.plan(shop).refused["daily"]):
+        assert error.slug == "damaged-table"
+        assert error.facts == (("file", str(rows_of(shop, "daily"))), ("gone", "1 of its files"))
+        assert "infold forget daily\n  infold run" in error.todo
 
     assert infold(shop, "forget", "daily", "--yes")[0] == 0
     api.observe(shop)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from infold.errors import InfoldError
     from infold.project import Project
     from infold.restating import Again
 
@@ -132,6 +133,7 @@ def again(function: F) -> F:
         click.option("--dry-run", is_flag=True, help="Show what would be built, and stop."),
         allow_refresh,
         allow_removals,
+        fail_fast,
         as_of,
         wait,
         as_json,
@@ -150,6 +152,7 @@ def build_again(
     dry_run: bool,
     allow_refresh: bool,
     allow_removals: bool,
+    fail_fast: bool,
     as_of: str | None,
     wait: float,
     as_json: bool,
@@ -165,7 +168,7 @@ def build_again(
 
     asked = replace(again.asked, batch_size=batches(batch_size, per_partition))
     clock = window.as_of(as_of)
-    observed = api.observe(project, as_of=clock, asked=asked)
+    observed = api.look(project, as_of=clock, asked=asked)
     plan = api.make_plan(project, observed, asked)
     plan = replace(plan, notes=(*plan.notes, *(f"{name}: {why}" for name, why in again.left)))
     if not as_json:
@@ -173,7 +176,8 @@ def build_again(
         click.echo(plan_screen(project, observed, plan, covered, command=command))
     elif dry_run:
         printed(shapes.plan(plan))
-    if dry_run or not plan:
+    if dry_run or not (plan or plan.refused):
+        refused(plan.refused, part=bool(plan), as_json=as_json)
         return 0
     with reporting(as_json=as_json):
         with progress(quiet=as_json, verbose=False) as told:
@@ -185,6 +189,7 @@ def build_again(
                 command=command,
                 allow_refresh=allow_refresh,
                 allow_removals=allow_removals,
+                fail_fast=fail_fast,
                 progress=told,
             )
         if as_json:
@@ -192,6 +197,22 @@ def build_again(
         else:
             click.echo(f"\n{receipt_screen(result)}")
     return 0
+
+
+def refused(found: Mapping[str, InfoldError], *, part: bool, as_json: bool = False) -> None:
+    """
+    Say each error as a whole and end with its code, where models are refused.
+
+    ``part``: there are others, of which something was said; then it is 1, as after such a run. In
+    JSON the errors stand already.
+    """
+    if not found:
+        return
+    if not as_json:
+        for error in found.values():
+            click.echo(f"\n{error}", err=True)
+    code = 1 if part else min(error.exit_code for error in found.values())
+    click.get_current_context().exit(code)
 
 
 @contextmanager

@@ -45,10 +45,11 @@ def command(
         batch_size=common.batches(batch_size, per_partition),
         ignore_cron=ignore_cron,
     )
-    observed = api.observe(project, as_of=window.as_of(as_of))
+    observed = api.look(project, as_of=window.as_of(as_of))
     plan = api.make_plan(project, observed, asked, select=select, exclude=exclude)
     if as_json:
         common.printed(shapes.plan(plan))
+        common.refused(plan.refused, part=bool(plan), as_json=True)
         return
     options = common.repeated(
         {
@@ -64,3 +65,4 @@ def command(
     )
     covered = api.coverage(project) if plan else {}
     click.echo(plan_screen(project, observed, plan, covered, options))
+    common.refused(plan.refused, part=bool(plan))

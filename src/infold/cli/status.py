@@ -52,3 +52,5 @@ def command(
         common.printed(shapes.status(project.name, models, gaps))
     else:
         click.echo(status_screen(project, models, gaps))
+    refused = {entry.model: entry.refused for entry in models if entry.refused is not None}
+    common.refused(refused, part=len(refused) < len(models), as_json=as_json)

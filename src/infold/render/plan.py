@@ -70,8 +70,11 @@ def nothing_screen(
     what = (
         f"{words.count(len(current), 'model')} up to date" if current else "no model was asked for"
     )
+    if plan.refused and not current:
+        what = "what was asked for is refused, or waits for what is"
+    nothing = "Nothing can be done" if plan.refused else "Nothing to do"
     parts = [
-        f"Nothing to do: {what}, as of {words.clock(plan.as_of)}.",
+        f"{nothing}: {what}, as of {words.clock(plan.as_of)}.",
         states_text(standings),
         _looked(project, observed),
         _left(project, plan.left),

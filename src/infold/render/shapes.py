@@ -44,6 +44,9 @@ def plan(value: Plan) -> Shape:
             {"model": entry.model, "why": entry.why, "stale": ranges(entry.stale)}
             for entry in value.left
         ],
+        "refused": [
+            {"model": name, "error": error.record} for name, error in value.refused.items()
+        ],
         "notes": list(value.notes),
     }
 
@@ -185,6 +188,8 @@ def status(project: str, models: Sequence[ModelStatus], gaps: Mapping[str, Range
                 "set_aside": entry.set_aside,
                 "waiting": entry.waiting,
                 "next_due": _maybe(entry.next_due),
+                "refused": entry.refused.record if entry.refused else None,
+                "waits_for": list(entry.waits_for),
             }
             for entry in models
         ],

@@ -40,7 +40,7 @@ def status_screen(
         rows.append(
             (
                 entry.model,
-                entry.state.value,
+                "refused" if entry.refused else entry.state.value,
                 f"{entry.rows:,}",
                 show(hull.start) if hull else "",
                 show(hull.end) if hull else "",
@@ -51,7 +51,8 @@ def status_screen(
         )
     head = f"infold status · {project.name} · {project.target.name}"
     parts = [head, "\n".join(words.columns(rows, right=(2, 5)))]
-    said = states_lines(entry.standing for entry in models if entry.standing is not None)
+    whole = (entry for entry in models if entry.refused is None)
+    said = states_lines(entry.standing for entry in whole if entry.standing is not None)
     if said:
         parts.append("\n".join(said))
     details = [line for entry in models for line in _details(project, entry, gaps)]
@@ -74,6 +75,10 @@ def _details(project: Project, entry: ModelStatus, gaps: Mapping[str, Ranges]) -
     """Facts about one model that its line has no room for."""
     granularity = project[entry.model].model.granularity
     facts = [
+        *([f"refused: {entry.refused.what}"] if entry.refused else ()),
+        *([f"waits for {words.names(entry.waits_for)}, refused"] if entry.waits_for else ()),
+    ]
+    facts += [
         words.under_new(entry.covered, pending.ranges, granularity)
         if pending.cause is Cause.REDEFINED
         else f"left unbuilt ({pending.cause.value}): "
