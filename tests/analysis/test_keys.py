@@ -17,6 +17,7 @@ DEFINES: dict[str, tuple[str, str, str]] = {
     "model.unique_key": ("clicks", "[event_id]", "[event_id, url]"),
     "model.prefer": ("clicks", "unique_key", "prefer: [url]\nunique_key"),
     "model.deduplicate": ("clicks", "unique_key", "deduplicate: everywhere\nunique_key"),
+    "model.start": ("clicks", "unique_key", "start: 2024-03-01\nunique_key"),
     "timeseries.event_time_column": ("daily", "column: session_start", "column: day"),
     "timeseries.granularity": ("daily", "granularity: day", "granularity: month"),
     "timeseries.week_start": ("daily", "granularity: day", "granularity: week, week_start: sunday"),

@@ -11,6 +11,7 @@ from infold import findings
 from infold.analysis.allowed import BY_SLUG, REACH, Allowed, allowed, offered
 from infold.analysis.bridges import Shapes
 from infold.analysis.cells import Cells, causes_of, cells_of
+from infold.analysis.chance import Chance
 from infold.analysis.event_grain import event_grain
 from infold.analysis.fingerprint import fingerprint, normal
 from infold.analysis.grouped import take_grouped
@@ -94,7 +95,7 @@ def compile_models(
                 work.add(names[name])
             except RecursionError:
                 work.errors.append(findings.too_deep(names[name].parsed.text.spot(0)))
-    return Compiled(tuple(work.nodes.values()), tuple(work.errors))
+    return Compiled(tuple(work.nodes.values()), (*work.errors, *work.chance.errors()))
 
 
 @dataclass(slots=True)
@@ -108,6 +109,7 @@ class _Compiler:
     rows: dict[str, Rows] = field(default_factory=dict)
     types: dict[str, Types] = field(default_factory=dict)
     errors: list[InfoldError] = field(default_factory=list)
+    chance: Chance = field(default_factory=Chance)
 
     def add(self, draft: Draft) -> None:
         """Check one model whose inputs have been checked, and make its node."""
@@ -124,7 +126,7 @@ class _Compiler:
         query = None
         if not found.errors:
             query, errors = self._check(subject)
-            found = allowed(subject, errors)
+            found = self.chance.judged(subject, allowed(subject, errors))
             offered(subject, found.errors, _days(subject))
         # What PIVOT has once stands in each of its columns.
         errors = list({str(error): error for error in found.errors}.values())

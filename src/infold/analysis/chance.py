@@ -1,0 +1,71 @@
+"""
+Views whose rows are not determined: it is for the tables that read them to let that pass.
+
+A view holds no rows, so nothing of it can differ from a rebuild; what reads it can. So the author
+of a table vouches for the views that it reads too. What folds cannot: it takes what it stored for
+what a rebuild would find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from infold.analysis.allowed import BY_SLUG, Allowed
+from infold.analysis.subject import Subject
+from infold.errors import InfoldError
+from infold.model import Kind, Override
+
+_ANY = Override.NONDETERMINISTIC
+
+
+@dataclass(slots=True)
+class Chance:
+    """What in views may come out one way or another, and who reads that without a word."""
+
+    of: dict[str, tuple[InfoldError, ...]] = field(default_factory=dict)
+    """By view, those of the views that it reads included."""
+    readers: dict[str, list[tuple[str, Kind]]] = field(default_factory=dict)
+    """By view, the models that read it and vouch for nothing."""
+    vouched: set[str] = field(default_factory=set)
+    """The views that a model reads whose author vouches for them."""
+
+    def judged(self, subject: Subject, found: Allowed) -> Allowed:
+        """The findings of a model, those of a view put off until something reads it."""
+        views = [name for name in subject.named if self.of.get(name)]
+        if subject.model.kind is Kind.VIEW:
+            own = tuple(error for error in found.errors if BY_SLUG.get(error.slug) is _ANY)
+            read = tuple(error for name in views for error in self.of[name])
+            self.of[subject.model.name] = (*own, *read)
+            return replace(found, errors=tuple(e for e in found.errors if e not in own))
+        if not views:
+            return found
+        may = subject.model.kind in (Kind.TIME_RANGE, Kind.WHOLE)
+        if may and _ANY in subject.model.overrides:
+            self.vouched.update(views)
+            return replace(found, vouched=tuple(sorted({*found.vouched, _ANY})))
+        for name in views:
+            self.readers.setdefault(name, []).append((subject.model.name, subject.model.kind))
+        return found
+
+    def errors(self) -> list[InfoldError]:
+        """What nobody vouches for, or not all that read it do, each once."""
+        passed = {id(error) for view in self.vouched for error in self.of[view]}
+        found: dict[int, tuple[InfoldError, dict[str, Kind]]] = {}
+        for view, errors in self.of.items():
+            for error in errors:
+                readers = self.readers.get(view, [])
+                if readers or id(error) not in passed:
+                    found.setdefault(id(error), (error, {}))[1].update(readers)
+        for error, by in found.values():
+            error.facts = (*error.facts, *_facts(by))
+        return [error for error, _ in found.values()]
+
+
+def _facts(by: Mapping[str, Kind]) -> tuple[tuple[str, str], ...]:
+    """Who reads a view without vouching for it, and whether that helps."""
+    if not set(by.values()) <= {Kind.TIME_RANGE, Kind.WHOLE}:
+        return (("read by", ", ".join(by)),)
+    where = f"in {', '.join(by)}" if by else "in what reads it"
+    said = f"incremental: {{safety_overrides: {{{_ANY}: true}}}}, {where}"
+    return (*((("read by", ", ".join(by)),) if by else ()), ("or vouch", said))

@@ -1,0 +1,81 @@
+"""Views whose rows are not determined: whoever reads them vouches for them, or nobody does."""
+
+from __future__ import annotations
+
+import pytest
+from tests.declare.shop import SHOP, read
+
+from infold.errors import InfoldError
+from infold.model import Override
+from infold.project import Project
+
+DRAWN = "---\nmaterialization: view\n---\nSELECT *, rand() AS r FROM clicks"
+SEEN = "---\nmaterialization: view\n---\nSELECT * FROM drawn WHERE r < 1"
+WHOLE = "---\nmaterialization: table\n{}---\nSELECT user_id, max(r) AS r FROM seen GROUP BY 1"
+DAILY = """---
+materialization: table
+timeseries: {{event_time_column: event_ts, partition_column: day}}
+incremental: {{{}}}
+---
+SELECT cast(event_ts AS date) AS day, max(r) AS r FROM seen GROUP BY 1"""
+ANY = "safety_overrides: {allow_nondeterministic: true}"
+VOUCHED = WHOLE.format(
+    f"incremental: {{enabled: false, {ANY}}}\ntimeseries: {{event_time_column: r}}\n"
+)
+SESSIONS = """---
+materialization: sessions
+sessions: {user: user_id, gap: 1 hour}
+---
+SELECT count(*) AS n FROM seen"""
+
+
+def judged(**models: str) -> tuple[Project | None, list[InfoldError]]:
+    """A shop with two views by chance, one over the other, and these models."""
+    files = {f"models/{name}.sql": text for name, text in models.items()}
+    return read({**SHOP, "models/drawn.sql": DRAWN, "models/seen.sql": SEEN, **files})
+
+
+@pytest.mark.parametrize("model", [VOUCHED, DAILY.format(ANY)])
+def test_who_reads_it_vouches_for_it(model: str) -> None:
+    """Through another view too; it is said of the reader, which is computed cell by cell."""
+    found, errors = judged(reader=model)
+
+    assert errors == []
+    assert found is not None
+    assert found["reader"].vouched == (Override.NONDETERMINISTIC,)
+
+
+@pytest.mark.parametrize("model", [WHOLE.format(""), DAILY.format("")])
+def test_who_does_not_is_named_with_the_cure(model: str) -> None:
+    """One finding, at the view, however many read it; one of them that vouches is not enough."""
+    _, errors = judged(reader=model, other=DAILY.format(""), third=DAILY.format(ANY))
+
+    [error] = errors
+    assert (error.slug, str(error.at)) == ("not-deterministic", "models/drawn.sql:4")
+    facts = dict(error.facts)
+    assert set(facts["read by"].split(", ")) == {"reader", "other"}
+    assert "allow_nondeterministic: true" in facts["or vouch"]
+
+
+def test_nobody_reads_it() -> None:
+    """It is refused where it stands, as nobody vouches for it."""
+    _, [error] = judged()
+
+    assert error.slug == "not-deterministic"
+    assert dict(error.facts)["or vouch"].endswith(", in what reads it")
+
+
+def test_what_folds_cannot_vouch() -> None:
+    """A stored session has to be what a rebuild finds; no cure by an override is offered."""
+    _, [error] = judged(visits=SESSIONS)
+
+    assert dict(error.facts)["read by"] == "visits"
+    assert "or vouch" not in dict(error.facts)
+
+
+def test_what_else_is_wrong_with_a_view_is_wrong_at_once() -> None:
+    """Only what an override answers is put off."""
+    odd = DRAWN.replace("rand() AS r", "rand() AS r, nothing AS n")
+    _, errors = judged(drawn=odd, reader=VOUCHED)
+
+    assert "unknown-column" in [error.slug for error in errors]
