@@ -21,6 +21,7 @@ from infold.analysis.bridges import Gaps, Key, Needs, Shapes, beyond, either
 from infold.analysis.changes import change_of
 from infold.analysis.frames import rows_back
 from infold.analysis.kept import Bounded, Kept
+from infold.analysis.laterals import far
 from infold.analysis.nested import by_predicate, by_value, parts
 from infold.analysis.relation import (
     Block,
@@ -286,28 +287,16 @@ class Cells:
         they are looked into as any.
         """
         said = self.subject.model.incremental
-        if self.apart is None:
-            declared = said is not None and bool(said.bounds)
-            every = () if declared else blocks(self.subject.relation, views=True)
-            self.apart = {
-                id(part)
-                for block in every
-                if isinstance(block, Block)
-                for entry in self._unlinked(block)
-                for part in blocks(entry.relation)
-            }
+        if self.apart is None and said is not None and said.bounds:
+            self.apart = set()
+        elif self.apart is None:
+            self.apart = far(
+                self.subject.relation,
+                lambda entry: self._lateral(entry) and id(entry.relation) not in self.near,
+                lambda relation: self.of(relation).time,
+                lambda block: None if id(block) in self.chosen else self.scope(block),
+            )
         return self.apart
-
-    def _unlinked(self, block: Block) -> Iterator[From]:
-        """The LATERAL subqueries of a FROM that are joined to rows of any time."""
-        if id(block) in self.chosen or not any(map(self._lateral, block.entries)):
-            return
-        scope, times = self.scope(block), False
-        for at, entry in enumerate(block.entries):
-            far = self._lateral(entry) and id(entry.relation) not in self.near
-            if far and times and not scope.connected(at):
-                yield entry
-            times = times or self.of(entry.relation).time
 
     def _looked_into(self, block: Block) -> list[Relation]:
         self.scope(block)
