@@ -46,6 +46,13 @@ CASES = [
     (java("java.nio.file.AccessDeniedException: /data/warehouse"), "not-permitted"),
     (java("java.io.FileNotFoundException: /w/x (Read-only file system)"), "not-permitted"),
     (java("java.lang.StackOverflowError"), "too-deep"),
+    (
+        java(
+            "org.apache.spark.SparkException: Job aborted: Total size of serialized results of 999 "
+            "tasks (1024.1 MiB) is bigger than spark.driver.maxResultSize 1024.0 MiB."
+        ),
+        "too-many-parts",
+    ),
     (java("[SQLITE_FULL] database or disk is full"), "disk-full"),
     (errors.locked(run="r", host="h", pid=1, since="now"), "locked"),
 ]

@@ -108,6 +108,18 @@ def too_deep(why: str) -> InfoldError:
     )
 
 
+def too_many_parts(why: str) -> InfoldError:
+    """A query of so many parts that what their tasks report is more than Spark's driver takes."""
+    return InfoldError(
+        "too-many-parts",
+        "a query has more parts than Spark can keep an account of",
+        (("why", why),),
+        "Put a part of a long UNION ALL into a table of its own (materialization: table), or "
+        "let one source name all the files: `path: landing/*/*.json`.",
+        exit_code=1,
+    )
+
+
 def spark_without_iceberg(why: str) -> InfoldError:
     """A Spark session of somebody else's in which the tables' catalog cannot be opened."""
     return InfoldError(

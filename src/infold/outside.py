@@ -127,6 +127,7 @@ _JAVAS = (
         lambda line: faults.not_permitted(_file_of(line), line),
     ),
     (r"java\.lang\.StackOverflowError", faults.too_deep),
+    (r"spark\.driver\.maxResultSize", faults.too_many_parts),
     (r"Cannot call methods on a stopped SparkContext", faults.engine_died),
 )
 """What Java says, and what it is."""
