@@ -107,7 +107,9 @@ class Beside:
             session.createDataFrame(landed, SCHEMAS[name]).createOrReplaceTempView(f"raw__{name}")
         for name, lookup in self.arrivals.lookups.items():
             rows = [tuple(row.values()) for row in lookup]
-            session.createDataFrame(rows, SCHEMAS[name]).coalesce(1).createOrReplaceTempView(name)
+            frame = session.createDataFrame(rows, SCHEMAS[name]).coalesce(1)
+            frame.createOrReplaceTempView(name)
+            frame.createOrReplaceTempView(f"raw__{name}")
         for name, sql in PLAIN.items():
             session.sql(sql).createOrReplaceTempView(name)
 
