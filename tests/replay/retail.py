@@ -87,6 +87,7 @@ def _sessions(name: str, gap: int, aggregates: dict[str, Aggregate]) -> TableSpe
         ),
         granularity=Granularity.DAY,
         sessions=True,
+        whose=lambda row: row["CustomerID"],
     )
 
 
