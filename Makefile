@@ -52,7 +52,7 @@ test-deep: $(TOOLS) ## random programs and processes that die, without Java
 
 .PHONY: test-spark
 test-spark: need-java $(TOOLS) ## the tests that start Spark
-	@$(BIN)/python -m infold.spark.training
+	@$(BIN)/python -m infold.spark.jvm.warm_up
 	@$(BIN)/python -m pytest -m spark --numprocesses $(JVMS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: check
@@ -116,7 +116,7 @@ need-python:
 # The program's own check; it imports the standard library only, so it runs before any install.
 .PHONY: need-java
 need-java: need-python
-	@PYTHONPATH=src $(PYTHON) -m infold.spark.java
+	@PYTHONPATH=src $(PYTHON) -m infold.spark.jvm.java
 
 $(BIN)/python: | need-python
 	@$(PYTHON) -m venv $(VENV)

@@ -18,8 +18,8 @@ def spark_as_it_comes(
     """Spark with its defaults: only the catalog, its jars and the time zone are given."""
     from pyspark.sql import SparkSession
 
-    from infold.spark import session
-    from infold.spark.jars import jar_paths
+    from infold.spark.jvm import session
+    from infold.spark.jvm.jars import jar_paths
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {

@@ -15,10 +15,10 @@ from bench.processes import infold
 from bench.project import DATA, lay_out
 
 from infold import api
-from infold.interval import DAY, HOUR, MINUTE, Granularity, Interval, Ranges, instant
-from infold.plan import Asked
-from infold.record import Outcome
-from infold.trace import CellChange, Trace
+from infold.core.interval import DAY, HOUR, MINUTE, Granularity, Interval, Ranges, instant
+from infold.core.plan import PlanOptions
+from infold.core.record import Outcome
+from infold.core.trace import CellChange, Trace
 
 YEARS = 5
 MODEL = """\
@@ -175,7 +175,7 @@ def sixty_days(size: Size) -> list[Line]:
     for clock, name, batch in ((whole, "whole", None), (each, "each", 1)):
         begun = time.perf_counter()
         project = api.open_project(root)
-        result = api.run(project, asked=Asked(batch_size=batch), select=[name])
+        result = api.run(project, asked=PlanOptions(batch_size=batch), select=[name])
         clock.add(time.perf_counter() - begun)
     return [
         Line(

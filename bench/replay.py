@@ -14,8 +14,8 @@ from bench.measure import Clock, Line, Size
 from bench.project import DATA, with_history
 
 from infold import api
+from infold.core.record import Receipt
 from infold.demo import lay_out
-from infold.record import Receipt
 from infold.spark.tables.iceberg import IcebergTables
 
 DAY = 86_400

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infold import api
-from infold.project import Project
-from infold.record import Receipt
-from infold.report import RunResult
+from infold.core.project import Project
+from infold.core.record import Receipt
+from infold.core.report import RunResult
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -23,14 +23,14 @@ from bench.project import DATA
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from infold.interval import HOUR, MINUTE, Granularity
+from infold.core.interval import HOUR, MINUTE, Granularity
+from infold.core.model import Cuts
+from infold.core.project import Aggregate, Output, SessionsQuery
 from infold.lake.iceberg import IcebergLake
-from infold.model import Cuts
-from infold.project import Aggregate, Output, SessionsQuery
 from infold.spark.content import cell_stats, micros
-from infold.spark.kinds import islands, sessions
-from infold.spark.kinds.stored import rows
-from infold.spark.session import start
+from infold.spark.jvm.session import start
+from infold.spark.sessions import build, islands
+from infold.spark.sessions.stored import rows
 from infold.spark.tables.iceberg import IcebergTables
 from infold.spark.tables.port import Layout, Stamp
 
@@ -71,7 +71,7 @@ def by_sorting(_: SparkSession, tables: IcebergTables) -> DataFrame:
 
 def built(query: SessionsQuery) -> Way:
     """What infold does for a query."""
-    return lambda _, tables: sessions.build(tables.read("events"), query, size=10_000_000)
+    return lambda _, tables: build.build(tables.read("events"), query, size=10_000_000)
 
 
 Way = Callable[[SparkSession, IcebergTables], DataFrame]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.as_it_comes import spark_as_it_comes
 
-from infold.spark.session import CATALOG, default_memory, start
+from infold.spark.jvm.session import CATALOG, default_memory, start
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

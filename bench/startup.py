@@ -33,8 +33,8 @@ def _default(folder: Path) -> SparkSession:
     """Spark as it comes: only the catalog and its jars are given."""
     from pyspark.sql import SparkSession
 
-    from infold.spark.jars import jar_paths
-    from infold.spark.session import _catalog_settings
+    from infold.spark.jvm.jars import jar_paths
+    from infold.spark.jvm.session import _catalog_settings
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[*]")
@@ -50,21 +50,21 @@ def _default(folder: Path) -> SparkSession:
 
 def _small(folder: Path) -> SparkSession:
     """Settings for a small run, without the archive of classes."""
-    from infold.spark.session import start
+    from infold.spark.jvm.session import start
 
     return start(folder / "warehouse", folder / "catalog.db", size="small", app_cds=False)
 
 
 def _archived(folder: Path) -> SparkSession:
     """Settings for a small run, with the archive of classes."""
-    from infold.spark.session import start
+    from infold.spark.jvm.session import start
 
     return start(folder / "warehouse", folder / "catalog.db", size="small")
 
 
 def _large(folder: Path) -> SparkSession:
     """Settings for a large run, with the archive of classes."""
-    from infold.spark.session import start
+    from infold.spark.jvm.session import start
 
     return start(folder / "warehouse", folder / "catalog.db", size="large")
 
@@ -144,7 +144,7 @@ def main() -> None:
         once(chosen.once)
         return
 
-    from infold.spark.jars import cache_dir, jar_paths
+    from infold.spark.jvm.jars import cache_dir, jar_paths
 
     jar_paths()
     cache = Path(tempfile.mkdtemp(prefix="infold-bench-"))
@@ -152,7 +152,7 @@ def main() -> None:
     env = {**os.environ, "INFOLD_CACHE": str(cache)}
     try:
         began = time.monotonic()
-        subprocess.run([sys.executable, "-m", "infold.spark.training"], env=env, check=True)
+        subprocess.run([sys.executable, "-m", "infold.spark.jvm.warm_up"], env=env, check=True)
         print(f"making the archive: {time.monotonic() - began:.1f} s, once\n", flush=True)
         _compare(chosen.variants.split(","), chosen.repeats, env)
     finally:

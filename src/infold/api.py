@@ -14,49 +14,43 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infold.errors import InfoldError
-from infold.execute import Progress, Request, Runner
-from infold.explain import explain as explained
-from infold.fence import fence
-from infold.files import FileSeen
-from infold.interval import Granularity, Interval, Ranges
-from infold.manual import ManualEntry
-from infold.model import Format, Source
-from infold.observe import Observer
-from infold.plan import Asked, Observed, Plan
-from infold.planning import plan as planned
+from infold.core.files import FileSeen
+from infold.core.interval import Granularity, Interval, Ranges
+from infold.core.manual_entry import ManualEntry
+from infold.core.model import Format, Source
+from infold.core.plan import Observations, Plan, PlanOptions
+from infold.core.project import Node, Project
+from infold.core.record import RunRecord
+from infold.core.report import Certificate, Explanation, Forgotten, ModelStatus, RunResult
+from infold.core.trace import CellState
+from infold.inspecting.explain import explain as explained
+from infold.inspecting.model_status import status_of
+from infold.inspecting.session_history import SessionHistories
+from infold.messages.errors import InfoldError
+from infold.planning.model_states import model_states
+from infold.planning.planner import plan as planned
+from infold.planning.selection import selected, with_landed
+from infold.planning.withheld_steps import waits_for, without
 from infold.process import close, one_of, run_size, session, whole_size
-from infold.project import Node, Project
-from infold.record import RunRecord
-from infold.report import (
-    Certificate,
-    Explanation,
-    Forgotten,
-    ModelStatus,
-    RunResult,
-)
-from infold.select import selected, with_landed
-from infold.states import standings
-from infold.status import status_of
-from infold.story import Stories
-from infold.trace import CellState
-from infold.withheld import waits_for, without
+from infold.running.execute import Progress, Request, Runner
+from infold.running.observe import Observer
+from infold.system.process_lock import fence
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from infold.forget import Dropper
+    from infold.core.ports import Engine
+    from infold.inspecting.session_events import UserEvents
     from infold.lake.iceberg import IcebergLake
     from infold.ledger import SqlLedger
-    from infold.ports import Engine
-    from infold.session_events import Theirs
-    from infold.spark.work import Work
+    from infold.running.forget import Dropper
+    from infold.spark.step_context import Work
 
 __all__ = ["close", "session"]  # Spark itself, for programs
 
 
-class Quiet:
-    """A :class:`infold.execute.Progress` that says nothing."""
+class SilentProgress:
+    """A :class:`infold.running.execute.Progress` that says nothing."""
 
     def step(self, index: int, total: int | None, step: object) -> None:
         """Nothing."""
@@ -116,16 +110,16 @@ def observer(
     as_of: int | None = None,
     *,
     peek: bool = False,
-    asked: Asked | None = None,
+    asked: PlanOptions | None = None,
 ) -> Observer:
     """Looks at the project's sources and tables; ``peek`` reads small new files' event times."""
     from infold.lake.listing import look
-    from infold.lake.source import table_files
+    from infold.lake.source_files import table_files
 
     def times(
         source: Source, files: Sequence[FileSeen], granularity: Granularity, clock: int
     ) -> tuple[tuple[CellState, ...], int] | None:
-        from infold.lake.peek import peek as read  # pyarrow: half of the no-op budget
+        from infold.lake.event_times import peek as read  # pyarrow: half of the no-op budget
 
         return read(project.root, source, files, granularity, clock)
 
@@ -155,12 +149,16 @@ def observer(
     )
 
 
-def observe(project: Project, *, as_of: int | None = None, asked: Asked | None = None) -> Observed:
+def observe(
+    project: Project, *, as_of: int | None = None, asked: PlanOptions | None = None
+) -> Observations:
     """Everything that a plan follows from."""
     return observer(project, as_of, peek=True, asked=asked).observe()
 
 
-def look(project: Project, *, as_of: int | None = None, asked: Asked | None = None) -> Observed:
+def look(
+    project: Project, *, as_of: int | None = None, asked: PlanOptions | None = None
+) -> Observations:
     """The same as :func:`observe`; models that are refused are among it, and no error."""
     return observer(project, as_of, peek=True, asked=asked).look()
 
@@ -173,7 +171,7 @@ def window_of(
 
     Raises ``errors.window_unaligned`` where one lies inside a cell of a model.
     """
-    from infold.window import window
+    from infold.planning.window import window
 
     return window(project, selected(project, select), start, end)
 
@@ -181,7 +179,7 @@ def window_of(
 def plan(
     project: Project,
     *,
-    asked: Asked | None = None,
+    asked: PlanOptions | None = None,
     window: Interval | None = None,
     select: Sequence[str] = (),
     exclude: Sequence[str] = (),
@@ -193,22 +191,22 @@ def plan(
     What it could not do, as models are refused, is in the plan's ``refused``.
     """
     if window is not None:
-        asked = replace(asked or Asked(), window=window)
+        asked = replace(asked or PlanOptions(), window=window)
     observed = look(project, as_of=as_of, asked=asked)
     return make_plan(project, observed, asked, select=select, exclude=exclude)
 
 
 def make_plan(
     project: Project,
-    observed: Observed,
-    asked: Asked | None = None,
+    observed: Observations,
+    asked: PlanOptions | None = None,
     *,
     select: Sequence[str] = (),
     exclude: Sequence[str] = (),
 ) -> Plan:
     """The steps that a run would carry out."""
-    from infold import removals
-    from infold.protect import stands, warnings
+    from infold.planning import removals
+    from infold.planning.protection import stands, warnings
 
     asked = _asked(project, asked, select, exclude)
     made = without(project, planned(project, observed, asked), observed.refused, asked.selected)
@@ -222,7 +220,7 @@ def make_plan(
 def run(
     project: Project,
     *,
-    asked: Asked | None = None,
+    asked: PlanOptions | None = None,
     window: Interval | None = None,
     select: Sequence[str] = (),
     exclude: Sequence[str] = (),
@@ -237,12 +235,12 @@ def run(
     progress: Progress | None = None,
 ) -> RunResult:
     """
-    Bring the project's tables up to date; see :meth:`infold.execute.Runner.run`.
+    Bring the project's tables up to date; see :meth:`infold.running.execute.Runner.run`.
 
     Raises RunFailed where some of them are not, once all others are (``fail_fast``: at once).
     """
     if window is not None:
-        asked = replace(asked or Asked(), window=window)
+        asked = replace(asked or PlanOptions(), window=window)
     asked = replace(_asked(project, asked, select, exclude), jobs=jobs)
     looking = observer(project, as_of, peek=max_rows is not None, asked=asked)
     runner = Runner(
@@ -251,16 +249,16 @@ def run(
         lake=looking.lake,
         observer=looking,
         engine=lambda run_id, first: _engine(project, looking, run_id, first),
-        progress=progress or Quiet(),
+        progress=progress or SilentProgress(),
         fence=lambda: fence(project.root, project.target.name),
     )
     result = runner.run(
         Request(asked, max_rows, wait, command, allow_refresh, fail_fast, allow_removals)
     )
     if result.steps:
-        from infold.spark import archive
+        from infold.spark.jvm import class_archive
 
-        archive.make_later()
+        class_archive.make_later()
     return result
 
 
@@ -268,7 +266,7 @@ def restate(
     project: Project, terms: Sequence[str], window: Interval | None = None, **options: Any
 ) -> RunResult:
     """Build models again, as `infold restate` does; ``options`` are those of :func:`run`."""
-    from infold import restating
+    from infold.planning import restating
 
     asked = restating.restate(project, terms, window).asked
     return run(project, asked=asked, command="restate", **options)
@@ -278,7 +276,7 @@ def backbuild(
     project: Project, terms: Sequence[str], window: Interval, **options: Any
 ) -> RunResult:
     """Build models over a window again, with all that they read for it; as `infold backbuild`."""
-    from infold import restating
+    from infold.planning import restating
 
     asked = restating.backbuild(project, terms, window).asked
     return run(project, asked=asked, command="backbuild", **options)
@@ -301,7 +299,7 @@ def forgettable(
 def forget(
     project: Project, terms: Sequence[str], *, allow_refresh: bool = False, wait: float = 0.0
 ) -> Forgotten:
-    """Forget models and drop their tables; see :class:`infold.forget.Dropper`."""
+    """Forget models and drop their tables; see :class:`infold.running.forget.Dropper`."""
     return _dropper(project).forget(terms, allowed=allow_refresh, wait=wait)
 
 
@@ -311,7 +309,7 @@ def teardown(project: Project, *, allow_refresh: bool = False, wait: float = 0.0
 
 
 def _dropper(project: Project) -> Dropper:
-    from infold.forget import Dropper
+    from infold.running.forget import Dropper
 
     return Dropper(
         project,
@@ -330,7 +328,7 @@ def verify(
     progress: Progress | None = None,
 ) -> Certificate:
     """Compare every stored table with its definition evaluated from scratch."""
-    from infold.spark.verify import Verifier
+    from infold.spark.verify.verify import Verifier
 
     chosen = _selected(project, select, ())
     looking = observer(project)
@@ -342,7 +340,7 @@ def verify(
         looking.ledger,
         looking.lake,
         looking.vanished(),
-        progress or Quiet(),
+        progress or SilentProgress(),
     )
     verdicts = verifier.verify(chosen, sample)
     return Certificate(verdicts, looking.as_of, time.monotonic() - started)
@@ -365,9 +363,9 @@ def show(
     columns; ``note`` is told so before. ``where`` is a predicate of Spark SQL that compares columns
     with values; ``select`` picks models of a manifest table.
     """
-    from infold.left_out import rows as left_out_of
-    from infold.manifest import named
-    from infold.showing import rows, some
+    from infold.inspecting.left_out import rows as left_out_of
+    from infold.inspecting.manifest import named
+    from infold.inspecting.show import rows, some
 
     def by_spark(table: str, nodes: Sequence[Node], most: int | None) -> pa.Table:
         from infold.spark.left_out import left_out
@@ -388,7 +386,7 @@ def show(
 
 def evaluate(project: Project, view: str) -> pa.Table:
     """The rows of a view, by Spark."""
-    from infold.spark.verify import view_rows
+    from infold.spark.verify.verify import view_rows
 
     with _work(project) as work:
         return view_rows(work, project[view])
@@ -406,7 +404,7 @@ def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...
     seen = looking.look()
     todo = planned(project, seen)
     steps = {step.model: step for step in todo.steps}
-    known = {entry.model: entry for entry in standings(project, seen, todo)}
+    known = {entry.model: entry for entry in model_states(project, seen, todo)}
     found = (
         status_of(node, looking.ledger, seen, steps.get(node.name), known.get(node.name))
         for node in project
@@ -422,7 +420,7 @@ def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...
     )
 
 
-def speak(
+def add_quarantine_entries(
     project: Project,
     model: str,
     *,
@@ -436,9 +434,10 @@ def speak(
     """
     Put sessions into quarantine by hand (``held``), or release them; the next run heeds it.
 
-    With None what was said of them before is taken back. See :func:`infold.quarantine.entries`.
+    With None what was said of them before is taken back. See
+    :func:`infold.inspecting.quarantine.entries`.
     """
-    from infold.quarantine import entries
+    from infold.inspecting.quarantine import entries
 
     book = ledger(project)
     found = entries(
@@ -457,7 +456,7 @@ def speak(
     return tuple(_named(project, model, entry) for entry in found)
 
 
-def spoken(project: Project) -> Mapping[str, tuple[tuple[ManualEntry, bool], ...]]:
+def list_quarantine_entries(project: Project) -> Mapping[str, tuple[tuple[ManualEntry, bool], ...]]:
     """The manual entries of every model's quarantine, and whether a run has heeded them."""
     book = ledger(project)
     traces = book.traces()
@@ -484,7 +483,7 @@ def manifest(
     project: Project, table: str, select: Sequence[str] = (), where: str | None = None
 ) -> pa.Table:
     """The rows of a manifest table, of the models that ``select`` names, without a JVM."""
-    from infold.manifest import filtered, rows
+    from infold.inspecting.manifest import filtered, rows
 
     names = selected(project, select)
     found = rows(project, ledger(project), lake(project), table, names)
@@ -509,14 +508,16 @@ def explain(
     return explained(observer(project, as_of, peek=True), model, cell)
 
 
-def story(project: Project, id_: str, model: str | None = None, *, deep: bool = False) -> Stories:
+def session_history(
+    project: Project, id_: str, model: str | None = None, *, deep: bool = False
+) -> SessionHistories:
     """
     The story of a session, or of the sessions of an identifier, without a JVM.
 
     ``deep`` starts Spark where it alone can tell which events there are.
     """
-    from infold.lake.past import IcebergPast
-    from infold.telling import tell
+    from infold.inspecting.read_session_history import read_session_histories
+    from infold.lake.snapshots import IcebergSnapshotReader
 
     book, tables = ledger(project), lake(project)
 
@@ -526,13 +527,15 @@ def story(project: Project, id_: str, model: str | None = None, *, deep: bool = 
         snapshots: Mapping[str, int | None],
         start: int,
         end: int,
-    ) -> Theirs:
+    ) -> UserEvents:
         from infold.spark.session_events import events_of
 
         with _work(project) as work:
             return events_of(work, node, match, snapshots, start, end)
 
-    return tell(project, book, IcebergPast(tables), id_, model, judge if deep else None)
+    return read_session_histories(
+        project, book, IcebergSnapshotReader(tables), id_, model, judge if deep else None
+    )
 
 
 def history(project: Project, limit: int = 10, model: str | None = None) -> Sequence[RunRecord]:
@@ -555,9 +558,9 @@ def _engine(project: Project, looking: Observer, run_id: str, first: Plan) -> En
 
 
 def _asked(
-    project: Project, asked: Asked | None, select: Sequence[str], exclude: Sequence[str]
-) -> Asked:
-    asked = asked or Asked()
+    project: Project, asked: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
+) -> PlanOptions:
+    asked = asked or PlanOptions()
     chosen = _selected(project, select, exclude)
     if chosen is None:
         return asked

@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from infold.fence import descriptors
-from infold.observe import Observer
-from infold.plan import Plan
-from infold.project import Project
+from infold.core.plan import Plan
+from infold.core.project import Project
+from infold.running.observe import Observer
+from infold.system.process_lock import descriptors
 
 if TYPE_CHECKING:
-    from infold.spark.session import Size
+    from infold.spark.jvm.session import Size
 
 MEDIUM_ROWS = 40_000
 MEDIUM_BYTES = 1024 * 1024
@@ -43,8 +43,8 @@ def close() -> None:
     """
     if "pyspark" not in sys.modules:
         return
-    from infold.spark.gateway import started
-    from infold.spark.session import stop
+    from infold.spark.jvm.gateway import started
+    from infold.spark.jvm.session import stop
 
     _sessions.clear()
     if started():
@@ -53,7 +53,7 @@ def close() -> None:
 
 def one_of(project: Project, size: Size, number: int) -> Any:
     """One of the sessions for a project's tables; further ones are for steps side by side."""
-    from infold.spark.session import forget_dead, stopped, tune
+    from infold.spark.jvm.session import forget_dead, stopped, tune
 
     if forget_dead() or stopped():
         _sessions.clear()
@@ -66,7 +66,7 @@ def one_of(project: Project, size: Size, number: int) -> Any:
 
 def _new_session(project: Project, size: Size) -> Any:
     """A session of the process's Spark, which starts with the first."""
-    from infold.spark.session import start
+    from infold.spark.jvm.session import start
 
     project.warehouse.mkdir(parents=True, exist_ok=True)
     return start(

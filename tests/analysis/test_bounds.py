@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
+from tests.analysis.rules.test_rules import around
 from tests.declare.shop import read
-from tests.rules.test_rules import around
 
-from infold.interval import DAY
+from infold.core.interval import DAY
 
 FRONT = (
     "---\nmaterialization: table\nincremental: {}\n"

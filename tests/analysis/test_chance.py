@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.declare.shop import SHOP, read
 
-from infold.errors import InfoldError
-from infold.model import Override
-from infold.project import Project
+from infold.core.model import Override
+from infold.core.project import Project
+from infold.messages.errors import InfoldError
 
 DRAWN = "---\nmaterialization: view\n---\nSELECT *, rand() AS r FROM clicks"
 SEEN = "---\nmaterialization: view\n---\nSELECT * FROM drawn WHERE r < 1"

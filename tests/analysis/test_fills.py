@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.analysis.rules.test_rules import MODELS, PROJECT
 from tests.declare.shop import project
-from tests.rules.test_rules import MODELS, PROJECT
 
 FRONT = """---
 materialization: table

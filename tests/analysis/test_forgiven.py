@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from infold.analysis.parse import parse
-from infold.errors import InfoldError
+from infold.messages.errors import InfoldError
 
 WRONG = {
     "SELECT a, FROM t": "a comma with nothing behind it",

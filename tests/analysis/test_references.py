@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from infold.analysis.parse import parse
 from infold.analysis.relation import Table
 from infold.analysis.resolve import resolve
-from infold.project import Reference
+from infold.core.project import Reference
 
 KNOWN = {
     "clicks": Table("clicks", ("id", "user_id", "ts")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from infold.analysis.run_interval import NAMES, replaced
-from infold.errors import InfoldError
+from infold.messages.errors import InfoldError
 
 
 def test_the_names_stand_for_all_time() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.declare.shop import CLICKS, DAILY, SHOP, project
 
-from infold.select import selected
+from infold.planning.selection import selected
 
 
 def test_declared_names_are_spelled_as_the_table_has_them() -> None:

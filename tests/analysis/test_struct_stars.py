@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.analysis.rules.drawn import EVENTS, TAKEN, declared
 from tests.declare.shop import read
-from tests.rules.drawn import EVENTS, TAKEN, declared
 
-from infold.interval import DAY
-from infold.project import Bound
+from infold.core.interval import DAY
+from infold.core.project import Bound
 
 FILES = {
     "infold.yml": declared(

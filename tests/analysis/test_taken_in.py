@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.declare import shop
 
-from infold.project import Node, Project
+from infold.core.project import Node, Project
 
 VIEW = "---\nmaterialization: view\n---\n"
 TABLE = "---\nmaterialization: table\n---\n"

@@ -10,7 +10,7 @@ from tests.arrivals.shapes import FOLD
 from tests.reference.aggregates import count, total
 from tests.reference.tables import grouped
 
-from infold.interval import Granularity
+from infold.core.interval import Granularity
 
 STARTS = (date(2024, 3, 7), date(2024, 3, 5), date(2024, 3, 14))
 """A Thursday, and where the start is moved to: the same week, the next; all inside of a month."""

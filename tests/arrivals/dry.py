@@ -29,22 +29,23 @@ from tests.arrivals.shape import (
 )
 from tests.reference.world import Record, Row, frozen
 
-from infold import api, crash
-from infold.errors import InfoldError
-from infold.execute import Progress, Request, Runner
-from infold.files import FileKnown, FileSeen, FilesOutcome
-from infold.interval import EVER, Interval, Ranges
+from infold import api
+from infold.core import write_points
+from infold.core.files import FileKnown, FileSeen, FilesOutcome
+from infold.core.interval import EVER, Interval, Ranges
+from infold.core.manual_entry import ManualEntry
+from infold.core.model import Kind, Source, table_name
+from infold.core.plan import Action, ChangedKeyRows, FileDiff, PlanOptions, Step
+from infold.core.ports import Head, Lake, Prepared
+from infold.core.project import Node, Project
+from infold.core.record import Outcome, Receipt
+from infold.core.report import RunResult
+from infold.core.trace import CellChange, wrap
 from infold.ledger.store import SqlLedger
-from infold.manual import ManualEntry
-from infold.model import Kind, Source, table_name
-from infold.observe import Observer
-from infold.plan import Action, Asked, FileNews, Found, Step
-from infold.ports import Head, Lake, Prepared
-from infold.project import Node, Project
-from infold.record import Outcome, Receipt
-from infold.report import RunResult
-from infold.select import selected, with_landed
-from infold.trace import CellChange, wrap
+from infold.messages.errors import InfoldError
+from infold.planning.selection import selected, with_landed
+from infold.running.execute import Progress, Request, Runner
+from infold.running.observe import Observer
 
 
 @dataclass
@@ -80,12 +81,12 @@ class Memory:
 
     def commit(self, table: str, step: str, rows: Rows) -> int:
         """Another snapshot."""
-        crash.point(f"table {table}: before commit")
+        write_points.point(f"table {table}: before commit")
         found = self.tables[table]
         number = len(found.snapshots) + 1
         found.snapshots[number] = rows
         found.steps[step] = number
-        crash.point(f"table {table}: after commit")
+        write_points.point(f"table {table}: after commit")
         return number
 
     def _location(self, table: str) -> str | None:
@@ -100,7 +101,7 @@ class DryEngine:
     project: Project
     ledger: SqlLedger
 
-    def find(self, model: str, lookup: str, since: int, upto: int) -> Found:
+    def find(self, model: str, lookup: str, since: int, upto: int) -> ChangedKeyRows:
         """Where the input has rows of changed keys; keys are plain columns here."""
         before, after = (Counter(map(frozen, self._at(lookup, at))) for at in (since, upto))
         changed = [*(before - after), *(after - before)]
@@ -113,7 +114,7 @@ class DryEngine:
             known = [row for row in found if all(row[name] is not None for name, _ in names)]
             cells = Ranges.of(_cells(self.project[match.input], known))
             times.append((match.input, cells, len(known)))
-        return Found(tuple(times))
+        return ChangedKeyRows(tuple(times))
 
     def judge(self, models: Sequence[str]) -> Mapping[str, InfoldError]:
         """The reference's definitions are all right."""
@@ -204,7 +205,7 @@ class DryEngine:
 
     def _ingested(self, node: Node, step: Step) -> tuple[Rows, FilesOutcome]:
         """All rows of the files that are taken in afterwards, and what the ledger keeps of them."""
-        news = step.files if step.files is not None else FileNews("")
+        news = step.files if step.files is not None else FileDiff("")
         spec = self.play.spec(step.model)
         ids = self.ledger.register_files(news.source, news.new)
         gone = {file.path for file in news.gone}
@@ -394,7 +395,7 @@ class DryPlay(Play):
             lake,
             Observer(project, ledger, lake, self._listing, self.world.as_of),
             lambda run, plan: DryEngine(self, project, ledger),
-            self.progress or api.Quiet(),
+            self.progress or api.SilentProgress(),
         )
 
     def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
@@ -402,7 +403,7 @@ class DryPlay(Play):
         runner = self.runner(ledger)
         try:
             chosen = with_landed(project, selected(project, terms)) if terms else None
-            asked = Asked(window=window, selected=chosen, jobs=self.jobs)
+            asked = PlanOptions(window=window, selected=chosen, jobs=self.jobs)
             try:
                 return runner.run(Request(asked, fail_fast=self.fail_fast))
             except InfoldError as error:

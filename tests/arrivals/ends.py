@@ -12,7 +12,7 @@ from tests.reference.aggregates import Aggregate
 from tests.reference.tables import Ends, in_turn
 from tests.reference.world import Row
 
-from infold.interval import DAY, HOUR, MINUTE
+from infold.core.interval import DAY, HOUR, MINUTE
 
 GAP = 30 * MINUTE
 

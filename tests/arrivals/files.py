@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from tests.arrivals.shape import SourceSpec
 from tests.reference.world import Broken, Record
 
-from infold import interval
+from infold.core import interval
 
 
 def write(path: Path, source: SourceSpec, records: Sequence[Record]) -> None:

@@ -30,15 +30,16 @@ from tests.reference.compare import difference, stored
 from tests.reference.tables import Deduplicated, Said
 from tests.reference.world import Aside, Broken, Record, Row, Rules, Usable, World, frozen, usable
 
-from infold import api, interval
-from infold.interval import DAY, HOUR, Interval
-from infold.manual import ManualEntry
-from infold.model import table_name
-from infold.plan import Step
-from infold.planning import HELD_BACK
-from infold.project import Project
-from infold.report import RunResult
-from infold.trace import Cause
+from infold import api
+from infold.core import interval
+from infold.core.interval import DAY, HOUR, Interval
+from infold.core.manual_entry import ManualEntry
+from infold.core.model import table_name
+from infold.core.plan import Step
+from infold.core.project import Project
+from infold.core.report import RunResult
+from infold.core.trace import Cause
+from infold.planning.planner import HELD_BACK
 
 BROKEN: Mapping[str, Sequence[str]] = {
     "json": (

@@ -16,8 +16,8 @@ from random import Random
 from hypothesis import strategies as st
 from tests.reference.world import Aside, Broken, Record, Row
 
-from infold import interval
-from infold.interval import DAY, HOUR, MINUTE, SECOND
+from infold.core import interval
+from infold.core.interval import DAY, HOUR, MINUTE, SECOND
 
 START = interval.instant("2024-03-01")
 """Where every user's own clock starts, give or take a day."""

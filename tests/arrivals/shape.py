@@ -15,8 +15,8 @@ from typing import Any
 from tests.reference.tables import Deduplicated, Ends, Said
 from tests.reference.world import Row, Rules
 
-from infold import interval
-from infold.interval import Granularity
+from infold.core import interval
+from infold.core.interval import Granularity
 
 Rows = list[Row]
 

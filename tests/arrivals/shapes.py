@@ -31,7 +31,7 @@ from tests.reference.aggregates import Aggregate
 from tests.reference.tables import Deduplicated, events, grouped, left_joined, sessions
 from tests.reference.world import Row, Rules
 
-from infold.interval import HOUR, MINUTE, Granularity, instant
+from infold.core.interval import HOUR, MINUTE, Granularity, instant
 
 GAP = 30 * MINUTE
 

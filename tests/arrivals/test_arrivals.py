@@ -18,7 +18,7 @@ from tests.arrivals.play import Play
 from tests.arrivals.programs import programs
 from tests.arrivals.shapes import SHAPES
 
-from infold.spark.java import find_java
+from infold.spark.jvm.java import find_java
 
 pytestmark = pytest.mark.spark
 

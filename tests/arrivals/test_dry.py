@@ -19,8 +19,8 @@ from tests.arrivals.programs import Program, programs
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import living
 
-from infold.interval import Granularity, Interval
-from infold.report import RunResult
+from infold.core.interval import Granularity, Interval
+from infold.core.report import RunResult
 
 pytestmark = pytest.mark.deep
 

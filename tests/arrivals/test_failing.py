@@ -20,16 +20,16 @@ from tests.arrivals.dry import DryEngine, DryPlay
 from tests.arrivals.programs import Program, programs
 from tests.arrivals.shapes import SHAPES
 
-from infold import errors
-from infold.course import Course
-from infold.execute import Runner
-from infold.interval import Interval
-from infold.judged import refused_by_spark
-from infold.model import Kind
-from infold.plan import Asked, Step
-from infold.planning import plan
-from infold.report import RunFailed, RunResult
-from infold.turns import Turn
+from infold.core.interval import Interval
+from infold.core.model import Kind
+from infold.core.plan import PlanOptions, Step
+from infold.core.report import RunFailed, RunResult
+from infold.messages import errors
+from infold.messages.analyser_findings import refused_by_spark
+from infold.planning.planner import plan
+from infold.running.commit_order import CommitSlot
+from infold.running.execute import Runner
+from infold.running.run_progress import RunProgress
 
 EXAMPLES = settings().max_examples // 5
 Chosen = Callable[[Step], Exception | None]
@@ -233,13 +233,13 @@ def test_steps_after_batches_that_failed_together_have_numbers_of_their_own(
 ) -> None:
     """Several batches of one model fail side by side, which is one failure, and the run goes on."""
     runner = play.runner(play.ledger)
-    course = Course("run", play.project, Asked())
+    course = RunProgress("run", play.project, PlanOptions())
     todo = plan(play.project, runner.observer.observe())
     step = todo.steps[0]
     numbers: list[int] = []
 
     def attempt(
-        _self: Runner, _run: str, seq: int, step: Step, _engine: object, _turn: Turn
+        _self: Runner, _run: str, seq: int, step: Step, _engine: object, _turn: CommitSlot
     ) -> errors.InfoldError:
         numbers.append(seq)
         return refusal(step.model)
@@ -247,7 +247,7 @@ def test_steps_after_batches_that_failed_together_have_numbers_of_their_own(
     monkeypatch.setattr(Runner, "_attempt", attempt)
     engine = runner.engine("run", todo)
     for size in (3, 2):
-        runner._wave(course, size, [(step, Turn(step.cells))] * size, engine)
+        runner._wave(course, size, [(step, CommitSlot(step.cells))] * size, engine)
 
     assert sorted(numbers) == [1, 2, 3, 4, 5]
     assert len(course.failures) == 1

@@ -12,9 +12,9 @@ from tests.cli import sample
 
 from infold import api
 from infold.cli import cli
-from infold.interval import Ranges
-from infold.plan import Observed, Plan, Step
-from infold.record import Receipt
+from infold.core.interval import Ranges
+from infold.core.plan import Observations, Plan, Step
+from infold.core.record import Receipt
 
 SCREENS = Path(__file__).parent / "screens"
 
@@ -66,12 +66,12 @@ class FakeApi:
             self.asked["open_project"]["downgrade"] = True
         return self.project
 
-    def observe(self, _: Any, **asked: Any) -> Observed:
+    def observe(self, _: Any, **asked: Any) -> Observations:
         """What the sample observed."""
         self.asked["observe"] = asked
         return self.observed
 
-    def look(self, _: Any, **asked: Any) -> Observed:
+    def look(self, _: Any, **asked: Any) -> Observations:
         """The same."""
         self.asked["observe"] = asked
         return self.observed
@@ -121,9 +121,9 @@ class FakeApi:
         self.asked["explain"] = {"model": model, "cell": cell, "as_of": as_of}
         return sample.explanation(cell)
 
-    def story(self, _: Any, id_: str, model: str | None, *, deep: bool) -> Any:
-        """The sample's story of a session."""
-        self.asked["story"] = {"id": id_, "model": model, "deep": deep}
+    def session_history(self, _: Any, id_: str, model: str | None, *, deep: bool) -> Any:
+        """The sample's history of a session."""
+        self.asked["session_history"] = {"id": id_, "model": model, "deep": deep}
         if self.raises:
             raise self.raises
         return sample.stories()
@@ -144,7 +144,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
         "status",
         "history",
         "explain",
-        "story",
+        "session_history",
     ):
         monkeypatch.setattr(api, name, getattr(found, name))
     return found

@@ -7,10 +7,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from infold import errors
-from infold.files import FileKnown, FileSeen
-from infold.interval import DAY, EVER, MAX, MINUTE, Interval, Ranges, instant
-from infold.model import (
+from infold.core.files import FileKnown, FileSeen
+from infold.core.interval import DAY, EVER, MAX, MINUTE, Interval, Ranges, instant
+from infold.core.model import (
     Column,
     Format,
     Incremental,
@@ -23,23 +22,42 @@ from infold.model import (
     Target,
     Timeseries,
 )
-from infold.plan import Action, FileNews, InputNews, Left, ModelSeen, Observed, Plan, Reason, Step
-from infold.project import Input, Node, Project, Reference, SessionsQuery
-from infold.record import Arrival, Held, Outcome, Receipt, RunRecord, StepRecord
-from infold.report import (
+from infold.core.plan import (
+    Action,
+    FileDiff,
+    InputDiff,
+    ModelObservation,
+    Observations,
+    Plan,
+    Reason,
+    Skipped,
+    Step,
+)
+from infold.core.project import Input, Node, Project, Reference, SessionsQuery
+from infold.core.record import Arrival, Outcome, QuarantinedSession, Receipt, RunRecord, StepRecord
+from infold.core.report import (
     Certificate,
     ExplainedInput,
     Explanation,
     Failure,
+    ModelState,
     ModelStatus,
     RunResult,
-    Standing,
     State,
     Verdict,
 )
-from infold.session_events import BY_SPARK
-from infold.story import Brought, Change, Deed, Session, Stories, Story, Verb
-from infold.trace import Cause, CellState, Pending, Trace, Version
+from infold.core.trace import Cause, CellState, Pending, Trace, Version
+from infold.inspecting.session_events import BY_SPARK
+from infold.inspecting.session_history import (
+    EventBatch,
+    Session,
+    SessionChange,
+    SessionHistories,
+    SessionHistory,
+    Verb,
+    VersionChange,
+)
+from infold.messages import errors
 
 AS_OF = instant("2024-03-11T06:30")
 
@@ -145,7 +163,7 @@ def known_file(name: str, rows: int = 100) -> FileKnown:
     return FileKnown(1, f"landing/{name}", 1_000, "e", AS_OF, rows=rows)
 
 
-NEWS = FileNews(
+NEWS = FileDiff(
     "raw.clicks",
     new=(seen_file("a.json"), seen_file("b.json"), seen_file("c.json")),
     gone=(known_file("c.json"), known_file("d.json")),
@@ -156,18 +174,18 @@ NEWS = FileNews(
 )
 
 
-def observed(files: FileNews = NEWS) -> Observed:
+def observed(files: FileDiff = NEWS) -> Observations:
     """Built up to the 9th; files for the 6th (late) and the 10th arrived."""
-    return Observed(
+    return Observations(
         AS_OF,
         {
-            "countries": ModelSeen(trace("countries"), 1),
-            "clicks": ModelSeen(trace("clicks"), 7, files),
-            "sessions": ModelSeen(trace("sessions"), 7, inputs=(InputNews("clicks", 7, 7),)),
-            "daily": ModelSeen(
+            "countries": ModelObservation(trace("countries"), 1),
+            "clicks": ModelObservation(trace("clicks"), 7, files),
+            "sessions": ModelObservation(trace("sessions"), 7, inputs=(InputDiff("clicks", 7, 7),)),
+            "daily": ModelObservation(
                 trace("daily"),
                 7,
-                inputs=(InputNews("sessions", 7, 7), InputNews("countries", 1, 1)),
+                inputs=(InputDiff("sessions", 7, 7), InputDiff("countries", 1, 1)),
             ),
         },
     )
@@ -210,15 +228,15 @@ RECOMPUTE = Step(
 
 def plan() -> Plan:
     """What a run would do about :func:`observed`."""
-    left = (Left("countries", "up to date"),)
+    left = (Skipped("countries", "up to date"),)
     return Plan((INGEST, FOLD, RECOMPUTE), left, AS_OF)
 
 
 def nothing() -> Plan:
     """Nothing to do, but for what an earlier window left out."""
     left = (
-        *(Left(name, "up to date") for name in ("countries", "clicks", "sessions")),
-        Left("daily", "outside the window", days("4-5")),
+        *(Skipped(name, "up to date") for name in ("countries", "clicks", "sessions")),
+        Skipped("daily", "outside the window", days("4-5")),
     )
     return Plan((), left, AS_OF)
 
@@ -260,8 +278,8 @@ RECEIPTS = (
 
 
 STANDINGS = {
-    "countries": Standing("countries", State.STANDARD_RUN),
-    "clicks": Standing(
+    "countries": ModelState("countries", State.STANDARD_RUN),
+    "clicks": ModelState(
         "clicks",
         State.STANDARD_RUN,
         lower=day(6).start,
@@ -269,8 +287,8 @@ STANDINGS = {
         work=True,
         reads=("raw.clicks",),
     ),
-    "sessions": Standing("sessions", State.NEW_MODEL, work=True, reads=("clicks",)),
-    "daily": Standing(
+    "sessions": ModelState("sessions", State.NEW_MODEL, work=True, reads=("clicks",)),
+    "daily": ModelState(
         "daily",
         State.OUT_OF_SYNC,
         why="an earlier run left a part of it unbuilt",
@@ -503,7 +521,7 @@ def _session(start: str, end: str, version: int, events: int, **values: object) 
     )
 
 
-def stories(*, held: bool = False) -> Stories:
+def stories(*, held: bool = False) -> SessionHistories:
     """A session that was extended, merged, split and recomputed; or one in quarantine."""
     clicks = [_version("clicks", number, 2 * number) for number in range(1, 6)]
     made = [_version("sessions", number, 2 * number + 1) for number in range(1, 7)]
@@ -519,18 +537,18 @@ def stories(*, held: bool = False) -> Stories:
     before = replace(
         parts[0], values={**longer.values, "revenue": Decimal("10.00"), "exit_url": None}
     )
-    deeds = (
-        Deed(Verb.CREATED, Change(made[0], (), (early,))),
-        Deed(Verb.CREATED, Change(made[1], (), (late,))),
-        Deed(Verb.EXTENDED, Change(made[2], (early,), (longer,))),
-        Deed(Verb.MERGED, Change(made[3], (longer, late), (both,))),
-        Deed(Verb.SPLIT, Change(made[4], (both,), parts)),
-        Deed(Verb.RECOMPUTED, Change(made[5], (before,), (now,))),
+    session_changes = (
+        SessionChange(Verb.CREATED, VersionChange(made[0], (), (early,))),
+        SessionChange(Verb.CREATED, VersionChange(made[1], (), (late,))),
+        SessionChange(Verb.EXTENDED, VersionChange(made[2], (early,), (longer,))),
+        SessionChange(Verb.MERGED, VersionChange(made[3], (longer, late), (both,))),
+        SessionChange(Verb.SPLIT, VersionChange(made[4], (both,), parts)),
+        SessionChange(Verb.RECOMPUTED, VersionChange(made[5], (before,), (now,))),
     )
     files = ("landing/2024-03-08.json", "landing/again.json")
     groups = (
-        Brought(clicks[0], 3, early.start, early.end, files, 7, late=False, input="clicks"),
-        Brought(
+        EventBatch(clicks[0], 3, early.start, early.end, files, 7, late=False, input="clicks"),
+        EventBatch(
             clicks[2],
             1,
             longer.start,
@@ -540,22 +558,28 @@ def stories(*, held: bool = False) -> Stories:
             input="clicks",
         ),
     )
-    story = Story(
-        "sessions", now.id, ("user_id", "ann"), now, inputs=("clicks",), brought=groups, deeds=deeds
+    story = SessionHistory(
+        "sessions",
+        now.id,
+        ("user_id", "ann"),
+        now,
+        inputs=("clicks",),
+        event_batches=groups,
+        session_changes=session_changes,
     )
     if held:
         story = replace(
             story,
             session=None,
-            held=Held("ann", early.start, instant("2024-03-12T10:00"), 1_204, "ann"),
+            held=QuarantinedSession("ann", early.start, instant("2024-03-12T10:00"), 1_204, "ann"),
             why_held="longer than 3 days",
-            brought=(),
+            event_batches=(),
             untold=f"they are seen through the view people, {BY_SPARK}",
-            deeds=(
-                Deed(Verb.WRITTEN, Change(made[3], None, (early,))),
-                Deed(Verb.QUARANTINED, Change(made[5], (early,), ())),
+            session_changes=(
+                SessionChange(Verb.WRITTEN, VersionChange(made[3], None, (early,))),
+                SessionChange(Verb.QUARANTINED, VersionChange(made[5], (early,), ())),
             ),
             kept_from=made[3],
             notes=("clicks has moved on to version 9.",),
         )
-    return Stories(now.id, (story,), more=12 if held else 0)
+    return SessionHistories(now.id, (story,), more=12 if held else 0)

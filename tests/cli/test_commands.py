@@ -15,13 +15,14 @@ from pyarrow import parquet
 from tests.cli import sample
 from tests.cli.conftest import FakeApi, Infold, Screen
 
-from infold import api, demo, errors
-from infold.interval import Interval, instant
-from infold.plan import Asked
-from infold.record import Receipt
-from infold.report import RunFailed, RunResult
-from infold.spark import java
-from infold.trace import Version
+from infold import api, demo
+from infold.core.interval import Interval, instant
+from infold.core.plan import PlanOptions
+from infold.core.record import Receipt
+from infold.core.report import RunFailed, RunResult
+from infold.core.trace import Version
+from infold.messages import errors
+from infold.spark.jvm import java
 
 DAY = Interval(instant("2024-03-06"), instant("2024-03-07"))
 
@@ -120,7 +121,7 @@ class TestRun:
         del asked["progress"]
 
         assert asked == {
-            "asked": Asked(window=DAY, batch_size=1, ignore_cron=True),
+            "asked": PlanOptions(window=DAY, batch_size=1, ignore_cron=True),
             "select": ("daily",),
             "exclude": ("countries",),
             "as_of": instant("2024-03-11"),
@@ -312,13 +313,13 @@ class TestReports:
         result = infold("explain", "session", "cafe")
 
         assert result.exit_code == 0
-        assert fake.asked["story"] == {"id": "cafe", "model": None, "deep": False}
+        assert fake.asked["session_history"] == {"id": "cafe", "model": None, "deep": False}
         screen("story_command", result.stdout)
 
     def test_a_story_that_spark_is_asked_for(self, fake: FakeApi, infold: Infold) -> None:
         """On request, and of sessions alone."""
         infold("explain", "session", "cafe", "--deep")
-        assert fake.asked["story"] == {"id": "cafe", "model": None, "deep": True}
+        assert fake.asked["session_history"] == {"id": "cafe", "model": None, "deep": True}
 
         result = infold("explain", "sessions", "--deep")
         assert result.exit_code == 2
@@ -329,17 +330,17 @@ class TestReports:
         result = infold("explain", "sessions", "cafe", "--json")
 
         json.loads(result.stdout)
-        assert fake.asked["story"] == {"id": "cafe", "model": "sessions", "deep": False}
+        assert fake.asked["session_history"] == {"id": "cafe", "model": "sessions", "deep": False}
         screen("story_json", result.stdout)
 
     def test_an_id_that_is_a_date(self, fake: FakeApi, infold: Infold) -> None:
         """Of a model it means a cell, else a session."""
         infold("explain", "sessions", "20240306")
         assert fake.asked["explain"]["cell"] == DAY
-        assert "story" not in fake.asked
+        assert "session_history" not in fake.asked
 
         infold("explain", "session", "20240306")
-        assert fake.asked["story"] == {"id": "20240306", "model": None, "deep": False}
+        assert fake.asked["session_history"] == {"id": "20240306", "model": None, "deep": False}
 
     def test_a_model_that_is_named_session(self, fake: FakeApi, infold: Infold) -> None:
         """Is explained where no id is given, and its cells are."""
@@ -350,10 +351,10 @@ class TestReports:
         assert fake.asked["explain"]["model"] == "session"
         infold("explain", "session", "2024-03-06")
         assert fake.asked["explain"]["cell"] == DAY
-        assert "story" not in fake.asked
+        assert "session_history" not in fake.asked
 
         infold("explain", "session", "cafe")
-        assert fake.asked["story"] == {"id": "cafe", "model": None, "deep": False}
+        assert fake.asked["session_history"] == {"id": "cafe", "model": None, "deep": False}
 
     def test_which_session(self, fake: FakeApi, infold: Infold) -> None:
         """Its id is wanted; of other models there are none."""
@@ -361,7 +362,7 @@ class TestReports:
         other = infold("explain", "daily", "cafe")
 
         assert other.exit_code == 2
-        assert "story" not in fake.asked
+        assert "session_history" not in fake.asked
 
     def test_a_session_that_is_not_there(self, fake: FakeApi, infold: Infold) -> None:
         """One error, which says where ids are."""

@@ -12,15 +12,15 @@ import click
 import pytest
 from tests.cli import sample
 
-from infold import premises
 from infold.cli.main import COMMANDS, cli
+from infold.core import fixed_settings
+from infold.core.interval import Ranges
+from infold.core.model import Format, Materialization, Override
+from infold.core.report import Forgotten, State
 from infold.declare import models, project, sources, targets
 from infold.declare import sessions as declared_sessions
-from infold.interval import Ranges
-from infold.model import Format, Materialization, Override
-from infold.render import shapes
-from infold.render.story import story_shape
-from infold.report import Forgotten, State
+from infold.render import json_shapes
+from infold.render.session_history import session_history_shape
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
@@ -134,8 +134,8 @@ def test_every_fixed_setting_is_listed_with_its_value() -> None:
     text = section("### Settings of Spark")
     rows = dict(re.findall(r"^\| `(spark[^`*]*)` \| `([^`]+)` \|", text, re.MULTILINE))
 
-    assert rows == dict(premises.FIXED)
-    assert [start for start in premises.REFUSED if f"`{start}*`" not in text] == []
+    assert rows == dict(fixed_settings.FIXED)
+    assert [start for start in fixed_settings.REFUSED if f"`{start}*`" not in text] == []
 
 
 def test_every_value_is_named() -> None:
@@ -161,14 +161,14 @@ def test_every_materialization_has_its_keys() -> None:
 
 
 SHAPES = {
-    "plan": shapes.plan(sample.plan()),
-    "run": shapes.run(sample.failed()),
-    "status": shapes.status("shop", sample.status(), {"clicks": Ranges()}),
-    "history": shapes.history(sample.history()),
-    "explain": shapes.explanation(sample.explanation(sample.day(6))),
-    "explain session": story_shape(sample.stories(held=True)),
-    "forget": shapes.forgotten(Forgotten(("daily",), ("dialy",))),
-    "verify": shapes.certificate(sample.certificate(equal=False)),
+    "plan": json_shapes.plan(sample.plan()),
+    "run": json_shapes.run(sample.failed()),
+    "status": json_shapes.status("shop", sample.status(), {"clicks": Ranges()}),
+    "history": json_shapes.history(sample.history()),
+    "explain": json_shapes.explanation(sample.explanation(sample.day(6))),
+    "explain session": session_history_shape(sample.stories(held=True)),
+    "forget": json_shapes.forgotten(Forgotten(("daily",), ("dialy",))),
+    "verify": json_shapes.certificate(sample.certificate(equal=False)),
 }
 FREE = {
     *("clicks", "sessions", "countries", "users"),  # models, as keys of inputs and of facts

@@ -7,20 +7,30 @@ from dataclasses import replace
 from tests.cli import sample
 from tests.cli.conftest import Infold, Screen
 
-from infold.interval import EVER, Granularity, Interval, Ranges, instant
-from infold.model import Kind
-from infold.plan import Action, FileNews, InputNews, Left, ModelSeen, Observed, Plan, Reason, Step
-from infold.record import Receipt
-from infold.render.certificate import certificate_screen
+from infold.core.interval import EVER, Granularity, Interval, Ranges, instant
+from infold.core.model import Kind
+from infold.core.plan import (
+    Action,
+    FileDiff,
+    InputDiff,
+    ModelObservation,
+    Observations,
+    Plan,
+    Reason,
+    Skipped,
+    Step,
+)
+from infold.core.record import Receipt
+from infold.core.report import Certificate, Verdict
+from infold.core.trace import Cause, CellState, Pending, Trace
+from infold.inspecting.session_history import SessionHistories
 from infold.render.explain import explain_screen
 from infold.render.plan import nothing_screen, plan_screen
 from infold.render.run import receipt_screen, step_line
+from infold.render.session_history import session_history_screen
 from infold.render.status import history_screen, status_screen
-from infold.render.story import story_screen
 from infold.render.table import table_screen
-from infold.report import Certificate, Verdict
-from infold.story import Stories
-from infold.trace import Cause, CellState, Pending, Trace
+from infold.render.verification import certificate_screen
 
 
 class TestPlan:
@@ -35,8 +45,8 @@ class TestPlan:
     def test_a_first_run(self, screen: Screen) -> None:
         """Nothing is built yet: every cell that files touch is missing."""
         names = ("countries", "clicks", "sessions", "daily")
-        files = FileNews("raw.clicks", new=(sample.seen_file("a.json"),), peek=sample.NEWS.peek)
-        seen = {name: ModelSeen(files=files if name == "clicks" else None) for name in names}
+        files = FileDiff("raw.clicks", new=(sample.seen_file("a.json"),), peek=sample.NEWS.peek)
+        seen = {name: ModelObservation(files=files if name == "clicks" else None) for name in names}
         first = Reason(Cause.MISSING, "first run", Ranges.ever())
         steps = tuple(
             Step(name, Action.BUILD, Ranges.ever(), (first,), expected=name in names[2:])
@@ -44,7 +54,7 @@ class TestPlan:
         )
 
         text = plan_screen(
-            sample.project(), Observed(sample.AS_OF, seen), Plan(steps, (), sample.AS_OF), {}
+            sample.project(), Observations(sample.AS_OF, seen), Plan(steps, (), sample.AS_OF), {}
         )
 
         screen("plan_first", text)
@@ -64,7 +74,7 @@ class TestPlan:
         text = plan_screen(
             sample.project(),
             sample.observed(files),
-            Plan((ingest, fold), (Left("daily", "not selected"),), sample.AS_OF),
+            Plan((ingest, fold), (Skipped("daily", "not selected"),), sample.AS_OF),
             sample.COVERED,
             " --select clicks",
         )
@@ -78,8 +88,8 @@ class TestPlan:
 
         text = plan_screen(
             sample.project(sample.CLICKS, sample.SESSIONS),
-            sample.observed(FileNews("raw.clicks")),
-            Plan((step,), (Left("clicks", "up to date"),), sample.AS_OF),
+            sample.observed(FileDiff("raw.clicks")),
+            Plan((step,), (Skipped("clicks", "up to date"),), sample.AS_OF),
             sample.COVERED,
         )
 
@@ -95,13 +105,13 @@ class TestPlan:
             CellState(cell, 1, 1) for part in days for cell in Granularity.DAY.cells(part)
         )
         step = replace(sample.RECOMPUTE, cells=Ranges((every,)), batches=1, expected=False)
-        seen = sample.observed(FileNews("raw.clicks"))
-        daily = replace(seen.models["daily"], inputs=(InputNews("sessions", 1, 2, (), cells),))
+        seen = sample.observed(FileDiff("raw.clicks"))
+        daily = replace(seen.models["daily"], inputs=(InputDiff("sessions", 1, 2, (), cells),))
 
         text = plan_screen(
             sample.project(sample.CLICKS, sample.DAILY),
             replace(seen, models={**seen.models, "daily": daily}),
-            Plan((step,), (Left("clicks", "up to date"),), sample.AS_OF),
+            Plan((step,), (Skipped("clicks", "up to date"),), sample.AS_OF),
             {"clicks": days, "daily": days},
         )
 
@@ -116,13 +126,13 @@ class TestPlan:
             expected=False,
         )
         left = (
-            Left("daily", "outside the window", sample.days("9-10")),
-            *(Left(name, "up to date") for name in ("countries", "clicks", "sessions")),
+            Skipped("daily", "outside the window", sample.days("9-10")),
+            *(Skipped(name, "up to date") for name in ("countries", "clicks", "sessions")),
         )
 
         text = plan_screen(
             sample.project(),
-            sample.observed(FileNews("raw.clicks", same=100)),
+            sample.observed(FileDiff("raw.clicks", same=100)),
             Plan((step,), left, sample.AS_OF),
             sample.COVERED,
             " --start 2024-03-06 --end 2024-03-07",
@@ -132,7 +142,7 @@ class TestPlan:
 
     def test_nothing_to_do(self, screen: Screen) -> None:
         """One calm screen that says what was looked at, and what is left."""
-        files = FileNews("raw.clicks", settling=2, same=101)
+        files = FileDiff("raw.clicks", settling=2, same=101)
 
         screen(
             "plan_nothing",
@@ -244,14 +254,14 @@ class TestStory:
 
     def test_in_quarantine(self, screen: Screen) -> None:
         """What is known of it, what is untold and why, and from when on snapshots are kept."""
-        screen("story_held", story_screen(sample.stories(held=True)))
+        screen("story_held", session_history_screen(sample.stories(held=True)))
 
     def test_a_long_story(self) -> None:
         """The newest changes, and how many there are before."""
         (story,) = sample.stories().stories
-        long = replace(story, deeds=story.deeds[:3] * 10)
+        long = replace(story, session_changes=story.session_changes[:3] * 10)
 
-        text = story_screen(Stories(story.id, (long,)))
+        text = session_history_screen(SessionHistories(story.id, (long,)))
 
         assert "  6 earlier changes not shown (--json shows all)" in text.splitlines()
         assert text.count("extended") == 8

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from tests.cli import sample
 
-from infold.errors import InfoldError
-from infold.interval import MAX, MIN, Granularity, Interval, instant
-from infold.model import Timeseries
-from infold.project import Input, Project
-from infold.select import selected, with_landed
-from infold.window import as_of, window
+from infold.core.interval import MAX, MIN, Granularity, Interval, instant
+from infold.core.model import Timeseries
+from infold.core.project import Input, Project
+from infold.messages.errors import InfoldError
+from infold.planning.selection import selected, with_landed
+from infold.planning.window import as_of, window
 
 MONTHS = Timeseries("session_start", "day", Granularity.MONTH)
 ALL = "countries clicks sessions daily latest"

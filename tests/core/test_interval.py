@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from infold import interval
-from infold.interval import DAY, EVER, HOUR, MINUTE, SECOND, Granularity, Interval, Ranges
+from infold.core import interval
+from infold.core.interval import DAY, EVER, HOUR, MINUTE, SECOND, Granularity, Interval, Ranges
 
 LOW, HIGH = -12, 13
 

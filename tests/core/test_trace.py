@@ -8,8 +8,8 @@ from hashlib import sha256
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infold.interval import DAY, Interval, Ranges
-from infold.trace import Cause, CellChange, Pending, Trace, net, wrap
+from infold.core.interval import DAY, Interval, Ranges
+from infold.core.trace import Cause, CellChange, Pending, Trace, net, wrap
 
 CELLS = [Interval(day * DAY, (day + 1) * DAY) for day in range(3)]
 

@@ -27,8 +27,8 @@ from tests.reference.tables import grouped
 from tests.reference.world import Record, Row
 
 from infold import api
-from infold.interval import DAY, HOUR, moment
-from infold.model import table_name
+from infold.core.interval import DAY, HOUR, moment
+from infold.core.model import table_name
 
 DAYS = 6
 BATCHES: Mapping[str, int] = {"people": 3, "hours": 2}

@@ -32,13 +32,14 @@ from tests.arrivals.shapes import FOLD
 from tests.reference.compare import difference, stored
 from tests.reference.world import Record
 
-from infold import api, crash
-from infold.errors import InfoldError
+from infold import api
+from infold.core import write_points
+from infold.core.model import table_name
+from infold.core.plan import Step
+from infold.core.record import Receipt
+from infold.core.report import RunResult
 from infold.ledger import lease
-from infold.model import table_name
-from infold.plan import Step
-from infold.record import Receipt
-from infold.report import RunResult
+from infold.messages.errors import InfoldError
 
 TABLES = ("clicks", "sessions", "daily", "users")
 """The tables of :data:`SHAPE`; a scenario of another shape has its own."""
@@ -219,7 +220,7 @@ def living(at: int = 0, met: Collection[tuple[str, str]] | None = None) -> Itera
         return f"{found}{generation}" if found and pid == os.getpid() else found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(crash, "point", life.point)
+        patch.setattr(write_points, "point", life.point)
         patch.setattr(lease, "process_started", started)
         with suppress(KilledError):
             yield life

@@ -17,7 +17,7 @@ import pytest
 from tests.crash.scenario import TABLES, Reader, Scenario, kill, new_scenario, whole_steps
 
 from infold import api
-from infold.errors import InfoldError
+from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.spark
 

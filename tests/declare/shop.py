@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 
 from infold.analysis.parse import parse
+from infold.core.project import Project
 from infold.declare import project as reading
 from infold.declare.folder import Folder
 from infold.declare.project import read_project
-from infold.errors import InfoldError
-from infold.project import Project
+from infold.messages.errors import InfoldError
 
 # Hundreds of tests read the same models around the one that they spoil; trees are not changed.
 vars(reading)["parse"] = cache(parse)

@@ -10,12 +10,8 @@ from pathlib import Path
 import pytest
 from tests.declare.shop import CLICKS, DAILY, INFOLD, SHOP, project, write
 
-from infold.declare import check, load
-from infold.declare.cache import FILE
-from infold.declare.folder import read_folder
-from infold.errors import InfoldError, InfoldErrors
-from infold.interval import DAY, HOUR, MINUTE, Granularity, instant
-from infold.model import (
+from infold.core.interval import DAY, HOUR, MINUTE, Granularity, instant
+from infold.core.model import (
     Campaign,
     Column,
     Cuts,
@@ -27,7 +23,11 @@ from infold.model import (
     Target,
     Timeseries,
 )
-from infold.project import Fallback, Input, Output, SessionsQuery
+from infold.core.project import Fallback, Input, Output, SessionsQuery
+from infold.declare import check, load
+from infold.declare.cache import FILE
+from infold.declare.folder import read_folder
+from infold.messages.errors import InfoldError, InfoldErrors
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pytest
 from tests.declare.shop import CLICKS, DAILY, INFOLD, SHOP, read, spoilt
 
-from infold.errors import InfoldError
+from infold.messages.errors import InfoldError
 
 YML, C, S, D = "infold.yml", "models/clicks.sql", "models/sessions.sql", "models/daily.sql"
 

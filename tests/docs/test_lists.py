@@ -8,9 +8,9 @@ from enum import StrEnum
 import pytest
 from tests.docs.pages import DOCS
 
-from infold.plan import Action
-from infold.report import State
-from infold.trace import Cause
+from infold.core.plan import Action
+from infold.core.report import State
+from infold.core.trace import Cause
 
 REFERENCE = (DOCS / "reference.md").read_text(encoding="utf-8")
 GLOSSARY = (DOCS / "glossary.md").read_text(encoding="utf-8")

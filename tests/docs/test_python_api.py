@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from infold import api
 from infold.cli import cli
-from infold.errors import InfoldError
+from infold.messages.errors import InfoldError
 
 PAGE = (Path(__file__).parents[2] / "docs" / "python-api.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

@@ -15,7 +15,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from infold.cli import cli
-from infold.errors import InfoldError
+from infold.messages.errors import InfoldError
 
 HERE = Path(__file__).parent
 NOT_YET = HERE / "not_yet.txt"

@@ -22,10 +22,9 @@ from tests.hostile.contents import FILES, File
 from tests.hostile.outcome import judged, said
 
 from infold import api
-from infold.errors import InfoldError
-from infold.files import FileSeen
-from infold.spark import sources
-from infold.spark.reading import csv_quotes
+from infold.core.files import FileSeen
+from infold.messages.errors import InfoldError
+from infold.spark.reading import csv_quotes, source_rows
 
 pytestmark = pytest.mark.deep
 
@@ -57,7 +56,7 @@ def test_a_file_that_is_none_is_an_error_with_a_name(
         path = f"landing/{format_}/{contents.named(format_, file)}"
         seen = FileSeen(path, len(file.content), 0, "1")
         try:
-            sources.read(NoSpark(), project, source, [(1, seen)])  # type: ignore[arg-type]
+            source_rows.read(NoSpark(), project, source, [(1, seen)])  # type: ignore[arg-type]
             what = "no error"
         except InfoldError as error:
             what = said(error) or ("" if file.whole or file.aside else f"an error: {error.slug}")

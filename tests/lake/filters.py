@@ -16,7 +16,7 @@ from decimal import Decimal
 import pyarrow as pa
 from pyiceberg.schema import Schema
 
-from infold.lake.where import predicate
+from infold.lake.filter import predicate
 
 SCHEMA = pa.schema(
     [

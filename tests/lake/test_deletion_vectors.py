@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from infold.lake import source
+from infold.lake import source_files
 from infold.lake.iceberg import IcebergLake
 
 pytestmark = pytest.mark.spark
@@ -23,7 +23,7 @@ TBLPROPERTIES (
 
 def test_deletion_vectors_are_read(tmp_path: Path) -> None:
     """Rows, and the fingerprints of just the files that lost some."""
-    from infold.spark.session import start
+    from infold.spark.jvm.session import start
 
     spark = start(tmp_path, tmp_path / "catalog.db")
     lake = IcebergLake(tmp_path / "catalog.db", "shop", tmp_path)
@@ -35,7 +35,7 @@ def test_deletion_vectors_are_read(tmp_path: Path) -> None:
     def files() -> dict[str, str]:
         head = lake.head("events")
         assert head is not None
-        return {file.path: file.fingerprint for file in source.data_files(head.location)}
+        return {file.path: file.fingerprint for file in source_files.data_files(head.location)}
 
     def ids() -> list[int]:
         return sorted(lake.rows("events").column("id").to_pylist())

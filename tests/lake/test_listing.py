@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from infold import errors
-from infold.interval import SECOND
+from infold.core.interval import SECOND
+from infold.core.model import Format, Source
 from infold.lake.listing import listing
-from infold.model import Format, Source
+from infold.messages import errors
 
 
 def files(path: str, *, settle: int = 0) -> Source:

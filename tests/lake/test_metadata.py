@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from tests.lake.conftest import Put, snapshot
 
-from infold import errors
+from infold.core.ports import History
 from infold.lake.iceberg import IcebergLake
-from infold.ports import History
+from infold.messages import errors
 
 
 class TestMoved:

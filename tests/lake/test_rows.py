@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from infold import errors
-from infold.files import FileSeen
-from infold.interval import instant
-from infold.lake import source
+from infold.core.files import FileSeen
+from infold.core.interval import instant
+from infold.core.model import Column, Format, Source
+from infold.core.ports import TimeSpan
+from infold.lake import source_files
 from infold.lake.iceberg import IcebergLake
-from infold.lake.past import IcebergPast
-from infold.model import Column, Format, Source
-from infold.ports import Near
+from infold.lake.snapshots import IcebergSnapshotReader
+from infold.messages import errors
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
@@ -188,7 +188,9 @@ class TestSource:
         clicks = Source("raw.clicks", Format.ICEBERG, (), table="shop.clicks")
 
         def files() -> tuple[FileSeen, ...]:
-            return source.data_files(source.location(folder, clicks, folder / "catalog.db"))
+            return source_files.data_files(
+                source_files.location(folder, clicks, folder / "catalog.db")
+            )
 
         assert files() == ()
         table.append(three())
@@ -214,16 +216,16 @@ class TestSource:
         table = catalog.create_table("shop.views", schema=three().schema)
         views = Source("raw.views", Format.ICEBERG, (), table="shop.views")
         read: list[str] = []
-        real = source.data_files
+        real = source_files.data_files
 
         def data_files(location: str, names: Collection[str]) -> tuple[FileSeen, ...]:
             read.append(location)
             return real(location, names)
 
-        monkeypatch.setattr(source, "data_files", data_files)
+        monkeypatch.setattr(source_files, "data_files", data_files)
 
         def files() -> int:
-            return len(source.table_files(tmp_path, views, folder / "catalog.db"))
+            return len(source_files.table_files(tmp_path, views, folder / "catalog.db"))
 
         assert (files(), files(), len(read)) == (0, 0, 2)
         assert list(tmp_path.iterdir()) == []
@@ -261,7 +263,7 @@ class TestSource:
         def seen(*names: str) -> str:
             columns = tuple(Column(name, "int") for name in names)
             renamed = Source("raw.renamed", Format.ICEBERG, columns, table="shop.renamed")
-            [file] = source.table_files(folder, renamed, folder / "catalog.db")
+            [file] = source_files.table_files(folder, renamed, folder / "catalog.db")
             return file.fingerprint
 
         every = [("id",), ("id", "v"), ("s",), ()]
@@ -289,14 +291,14 @@ class TestSource:
             "raw.x", Format.ICEBERG, (), table="shop.events", catalog=f"{folder.name}/catalog.db"
         )
 
-        found = source.location(folder.parent, outside, Path("/nowhere"))
+        found = source_files.location(folder.parent, outside, Path("/nowhere"))
 
-        assert len(source.data_files(found)) == 1
+        assert len(source_files.data_files(found)) == 1
 
     def test_a_table_that_is_not_there(self, folder: Path, events: Table) -> None:
         """Is named with its catalog."""
         with pytest.raises(errors.InfoldError, match="no-such-table"):
-            source.location(
+            source_files.location(
                 folder,
                 Source("raw.x", Format.ICEBERG, (), table="shop.nope"),
                 folder / "catalog.db",
@@ -317,20 +319,22 @@ def snapshots(catalog: SqlCatalog) -> list[int]:
 
 
 @pytest.fixture
-def past(folder: Path, snapshots: list[int]) -> IcebergPast:
+def past(folder: Path, snapshots: list[int]) -> IcebergSnapshotReader:
     """Looks at it."""
-    return IcebergPast(IcebergLake(folder / "catalog.db", "shop", folder))
+    return IcebergSnapshotReader(IcebergLake(folder / "catalog.db", "shop", folder))
 
 
 class TestPast:
     """A few rows of a table as it is, or was."""
 
-    def test_snapshots_that_are_kept(self, past: IcebergPast, snapshots: list[int]) -> None:
+    def test_snapshots_that_are_kept(
+        self, past: IcebergSnapshotReader, snapshots: list[int]
+    ) -> None:
         """All of them; of a table that is not there, none."""
         assert past.kept("past") == set(snapshots)
         assert past.kept("nope") == frozenset()
 
-    def test_rows_of_a_snapshot(self, past: IcebergPast, snapshots: list[int]) -> None:
+    def test_rows_of_a_snapshot(self, past: IcebergSnapshotReader, snapshots: list[int]) -> None:
         """Technical columns come along where asked for, in the order asked for."""
         before = past.found(
             "past", [{"id": "a"}], columns=["_version", "id"], snapshot=snapshots[0]
@@ -358,20 +362,20 @@ class TestPast:
     )
     def test_what_is_found(
         self,
-        past: IcebergPast,
+        past: IcebergSnapshotReader,
         any_of: list[dict[str, object]],
         near: tuple[str, str, str] | None,
         ids: str,
     ) -> None:
         """Equal to one of several matches, in a stretch of time with both its ends."""
-        span = near and Near(near[0], near[0], instant(near[1]), instant(near[2]))
+        span = near and TimeSpan(near[0], near[0], instant(near[1]), instant(near[2]))
 
         found = past.found("past", any_of, columns=["id"], near=span)
 
         assert found is not None
         assert "".join(sorted(found["id"].to_pylist())) == ids
 
-    def test_what_is_not_there(self, past: IcebergPast) -> None:
+    def test_what_is_not_there(self, past: IcebergSnapshotReader) -> None:
         """A snapshot, a column to compare: nothing can be said then."""
         assert past.found("past", [{"id": "a"}], snapshot=1) is None
         assert past.found("past", [{"who": "a"}]) is None

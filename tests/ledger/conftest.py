@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from infold.core.ports import Ledger
 from infold.ledger.memory import MemoryLedger
 from infold.ledger.store import SqlLedger
-from infold.ports import Ledger
 
 
 class Ticks:

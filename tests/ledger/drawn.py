@@ -7,10 +7,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from infold.files import FileCell, FileKnown, FilesOutcome
-from infold.interval import DAY, EVER, Interval, Ranges
-from infold.record import COUNTS, Held, Outcome, Receipt
-from infold.trace import Cause, CellChange, Pending, Trace
+from infold.core.files import FileCell, FileKnown, FilesOutcome
+from infold.core.interval import DAY, EVER, Interval, Ranges
+from infold.core.record import COUNTS, Outcome, QuarantinedSession, Receipt
+from infold.core.trace import Cause, CellChange, Pending, Trace
 
 DAYS = tuple(Interval(day * DAY, (day + 1) * DAY) for day in range(-2, 4))
 
@@ -109,7 +109,7 @@ any_files = st.builds(
 )
 
 held_sessions = st.builds(
-    Held,
+    QuarantinedSession,
     of=names,
     start=longs,
     end=longs,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from tests.ledger.drawn import any_outcomes, names, receipts, traces
 
-from infold.files import FilesOutcome
-from infold.interval import EVER
+from infold.core.files import FilesOutcome
+from infold.core.interval import EVER
+from infold.core.record import Outcome, Receipt
+from infold.core.trace import CellChange, Trace
 from infold.ledger import codec
-from infold.record import Outcome, Receipt
-from infold.trace import CellChange, Trace
 
 
 @given(any_outcomes)

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from tests.ledger.drawn import DAYS
 
-from infold import errors
-from infold.files import FileCell, FileKnown, FileSeen, FilesOutcome
-from infold.interval import EVER, Interval, Ranges
-from infold.manual import ManualEntry
-from infold.ports import Ledger
-from infold.record import Arrival, Outcome, Receipt
-from infold.trace import Cause, CellChange, CellState, Pending, Trace
+from infold.core.files import FileCell, FileKnown, FileSeen, FilesOutcome
+from infold.core.interval import EVER, Interval, Ranges
+from infold.core.manual_entry import ManualEntry
+from infold.core.ports import Ledger
+from infold.core.record import Arrival, Outcome, Receipt
+from infold.core.trace import Cause, CellChange, CellState, Pending, Trace
+from infold.messages import errors
 
 ONE, TWO, THREE = DAYS[2:5]
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from infold import errors
-from infold.interval import SECOND
+from infold.core.interval import SECOND
+from infold.core.record import Receipt
 from infold.ledger import lease
 from infold.ledger.lease import SILENT, Holder, process_started, this_process
 from infold.ledger.store import SqlLedger
-from infold.record import Receipt
+from infold.messages import errors
 
 HOLD = """
 import sys, time

@@ -11,11 +11,11 @@ import pytest
 from tests.ledger.drawn import DAYS
 from tests.ledger.test_contract import change, do, next_run, outcome
 
-from infold.interval import Ranges
-from infold.ports import Lake, Ledger
-from infold.record import Outcome
-from infold.recover import FORGET, LOSE, recover
-from infold.trace import UNKNOWN, Cause, Pending, Trace
+from infold.core.interval import Ranges
+from infold.core.ports import Lake, Ledger
+from infold.core.record import Outcome
+from infold.core.trace import UNKNOWN, Cause, Pending, Trace
+from infold.running.recover import FORGET, LOSE, recover
 
 ONE, TWO, THREE = DAYS[2:5]
 

@@ -18,17 +18,17 @@ from hypothesis import strategies as st
 from tests.ledger.conftest import Stopped
 from tests.ledger.drawn import DAYS, distinct_changes, file_cells, known_files, some_ranges, traces
 
-from infold import errors
-from infold.files import FileCell, FileKnown, FileSeen, FilesOutcome
-from infold.interval import DAY, Interval, Ranges
-from infold.ledger import open_ledger, sql
+from infold.core.files import FileCell, FileKnown, FileSeen, FilesOutcome
+from infold.core.interval import DAY, Interval, Ranges
+from infold.core.manual_entry import ManualEntry
+from infold.core.ports import Ledger
+from infold.core.record import Outcome, QuarantinedSession, Receipt
+from infold.core.trace import UNKNOWN, CellChange, Trace
+from infold.ledger import generated_sql, open_ledger
 from infold.ledger.database import FORMAT, FORMAT_ROW
 from infold.ledger.memory import MemoryLedger
 from infold.ledger.store import SqlLedger
-from infold.manual import ManualEntry
-from infold.ports import Ledger
-from infold.record import Held, Outcome, Receipt
-from infold.trace import UNKNOWN, CellChange, Trace
+from infold.messages import errors
 
 URL = "sqlite:///.infold/ledger.db"
 KEEP = 5
@@ -144,7 +144,7 @@ class TestOpening:
         ledger = SqlLedger(path)
         ledger.acquire("r1")
         ledger.begin_run("r1", "run", 0, {})
-        for model, held in (("sessions", (Held("ann", 1, 2, 3),)), ("others", ())):
+        for model, held in (("sessions", (QuarantinedSession("ann", 1, 2, 3),)), ("others", ())):
             ledger.begin_step("r1", model, 1, model, "build", {})
             trace = Trace(model, "fingerprint")
             ledger.finish_step(model, Outcome(model, 1, trace, snapshot=1, whole=True, held=held))
@@ -155,7 +155,7 @@ class TestOpening:
             connection.execute("UPDATE meta SET value = '3' WHERE name = ?", (FORMAT_ROW,))
 
         older = SqlLedger(path)
-        assert older.quarantined("sessions") == (Held("ann", 1, 2, 3),)
+        assert older.quarantined("sessions") == (QuarantinedSession("ann", 1, 2, 3),)
         found = {name: trace.fingerprint for name, trace in older.traces().items()}
         assert found == {"sessions": UNKNOWN, "others": "fingerprint"}
 
@@ -233,17 +233,17 @@ class TestStatements:
 
     def test_the_generated_file_is_up_to_date(self) -> None:
         """Else run `python -m infold.ledger.generate`."""
-        from infold.ledger import generate
+        from infold.ledger import generate_sql
 
-        assert Path(sql.__file__).read_text(encoding="utf-8") == generate.text()
+        assert Path(generated_sql.__file__).read_text(encoding="utf-8") == generate_sql.text()
 
     @pytest.mark.parametrize("name", ["sqlite", "postgresql"])
     def test_every_statement_parses_in_both_dialects(self, name: str) -> None:
         """None has an upsert or another speciality."""
-        from infold.ledger import generate
+        from infold.ledger import generate_sql
 
-        dialect = generate.dialects()[name]
-        texts = [*generate.schema(dialect), *generate.statements(dialect).values()]
+        dialect = generate_sql.dialects()[name]
+        texts = [*generate_sql.schema(dialect), *generate_sql.statements(dialect).values()]
 
         for text in texts:
             plain = re.sub(r"%\((\w+)\)s(::\w+)?", r":\1", text)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.planning.test_plan import DAILY, FIRST, USERS, built, changed, project, said, strip
+from tests.planning.test_planner import DAILY, FIRST, USERS, built, changed, project, said, strip
 
-from infold.interval import DAY, HOUR, Ranges
-from infold.plan import Asked, Observed, Plan
-from infold.planning import plan
-from infold.project import Bound, Input
-from infold.trace import Cause, Pending, Version, dropped
+from infold.core.interval import DAY, HOUR, Ranges
+from infold.core.plan import Observations, Plan, PlanOptions
+from infold.core.project import Bound, Input
+from infold.core.trace import Cause, Pending, Version, dropped
+from infold.planning.planner import plan
 
 TICK = FIRST + 7 * DAY + 5 * HOUR
 FIVE = said(DAILY, cron="0 5 * * *")
@@ -23,7 +23,7 @@ def at_five(built_at: int, now: int, left: Ranges | None = None) -> Plan:
     if left is not None and seen.trace is not None:
         trace = replace(seen.trace, pending=(Pending(Cause.LATE, left),))
         seen = replace(seen, trace=trace)
-    return plan(project(FIVE), Observed(now, {"daily": seen}))
+    return plan(project(FIVE), Observations(now, {"daily": seen}))
 
 
 def test_a_model_that_was_built_at_the_very_tick_was_built_for_it() -> None:
@@ -46,7 +46,9 @@ DAILY_FIRST = next(iter(changed(FIVE, "sessions", LATE).inputs[0].cells)).cell
 
 def test_a_step_is_between_the_version_that_was_read_and_the_newest() -> None:
     """Of each input; its trace will say that the newest was read."""
-    [step] = plan(project(DAILY), Observed(0, {"daily": changed(DAILY, "sessions", LATE)})).steps
+    [step] = plan(
+        project(DAILY), Observations(0, {"daily": changed(DAILY, "sessions", LATE)})
+    ).steps
 
     assert step.inputs == {"sessions": (1, 2), "users": (1, 1)}
     assert step.trace is not None
@@ -60,8 +62,8 @@ def test_a_dropped_table_is_not_read() -> None:
 
     made = plan(
         project(USERS, DAILY),
-        Observed(0, {"users": gone, "daily": seen}),
-        Asked(selected=frozenset({"daily"})),
+        Observations(0, {"users": gone, "daily": seen}),
+        PlanOptions(selected=frozenset({"daily"})),
     )
 
     assert not made.steps
@@ -73,7 +75,7 @@ def test_a_dropped_table_is_not_read() -> None:
 
 def test_what_was_late_in_a_lookup_shows_in_all_days() -> None:
     """A lookup has no times that could say which."""
-    made = plan(project(DAILY), Observed(0, {"daily": changed(DAILY, "users", LATE)}))
+    made = plan(project(DAILY), Observations(0, {"daily": changed(DAILY, "users", LATE)}))
 
     assert strip(made, "daily") == "B B B B B B B"
 
@@ -83,12 +85,12 @@ def test_partial_cells_are_built_where_they_are_allowed() -> None:
     partly = said(DAILY, cron="0 5 * * *", allow_partials=True)
     now = FIRST + 6 * DAY + 6 * HOUR
     for target, asked, drawn in (
-        (FIVE, Asked(), "- - - - - - -"),
-        (FIVE, Asked(ignore_cron=True), "- - - - - - B"),
-        (partly, Asked(), "- - - - - - B"),
+        (FIVE, PlanOptions(), "- - - - - - -"),
+        (FIVE, PlanOptions(ignore_cron=True), "- - - - - - B"),
+        (partly, PlanOptions(), "- - - - - - B"),
     ):
         seen = replace(changed(target, "sessions", "# # # # # # +"), as_of=FIRST)
-        made = plan(project(target), Observed(now, {"daily": seen}), asked)
+        made = plan(project(target), Observations(now, {"daily": seen}), asked)
 
         assert strip(made, "daily") == drawn
 
@@ -98,7 +100,7 @@ def test_the_rows_that_a_step_reads_are_those_within_its_bounds() -> None:
     back = replace(DAILY, inputs=(Input("sessions", "session_start", (Bound(before=2 * DAY),)),))
     seen = changed(back, "sessions", "# # # # # # +")
 
-    [step] = plan(project(back), Observed(0, {"daily": seen})).steps
+    [step] = plan(project(back), Observations(0, {"daily": seen})).steps
 
     assert step.rows == 30
 

@@ -6,39 +6,39 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from tests.planning.test_plan import (
-    DAILY,
-    DAYS,
-    changed,
-    day,
-    node,
-    project,
-    said,
-    states,
-)
+from tests.planning.test_planner import DAILY, DAYS, changed, day, node, project, said, states
 
-from infold.interval import DAY, MAX, MIN, Interval, Ranges
-from infold.model import DefinitionChange, Materialization, Model
-from infold.plan import Action, Asked, InputNews, Left, ModelSeen, Observed, Plan, Step
-from infold.planning import NOT_EMPTIED, plan
-from infold.project import Input, Node
+from infold.core.interval import DAY, MAX, MIN, Interval, Ranges
+from infold.core.model import DefinitionChange, Materialization, Model
+from infold.core.plan import (
+    Action,
+    InputDiff,
+    ModelObservation,
+    Observations,
+    Plan,
+    PlanOptions,
+    Skipped,
+    Step,
+)
+from infold.core.project import Input, Node
+from infold.core.trace import Cause, CellState, Pending, Trace
+from infold.planning.planner import NOT_EMPTIED, plan
 from infold.render.plan import plan_screen
-from infold.trace import Cause, CellState, Pending, Trace
 
 CELLS = DefinitionChange.REBUILT_CELLS
 FULL = "# # # # # # #"
 
 
-def of_old(target: Node, input_rows: str = FULL, held: str = FULL) -> ModelSeen:
+def of_old(target: Node, input_rows: str = FULL, held: str = FULL) -> ModelObservation:
     """The model, with the rows of another definition in its table."""
     seen = changed(target, "sessions", input_rows)
     trace = Trace(target.name, "other", {entry.name: 1 for entry in target.inputs})
     return replace(seen, trace=trace, cells=states(held))
 
 
-def step_of(target: Node, seen: ModelSeen, asked: Asked) -> tuple[Step, Trace]:
+def step_of(target: Node, seen: ModelObservation, asked: PlanOptions) -> tuple[Step, Trace]:
     """The one step of a plan, and what holds after it."""
-    [step] = plan(project(target), Observed(0, {target.name: seen}), asked).steps
+    [step] = plan(project(target), Observations(0, {target.name: seen}), asked).steps
     assert step.trace is not None
     return step, step.trace
 
@@ -51,7 +51,7 @@ def left(trace: Trace) -> dict[Cause, Ranges]:
 def test_a_limit_cuts_it_like_a_first_build() -> None:
     """The first commit replaces all; days with rows wait, told from where nothing is known."""
     target = replace(said(DAILY, on_definition_change=CELLS), backfill_limit=2 * DAY)
-    step, after = step_of(target, of_old(target), Asked())
+    step, after = step_of(target, of_old(target), PlanOptions())
 
     assert (step.action, step.upto) == (Action.BUILD, day(1).end)
     assert step.cells == Ranges((Interval(MIN, day(1).end),))
@@ -61,7 +61,7 @@ def test_a_limit_cuts_it_like_a_first_build() -> None:
     }
     seen = replace(of_old(target), trace=after, version=2)
     seen = replace(seen, inputs=tuple(replace(n, changes=()) for n in seen.inputs))
-    step, after = step_of(target, seen, Asked())
+    step, after = step_of(target, seen, PlanOptions())
     assert step.action is Action.RECOMPUTE
     assert step.cells == Ranges((Interval(day(2).start, day(3).end),))
     assert left(after)[Cause.REDEFINED] == Ranges((Interval(day(4).start, day(6).end),))
@@ -70,7 +70,7 @@ def test_a_limit_cuts_it_like_a_first_build() -> None:
 def test_all_at_once_is_the_whole_table_in_one_commit() -> None:
     """Without a limit, a window or batches there is nothing that readers could miss."""
     target = said(DAILY, on_definition_change=CELLS)
-    step, after = step_of(target, of_old(target), Asked())
+    step, after = step_of(target, of_old(target), PlanOptions())
 
     assert (step.action, step.cells, after.pending) == (Action.BUILD, Ranges.ever(), ())
 
@@ -78,33 +78,33 @@ def test_all_at_once_is_the_whole_table_in_one_commit() -> None:
 def test_a_plan_says_that_readers_lose_rows() -> None:
     """Where a part is built; not where all of it is."""
     target = said(DAILY, on_definition_change=CELLS, batch_size=3)
-    parts = plan(project(target), Observed(0, {"daily": of_old(target)}), Asked())
-    whole = plan(project(said(DAILY, on_definition_change=CELLS)), parts_of(target), Asked())
+    parts = plan(project(target), Observations(0, {"daily": of_old(target)}), PlanOptions())
+    whole = plan(project(said(DAILY, on_definition_change=CELLS)), parts_of(target), PlanOptions())
 
     assert any("nothing of its old definition stays" in note for note in parts.notes)
     assert "7 cells in 3 batches" in plan_screen(project(target), parts_of(target), parts, {})
     assert not whole.notes
 
 
-def parts_of(target: Node) -> Observed:
+def parts_of(target: Node) -> Observations:
     """A table of another definition, observed."""
-    return Observed(0, {"daily": of_old(target)})
+    return Observations(0, {"daily": of_old(target)})
 
 
 def test_a_window_without_rows_replaces_nothing() -> None:
     """A table would be gone for nothing; and what is new over it waits."""
     target = said(DAILY, on_definition_change=CELLS)
     reader = node(Model("reader", Materialization.TABLE, ""), Input("daily", "day"))
-    seen = {"daily": of_old(target, "# # # # # - -"), "reader": ModelSeen()}
-    seen["reader"] = ModelSeen(inputs=(InputNews("daily", 1, 1),))
-    beyond = Asked(window=Interval(day(5).start, MAX))
+    seen = {"daily": of_old(target, "# # # # # - -"), "reader": ModelObservation()}
+    seen["reader"] = ModelObservation(inputs=(InputDiff("daily", 1, 1),))
+    beyond = PlanOptions(window=Interval(day(5).start, MAX))
 
-    made = plan(project(target, reader), Observed(0, seen), beyond)
+    made = plan(project(target, reader), Observations(0, seen), beyond)
 
     assert not made.steps
     assert made.left == (
-        Left("daily", NOT_EMPTIED, Ranges((Interval(day(0).start, day(4).end),))),
-        Left("reader", "its input daily is of an old definition"),
+        Skipped("daily", NOT_EMPTIED, Ranges((Interval(day(0).start, day(4).end),))),
+        Skipped("reader", "its input daily is of an old definition"),
     )
 
 
@@ -124,13 +124,13 @@ class Played:
         made = replace(made, inputs=made.inputs[:1], fingerprint=self.fingerprint)
         return replace(made, backfill_limit=limit and limit * DAY)
 
-    def seen(self, target: Node) -> Observed:
+    def seen(self, target: Node) -> Observations:
         """What a run observes of it."""
         known = tuple(CellState(day(at), 10, at) for at in sorted(self.rows))
-        news = InputNews("sessions", 1, 1, (), known)
+        news = InputDiff("sessions", 1, 1, (), known)
         held = tuple(CellState(day(at), 10, at) for at in sorted(self.held))
-        return Observed(
-            0, {target.name: ModelSeen(self.trace, self.version, inputs=(news,), cells=held)}
+        return Observations(
+            0, {target.name: ModelObservation(self.trace, self.version, inputs=(news,), cells=held)}
         )
 
     def carry_out(self, step: Step) -> None:
@@ -153,7 +153,7 @@ class Played:
         ends = [part for e in trace.pending if e.cause is Cause.REDEFINED for part in e.ranges]
         assert all(part.start > MIN and part.end < MAX for part in ends), "they can be counted"
 
-    def run(self, asked: Asked, limit: int | None, batch: int | None) -> None:
+    def run(self, asked: PlanOptions, limit: int | None, batch: int | None) -> None:
         """Rounds until nothing is left to do."""
         for _ in range(3 * DAYS):
             target = self.target(limit, batch)
@@ -182,9 +182,9 @@ def test_whatever_comes_the_table_is_of_one_definition(seed: int) -> None:
             if played.trace is not None and random.random() < 0.2:
                 played.trace = replace(played.trace, fingerprint="unknown")
         window = Interval(day(first).start, day(last - 1).end)
-        asked = random.choice([Asked(), Asked(), Asked(window=window)])
+        asked = random.choice([PlanOptions(), PlanOptions(), PlanOptions(window=window)])
         played.run(asked, random.choice([None, 1, 2]), random.choice([None, 1, 3]))
-    played.run(Asked(), None, None)
+    played.run(PlanOptions(), None, None)
 
     assert played.held == dict.fromkeys(played.rows, played.fingerprint)
 
@@ -193,6 +193,6 @@ def test_what_an_older_limit_left_stays_apart() -> None:
     """A cause of its own: a table that was never complete says nothing of a new definition."""
     target = replace(said(DAILY), backfill_limit=2 * DAY)
     seen = replace(of_old(target), trace=None, cells=())
-    _, after = step_of(target, seen, Asked())
+    _, after = step_of(target, seen, PlanOptions())
 
     assert after.pending == (Pending(Cause.MISSING, Ranges((Interval(day(2).start, MAX),))),)

@@ -13,15 +13,15 @@ from pyarrow import parquet
 from tests.declare.shop import INFOLD, SHOP, write
 
 from infold import api
-from infold.errors import InfoldError, InfoldErrors
-from infold.files import FileCell, FileKnown, FileSeen, FilesOutcome
-from infold.interval import DAY, Interval, instant
-from infold.model import Column, Format, Source
-from infold.plan import FileNews
-from infold.project import Project
-from infold.record import Outcome, Receipt
-from infold.removals import losses, refuse_fewer, refuse_removals
-from infold.trace import CellChange, Trace
+from infold.core.files import FileCell, FileKnown, FileSeen, FilesOutcome
+from infold.core.interval import DAY, Interval, instant
+from infold.core.model import Column, Format, Source
+from infold.core.plan import FileDiff
+from infold.core.project import Project
+from infold.core.record import Outcome, Receipt
+from infold.core.trace import CellChange, Trace
+from infold.messages.errors import InfoldError, InfoldErrors
+from infold.planning.removals import losses, refuse_fewer, refuse_removals
 
 
 class Share:
@@ -180,7 +180,7 @@ def replaced(
     known = tuple(FileKnown(at, f"{at}.csv", 9, "old", 0, rows=rows) for at in range(files))
     counted = {file.path: after for file in known} | ({"more.csv": came} if came else {})
     counted |= {"0.csv": grown} if grown else {}
-    news = FileNews(source.name, gone=known, known=known, counted=counted)
+    news = FileDiff(source.name, gone=known, known=known, counted=counted)
     refuse_fewer(source, replace(news, freely=True))
     try:
         refuse_fewer(source, news)
@@ -248,7 +248,7 @@ def test_a_compacted_iceberg_table_lost_nothing(
     project = replace(clicks.project, sources={**clicks.project.sources, source.name: source})
     clicks.project = project
     now: list[FileSeen] = [FileSeen("data/all.parquet", 9, 0, "9")]
-    monkeypatch.setattr("infold.lake.source.table_files", lambda *_: tuple(now))
+    monkeypatch.setattr("infold.lake.source_files.table_files", lambda *_: tuple(now))
 
     assert not clicks.lost()
     now.clear()

@@ -17,7 +17,7 @@ from tests.queries.world import MODELS, PROJECT, SCHEMAS
 from tests.reference.compare import difference, stored
 
 from infold import api
-from infold.errors import InfoldError, InfoldErrors
+from infold.messages.errors import InfoldError, InfoldErrors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

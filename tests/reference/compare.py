@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.reference.world import Row
 
-from infold import interval
+from infold.core import interval
 
 SHOWN = 6
 """How many differing rows a message shows on either side."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.reference.world import Row
 
-from infold import interval
+from infold.core import interval
 
 DAY = "2019-10-23"
 """The day that a time without a date is on."""

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 from tests.reference.aggregates import Aggregate
 from tests.reference.world import Row, frozen
 
-from infold.interval import moment
+from infold.core.interval import moment
 
 Identity = tuple[Any, ...]
 

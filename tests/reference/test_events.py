@@ -14,8 +14,8 @@ from tests.reference.compare import difference, stored
 from tests.reference.tables import events, grouped, left_joined
 from tests.reference.world import Aside, Broken, Row, Rules, World, frozen, usable
 
-from infold import interval
-from infold.interval import HOUR, Granularity
+from infold.core import interval
+from infold.core.interval import HOUR, Granularity
 
 NOW = 1_000 * HOUR
 

@@ -13,7 +13,7 @@ from tests.reference.drawn import at, drawn, events_of, history, spread, table
 from tests.reference.tables import sessions
 from tests.reference.world import Row
 
-from infold.interval import DAY, MINUTE, SECOND
+from infold.core.interval import DAY, MINUTE, SECOND
 
 GAP = 30 * MINUTE
 

@@ -25,8 +25,8 @@ from tests.reference.tables import events, grouped, sessions
 from tests.reference.world import Row, Rules
 
 import infold.demo
-from infold.interval import DAY, HOUR, MINUTE, SECOND, Granularity
-from infold.report import RunResult
+from infold.core.interval import DAY, HOUR, MINUTE, SECOND, Granularity
+from infold.core.report import RunResult
 
 COLUMNS = {
     "event_id": "string",

@@ -21,8 +21,8 @@ from tests.reference.aggregates import Aggregate
 from tests.reference.tables import events, grouped, sessions
 from tests.reference.world import Row, Rules
 
-from infold import interval
-from infold.interval import DAY, HOUR, Granularity
+from infold.core import interval
+from infold.core.interval import DAY, HOUR, Granularity
 
 DATA = Path(__file__).parents[1] / "data" / "online_retail"
 """The part of the data that is shipped with the tests."""

@@ -20,6 +20,6 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def spark(warehouse: Path) -> SparkSession:
     """A small local session."""
-    from infold.spark.session import start
+    from infold.spark.jvm.session import start
 
     return start(warehouse, warehouse / "catalog.db", size="small")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F
 
-from infold.interval import DAY, Granularity, Interval, Ranges, instant
+from infold.core.interval import DAY, Granularity, Interval, Ranges, instant
+from infold.core.trace import wrap
 from infold.spark.content import (
     cell_start,
     cell_stats,
@@ -17,7 +18,6 @@ from infold.spark.content import (
     row_hash,
     within,
 )
-from infold.trace import wrap
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

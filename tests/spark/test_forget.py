@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.forget.standing import drop
-from tests.spark.test_time_range import DAILY, ROLLING, Shop, model
+from tests.running.standing_tables import drop
+from tests.spark.time_range.test_recompute import DAILY, ROLLING, Shop, model
 
 from infold import api
-from infold.interval import Interval, instant
+from infold.core.interval import Interval, instant
 
 pytestmark = pytest.mark.spark
 

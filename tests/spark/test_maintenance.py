@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infold.interval import DAY, Granularity, Interval, Ranges, instant
+from infold.core.interval import DAY, Granularity, Interval, Ranges, instant
+from infold.core.model import Target
+from infold.core.project import Project
+from infold.core.record import Outcome
+from infold.core.trace import CellChange, Trace
 from infold.lake.iceberg import IcebergLake
 from infold.ledger.memory import MemoryLedger
-from infold.model import Target
-from infold.project import Project
-from infold.record import Outcome
 from infold.spark import maintenance
 from infold.spark.maintenance import Maintenance
 from infold.spark.tables.iceberg import IcebergTables
 from infold.spark.tables.port import Layout, Stamp
-from infold.trace import CellChange, Trace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

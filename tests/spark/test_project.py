@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from infold import api
-from infold.project import Project
+from infold.core.project import Project
 
 pytestmark = pytest.mark.spark
 

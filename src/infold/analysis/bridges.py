@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from infold.analysis.shape import Shape, Span
-from infold.interval import Granularity
+from infold.analysis.time_shape import Shape, Span
+from infold.core.interval import Granularity
 
 Key = tuple[int, ...]
 """One input with a time column as a query reads it: the entries of FROM on the way to its table."""

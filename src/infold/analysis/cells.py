@@ -3,7 +3,7 @@ From which times of its inputs a cell of a query's output is made.
 
 The claim to be proven for a model built cell by cell: a cell of the output follows from a bounded
 stretch of each input around that cell. It holds when the partition column has a shape
-(:mod:`infold.analysis.shape`) against every input with a time column, and when whatever brings
+(:mod:`infold.analysis.time_shape`) against every input with a time column, and when whatever brings
 rows together (joins, groups, windows, DISTINCT) brings together rows of which that can still be
 said; the rules see to that. The same shapes say how long the stretch is.
 
@@ -18,11 +18,9 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from infold.analysis.bridges import Gaps, Key, Needs, Shapes, beyond, either
-from infold.analysis.changes import change_of
-from infold.analysis.frames import rows_back
-from infold.analysis.kept import Bounded, Kept
+from infold.analysis.call_shapes import change_of
+from infold.analysis.known_columns import Bounded, Kept
 from infold.analysis.laterals import far
-from infold.analysis.nested import by_predicate, by_value, parts
 from infold.analysis.relation import (
     Block,
     From,
@@ -35,8 +33,9 @@ from infold.analysis.relation import (
     Table,
     blocks,
 )
+from infold.analysis.rule_subject import Subject, time_column
 from infold.analysis.scope import Atom, Scope, Tie, grain_of
-from infold.analysis.selects import (
+from infold.analysis.select_parts import (
     alike_by,
     bucket_fields,
     group_items,
@@ -48,15 +47,16 @@ from infold.analysis.selects import (
     several_sets,
     windows,
 )
-from infold.analysis.shape import Shape
-from infold.analysis.subject import Subject, time_column
+from infold.analysis.subquery_joins import by_predicate, by_value, parts
 from infold.analysis.text import Text
-from infold.analysis.windowed import Windows
-from infold.errors import InfoldError
-from infold.interval import Granularity
-from infold.model import Kind, Override
-from infold.project import Bound
-from infold.refusals import Cell
+from infold.analysis.time_shape import Shape
+from infold.analysis.window_frames import rows_back
+from infold.analysis.window_reach import Windows
+from infold.core.interval import Granularity
+from infold.core.model import Kind, Override
+from infold.core.project import Bound
+from infold.messages.errors import InfoldError
+from infold.messages.refusals import Cell
 
 _ALONE: Needs = {(): frozenset()}
 """A table's row needs nothing else."""

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from infold.analysis.allowed import BY_SLUG, Allowed
-from infold.analysis.subject import Subject
-from infold.errors import InfoldError
-from infold.model import Kind, Override
+from infold.analysis.overrides import BY_SLUG, Allowed
+from infold.analysis.rule_subject import Subject
+from infold.core.model import Kind, Override
+from infold.messages.errors import InfoldError
 
 _ANY = Override.NONDETERMINISTIC
 

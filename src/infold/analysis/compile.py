@@ -7,40 +7,33 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from infold import findings
-from infold.analysis.allowed import BY_SLUG, REACH, Allowed, allowed, offered
 from infold.analysis.bridges import Shapes
 from infold.analysis.cells import Cells, causes_of, cells_of
 from infold.analysis.chance import Chance
+from infold.analysis.column_types import Types, kept, types_of
+from infold.analysis.cumulative_query import take_grouped
 from infold.analysis.event_grain import event_grain
 from infold.analysis.fingerprint import fingerprint, normal
-from infold.analysis.grouped import take_grouped
-from infold.analysis.kept import Bounded
+from infold.analysis.known_columns import Bounded
 from infold.analysis.landed import landed, landing, readers, tables_named
-from infold.analysis.matches import matches_of
-from infold.analysis.readable import unreadable
+from infold.analysis.lookup_keys import matches_of
+from infold.analysis.optional_columns import unnamed
+from infold.analysis.overrides import BY_SLUG, REACH, Allowed, allowed, offered
 from infold.analysis.relation import Columns, Key, Rows, Table
 from infold.analysis.resolve import Resolved, resolve
+from infold.analysis.rule_subject import Draft, Subject, time_column
 from infold.analysis.rules import RULES
 from infold.analysis.scope import grain_of
 from infold.analysis.session_input import session_input
-from infold.analysis.sessions import take_apart
-from infold.analysis.shape import Grain
+from infold.analysis.sessions_query import take_apart
+from infold.analysis.spark_syntax import unreadable
 from infold.analysis.spelling import spelled
-from infold.analysis.subject import Draft, Subject, time_column
 from infold.analysis.taken_in import matched_with, taken_in
-from infold.analysis.typed import Types, kept, types_of
-from infold.analysis.unnamed import unnamed
-from infold.errors import InfoldError, Spot
-from infold.model import (
-    IDENTIFIER,
-    DeclaredBound,
-    Deduplicate,
-    Kind,
-    Model,
-    Source,
-)
-from infold.project import Bound, Input, Match, Node, Reference, SessionsQuery
+from infold.analysis.time_shape import Grain
+from infold.core.model import IDENTIFIER, DeclaredBound, Deduplicate, Kind, Model, Source
+from infold.core.project import Bound, Input, Match, Node, Reference, SessionsQuery
+from infold.messages import findings
+from infold.messages.errors import InfoldError, Spot
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from infold.analysis.floors import floor_of
 from infold.analysis.relation import Block, Table
-from infold.analysis.shape import Grain
-from infold.analysis.subject import Subject
-from infold.interval import Granularity
+from infold.analysis.rule_subject import Subject
+from infold.analysis.time_floors import floor_of
+from infold.analysis.time_shape import Grain
+from infold.core.interval import Granularity
 
 
 def event_grain(subject: Subject) -> Grain:

@@ -19,8 +19,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.text import Text
-from infold.model import DeclaredBound, Deduplicate, Kind, Model, Override, Sessions, Source
-from infold.project import Reference
+from infold.core.model import DeclaredBound, Deduplicate, Kind, Model, Override, Sessions, Source
+from infold.core.project import Reference
 
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 
@@ -39,7 +39,7 @@ _LITERALS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class NormalText:
     """A SELECT alike for all ways of laying it out: ``folded``, and with its names as written."""
 
     folded: list[str]
@@ -52,7 +52,7 @@ class Words:
 
 def normal(
     text: Text, references: tuple[Reference, ...], views: Mapping[str, tuple[str, str]]
-) -> Words:
+) -> NormalText:
     """
     The words of a SELECT.
 
@@ -65,7 +65,7 @@ def normal(
     exact = _words(
         text, references, {name: prints[1] for name, prints in views.items()}, fold=False
     )
-    return Words(folded, exact)
+    return NormalText(folded, exact)
 
 
 _STRUCTS = frozenset(

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from infold.analysis.text import Text
-from infold.errors import Spot
+from infold.messages.errors import Spot
 
 Found = Iterator[tuple[Spot, str]]
 

@@ -68,7 +68,7 @@ window window_time xpath xpath_boolean xpath_double xpath_float xpath_int xpath_
 xpath_number xpath_short xpath_string xxhash64 year zeroifnull zip_with
 """.split()  # noqa: SIM905 - one word is one function
 )
-"""What SHOW FUNCTIONS lists in Spark 4.1; tests/spark/test_meanings.py compares."""
+"""What SHOW FUNCTIONS lists in Spark 4.1; tests/spark/analysis/test_meanings.py compares."""
 
 GRAMMAR = frozenset(
     {

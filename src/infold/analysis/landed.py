@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlglot import exp
 
 from infold.analysis.parse import parse
-from infold.analysis.subject import Draft
-from infold.model import Kind, Materialization, Model, Source, Timeseries
+from infold.analysis.rule_subject import Draft
+from infold.core.model import Kind, Materialization, Model, Source, Timeseries
 
 
 def landed(drafts: Sequence[Draft], sources: Mapping[str, Source]) -> list[Source]:

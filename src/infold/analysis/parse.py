@@ -15,11 +15,11 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold import findings, other_tools
 from infold.analysis.comments import continued_comment
 from infold.analysis.forgiven import in_tokens, in_tree
 from infold.analysis.text import CALL, SPAN, UNIT, Text, spot_in
-from infold.errors import InfoldError, Spot
+from infold.messages import findings, other_tools
+from infold.messages.errors import InfoldError, Spot
 
 _DIALECT = Spark()
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from infold import findings
 from infold.analysis.functions import TABLE_FUNCTIONS
 from infold.analysis.pivots import as_grouped
 from infold.analysis.relation import (
@@ -30,8 +29,9 @@ from infold.analysis.relation import (
     own,
 )
 from infold.analysis.text import CALL, Text
-from infold.errors import InfoldError
-from infold.project import Reference
+from infold.core.project import Reference
+from infold.messages import findings
+from infold.messages.errors import InfoldError
 
 _ALIASES_SEEN = ("group", "having", "order", "qualify", "sort", "cluster")
 """The clauses in which Spark lets all of a SELECT's own aliases be used."""

@@ -8,10 +8,10 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.aggregates import is_aggregate
-from infold.analysis.buckets import makes_several
 from infold.analysis.relation import Block, Relation, Table, own
 from infold.analysis.text import Text
-from infold.errors import Spot
+from infold.analysis.time_buckets import makes_several
+from infold.messages.errors import Spot
 
 _CLAUSES = {
     "with_": ("a CTE", TokenType.WITH),

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from infold import findings
 from infold.analysis.text import spot_in
+from infold.messages import findings
 
 _DATES = ("'0001-01-01'", "'9999-12-31'")
 _TIMES = ("'0001-01-01 00:00:00+00:00'", "'9999-12-31 23:59:59.999999+00:00'")

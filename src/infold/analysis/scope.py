@@ -2,17 +2,17 @@
 One SELECT's FROM and WHERE: which columns follow the times of which inputs.
 
 Every column of an entry of FROM comes with its shapes against the inputs that the entry reads. The
-links that predicates state (:mod:`infold.analysis.links`) carry them over to the other entries:
-after ``b.ts BETWEEN a.ts - INTERVAL 1 DAY AND a.ts`` the times of b's rows are known from a's. What
-is said ON an outer join, or a SEMI or ANTI one, holds only where a row was found; so such an entry
-hands on what is known of its own inputs, and nothing else.
+links that predicates state (:mod:`infold.analysis.distance_predicates`) carry them over to the
+other entries: after ``b.ts BETWEEN a.ts - INTERVAL 1 DAY AND a.ts`` the times of b's rows are known
+from a's. What is said ON an outer join, or a SEMI or ANTI one, holds only where a row was found; so
+such an entry hands on what is known of its own inputs, and nothing else.
 
 Its columns are NULL where no row was found, and what is known of a value is not said of its NULLs.
 These are all one to GROUP BY and to windows, of whatever time the rows are; so it is kept of each
 column what its NULLs come from (:data:`Gaps`).
 
-A subquery in an expression is an entry too (:mod:`infold.analysis.nested`): EXISTS is a SEMI join,
-NOT EXISTS an ANTI join, a scalar subquery a LEFT join to one group.
+A subquery in an expression is an entry too (:mod:`infold.analysis.subquery_joins`): EXISTS is a
+SEMI join, NOT EXISTS an ANTI join, a scalar subquery a LEFT join to one group.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from infold.analysis.bridges import Gaps, Key, Needs, Shapes, Ways, apart, beyond, hull, under
-from infold.analysis.buckets import field_of
-from infold.analysis.changes import change_of
-from infold.analysis.floors import Floor, floor_of
-from infold.analysis.links import FAR, Link, links, needed
+from infold.analysis.call_shapes import change_of
+from infold.analysis.conditional_values import chosen, exploded, first_there
+from infold.analysis.distance_predicates import FAR, Link, links, needed
 from infold.analysis.relation import Block, From, Origin, own
-from infold.analysis.several import chosen, exploded, first_there
-from infold.analysis.shape import Grain, Shape, Span
-from infold.interval import Granularity
+from infold.analysis.time_buckets import field_of
+from infold.analysis.time_floors import Floor, floor_of
+from infold.analysis.time_shape import Grain, Shape, Span
+from infold.core.interval import Granularity
 
 Atom = tuple[int, str]
 """A value of one entry of FROM: the entry, and a column's name or an expression's text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Near:
+class Distance:
     """``low <= outer - inner <= high``: how far a value here is from one of a subquery's rows."""
 
     outer: exp.Expr
@@ -56,7 +56,7 @@ class Tie:
 
     at: int
     inputs: frozenset[Key]
-    near: tuple[Near, ...]
+    near: tuple[Distance, ...]
     origins: Mapping[int, Origin | None]
     needs: Needs
 

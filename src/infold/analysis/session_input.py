@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from infold import refusals
 from infold.analysis.event_sql import event_sql
-from infold.analysis.feeds import Fed, fed_by
+from infold.analysis.fold_inputs import Fed, fed_by
 from infold.analysis.relation import Block, Table
-from infold.analysis.subject import Subject
-from infold.errors import InfoldError, Spot
-from infold.model import Kind
-from infold.project import Node
+from infold.analysis.rule_subject import Subject
+from infold.core.model import Kind
+from infold.core.project import Node
+from infold.messages import refusals
+from infold.messages.errors import InfoldError, Spot
 
 
 @dataclass(frozen=True, slots=True)

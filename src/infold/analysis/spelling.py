@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from infold.model import Kind, Model
+from infold.core.model import Kind, Model
 
 
 def spelled(model: Model, columns: Sequence[str]) -> Model:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from infold.analysis.feeds import JOINS
-from infold.analysis.matches import matches_of, unmatched_entries
+from infold.analysis.column_lineage import named_lookups
+from infold.analysis.fold_inputs import JOINS
+from infold.analysis.lookup_keys import matches_of, unmatched_entries
 from infold.analysis.relation import Block, From, Relation, Table
 from infold.analysis.row_wise import calls_over_rows, clauses
-from infold.analysis.subject import Subject
-from infold.analysis.traced import named_lookups
-from infold.model import Materialization, Model, Timeseries
-from infold.project import Match, Node
+from infold.analysis.rule_subject import Subject
+from infold.core.model import Materialization, Model, Timeseries
+from infold.core.project import Match, Node
 
 
 def taken_in(relation: Relation) -> str | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold.errors import Spot
+from infold.messages.errors import Spot
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ import is imported before it is needed, so that ``--help`` and ``status`` answer
 
 from __future__ import annotations
 
-from infold import stopping
+from infold.system import signals
 
 TYPE_CHECKING = False  # see stopping
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 def main() -> NoReturn:
     """The program ``infold``. Signals are heeded before anything that takes time is imported."""
-    stopping.heed()
+    signals.heed()
     try:
         from infold.cli import ending
     except BaseException:
-        if stopping.code() is None:
+        if signals.code() is None:
             raise
-        stopping.leave()
+        signals.leave()
     ending.run(_command)
 
 

@@ -6,26 +6,26 @@ from typing import Any
 
 import click
 
-from infold.cli import common
+from infold.cli import shared_options
 
 
 @click.command("backbuild")
 @click.argument("terms", nargs=-1, required=True, metavar="TERM...")
-@common.again
+@shared_options.again
 def command(terms: tuple[str, ...], start: str | None, end: str | None, **options: Any) -> int:
     """
     Build models over a window again, with all that they read for it.
 
     Models upstream come first, each over the stretches that its readers read; the named ones last.
     """
-    from infold import restating, window
-    from infold.select import selected
+    from infold.planning import restating, window
+    from infold.planning.selection import selected
 
     if start is None or end is None:
         raise click.UsageError("backbuild takes --start and --end; `infold restate` takes neither.")
-    project = common.opened()
+    project = shared_options.opened()
     names = selected(project, [term.removeprefix("+") for term in terms])
     chosen = window.window(project, names, start, end)
     assert chosen is not None, "both ends were given"
     again = restating.backbuild(project, terms, chosen)
-    return common.build_again("backbuild", project, again, **options)
+    return shared_options.build_again("backbuild", project, again, **options)

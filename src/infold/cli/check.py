@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from infold.cli import common
+from infold.cli import shared_options
 
 if TYPE_CHECKING:
-    from infold.project import Project
+    from infold.core.project import Project
 
 
 @click.command("check")
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Have Spark's analyser type every model, too; it starts Spark and reads no rows.",
 )
-@common.as_json
+@shared_options.as_json
 def command(deep: bool, as_json: bool) -> None:
     """
     Read the project and report all mistakes in it.
@@ -28,10 +28,10 @@ def command(deep: bool, as_json: bool) -> None:
     Every mistake is named at once, with file, line and the nearest right name; nothing is read
     but the project's own files.
     """
-    from infold.advice import advice
+    from infold.planning.advice import advice
 
     started = time.perf_counter()
-    project = common.opened()
+    project = shared_options.opened()
     if deep:
         _judge(project)
     spent = (time.perf_counter() - started) * 1000
@@ -39,9 +39,11 @@ def command(deep: bool, as_json: bool) -> None:
     models = sum(not node.landed for node in project)  # a landed source is a source
     notes: Sequence[str] = advice(project)
     if as_json:
-        common.printed({"models": models, "sources": sources, "findings": [], "notes": notes})
+        shared_options.printed(
+            {"models": models, "sources": sources, "findings": [], "notes": notes}
+        )
     else:
-        from infold.render.words import count
+        from infold.render.formatting import count
 
         click.echo(
             f"{count(models, 'model')}, {count(sources, 'source')}, no findings in {spent:.0f} ms."
@@ -53,7 +55,7 @@ def command(deep: bool, as_json: bool) -> None:
 def _judge(project: Project) -> None:
     """Raise all that Spark finds wrong; what reads a wrong model is not judged yet."""
     from infold import api
-    from infold.errors import InfoldErrors
+    from infold.messages.errors import InfoldErrors
 
     if found := api.judge(project):
         raise InfoldErrors(found.values())

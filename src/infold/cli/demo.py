@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from infold.project import Project
+    from infold.core.project import Project
 
 _DIFFERENT = 4
 
@@ -28,11 +28,12 @@ def command(directory: Path) -> int:
     Each arrival is shown with its plan and receipt; at the end every table is compared with a
     rebuild. The folder stays, to go on with by hand. Takes one to two minutes.
     """
-    from infold import api, errors
+    from infold import api
     from infold.cli.progress import progress
     from infold.demo import acts
-    from infold.render.certificate import certificate_screen
-    from infold.spark.java import find_java
+    from infold.messages import errors
+    from infold.render.verification import certificate_screen
+    from infold.spark.jvm.java import find_java
 
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise errors.folder_in_use(str(directory))

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from infold import faults, stopping
+from infold.messages import faults
+from infold.system import signals
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -55,9 +56,9 @@ def run(command: Callable[[], object]) -> NoReturn:
     except SystemExit as end:
         code = end.code
     except BaseException:  # before it began, or while it was ending
-        if stopping.code() is None:
+        if signals.code() is None:
             raise
-        stopping.say()
+        signals.say()
     _leave(_number(code))
 
 
@@ -85,9 +86,9 @@ def _guard() -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    if stopping.code() is not None:
+    if signals.code() is not None:
         # Lines of a run are out already; one that was cut short would be written a second time.
-        stopping.leave()
+        signals.leave()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from infold.cli import common
+from infold.cli import shared_options
 
 if TYPE_CHECKING:
-    from infold.project import Project
+    from infold.core.project import Project
 
 SESSION = "session"
 """What stands in the place of a model where a session is looked up in all of them."""
@@ -23,8 +23,8 @@ SESSION = "session"
     is_flag=True,
     help="Have Spark tell the events of a session that nobody else can; it starts Spark.",
 )
-@common.as_of
-@common.as_json
+@shared_options.as_of
+@shared_options.as_json
 def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json: bool) -> None:
     """
     Explain MODEL, the CELL of it that holds a date or time, or the session ID.
@@ -35,11 +35,13 @@ def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json
     `infold explain session ID` tells a session's story: what brought its events, and which run
     created, extended, merged or split it. A sessions model in place of `session` looks only there.
     """
-    from infold import api, errors, window
-    from infold.render import shapes
+    from infold import api
+    from infold.messages import errors
+    from infold.planning import window
+    from infold.render import json_shapes
     from infold.render.explain import explain_screen
 
-    project = common.opened()
+    project = shared_options.opened()
     id_, only = _session(project, model, cell)
     if id_ is not None:
         _tell(project, id_, only, deep, as_json)
@@ -55,15 +57,15 @@ def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json
         raise errors.not_a_cell(model, cell)
     explained = api.explain(project, model, chosen, window.as_of(as_of))
     if as_json:
-        common.printed(shapes.explanation(explained))
+        shared_options.printed(json_shapes.explanation(explained))
     else:
         click.echo(explain_screen(explained))
 
 
 def _session(project: Project, model: str, given: str | None) -> tuple[str | None, str | None]:
     """The id of a session, if one is meant, and the model to look in (None: all of them)."""
-    from infold import window
-    from infold.model import Kind
+    from infold.core.model import Kind
+    from infold.planning import window
 
     if model in project and (given is None or window.is_instant(given)):
         return None, None
@@ -78,10 +80,10 @@ def _session(project: Project, model: str, given: str | None) -> tuple[str | Non
 
 def _tell(project: Project, id_: str, model: str | None, deep: bool, as_json: bool) -> None:
     from infold import api
-    from infold.render.story import story_screen, story_shape
+    from infold.render.session_history import session_history_screen, session_history_shape
 
-    found = api.story(project, id_, model, deep=deep)
+    found = api.session_history(project, id_, model, deep=deep)
     if as_json:
-        common.printed(story_shape(found))
+        shared_options.printed(session_history_shape(found))
     else:
-        click.echo(story_screen(found))
+        click.echo(session_history_screen(found))

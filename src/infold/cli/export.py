@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from infold.render import plainly
+from infold.core import json_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +33,7 @@ def _fields(column: pa.Array) -> Sequence[str]:
 
     kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_map(kind):
-        texts = [None if value is None else plainly.text(value) for value in column.to_pylist()]
+        texts = [None if value is None else json_text.text(value) for value in column.to_pylist()]
     elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         texts = [None if value is None else value.hex() for value in column.to_pylist()]
     else:
@@ -58,7 +58,7 @@ def json(rows: pa.Table, path: Path | None) -> None:
     with _opened(path) as file:
         for batch in rows.to_batches(max_chunksize=10_000):
             for row in batch.to_pylist():
-                file.write(f"{plainly.text(row)}\n".encode())
+                file.write(f"{json_text.text(row)}\n".encode())
 
 
 def parquet(rows: pa.Table, path: Path | None) -> None:

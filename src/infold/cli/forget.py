@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import common
+from infold.cli import shared_options
 
 
 @click.command("forget")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
-@common.yes
-@common.allow_refresh
-@common.wait
-@common.as_json
+@shared_options.yes
+@shared_options.allow_refresh
+@shared_options.wait
+@shared_options.as_json
 def command(
     models: tuple[str, ...], yes: bool, allow_refresh: bool, wait: float, as_json: bool
 ) -> None:
@@ -23,22 +23,22 @@ def command(
     project. What is not known is said.
     """
     from infold import api
-    from infold.render import shapes
+    from infold.render import json_shapes
     from infold.render.forgotten import forgotten_screen
-    from infold.render.words import names
+    from infold.render.formatting import names
 
-    project = common.opened()
+    project = shared_options.opened()
     found, missing = api.forgettable(project, models, allow_refresh=allow_refresh)
     if found:
-        common.confirmed(
+        shared_options.confirmed(
             f"forget {names(found)} and drop what is stored", yes=yes, asks=not as_json
         )
         done = api.forget(project, models, allow_refresh=allow_refresh, wait=wait)
     else:
-        from infold.report import Forgotten
+        from infold.core.report import Forgotten
 
         done = Forgotten((), missing)
     if as_json:
-        common.printed(shapes.forgotten(done))
+        shared_options.printed(json_shapes.forgotten(done))
     else:
         click.echo(forgotten_screen(done))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import common
+from infold.cli import shared_options
 
 
 @click.command("history")
@@ -18,22 +18,23 @@ from infold.cli import common
     metavar="N",
     help="How many runs.",
 )
-@common.as_json
+@shared_options.as_json
 def command(model: str | None, limit: int, as_json: bool) -> None:
     """
     Show past runs and their steps, newest first, failed ones too.
 
     With MODEL only the runs that built it.
     """
-    from infold import api, errors
-    from infold.render import shapes
+    from infold import api
+    from infold.messages import errors
+    from infold.render import json_shapes
     from infold.render.status import history_screen
 
-    project = common.opened()
+    project = shared_options.opened()
     if model is not None and model not in project:
         raise errors.unknown_model(model, [node.name for node in project])
     runs = api.history(project, limit, model)
     if as_json:
-        common.printed(shapes.history(runs))
+        shared_options.printed(json_shapes.history(runs))
     else:
         click.echo(history_screen(runs, model))

@@ -17,7 +17,7 @@ def command(directory: Path) -> None:
     A folder of click events, deduplicated events, sessions and a daily table of them; DIR is
     made, or is empty.
     """
-    from infold import errors
+    from infold.messages import errors
 
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise errors.folder_in_use(str(directory))

@@ -10,8 +10,10 @@ from typing import Any, NoReturn
 
 import click
 
-from infold import __version__, errors, outside, stopping
+from infold import __version__
 from infold.cli.ending import OutputError, ReaderGone, unsaid
+from infold.messages import errors
+from infold.system import failures, signals
 
 COMMANDS = {
     "init": "Write a small project that runs as it is.",
@@ -107,13 +109,13 @@ def _no_text(words: Sequence[str]) -> None:
 
 def _ended(error: BaseException, words: Sequence[str]) -> int:
     """Say how a command ended that did not end well, and with which code it does."""
-    code = stopping.code()
+    code = signals.code()
     if code is not None or isinstance(error, click.Abort | KeyboardInterrupt):
         # Whatever came after a signal came because of it: Spark is gone, for one thing.
         if code is None:
-            click.echo(stopping.SAID, err=True)
+            click.echo(signals.SAID, err=True)
             return _INTERRUPTED
-        stopping.say()
+        signals.say()
         return code
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 1
@@ -124,7 +126,7 @@ def _ended(error: BaseException, words: Sequence[str]) -> int:
         return 0
     if isinstance(error, OutputError):
         return unsaid(error, 1)
-    known = outside.told(error, _root_of(words))
+    known = failures.told(error, _root_of(words))
     try:
         return _told(known, as_json="--json" in words)
     except OutputError as failed:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from infold.cli import common
+from infold.cli import shared_options
 
 
 @click.command("manifest")
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-@common.select
-@common.as_json
+@shared_options.select
+@shared_options.as_json
 def command(directory: Path, select: tuple[str, ...], as_json: bool) -> None:
     """
     Write the manifest tables as Parquet files into DIR, for other engines.
@@ -21,10 +21,10 @@ def command(directory: Path, select: tuple[str, ...], as_json: bool) -> None:
     """
     from infold import api
     from infold.cli import export
-    from infold.manifest import TABLES
-    from infold.render.words import count
+    from infold.inspecting.manifest import TABLES
+    from infold.render.formatting import count
 
-    project = common.opened()
+    project = shared_options.opened()
     written = {}
     for table in TABLES:
         rows = api.manifest(project, table, select)
@@ -35,7 +35,7 @@ def command(directory: Path, select: tuple[str, ...], as_json: bool) -> None:
         new.replace(folder / "rows.parquet")
         written[table] = rows.num_rows
     if as_json:
-        common.printed({"directory": str(directory), "rows": written})
+        shared_options.printed({"directory": str(directory), "rows": written})
     else:
         for table, number in written.items():
             click.echo(f"{directory / table}: {count(number, 'row')}")

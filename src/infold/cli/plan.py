@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import common
+from infold.cli import shared_options
 
 
 @click.command("plan")
-@common.scope
-@common.as_json
+@shared_options.scope
+@shared_options.as_json
 def command(
     terms: tuple[str, ...],
     start: str | None,
@@ -31,27 +31,28 @@ def command(
     for --select. A window is half-open, [start, end), and made
     of whole cells.
     """
-    from infold import api, window
-    from infold.plan import Asked
-    from infold.render import shapes
+    from infold import api
+    from infold.core.plan import PlanOptions
+    from infold.planning import window
+    from infold.planning.selection import selected
+    from infold.render import json_shapes
     from infold.render.plan import plan_screen
-    from infold.select import selected
 
-    common.conflicting(auto, start, end)
+    shared_options.conflicting(auto, start, end)
     select += terms
-    project = common.opened(downgrade=allow_downgrade)
-    asked = Asked(
+    project = shared_options.opened(downgrade=allow_downgrade)
+    asked = PlanOptions(
         window=window.window(project, selected(project, select, exclude), start, end),
-        batch_size=common.batches(batch_size, per_partition),
+        batch_size=shared_options.batches(batch_size, per_partition),
         ignore_cron=ignore_cron,
     )
     observed = api.look(project, as_of=window.as_of(as_of))
     plan = api.make_plan(project, observed, asked, select=select, exclude=exclude)
     if as_json:
-        common.printed(shapes.plan(plan))
-        common.refused(plan.refused, part=bool(plan), as_json=True)
+        shared_options.printed(json_shapes.plan(plan))
+        shared_options.refused(plan.refused, part=bool(plan), as_json=True)
         return
-    options = common.repeated(
+    options = shared_options.repeated(
         {
             "start": start,
             "end": end,
@@ -65,4 +66,4 @@ def command(
     )
     covered = api.coverage(project) if plan else {}
     click.echo(plan_screen(project, observed, plan, covered, options))
-    common.refused(plan.refused, part=bool(plan))
+    shared_options.refused(plan.refused, part=bool(plan))

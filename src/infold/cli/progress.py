@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING
 import click
 
 from infold.cli.ending import ReaderGone
-from infold.errors import InfoldError
-from infold.plan import Step
-from infold.record import Receipt
+from infold.core.plan import Step
+from infold.core.record import Receipt
+from infold.messages.errors import InfoldError
+from infold.render.formatting import count
 from infold.render.run import failed_line, step_line
-from infold.render.words import count
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
 
-class Silent:
+class SilentLines:
     """Says nothing: the result is all that is wanted."""
 
     def step(self, index: int, total: int | None, step: Step) -> None:
@@ -45,7 +45,7 @@ class Silent:
         """Nothing."""
 
 
-class Lines(Silent):
+class Lines(SilentLines):
     """One line a step, as it ends."""
 
     def __init__(self, *, verbose: bool = False) -> None:
@@ -148,11 +148,11 @@ class Moving(Lines):
 
 
 @contextmanager
-def progress(*, quiet: bool = False, verbose: bool = False) -> Iterator[Silent]:
+def progress(*, quiet: bool = False, verbose: bool = False) -> Iterator[SilentLines]:
     """Who is told: nobody, a terminal, or a file; ended properly whatever happens."""
-    told: Silent
+    told: SilentLines
     if quiet:
-        told = Silent()
+        told = SilentLines()
     elif sys.stdout.isatty():
         told = Moving(verbose=verbose)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import common
+from infold.cli import shared_options
 
 _MODEL = click.argument("model")
 _SESSIONS = click.argument("sessions", nargs=-1, metavar="[SESSION]...")
@@ -39,7 +39,7 @@ def command() -> None:
 @_USER
 @_FORCE
 @click.option("--reason", default="", metavar="TEXT", help="Why; shown in quarantined_sessions.")
-@common.as_json
+@shared_options.as_json
 def add(
     model: str,
     sessions: tuple[str, ...],
@@ -58,7 +58,7 @@ def add(
 @_USER
 @_FORCE
 @click.option("--reason", default="", metavar="TEXT", help="Why.")
-@common.as_json
+@shared_options.as_json
 def release(
     model: str,
     sessions: tuple[str, ...],
@@ -84,7 +84,7 @@ def release(
     help="The sessions that an entry of `infold quarantine list` is about. Repeatable.",
 )
 @_FORCE
-@common.as_json
+@shared_options.as_json
 def auto(
     model: str,
     sessions: tuple[str, ...],
@@ -98,21 +98,25 @@ def auto(
 
 
 @command.command("list")
-@common.select
-@common.as_json
+@shared_options.select
+@shared_options.as_json
 def list_(select: tuple[str, ...], as_json: bool) -> None:
     """List the sessions that are in quarantine, and what was said by hand."""
     from infold import api
-    from infold.render import shapes
+    from infold.planning.selection import selected
+    from infold.render import json_shapes
     from infold.render.quarantine import quarantine_screen
-    from infold.select import selected
 
-    project = common.opened()
+    project = shared_options.opened()
     held = api.manifest(project, "quarantined_sessions", select).to_pylist()
     names = selected(project, select)
-    said = {model: said for model, said in api.spoken(project).items() if model in names}
+    said = {
+        model: said
+        for model, said in api.list_quarantine_entries(project).items()
+        if model in names
+    }
     if as_json:
-        common.printed(shapes.quarantine(held, said))
+        shared_options.printed(json_shapes.quarantine(held, said))
     else:
         click.echo(quarantine_screen(held, said))
 
@@ -129,13 +133,13 @@ def _say(
     as_json: bool,
 ) -> None:
     from infold import api
-    from infold.render import shapes
-    from infold.render.quarantine import said_screen
+    from infold.render import json_shapes
+    from infold.render.quarantine import entries_screen
 
     if not sessions and not users and not entries:
         raise click.UsageError("Name a SESSION, or a user with --user.")
-    project = common.opened()
-    said = api.speak(
+    project = shared_options.opened()
+    said = api.add_quarantine_entries(
         project,
         model,
         terms=sessions,
@@ -146,6 +150,8 @@ def _say(
         force=force,
     )
     if as_json:
-        common.printed(shapes.quarantine([], {model: [(entry, False) for entry in said]}))
+        shared_options.printed(
+            json_shapes.quarantine([], {model: [(entry, False) for entry in said]})
+        )
     else:
-        click.echo(said_screen(model, said))
+        click.echo(entries_screen(model, said))

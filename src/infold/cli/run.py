@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import common
+from infold.cli import shared_options
 
 
 @click.command("run")
-@common.scope
+@shared_options.scope
 @click.option(
     "--max-rows",
     type=click.IntRange(min=0),
     metavar="N",
     help="Refuse before starting when about more rows than this would be read.",
 )
-@common.allow_refresh
-@common.fail_fast
-@common.allow_removals
-@common.wait
+@shared_options.allow_refresh
+@shared_options.fail_fast
+@shared_options.allow_removals
+@shared_options.wait
 @click.option(
     "--jobs",
     "-j",
@@ -27,7 +27,7 @@ from infold.cli import common
     help="Build up to N models, and batches of them, side by side; by default one model.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Say why each step is done.")
-@common.as_json
+@shared_options.as_json
 def command(
     terms: tuple[str, ...],
     start: str | None,
@@ -56,23 +56,24 @@ def command(
     as it ends, and a receipt at the end. A model that fails, or is refused, keeps waiting only
     those that read it: the receipt says which, and the exit code is 1.
     """
-    from infold import api, window
+    from infold import api
     from infold.cli.progress import progress
-    from infold.plan import Asked
-    from infold.render import shapes
+    from infold.core.plan import PlanOptions
+    from infold.planning import window
+    from infold.planning.selection import selected
+    from infold.render import json_shapes
     from infold.render.plan import nothing_screen
     from infold.render.run import receipt_screen
-    from infold.select import selected
 
-    common.conflicting(auto, start, end)
+    shared_options.conflicting(auto, start, end)
     select += terms
-    project = common.opened(downgrade=allow_downgrade)
-    asked = Asked(
+    project = shared_options.opened(downgrade=allow_downgrade)
+    asked = PlanOptions(
         window=window.window(project, selected(project, select, exclude), start, end),
-        batch_size=common.batches(batch_size, per_partition),
+        batch_size=shared_options.batches(batch_size, per_partition),
         ignore_cron=ignore_cron,
     )
-    with common.reporting(as_json=as_json):
+    with shared_options.reporting(as_json=as_json):
         with progress(quiet=as_json, verbose=verbose) as told:
             result = api.run(
                 project,
@@ -89,7 +90,7 @@ def command(
                 progress=told,
             )
         if as_json:
-            common.printed(shapes.run(result))
+            shared_options.printed(json_shapes.run(result))
         elif result.steps:
             click.echo(f"\n{receipt_screen(result)}")
         else:

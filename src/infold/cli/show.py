@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from infold.cli import common
+from infold.cli import shared_options
 
 if TYPE_CHECKING:
-    from infold.project import Project
+    from infold.core.project import Project
 
 
 @click.command("show")
@@ -56,11 +56,11 @@ def command(
     """
     from infold import api
     from infold.cli import export
-    from infold.manifest import named
-    from infold.model import Kind
+    from infold.core.model import Kind
+    from infold.inspecting.manifest import named
     from infold.render.table import table_screen
 
-    project = common.opened()
+    project = shared_options.opened()
     wanted = [name.strip() for name in columns.split(",")] if columns else None
     if select and named(table) is None:
         raise click.UsageError(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import common
+from infold.cli import shared_options
 
 
 @click.command("status")
 @click.argument("terms", nargs=-1, metavar="[TERM...]")
 @click.option("--since", metavar="TIME", help="Only what is from here on; cells without rows too.")
 @click.option("--until", metavar="TIME", help="Only what is before this.")
-@common.as_of
-@common.as_json
+@shared_options.as_of
+@shared_options.as_json
 def command(
     terms: tuple[str, ...], since: str | None, until: str | None, as_of: str | None, as_json: bool
 ) -> None:
@@ -24,13 +24,15 @@ def command(
     """
     from dataclasses import replace
 
-    from infold import api, errors, window
-    from infold.interval import MAX, MIN, Interval, Ranges
-    from infold.render import shapes
+    from infold import api
+    from infold.core.interval import MAX, MIN, Interval, Ranges
+    from infold.messages import errors
+    from infold.planning import window
+    from infold.planning.selection import selected
+    from infold.render import json_shapes
     from infold.render.status import status_screen
-    from infold.select import selected
 
-    project = common.opened()
+    project = shared_options.opened()
     first = window.instant_of("--since", since)
     last = window.instant_of("--until", until)
     if first is not None and last is not None and first >= last:
@@ -49,8 +51,8 @@ def command(
             end = hull.end if last is None else last
             gaps[entry.model] = Ranges((Interval(start, end),)) - entry.covered
     if as_json:
-        common.printed(shapes.status(project.name, models, gaps))
+        shared_options.printed(json_shapes.status(project.name, models, gaps))
     else:
         click.echo(status_screen(project, models, gaps))
     refused = {entry.model: entry.refused for entry in models if entry.refused is not None}
-    common.refused(refused, part=len(refused) < len(models), as_json=as_json)
+    shared_options.refused(refused, part=len(refused) < len(models), as_json=as_json)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import common
+from infold.cli import shared_options
 
 
 @click.command("teardown")
-@common.yes
-@common.allow_refresh
-@common.wait
-@common.as_json
+@shared_options.yes
+@shared_options.allow_refresh
+@shared_options.wait
+@shared_options.as_json
 def command(yes: bool, allow_refresh: bool, wait: float, as_json: bool) -> None:
     """
     Drop all tables of a target, and its ledger.
@@ -20,19 +20,19 @@ def command(yes: bool, allow_refresh: bool, wait: float, as_json: bool) -> None:
     project's files and its sources stay as they are: the next run is a first run.
     """
     from infold import api
-    from infold.render import shapes
+    from infold.render import json_shapes
     from infold.render.forgotten import entries_text, torn_down_screen
 
-    project = common.opened()
+    project = shared_options.opened()
     target = project.target.name
     api.forgettable(project, None, allow_refresh=allow_refresh)
-    said = sum(map(len, api.spoken(project).values()))
+    said = sum(map(len, api.list_quarantine_entries(project).values()))
     what = f"drop all tables and the ledger of {target}"
     if said:
         what += f", with {entries_text(said)}"
-    common.confirmed(what, yes=yes, asks=not as_json)
+    shared_options.confirmed(what, yes=yes, asks=not as_json)
     done = api.teardown(project, allow_refresh=allow_refresh, wait=wait)
     if as_json:
-        common.printed(shapes.forgotten(done))
+        shared_options.printed(json_shapes.forgotten(done))
     else:
         click.echo(torn_down_screen(target, done))

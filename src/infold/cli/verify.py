@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import common
+from infold.cli import shared_options
 
 _DIFFERENT = 4
 
 
 @click.command("verify")
-@common.select
+@shared_options.select
 @click.option(
     "--sample",
     type=click.IntRange(min=1),
     metavar="N",
     help="Compare only N cells of each model, drawn at random.",
 )
-@common.as_json
+@shared_options.as_json
 def command(select: tuple[str, ...], sample: int | None, as_json: bool) -> int:
     """
     Compare the tables with their definitions, evaluated from scratch.
@@ -27,16 +27,16 @@ def command(select: tuple[str, ...], sample: int | None, as_json: bool) -> int:
     """
     from infold import api
     from infold.cli.progress import progress
-    from infold.render import shapes
-    from infold.render.certificate import certificate_screen
-    from infold.select import selected
+    from infold.planning.selection import selected
+    from infold.render import json_shapes
+    from infold.render.verification import certificate_screen
 
-    project = common.opened()
+    project = shared_options.opened()
     selected(project, select)  # a wrong name is said before Spark starts
     with progress(quiet=as_json) as told:
         certificate = api.verify(project, select=select, sample=sample, progress=told)
     if as_json:
-        common.printed(shapes.certificate(certificate))
+        shared_options.printed(json_shapes.certificate(certificate))
     else:
         click.echo(certificate_screen(certificate))
     return 0 if certificate.equal else _DIFFERENT

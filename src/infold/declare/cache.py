@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from infold import __version__
+from infold.core.project import Project
 from infold.declare.folder import Folder
-from infold.project import Project
 
 FILE = PurePosixPath(".infold/project.pickle")
 
@@ -26,14 +26,12 @@ _CODE = (
     "declare",
     "analysis",
     "analysis/rules",
-    "cron.py",
-    "model.py",
-    "project.py",
-    "interval.py",
+    "core",
+    "planning/cron.py",
 )
 """What decides about the project of given files."""
 
-_MODULES = frozenset({"infold.interval", "infold.model", "infold.project"})
+_MODULES = frozenset({"infold.core.interval", "infold.core.model", "infold.core.project"})
 
 
 class _Values(pickle.Unpickler):

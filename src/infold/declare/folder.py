@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NoReturn
 
-from infold import findings
+from infold.messages import findings
 
 PROJECT_FILE = "infold.yml"
 MODELS = "models"

@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from infold import findings
+from infold.core.interval import duration, instant
 from infold.declare.tree import Value
-from infold.errors import InfoldError, Spot
-from infold.interval import duration, instant
+from infold.messages import findings
+from infold.messages.errors import InfoldError, Spot
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 """What a project, a model, a target and each part of a source's name look like."""
@@ -140,7 +140,7 @@ class Keys:
 
     def zone(self, key: str) -> str | None:
         """The name of a time zone (``Europe/Berlin``)."""
-        from infold.cron import zone
+        from infold.planning.cron import zone
 
         text = self.text(key)
         if text is None:

@@ -1,5 +1,5 @@
 """
-A project folder → :class:`~infold.project.Project`, or all that is wrong with it at once.
+A project folder → :class:`~infold.core.project.Project`, or all that is wrong with it at once.
 
 Nothing here imports YAML or SQL parsing before it is known that the kept project does not do.
 """
@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from infold import errors
+from infold.core.model import Target
+from infold.core.project import Project
 from infold.declare.cache import keep, kept
 from infold.declare.folder import PROJECT_FILE, Folder, read_folder
-from infold.errors import InfoldError, InfoldErrors
-from infold.model import Target
-from infold.project import Project
+from infold.messages import errors
+from infold.messages.errors import InfoldError, InfoldErrors
 
 T = TypeVar("T")
 

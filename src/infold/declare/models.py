@@ -6,13 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from infold import findings
-from infold.declare.keys import Keys
-from infold.declare.sessions import read_sessions
-from infold.declare.tree import Page, Value, merged
-from infold.errors import InfoldError, Spot
-from infold.interval import Granularity
-from infold.model import (
+from infold.core.interval import Granularity
+from infold.core.model import (
     DeclaredBound,
     Deduplicate,
     DefinitionChange,
@@ -24,6 +19,11 @@ from infold.model import (
     Strategy,
     Timeseries,
 )
+from infold.declare.keys import Keys
+from infold.declare.sessions import read_sessions
+from infold.declare.tree import Page, Value, merged
+from infold.messages import findings
+from infold.messages.errors import InfoldError, Spot
 
 KEYS = (
     "materialization",
@@ -306,7 +306,7 @@ def _declared_bounds(section: Keys) -> tuple[DeclaredBound, ...]:
 
 
 def _cron(section: Keys) -> str | None:
-    from infold.cron import normal
+    from infold.planning.cron import normal
 
     text = section.text("cron")
     if text is None:

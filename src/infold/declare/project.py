@@ -6,21 +6,21 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import PurePosixPath
 
-from infold import findings, other_tools
 from infold.analysis.compile import compile_models
 from infold.analysis.parse import parse
+from infold.analysis.rule_subject import Draft
 from infold.analysis.run_interval import replaced
-from infold.analysis.subject import Draft
 from infold.analysis.text import spot_in
+from infold.core.model import SET_ASIDE, Kind, Source, Target, table_name
+from infold.core.project import Node, Project
 from infold.declare.folder import PROJECT_FILE, Folder
 from infold.declare.keys import NAME, Keys
 from infold.declare.models import read_model, split_front_matter
 from infold.declare.sources import read_source
 from infold.declare.targets import read_target
 from infold.declare.tree import Page, Value, merged, read
-from infold.errors import InfoldError, Spot
-from infold.model import SET_ASIDE, Kind, Source, Target, table_name
-from infold.project import Node, Project
+from infold.messages import findings, other_tools
+from infold.messages.errors import InfoldError, Spot
 
 KEYS = (
     "name",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from infold import findings
+from infold.core.model import Campaign, Choose, Cuts, Keep, Nulls, Sessions
 from infold.declare.keys import Keys
-from infold.model import Campaign, Choose, Cuts, Keep, Nulls, Sessions
+from infold.messages import findings
 
 KEYS = (
     "user",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from infold import findings
+from infold.core.interval import HOUR
+from infold.core.model import Column, Drift, Format, NewColumns, Place, Source
 from infold.declare.keys import NAME, Keys
 from infold.declare.types import ALIKE, SIMPLE, TIMES, is_type, is_value
-from infold.interval import HOUR
-from infold.model import Column, Drift, Format, NewColumns, Place, Source
+from infold.messages import findings
 
 KEYS = (
     "path",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from infold import findings, premises
+from infold.core import fixed_settings
+from infold.core.model import Target
 from infold.declare.keys import NAME, Keys
-from infold.model import Target
+from infold.messages import findings
 
 KEYS = ("warehouse", "ledger", "storage", "protected", "spark")
 LATER_SPARK = ("remote", "master")
@@ -53,6 +54,6 @@ def _spark(keys: Keys) -> tuple[tuple[str, str], ...]:
             keys.errors.append(findings.wrong_type(value.at, key, "text", value.kind))
         else:
             found.append((key, value.text))
-            for _, given, kept in premises.broken({key: value.text}):
+            for _, given, kept in fixed_settings.changed_settings({key: value.text}):
                 keys.errors.append(findings.fixed_setting(value.at, key, given, kept))
     return tuple(found)

@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from infold import findings
-from infold.errors import InfoldError, Spot
+from infold.messages import findings
+from infold.messages.errors import InfoldError, Spot
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from infold import errors
+from infold.messages import errors
 
 BUSY_SECONDS = 30.0
 

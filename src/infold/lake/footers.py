@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from infold.files import FileSeen
+from infold.core.files import FileSeen
 
 
 def rows(root: Path, files: Sequence[FileSeen]) -> Mapping[str, int]:

@@ -14,10 +14,11 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infold import crash, errors
-from infold.interval import instants
-from infold.lake import catalog, damage
-from infold.ports import Head, History
+from infold.core import write_points
+from infold.core.interval import instants
+from infold.core.ports import Head, History
+from infold.lake import catalog, missing_files
+from infold.messages import errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,13 +62,13 @@ class IcebergLake:
         folder = None if self.warehouse is None else self.warehouse / namespace / name
         if location is not None:
             folder = catalog.local_path(location).parent.parent
-            crash.point(f"drop {name}: before")
+            write_points.point(f"drop {name}: before")
             catalog.drop(self.catalog_db, namespace, name)
-            crash.point(f"drop {name}: after")
+            write_points.point(f"drop {name}: after")
         there = folder is not None and folder.is_dir()
         if folder is not None and there and self.warehouse in folder.parents:
             shutil.rmtree(folder)
-            crash.point(f"delete {name}: after")
+            write_points.point(f"delete {name}: after")
         return location is not None
 
     def head(self, table: str) -> Head | None:
@@ -93,12 +94,12 @@ class IcebergLake:
     def listed(self, table: str) -> str:
         """As ``ports.Lake`` says."""
         location = self.location(table)
-        return "" if location is None else damage.listed(location)
+        return "" if location is None else missing_files.listed(location)
 
     def missing(self, table: str) -> Sequence[str]:
         """As ``ports.Lake`` says."""
         location = self.location(table)
-        return () if location is None else damage.missing(location)
+        return () if location is None else missing_files.missing(location)
 
     def properties(self, table: str) -> Mapping[str, str]:
         """The table's properties; empty when there is no such table."""
@@ -177,7 +178,7 @@ class IcebergLake:
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """As ``ports.Lake`` says."""
-        from infold.lake.words import values_of
+        from infold.lake.string_values import values_of
 
         location = self.location(table)
         if location is None:
@@ -250,7 +251,7 @@ def _scan(
 
     if where is None:
         return scanned(stored, AlwaysTrue(), columns, limit=limit)
-    from infold.lake.where import predicate
+    from infold.lake.filter import predicate
 
     try:
         rows = predicate(where, stored.schema())

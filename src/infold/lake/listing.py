@@ -16,9 +16,9 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from infold import errors
-from infold.files import FileSeen
-from infold.model import Source
+from infold.core.files import FileSeen
+from infold.core.model import Source
+from infold.messages import errors
 
 _WILD = re.compile(r"[*?\[]")
 _HIDDEN = "_."

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import astuple, fields, replace
 from typing import Any
 
-from infold.files import FileCell, FileKnown, FilesOutcome
-from infold.interval import Interval, Ranges
-from infold.record import COUNTS, Held, Outcome, Receipt
-from infold.trace import Cause, CellChange, Pending, Trace
+from infold.core.files import FileCell, FileKnown, FilesOutcome
+from infold.core.interval import Interval, Ranges
+from infold.core.record import COUNTS, Outcome, QuarantinedSession, Receipt
+from infold.core.trace import Cause, CellChange, Pending, Trace
 
 
 def dump(value: Any) -> str:
@@ -59,7 +59,7 @@ def load_outcome(text: str) -> Outcome:
         committed=raw["committed"],
         files=None if raw["files"] is None else _load_files(raw["files"]),
         receipt=_load_receipt(raw["receipt"]),
-        held=tuple(Held(*values) for values in raw.get("held", ())),
+        held=tuple(QuarantinedSession(*values) for values in raw.get("held", ())),
         freed=tuple((of, start) for of, start in raw.get("freed", ())),
         untold=raw.get("untold"),
         left_out=raw.get("left_out"),

@@ -17,9 +17,10 @@ from threading import RLock
 from typing import Any
 from weakref import WeakSet, finalize
 
-from infold import crash, errors
-from infold.ledger.sql import SCHEMA, SQL
-from infold.trace import UNKNOWN
+from infold.core import write_points
+from infold.core.trace import UNKNOWN
+from infold.ledger.generated_sql import SCHEMA, SQL
+from infold.messages import errors
 
 FORMAT = 6
 """The version of the tables. A ledger with a greater one was written by a newer program."""
@@ -109,14 +110,14 @@ class Database:
             try:
                 yield Query(connection)
                 if point:
-                    crash.point(f"ledger {point}: before commit")
+                    write_points.point(f"ledger {point}: before commit")
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
             if point:
-                crash.point(f"ledger {point}: after commit")
+                write_points.point(f"ledger {point}: after commit")
 
     def remove(self) -> None:
         """
@@ -133,10 +134,10 @@ class Database:
                     raise errors.ledger_unusable(str(self.path), "somebody is reading it")
                 time.sleep(0.01)
             self.close()
-            crash.point("ledger remove: before")
+            write_points.point("ledger remove: before")
             for suffix in ("-wal", "-shm", ""):
                 Path(f"{self.path}{suffix}").unlink(missing_ok=True)
-            crash.point("ledger remove: after")
+            write_points.point("ledger remove: after")
 
     def close(self) -> None:
         """Close the file, which empties its log into it; it opens again when needed."""
@@ -215,13 +216,13 @@ class Database:
                 for statement in SCHEMA:
                     connection.execute(statement)
                 connection.execute(SQL["add_meta"], {"name": FORMAT_ROW, "value": str(FORMAT)})
-            crash.point("ledger create: before commit")
+            write_points.point("ledger create: before commit")
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-        crash.point("ledger create: after commit")
+        write_points.point("ledger create: after commit")
         return True
 
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from infold.errors import InfoldError
-from infold.interval import SECOND, show_duration
+from infold.core.interval import SECOND, show_duration
 from infold.ledger.database import Database
+from infold.messages.errors import InfoldError
 
 NAME = "target"
 BEAT_SECONDS = 5.0

@@ -11,17 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from infold import errors
-from infold.files import FileCell, FileKnown, FileSeen, FilesOutcome
-from infold.interval import Interval, Ranges
-from infold.ledger.apply import vanished
+from infold.core.files import FileCell, FileKnown, FileSeen, FilesOutcome
+from infold.core.interval import Interval, Ranges
+from infold.core.manual_entry import ManualEntry
+from infold.core.model import table_name
+from infold.core.ports import Clock
+from infold.core.record import Arrival, Outcome, QuarantinedSession, Receipt, RunRecord, StepRecord
+from infold.core.trace import CellChange, CellState, Trace, Version
+from infold.ledger.apply_outcome import vanished
 from infold.ledger.codec import slim
 from infold.ledger.store import SystemClock
-from infold.manual import ManualEntry
-from infold.model import table_name
-from infold.ports import Clock
-from infold.record import Arrival, Held, Outcome, Receipt, RunRecord, StepRecord
-from infold.trace import CellChange, CellState, Trace, Version
+from infold.messages import errors
 
 
 @dataclass
@@ -34,7 +34,7 @@ class _Model:
     files: dict[int, FileKnown] = field(default_factory=dict)
     file_cells: dict[tuple[int, Interval], FileCell] = field(default_factory=dict)
     arrivals: list[Arrival] = field(default_factory=list)
-    quarantined: dict[tuple[str, int], Held] = field(default_factory=dict)
+    quarantined: dict[tuple[str, int], QuarantinedSession] = field(default_factory=dict)
     left_out: int | None = None
 
 
@@ -252,7 +252,7 @@ class MemoryLedger:
         )
         return tuple(found[:limit])
 
-    def quarantined(self, model: str) -> Sequence[Held]:
+    def quarantined(self, model: str) -> Sequence[QuarantinedSession]:
         """A model's sessions in quarantine, by start."""
         found = self._model(model).quarantined.values()
         return tuple(sorted(found, key=lambda held: (held.start, held.of)))

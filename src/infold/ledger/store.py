@@ -16,19 +16,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from infold import errors
-from infold.files import FileCell, FileKnown, FileSeen
-from infold.interval import Interval, Ranges, moment
+from infold.core.files import FileCell, FileKnown, FileSeen
+from infold.core.interval import Interval, Ranges, moment
+from infold.core.manual_entry import ManualEntry
+from infold.core.model import table_name
+from infold.core.ports import Clock
+from infold.core.record import Arrival, Outcome, QuarantinedSession, Receipt, RunRecord, StepRecord
+from infold.core.trace import Cause, CellChange, CellState, Pending, Trace, Version
 from infold.ledger import codec
-from infold.ledger.apply import apply, drop_trace
+from infold.ledger.apply_outcome import apply, drop_trace
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database, Query
 from infold.ledger.lease import NAME, Heartbeat, Holder, Watch, this_process
 from infold.ledger.prune import KEEP, prune
-from infold.manual import ManualEntry
-from infold.model import table_name
-from infold.ports import Clock
-from infold.record import Arrival, Held, Outcome, Receipt, RunRecord, StepRecord
-from infold.trace import Cause, CellChange, CellState, Pending, Trace, Version
+from infold.messages import errors
 
 FEW = 200
 """Up to so many keys are asked for one by one; above, everything is read and sifted here."""
@@ -434,10 +434,10 @@ class SqlLedger:
             for _, version, start, end, begin, until, count in rows
         )
 
-    def quarantined(self, model: str) -> Sequence[Held]:
+    def quarantined(self, model: str) -> Sequence[QuarantinedSession]:
         """A model's sessions in quarantine, by start."""
         with self._database.read() as query:
-            return tuple(Held(*row) for row in query.all("quarantined", model=model))
+            return tuple(QuarantinedSession(*row) for row in query.all("quarantined", model=model))
 
     def left_out(self) -> Mapping[str, int]:
         """How many rows of what they read are in no session, by sessions model."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from infold.interval import Granularity
-from infold.model import Kind
-from infold.plan import Action
-from infold.render import words
-from infold.report import Explanation
+from infold.core.interval import Granularity
+from infold.core.model import Kind
+from infold.core.plan import Action
+from infold.core.report import Explanation
+from infold.render import formatting
 
 
 def explain_screen(value: Explanation) -> str:
@@ -14,9 +14,9 @@ def explain_screen(value: Explanation) -> str:
     cells = Granularity(value.granularity) if value.granularity else None
     title = value.model
     if value.cell is not None:
-        title += f", {value.granularity} {words.cell_text(value.cell, cells)}"
+        title += f", {value.granularity} {formatting.cell_text(value.cell, cells)}"
     parts = [
-        f"{title}\n\n" + "\n".join(words.columns(_facts(value, cells))),
+        f"{title}\n\n" + "\n".join(formatting.columns(_facts(value, cells))),
         _inputs(value),
         _definition(value) if value.cell is None else "",
         _now(value, cells),
@@ -40,14 +40,14 @@ def _facts(value: Explanation, cells: Granularity | None) -> list[tuple[str, str
         facts.append(
             (
                 "cell",
-                f"{words.count(state.rows, 'row')}, content {state.content & (2**64 - 1):016x}"
+                f"{formatting.count(state.rows, 'row')}, content {state.content & (2**64 - 1):016x}"
                 if state
                 else "no rows",
             )
         )
-    stored = f"version {value.version}, {words.count(value.rows, 'row')}"
+    stored = f"version {value.version}, {formatting.count(value.rows, 'row')}"
     if cells is not None:
-        stored += f" in {words.count(value.cells, 'cell')}"
+        stored += f" in {formatting.count(value.cells, 'cell')}"
     facts.append(("stored", stored))
     if value.layout:
         facts.append(("layout", value.layout))
@@ -63,7 +63,7 @@ def _inputs(value: Explanation) -> str:
             if entry.built is not None and entry.built != entry.now:
                 versions = f"built from version {entry.built}, now {entry.now}"
         rows.append((entry.name, entry.mapping, versions))
-    return "\n".join(["Reads", *words.columns(rows)]) if rows else ""
+    return "\n".join(["Reads", *formatting.columns(rows)]) if rows else ""
 
 
 def _definition(value: Explanation) -> str:
@@ -79,15 +79,17 @@ def _now(value: Explanation, cells: Granularity | None) -> str:
     if value.step is None:
         lines.append(f"Not stale: {value.why_left}." if value.why_left else "Not stale.")
     else:
-        about = f", about {words.count(value.step.rows, 'row')} to read" if value.step.rows else ""
+        about = (
+            f", about {formatting.count(value.step.rows, 'row')} to read" if value.step.rows else ""
+        )
         lines.append(f"Stale: a run would {_verb(value.step.action)}{about}, because of")
         rows = []
         for reason in value.step.reasons:
             if value.cell is not None and reason.cells and not reason.cells.overlaps(value.cell):
                 continue
-            where = words.ranges_text(reason.cells, cells) if reason.cells else ""
+            where = formatting.ranges_text(reason.cells, cells) if reason.cells else ""
             rows.append((reason.cause.value, reason.detail, where))
-        lines.extend(words.columns(rows))
+        lines.extend(formatting.columns(rows))
     if value.trace is None:
         lines.append("It was never built, so it has no trace.")
     else:
@@ -96,7 +98,7 @@ def _now(value: Explanation, cells: Granularity | None) -> str:
         read = ", ".join(f"{name} {number}" for name, number in value.trace.inputs.items())
         lines.append(f"Its trace: built by {built}" + (f" from {read}." if read else "."))
         lines.extend(
-            f"  left unbuilt ({part.cause.value}): {words.ranges_text(part.ranges, cells)}"
+            f"  left unbuilt ({part.cause.value}): {formatting.ranges_text(part.ranges, cells)}"
             for part in value.trace.pending
         )
     return "\n".join(lines)
@@ -115,13 +117,13 @@ def _arrivals(value: Explanation, cells: Granularity | None) -> str:
     del cells
     rows = [
         (
-            words.clock(entry.received.start),
+            formatting.clock(entry.received.start),
             f"{entry.rows:,}",
             f"rows in {entry.model}, its version {entry.version}",
         )
         for entry in value.arrivals
     ]
-    return "\n".join(["Arrived for it", *words.columns(rows, right=(1,))]) if rows else ""
+    return "\n".join(["Arrived for it", *formatting.columns(rows, right=(1,))]) if rows else ""
 
 
 def _builders(value: Explanation) -> str:
@@ -129,6 +131,6 @@ def _builders(value: Explanation) -> str:
     for at, record in value.built_by:
         receipt = record.outcome.receipt if record.outcome else None
         did = f"{receipt.read:,} read, {receipt.written:,} written" if receipt else ""
-        rows.append((words.clock(at), record.run, record.action, did))
+        rows.append((formatting.clock(at), record.run, record.action, did))
     what = "Built by" if value.cell is None else "Changed by"
-    return "\n".join([what, *words.columns(rows)]) if rows else ""
+    return "\n".join([what, *formatting.columns(rows)]) if rows else ""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from infold.render import words
-from infold.report import Forgotten
+from infold.core.report import Forgotten
+from infold.render import formatting
 
 
 def forgotten_screen(done: Forgotten) -> str:
@@ -14,24 +14,24 @@ def forgotten_screen(done: Forgotten) -> str:
         parts.append("The next run builds what is still in the project anew.")
     if done.missing:
         verb = "does" if len(done.missing) == 1 else "do"
-        parts.append(f"{words.names(done.missing)} {verb} not exist in the manifest.")
+        parts.append(f"{formatting.names(done.missing)} {verb} not exist in the manifest.")
     return "\n".join(parts)
 
 
 def torn_down_screen(target: str, done: Forgotten) -> str:
     """What ``infold teardown`` did."""
-    what = f": {words.names(done.models)}" if done.models else ""
+    what = f": {formatting.names(done.models)}" if done.models else ""
     said = f"{entries_text(done.entries)} went with it.\n" if done.entries else ""
     return (
-        f"Dropped {words.count(len(done.models), 'table')} and the ledger of {target}{what}.\n"
+        f"Dropped {formatting.count(len(done.models), 'table')} and the ledger of {target}{what}.\n"
         f"{said}The next run is a first run."
     )
 
 
 def entries_text(number: int) -> str:
     """How many things were said of sessions by hand."""
-    return words.count(number, "manual entry of quarantines", "manual entries of quarantines")
+    return formatting.count(number, "manual entry of quarantines", "manual entries of quarantines")
 
 
 def _models(models: tuple[str, ...]) -> str:
-    return f"{'model' if len(models) == 1 else 'models'} {words.names(models)}"
+    return f"{'model' if len(models) == 1 else 'models'} {formatting.names(models)}"

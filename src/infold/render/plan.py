@@ -9,23 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from infold.interval import Granularity, Ranges
-from infold.model import Kind
-from infold.plan import UP_TO_DATE, Action, FileNews, Left, ModelSeen, Observed, Plan, Step
-from infold.portions import with_rows
-from infold.project import Node, Project
-from infold.render import words
-from infold.render.states import states_text
-from infold.render.strip import Row, axis_of, strip
-from infold.report import Standing
-from infold.trace import Cause
+from infold.core.interval import Granularity, Ranges
+from infold.core.model import Kind
+from infold.core.plan import (
+    UP_TO_DATE,
+    Action,
+    FileDiff,
+    ModelObservation,
+    Observations,
+    Plan,
+    Skipped,
+    Step,
+)
+from infold.core.project import Node, Project
+from infold.core.report import ModelState
+from infold.core.trace import Cause
+from infold.planning.portions import cells_with_rows
+from infold.render import formatting
+from infold.render.coverage_strip import Row, axis_of, strip
+from infold.render.manifest_states import states_text
 
 LEGEND = "# built   . missing   + rows arrived   B to build   - left alone"
 
 
 def plan_screen(
     project: Project,
-    observed: Observed,
+    observed: Observations,
     plan: Plan,
     covered: Mapping[str, Ranges],
     options: str = "",
@@ -51,14 +60,14 @@ def plan_screen(
 
 def _head(project: Project, plan: Plan, command: str) -> str:
     where = f"{project.name} · {project.target.name}"
-    return f"infold {command} · {where} · as of {words.clock(plan.as_of)}"
+    return f"infold {command} · {where} · as of {formatting.clock(plan.as_of)}"
 
 
 def nothing_screen(
     project: Project,
-    observed: Observed | None,
+    observed: Observations | None,
     plan: Plan,
-    standings: Sequence[Standing] = (),
+    standings: Sequence[ModelState] = (),
     notes: Sequence[str] = (),
 ) -> str:
     """
@@ -68,13 +77,15 @@ def nothing_screen(
     """
     current = [left for left in plan.left if left.why == UP_TO_DATE]
     what = (
-        f"{words.count(len(current), 'model')} up to date" if current else "no model was asked for"
+        f"{formatting.count(len(current), 'model')} up to date"
+        if current
+        else "no model was asked for"
     )
     if plan.refused and not current:
         what = "what was asked for is refused, or waits for what is"
     nothing = "Nothing can be done" if plan.refused else "Nothing to do"
     parts = [
-        f"{nothing}: {what}, as of {words.clock(plan.as_of)}.",
+        f"{nothing}: {what}, as of {formatting.clock(plan.as_of)}.",
         states_text(standings),
         _looked(project, observed),
         _left(project, plan.left),
@@ -84,7 +95,7 @@ def nothing_screen(
 
 
 def plan_strip(
-    project: Project, observed: Observed, plan: Plan, covered: Mapping[str, Ranges]
+    project: Project, observed: Observations, plan: Plan, covered: Mapping[str, Ranges]
 ) -> list[str]:
     """The strip with its legend; nothing when no cell is known yet."""
     nodes = [node for node in project if node.model.kind is not Kind.VIEW]
@@ -100,7 +111,7 @@ def plan_strip(
     finest = finest_of(nodes)
     unit = axis_of(rows, finest).granularity
     legend = LEGEND if unit is finest else f"{LEGEND}   (each a {unit.value})"
-    return [*strip(rows, finest, words.WIDTH), "", f"  {legend}"]
+    return [*strip(rows, finest, formatting.WIDTH), "", f"  {legend}"]
 
 
 def finest_of(nodes: Iterable[Node]) -> Granularity:
@@ -112,9 +123,9 @@ def finest_of(nodes: Iterable[Node]) -> Granularity:
 
 def _row(
     node: Node,
-    seen: ModelSeen,
+    seen: ModelObservation,
     step: Step | None,
-    left: Left | None,
+    left: Skipped | None,
     covered: Mapping[str, Ranges],
 ) -> Row:
     cells = covered.get(node.name, Ranges())
@@ -136,11 +147,11 @@ def _row(
     return Row(node.name, marks, rest, says=says, shows=cells | _shown(node, seen, build, stale))
 
 
-def _shown(node: Node, seen: ModelSeen, build: Ranges, stale: Ranges) -> Ranges:
+def _shown(node: Node, seen: ModelObservation, build: Ranges, stale: Ranges) -> Ranges:
     """Of what is built or stale the cells with rows, and few cells in any case."""
-    found = (build | stale) & Ranges.of(with_rows(node, seen))
+    found = (build | stale) & Ranges.of(cells_with_rows(node, seen))
     for some in (build, stale):
-        number = words.cells_in(some, node.model.granularity)
+        number = formatting.cells_in(some, node.model.granularity)
         found |= some if number is not None and number <= _FEW_CELLS else Ranges()
     return found
 
@@ -152,7 +163,7 @@ def _whole(step: Step) -> bool:
     return step.action is Action.BUILD
 
 
-def _says(step: Step | None, left: Left | None) -> str:
+def _says(step: Step | None, left: Skipped | None) -> str:
     if step is None:
         return left.why if left else ""
     if len(step.reasons) == 1:
@@ -163,7 +174,7 @@ def _says(step: Step | None, left: Left | None) -> str:
 # -- the parts below the strip ---------------------------------------------------------------------
 
 
-def _arrived(observed: Observed) -> str:
+def _arrived(observed: Observations) -> str:
     """What the listings show, a line for each model that takes in files with news."""
     lines = []
     for files in _files(observed):
@@ -174,30 +185,28 @@ def _arrived(observed: Observed) -> str:
         if len(cells) > _MOST_CELLS:  # those with most rows, in the order of time
             cells = tuple(sorted(cells, key=lambda state: -state.rows))
         lines.extend(
-            ("", f"{words.count(state.rows, 'row')} at {_when(state.cell.start)}")
+            ("", f"{formatting.count(state.rows, 'row')} at {_when(state.cell.start)}")
             for state in sorted(cells[:_MOST_CELLS], key=lambda state: state.cell)
         )
         more = cells[_MOST_CELLS:]
         if more:
-            rows = sum(state.rows for state in more)
-            lines.append(
-                ("", f"{words.count(rows, 'row')} in {words.count(len(more), 'other cell')}")
-            )
+            rows = formatting.count(sum(state.rows for state in more), "row")
+            lines.append(("", f"{rows} in {formatting.count(len(more), 'other cell')}"))
         if files.ahead:
-            lines.append(("", f"{words.count(files.ahead, 'row')} dated in the future"))
+            lines.append(("", f"{formatting.count(files.ahead, 'row')} dated in the future"))
         if files.new and files.peek is None:
             lines.append(("", "which cells they touch is known once they are read"))
-    return "\n".join(["Arrived", *words.columns(lines)]) if lines else ""
+    return "\n".join(["Arrived", *formatting.columns(lines)]) if lines else ""
 
 
 _MOST_CELLS = 5
 
 
 def _when(at: int) -> str:
-    return words.cell_text(Granularity.DAY.cell(at), Granularity.DAY)
+    return formatting.cell_text(Granularity.DAY.cell(at), Granularity.DAY)
 
 
-def _files(observed: Observed) -> list[FileNews]:
+def _files(observed: Observations) -> list[FileDiff]:
     found = {
         seen.files.source: seen.files
         for seen in observed.models.values()
@@ -206,12 +215,14 @@ def _files(observed: Observed) -> list[FileNews]:
     return list(found.values())
 
 
-def files_text(files: FileNews) -> str:
+def files_text(files: FileDiff) -> str:
     """What is new about the files of one source, in words."""
     replaced = files.replaced
     gone = len(files.gone) - replaced
     parts = [
-        words.count(len(files.new) - replaced, "new file") if len(files.new) > replaced else "",
+        formatting.count(len(files.new) - replaced, "new file")
+        if len(files.new) > replaced
+        else "",
         f"{replaced:,} replaced" if replaced else "",
         f"{gone:,} gone" if gone else "",
         f"{len(files.due):,} with rows come due" if files.due else "",
@@ -220,31 +231,31 @@ def files_text(files: FileNews) -> str:
     news = ", ".join(part for part in parts if part) or "nothing new"
     if not files.same:
         return news
-    return f"{news}; {words.count(files.same, 'file')} as before"
+    return f"{news}; {formatting.count(files.same, 'file')} as before"
 
 
-def _steps(project: Project, observed: Observed, plan: Plan) -> str:
+def _steps(project: Project, observed: Observations, plan: Plan) -> str:
     lines = ["Steps"]
     heads = []
     for i, step in enumerate(plan.steps, 1):
-        about = f"about {words.count(step.rows, 'row')}" if step.rows else ""
+        about = f"about {formatting.count(step.rows, 'row')}" if step.rows else ""
         expected = "expected" if step.expected else ""
         cells = _cells(project[step.model], observed, step)
         heads.append((f"{i}. {step.model}", step.action.value, cells, about, expected))
-    for head, step in zip(words.columns(heads), plan.steps, strict=True):
+    for head, step in zip(formatting.columns(heads), plan.steps, strict=True):
         lines.append(head)
         granularity = project[step.model].model.granularity
         for reason in step.reasons:
             where = ""
             if reason.cells and step.action is not Action.BUILD and granularity is not None:
-                where = f": {words.ranges_text(reason.cells, granularity)}"
+                where = f": {formatting.ranges_text(reason.cells, granularity)}"
             lines.append(f"       {reason.cause.value:<10}  {reason.detail}{where}")
     if any(step.expected for step in plan.steps):
         lines.append("  Expected steps are planned again, exactly, once their inputs are built.")
     return "\n".join(lines)
 
 
-def _cells(node: Node, observed: Observed, step: Step) -> str:
+def _cells(node: Node, observed: Observations, step: Step) -> str:
     """How many cells a step builds, as far as that is known."""
     granularity = node.model.granularity
     if step.action is Action.FOLD and granularity is None:
@@ -253,19 +264,19 @@ def _cells(node: Node, observed: Observed, step: Step) -> str:
     if step.action is Action.BUILD and not anew:
         return "the whole table"
     stale = step.stale
-    if not words.bounded(stale):  # all but what a window left out, say: those that hold rows
+    if not formatting.bounded(stale):  # all but what a window left out, say: those that hold rows
         seen = observed.models.get(step.model)
-        stale &= Ranges.of(with_rows(node, seen) if seen is not None else ())
+        stale &= Ranges.of(cells_with_rows(node, seen) if seen is not None else ())
         if not stale or node.model.kind is not Kind.TIME_RANGE:
             return "the whole table"
-    number = words.cells_in(stale, granularity)
+    number = formatting.cells_in(stale, granularity)
     if not number:
         return "cells not known yet"
     batches = f" in {step.batches:,} batches" if step.batches > 1 else ""
-    return ("up to " if step.expected else "") + words.count(number, "cell") + batches
+    return ("up to " if step.expected else "") + formatting.count(number, "cell") + batches
 
 
-def _left(project: Project, left: Iterable[Left]) -> str:
+def _left(project: Project, left: Iterable[Skipped]) -> str:
     """What is not built, and why; models that need nothing share a line."""
     every = list(left)
     current = [entry.model for entry in every if entry.why == UP_TO_DATE]
@@ -275,14 +286,14 @@ def _left(project: Project, left: Iterable[Left]) -> str:
             stale = ""
             if entry.stale:
                 granularity = project[entry.model].model.granularity
-                stale = f"stale: {words.ranges_text(entry.stale, granularity)}"
+                stale = f"stale: {formatting.ranges_text(entry.stale, granularity)}"
             rows.append((entry.model, entry.why, stale))
     if current:
-        rows.append((words.names(current), UP_TO_DATE, ""))
-    return "\n".join(["Left alone", *words.columns(rows)]) if rows else ""
+        rows.append((formatting.names(current), UP_TO_DATE, ""))
+    return "\n".join(["Left alone", *formatting.columns(rows)]) if rows else ""
 
 
-def _looked(project: Project, observed: Observed | None) -> str:
+def _looked(project: Project, observed: Observations | None) -> str:
     """What was looked at, when nothing was found."""
     if observed is None:
         return ""
@@ -290,11 +301,11 @@ def _looked(project: Project, observed: Observed | None) -> str:
     tables = [
         news.name for seen in observed.models.values() for news in seen.inputs if news.head > 0
     ]
-    read = words.names(dict.fromkeys(tables))
+    read = formatting.names(dict.fromkeys(tables))
     if read:
         rows.append((read, "as their readers last saw them"))
     del project
-    return "\n".join(["Looked at", *words.columns(rows)]) if rows else ""
+    return "\n".join(["Looked at", *formatting.columns(rows)]) if rows else ""
 
 
 def _closing(project: Project, plan: Plan, options: str, command: str) -> str:
@@ -303,17 +314,21 @@ def _closing(project: Project, plan: Plan, options: str, command: str) -> str:
         for reason in step.reasons:
             costs[reason.cause] = costs.get(reason.cause, 0) + reason.rows
     by_cause = ", ".join(f"{rows:,} {cause.value}" for cause, rows in costs.items() if rows)
-    total = f", about {words.count(plan.rows, 'row')} to read ({by_cause})" if plan.rows else ""
-    head = f"{words.count(len(plan.steps), 'step')}{total}."
+    total = (
+        f", about {formatting.count(plan.rows, 'row')} to read ({by_cause})" if plan.rows else ""
+    )
+    head = f"{formatting.count(len(plan.steps), 'step')}{total}."
     if command != "plan":
         return head
     example = next((step for step in plan.steps if step.cells and not _whole(step)), plan.steps[0])
     cell = ""
     granularity = project[example.model].model.granularity
-    if granularity is not None and words.bounded(example.cells) and example.cells:
-        cell = " " + words.cell_text(granularity.cell(example.cells.parts[0].start), granularity)
+    if granularity is not None and formatting.bounded(example.cells) and example.cells:
+        cell = " " + formatting.cell_text(
+            granularity.cell(example.cells.parts[0].start), granularity
+        )
         cell = cell if granularity is not Granularity.HOUR else f" '{cell.strip()}'"
     run = f"Nothing was written: `infold run{options}` carries this out,"
     why = f"`infold explain {example.model}{cell}` says why."
-    between = " " if len(run) + len(why) < words.WIDTH else "\n"
+    between = " " if len(run) + len(why) < formatting.WIDTH else "\n"
     return f"{head}\n{run}{between}{why}"

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from infold.interval import show
-from infold.manual import ManualEntry
-from infold.render import words
+from infold.core.interval import show
+from infold.core.manual_entry import ManualEntry
+from infold.render import formatting
 from infold.render.table import table_screen
 
 Said = Mapping[str, Sequence[tuple[ManualEntry, bool]]]
 """By model, manual entries and whether a run has heeded them."""
 
 
-def said_screen(model: str, said: Sequence[ManualEntry]) -> str:
+def entries_screen(model: str, said: Sequence[ManualEntry]) -> str:
     """What ``infold quarantine add``, ``release`` or ``auto`` wrote down."""
     head, then = _SAYS[said[0].word]
     lines = [f"{head}, in {model}:"]
@@ -45,7 +45,7 @@ def quarantine_screen(held: Sequence[Mapping[str, Any]], said: Said) -> str:
             model,
             entry.word,
             meant(entry),
-            words.clock(entry.made_at),
+            formatting.clock(entry.made_at),
             "" if heeded else "with the next run",
             entry.reason,
         ]
@@ -53,7 +53,7 @@ def quarantine_screen(held: Sequence[Mapping[str, Any]], said: Said) -> str:
         for entry, heeded in entries
     ]
     if lines:
-        parts += ["", "By hand", *words.columns(lines, right=[0], indent=2)]
+        parts += ["", "By hand", *formatting.columns(lines, right=[0], indent=2)]
     return "\n".join(parts)
 
 

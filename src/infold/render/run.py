@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from infold.errors import InfoldError
-from infold.plan import Step
-from infold.record import Receipt
-from infold.render import words
-from infold.render.states import states_text
-from infold.report import RunResult
+from infold.core.plan import Step
+from infold.core.record import Receipt
+from infold.core.report import RunResult
+from infold.messages.errors import InfoldError
+from infold.render import formatting
+from infold.render.manifest_states import states_text
 
 
 def step_line(index: int, step: Step, receipt: Receipt) -> str:
@@ -22,10 +22,10 @@ def step_line(index: int, step: Step, receipt: Receipt) -> str:
         facts.append(f"{receipt.clamped:,} clamped")
     if receipt.set_aside:
         facts.append(f"{receipt.set_aside:,} set aside")
-    cells = words.count(receipt.cells_built, "cell")
+    cells = formatting.count(receipt.cells_built, "cell")
     if receipt.cells_cut_off:
         cells += f" ({receipt.cells_cut_off:,} cut off)"
-    took = words.seconds(receipt.seconds)
+    took = formatting.seconds(receipt.seconds)
     return (
         f"{index:>3}. {step.model:<12}  {step.action.value:<9}  {took:>10}"
         f"  {cells}, {', '.join(facts)}"
@@ -43,17 +43,17 @@ def outcome_lines(result: RunResult) -> list[str]:
         (
             "refused" if failure.refused or failure.misdefined else "failed",
             failure.model or "the run",
-            words.clip(failure.reason, words.WIDTH),
+            formatting.clip(failure.reason, formatting.WIDTH),
         )
         for failure in result.failures
     ]
     for model, because in result.untried:
-        why = f"because of {words.names(because)}" if because else "the run ended before"
+        why = f"because of {formatting.names(because)}" if because else "the run ended before"
         rows.append(("not tried", model, why))
     if not rows:
         return []
-    last = [f"  up to date  {words.names(result.current, most=40)}"] if result.current else []
-    return [*words.columns([("up to date", "", ""), *rows])[1:], *last]
+    last = [f"  up to date  {formatting.names(result.current, most=40)}"] if result.current else []
+    return [*formatting.columns([("up to date", "", ""), *rows])[1:], *last]
 
 
 def receipt_screen(result: RunResult) -> str:
@@ -83,14 +83,14 @@ def receipt_screen(result: RunResult) -> str:
     rows.extend(
         (
             ("time" if i == 0 else ""),
-            words.seconds(receipt.seconds),
+            formatting.seconds(receipt.seconds),
             _at(model, steps, receipt, total),
         )
         for i, (model, steps, receipt) in enumerate(_by_model(result))
     )
-    rows.append(("", words.seconds(result.seconds), "in all, the start of Spark included"))
+    rows.append(("", formatting.seconds(result.seconds), "in all, the start of Spark included"))
     head = f"Receipt of run {result.run}: {result.state}"
-    parts = ["\n".join([head, *words.columns(rows, right=(1,))])]
+    parts = ["\n".join([head, *formatting.columns(rows, right=(1,))])]
     if outcome:
         parts.append("\n".join(["What is up to date, and what is not", *outcome]))
     if result.standings:
@@ -130,9 +130,9 @@ def _at(model: str, steps: int, receipt: Receipt, total: Receipt) -> str:
 
 
 def _files(total: Receipt) -> str:
-    parts = [f"in {words.count(total.files_new, 'new file')}"] if total.files_new else []
+    parts = [f"in {formatting.count(total.files_new, 'new file')}"] if total.files_new else []
     if total.files_removed:
-        parts.append(f"{words.count(total.files_removed, 'file')} taken out")
+        parts.append(f"{formatting.count(total.files_removed, 'file')} taken out")
     return ", ".join(parts)
 
 

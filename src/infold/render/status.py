@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from infold.interval import Granularity, Ranges, show
-from infold.model import Kind
-from infold.project import Project
-from infold.record import Receipt, RunRecord, StepRecord
-from infold.render import words
-from infold.render.states import states_lines
-from infold.report import ModelStatus, State
-from infold.trace import Cause
+from infold.core.interval import Granularity, Ranges, show
+from infold.core.model import Kind
+from infold.core.project import Project
+from infold.core.record import Receipt, RunRecord, StepRecord
+from infold.core.report import ModelStatus, State
+from infold.core.trace import Cause
+from infold.render import formatting
+from infold.render.manifest_states import states_lines
 
 _MEANS = {
     State.FIRST_RUN: "nothing was ever built",
@@ -35,8 +35,8 @@ def status_screen(
             rows.append((entry.model, "view", "", "", "", "", "", ""))
             continue
         granularity = project[entry.model].model.granularity
-        hull = entry.covered.hull if words.bounded(entry.covered) else None
-        missing = words.cells_in(gaps.get(entry.model, Ranges()), granularity)
+        hull = entry.covered.hull if formatting.bounded(entry.covered) else None
+        missing = formatting.cells_in(gaps.get(entry.model, Ranges()), granularity)
         rows.append(
             (
                 entry.model,
@@ -46,11 +46,11 @@ def status_screen(
                 show(hull.end) if hull else "",
                 f"{missing:,}" if missing else "",
                 _stale(entry, granularity),
-                words.clock(entry.last_built_at),
+                formatting.clock(entry.last_built_at),
             )
         )
     head = f"infold status · {project.name} · {project.target.name}"
-    parts = [head, "\n".join(words.columns(rows, right=(2, 5)))]
+    parts = [head, "\n".join(formatting.columns(rows, right=(2, 5)))]
     whole = (entry for entry in models if entry.refused is None)
     said = states_lines(entry.standing for entry in whole if entry.standing is not None)
     if said:
@@ -65,9 +65,9 @@ def status_screen(
 def _stale(entry: ModelStatus, granularity: Granularity | None) -> str:
     if not entry.stale:
         return ""
-    number = words.cells_in(entry.stale, granularity) if granularity else None
+    number = formatting.cells_in(entry.stale, granularity) if granularity else None
     if number is not None:
-        return words.count(number, "cell")
+        return formatting.count(number, "cell")
     return "some of it" if entry.partly else "all of it"
 
 
@@ -76,24 +76,24 @@ def _details(project: Project, entry: ModelStatus, gaps: Mapping[str, Ranges]) -
     granularity = project[entry.model].model.granularity
     facts = [
         *([f"refused: {entry.refused.what}"] if entry.refused else ()),
-        *([f"waits for {words.names(entry.waits_for)}, refused"] if entry.waits_for else ()),
+        *([f"waits for {formatting.names(entry.waits_for)}, refused"] if entry.waits_for else ()),
     ]
     facts += [
-        words.under_new(entry.covered, pending.ranges, granularity)
+        formatting.under_new(entry.covered, pending.ranges, granularity)
         if pending.cause is Cause.REDEFINED
         else f"left unbuilt ({pending.cause.value}): "
-        + words.ranges_text(pending.ranges, granularity)
+        + formatting.ranges_text(pending.ranges, granularity)
         for pending in entry.pending
     ]
     if gaps.get(entry.model):
-        facts.append(f"no rows in {words.ranges_text(gaps[entry.model], granularity)}")
+        facts.append(f"no rows in {formatting.ranges_text(gaps[entry.model], granularity)}")
     if entry.set_aside:
         what = "in no session" if entry.kind is Kind.SESSIONS else "set aside"
-        facts.append(f"{words.count(entry.set_aside, 'row')} {what}: `infold show set_aside`")
+        facts.append(f"{formatting.count(entry.set_aside, 'row')} {what}: `infold show set_aside`")
     if entry.next_due is not None:
         facts.append(f"next due {show(entry.next_due)}")
     if entry.waiting:
-        facts.append(f"{words.count(entry.waiting, 'row')} dated in the future, waiting")
+        facts.append(f"{formatting.count(entry.waiting, 'row')} dated in the future, waiting")
     return [f"  {entry.model}: {fact}" for fact in facts]
 
 
@@ -105,7 +105,7 @@ def _closing(models: Sequence[ModelStatus]) -> str:
         return "\n".join(named) + "\n`infold plan` shows what a run would do."
     if any(entry.stale for entry in stored):
         return "`infold plan` shows what a run would do."
-    return f"{words.count(len(stored), 'model')}, all up to date."
+    return f"{formatting.count(len(stored), 'model')}, all up to date."
 
 
 def history_screen(runs: Sequence[RunRecord], model: str | None = None) -> str:
@@ -119,7 +119,7 @@ def history_screen(runs: Sequence[RunRecord], model: str | None = None) -> str:
 def _run(run: RunRecord, model: str | None) -> list[str]:
     length = _length(run.started_at, run.finished_at)
     total = run.receipt
-    head = f"{run.id}  {run.state}  {words.clock(run.started_at)}  {length}".rstrip()
+    head = f"{run.id}  {run.state}  {formatting.clock(run.started_at)}  {length}".rstrip()
     shown = [step for step in run.steps if model is None or step.model == model]
     lines = [head]
     if run.error:
@@ -131,18 +131,18 @@ def _run(run: RunRecord, model: str | None) -> list[str]:
             f"  {total.arrived:,} rows arrived, {total.read:,} read, {total.written:,} written, "
             f"{total.set_aside:,} set aside"
         )
-    lines.extend(words.columns([_step(step) for step in shown], indent=4))
+    lines.extend(formatting.columns([_step(step) for step in shown], indent=4))
     return lines
 
 
 def _step(step: StepRecord) -> tuple[str, ...]:
     done = ""
     if step.error:
-        done = words.clip(" ".join(step.error.split()), 60)
+        done = formatting.clip(" ".join(step.error.split()), 60)
     elif step.outcome is not None:
         receipt = step.outcome.receipt
         done = (
-            f"{words.count(receipt.cells_built, 'cell')}, {receipt.read:,} read, "
+            f"{formatting.count(receipt.cells_built, 'cell')}, {receipt.read:,} read, "
             f"{receipt.written:,} written"
         )
     length = _length(step.started_at, step.finished_at)
@@ -150,4 +150,4 @@ def _step(step: StepRecord) -> tuple[str, ...]:
 
 
 def _length(started: int, finished: int | None) -> str:
-    return words.seconds((finished - started) / 1e6) if finished is not None else ""
+    return formatting.seconds((finished - started) / 1e6) if finished is not None else ""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from infold.render import words
+from infold.render import formatting
 
 _WIDEST = 40
 """A longer value is cut; the exports are not."""
@@ -39,8 +39,8 @@ def table_screen(
     text = [list(columns), *([cell(value) for value in row] for row in rows)]
     widths = [max(len(row[i]) for row in text) for i in range(len(columns))]
     text.insert(1, ["-" * width for width in widths])
-    lines = words.columns(text, right=right, indent=0)
-    shown = words.count(len(rows), "row")
+    lines = formatting.columns(text, right=right, indent=0)
+    shown = formatting.count(len(rows), "row")
     if more is None:
         shown += " shown, there are more (--limit 0 for all)"
     elif more:
@@ -61,7 +61,7 @@ def cell(value: Any, widest: int | None = _WIDEST) -> str:
     text = str(value)
     if not text.isprintable():
         text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    return text if widest is None else words.clip(text, widest)
+    return text if widest is None else formatting.clip(text, widest)
 
 
 def _decimal(value: Any) -> bool:

@@ -15,8 +15,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.interval import DAY, HOUR, MAX, MIN, WEEK, Granularity, Interval, Ranges, moment
-from infold.trace import wrap
+from infold.core.interval import DAY, HOUR, MAX, MIN, WEEK, Granularity, Interval, Ranges, moment
+from infold.core.trace import wrap
 
 _MASK_BITS = 60
 _LITERAL_RANGES = 200

@@ -9,24 +9,29 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from infold import errors, outside
-from infold.model import Kind
-from infold.plan import Found, Step
-from infold.ports import Lake, Ledger, Prepared
-from infold.project import Project
-from infold.record import Outcome
-from infold.spark import set_aside
-from infold.spark.damage import blamed
-from infold.spark.judge import Judge
-from infold.spark.kinds import events, keyed, matched, recompute, sessions
+from infold.core.model import Kind
+from infold.core.plan import ChangedKeyRows, Step
+from infold.core.ports import Lake, Ledger, Prepared
+from infold.core.project import Project
+from infold.core.record import Outcome
+from infold.messages import errors
+from infold.spark.analyser import Judge
+from infold.spark.cumulative import fold
+from infold.spark.damaged_tables import blamed
+from infold.spark.events import build as events_build
+from infold.spark.events import set_aside
+from infold.spark.inputs import matched
 from infold.spark.maintenance import Maintenance
+from infold.spark.sessions import build as sessions_build
+from infold.spark.step_context import Work
 from infold.spark.tables.iceberg import IcebergTables
-from infold.spark.work import Work
+from infold.spark.time_range import recompute
+from infold.system import failures
 
 _KINDS: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
-    Kind.EVENTS: events.carry_out,
-    Kind.SESSIONS: sessions.carry_out,
-    Kind.KEYED: keyed.carry_out,
+    Kind.EVENTS: events_build.carry_out,
+    Kind.SESSIONS: sessions_build.carry_out,
+    Kind.KEYED: fold.carry_out,
     Kind.WHOLE: recompute.carry_out,
     Kind.TIME_RANGE: recompute.carry_out,
 }
@@ -61,7 +66,7 @@ class SparkEngine:
             with self.work(step_id) as work:
                 return _KINDS[node.model.kind](work, step, prepared)
         except (PySparkException, Py4JError) as error:
-            if known := outside.named(error):
+            if known := failures.named(error):
                 raise known from error
             if damaged := blamed(self.lake, self.tables, self._read(step), error):
                 raise damaged[1] from error
@@ -75,13 +80,13 @@ class SparkEngine:
         inputs = [entry.name for entry in node.stored]
         return [*inputs, *([step.model] if step.before is not None else [])]
 
-    def find(self, model: str, lookup: str, since: int, upto: int) -> Found:
+    def find(self, model: str, lookup: str, since: int, upto: int) -> ChangedKeyRows:
         """As ``ports.Engine.find``."""
         try:
             with self.work("") as work:
                 return matched.find(work, self.project[model], lookup, since, upto)
         except Exception:  # noqa: BLE001 (what is wrong is said by the step that reads all of it)
-            return Found(everywhere=True)
+            return ChangedKeyRows(everywhere=True)
 
     def judge(self, models: Sequence[str]) -> Mapping[str, errors.InfoldError]:
         """

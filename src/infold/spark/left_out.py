@@ -17,11 +17,11 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from infold.left_out import BY, FILE
-from infold.project import Node
+from infold.core.project import Node
+from infold.inspecting.left_out import BY, FILE
 from infold.spark.content import column, plain, row_hash
-from infold.spark.kinds.nobody import nobodys
-from infold.spark.work import Work
+from infold.spark.sessions.unassigned import nobodys
+from infold.spark.step_context import Work
 
 HASH, TURN = "_infold_hash", "_infold_turn"
 

@@ -18,14 +18,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from infold.interval import HOUR, Granularity, Ranges, instant
-from infold.model import table_name
-from infold.ports import History, Lake, Ledger
-from infold.project import Project
+from infold.core.interval import HOUR, Granularity, Ranges, instant
+from infold.core.model import table_name
+from infold.core.ports import History, Lake, Ledger
+from infold.core.project import Project
+from infold.core.trace import net
 from infold.spark.content import quoted, within
 from infold.spark.tables.iceberg import IcebergTables
 from infold.spark.tables.port import Layout
-from infold.trace import net
 
 LOOK_EVERY = 8
 """Commits since the last rewrite after which a table's files are counted."""

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from infold.interval import DAY, Interval, Ranges
-from infold.project import Node, SessionsQuery
-from infold.session_events import FILE, VERSION, Theirs
+from infold.core.interval import DAY, Interval, Ranges
+from infold.core.project import Node, SessionsQuery
+from infold.inspecting.session_events import FILE, VERSION, UserEvents
+from infold.inspecting.session_history import Event
 from infold.spark.content import column, in_time, micros, plain
-from infold.spark.kinds.islands import wanted
-from infold.spark.work import Work
-from infold.story import Event
+from infold.spark.sessions.islands import wanted
+from infold.spark.step_context import Work
 
 AT_ONCE = 16
 """Over how many groups of rows a view is evaluated in one query."""
@@ -42,7 +42,7 @@ def events_of(
     snapshots: Mapping[str, int | None],
     start: int,
     end: int,
-) -> Theirs:
+) -> UserEvents:
     """The events from ``start`` to ``end`` of those whose sessions have what ``match`` says."""
     days = Ranges.of([Interval(start // DAY * DAY, (end // DAY + 1) * DAY)])
     frames = {}
@@ -61,7 +61,7 @@ def events_of(
         for group, times in seen.by_group(seen.groups())
         for at in times
     ]
-    return Theirs(
+    return UserEvents(
         events=tuple(sorted(events, key=lambda event: event.at)),
         undated=tuple(name for name, rows in frames.items() if VERSION not in rows.columns),
     )

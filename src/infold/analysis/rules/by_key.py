@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infold.analysis.grouped import take_grouped
-from infold.analysis.subject import Subject
-from infold.errors import InfoldError
-from infold.model import Kind
+from infold.analysis.cumulative_query import take_grouped
+from infold.analysis.rule_subject import Subject
+from infold.core.model import Kind
+from infold.messages.errors import InfoldError
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold import refusals
-from infold.analysis.calls import calls
 from infold.analysis.relation import Block, Table, blocks
-from infold.analysis.subject import Subject, time_column
-from infold.errors import InfoldError
+from infold.analysis.rule_subject import Subject, time_column
+from infold.analysis.token_calls import calls
+from infold.messages import refusals
+from infold.messages.errors import InfoldError
 
 _CALLS = frozenset(
     {

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from infold import findings
 from infold.analysis.relation import Block, Origin, Output, Table
-from infold.analysis.subject import Subject
-from infold.errors import InfoldError
-from infold.model import Kind
+from infold.analysis.rule_subject import Subject
+from infold.core.model import Kind
+from infold.messages import findings
+from infold.messages.errors import InfoldError
 
 _TIMES = frozenset(
     {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infold import refusals
-from infold.analysis.feeds import JOINS
+from infold.analysis.fold_inputs import JOINS
 from infold.analysis.relation import Block, Table
 from infold.analysis.row_wise import calls_over_rows, clauses
-from infold.analysis.subject import Subject
+from infold.analysis.rule_subject import Subject
 from infold.analysis.taken_in import taken_in, why_not, wrongly_joined
-from infold.errors import InfoldError
-from infold.model import Kind
+from infold.core.model import Kind
+from infold.messages import refusals
+from infold.messages.errors import InfoldError
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infold import refusals
 from infold.analysis.cells import cells_of
 from infold.analysis.relation import Block, From, Table
-from infold.analysis.subject import Subject
-from infold.errors import InfoldError
-from infold.refusals import Cell
+from infold.analysis.rule_subject import Subject
+from infold.messages import refusals
+from infold.messages.errors import InfoldError
+from infold.messages.refusals import Cell
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold import refusals
 from infold.analysis.cells import cells_of
 from infold.analysis.relation import Block, SetOperation, blocks
-from infold.analysis.subject import Subject
+from infold.analysis.rule_subject import Subject
 from infold.analysis.text import hull
-from infold.errors import InfoldError, Spot
-from infold.model import Kind
+from infold.core.model import Kind
+from infold.messages import refusals
+from infold.messages.errors import InfoldError, Spot
 
 _KINDS = {"limit": TokenType.LIMIT, "offset": TokenType.OFFSET}
 

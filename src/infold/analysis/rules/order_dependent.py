@@ -13,16 +13,16 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold import refusals
-from infold.analysis.calls import Call, calls
-from infold.analysis.frames import called
-from infold.analysis.identity import COLLECTS, PICKS, Alike, Identity, clause, group_keys
 from infold.analysis.relation import Block, blocks
-from infold.analysis.selects import named_windows, windows
-from infold.analysis.subject import Subject
+from infold.analysis.row_identity import COLLECTS, PICKS, Alike, Identity, clause, group_keys
+from infold.analysis.rule_subject import Subject
+from infold.analysis.select_parts import named_windows, windows
 from infold.analysis.text import SPAN
-from infold.errors import InfoldError
-from infold.model import Kind
+from infold.analysis.token_calls import Call, calls
+from infold.analysis.window_frames import called
+from infold.core.model import Kind
+from infold.messages import refusals
+from infold.messages.errors import InfoldError
 
 _PICKS = frozenset({"first", "first_value", "last", "last_value"})
 _COLLECTS = frozenset({"array_agg", "collect_list", "collect_set", "listagg", "string_agg"})

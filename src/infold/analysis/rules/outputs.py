@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infold import findings, refusals
+from infold.analysis.column_types import types_of
 from infold.analysis.relation import Block, Output, Relation, Renamed, SetOperation
-from infold.analysis.subject import Subject
-from infold.analysis.typed import types_of
-from infold.errors import InfoldError, Spot
-from infold.model import Kind
+from infold.analysis.rule_subject import Subject
+from infold.core.model import Kind
+from infold.messages import findings, refusals
+from infold.messages.errors import InfoldError, Spot
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:

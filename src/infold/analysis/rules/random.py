@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold import refusals
-from infold.analysis.calls import Call, calls
-from infold.analysis.subject import Subject
-from infold.errors import InfoldError
+from infold.analysis.rule_subject import Subject
+from infold.analysis.token_calls import Call, calls
+from infold.messages import refusals
+from infold.messages.errors import InfoldError
 
 _CHANCE = frozenset({"rand", "random", "randn", "randstr", "shuffle", "uniform", "uuid"})
 _ENVIRONMENT = frozenset(

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold import refusals
 from infold.analysis.cells import cells_of
-from infold.analysis.subject import Subject
-from infold.errors import InfoldError
+from infold.analysis.rule_subject import Subject
+from infold.messages import refusals
+from infold.messages.errors import InfoldError
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:

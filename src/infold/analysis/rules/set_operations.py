@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold import refusals
 from infold.analysis.cells import cells_of
 from infold.analysis.relation import SetOperation
-from infold.analysis.subject import Subject
+from infold.analysis.rule_subject import Subject
 from infold.analysis.text import hull
-from infold.errors import InfoldError, Spot
+from infold.messages import refusals
+from infold.messages.errors import InfoldError, Spot
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:

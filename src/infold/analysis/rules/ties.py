@@ -14,18 +14,18 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from infold import refusals
-from infold.analysis.calls import calls
 from infold.analysis.cells import cells_of
-from infold.analysis.frames import called
-from infold.analysis.identity import COLLECTS, PICKS, Alike, Identity, clause, group_keys
 from infold.analysis.relation import Block, SetOperation, blocks
+from infold.analysis.row_identity import COLLECTS, PICKS, Alike, Identity, clause, group_keys
+from infold.analysis.rule_subject import Subject
 from infold.analysis.rules.order_dependent import wrapped
-from infold.analysis.selects import named_windows, windows
-from infold.analysis.subject import Subject
+from infold.analysis.select_parts import named_windows, windows
 from infold.analysis.text import SPAN
-from infold.errors import InfoldError
-from infold.model import Kind
+from infold.analysis.token_calls import calls
+from infold.analysis.window_frames import called
+from infold.core.model import Kind
+from infold.messages import refusals
+from infold.messages.errors import InfoldError
 
 _BY_PLACE = (exp.Lag, exp.Lead, exp.Ntile, exp.RowNumber)
 _ALIKE = (exp.CumeDist, exp.DenseRank, exp.PercentRank, exp.Rank)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from infold import findings
 from infold.analysis.relation import Block, Relation, Renamed, Table, blocks
-from infold.analysis.subject import Subject
-from infold.errors import InfoldError
-from infold.model import Kind
+from infold.analysis.rule_subject import Subject
+from infold.core.model import Kind
+from infold.messages import findings
+from infold.messages.errors import InfoldError
 
 _DIRECTION = re.compile(r"\s+(asc|desc)\s*\Z", re.IGNORECASE)
 

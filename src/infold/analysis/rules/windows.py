@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infold import refusals
 from infold.analysis.cells import cells_of
 from infold.analysis.relation import Block
-from infold.analysis.subject import Subject
-from infold.errors import InfoldError
+from infold.analysis.rule_subject import Subject
+from infold.messages import refusals
+from infold.messages.errors import InfoldError
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:

@@ -34,7 +34,7 @@ _TIMES = (T.TimestampType, T.TimestampNTZType)
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TypeFit:
     """
     How a stored column is taken for a declared one.
 
@@ -47,35 +47,35 @@ class Taken:
     checked: bool = False
 
 
-def taken(found: pa.DataType, wanted: T.DataType, timestamp_format: str) -> Taken | None:
+def taken(found: pa.DataType, wanted: T.DataType, timestamp_format: str) -> TypeFit | None:
     """How a column of an Arrow type is taken for a declared type; None when it does not fit."""
     if pa.types.is_dictionary(found):
         found = found.value_type
     if pa.types.is_null(found):
-        return Taken(None, lambda _: F.lit(None).cast(wanted))
+        return TypeFit(None, lambda _: F.lit(None).cast(wanted))
     if pa.types.is_integer(found):
         return _integer(found, wanted, timestamp_format)
     if pa.types.is_timestamp(found):
         return _timestamp(found, wanted)
     if pa.types.is_date(found):
         fits = isinstance(wanted, (T.DateType, *_TIMES))
-        return Taken(T.DateType(), lambda value: value.cast(wanted)) if fits else None
+        return TypeFit(T.DateType(), lambda value: value.cast(wanted)) if fits else None
     if pa.types.is_string(found) or pa.types.is_large_string(found):
         return _text(wanted, timestamp_format)
     return _same_or_wider(found, wanted)
 
 
-def _integer(found: pa.DataType, wanted: T.DataType, timestamp_format: str) -> Taken | None:
+def _integer(found: pa.DataType, wanted: T.DataType, timestamp_format: str) -> TypeFit | None:
     signed = pa.types.is_signed_integer(found)
     # Spark has no unsigned types: it reads them as the next wider one.
     bits = found.bit_width if signed else found.bit_width * 2
     if bits > 64:
         fits = isinstance(wanted, T.DecimalType) and wanted.precision - wanted.scale >= 20
         stored: T.DataType = T.DecimalType(20, 0)
-        return Taken(stored, lambda value: value.cast(wanted)) if fits else None
+        return TypeFit(stored, lambda value: value.cast(wanted)) if fits else None
     stored = next(type_() for type_, width in _BITS.items() if width == bits)
     if isinstance(wanted, _TIMES) and fit.is_epoch(timestamp_format):
-        return Taken(
+        return TypeFit(
             stored,
             lambda value: fit.fitted(value.cast("string"), wanted, timestamp_format),
             checked=True,
@@ -85,16 +85,16 @@ def _integer(found: pa.DataType, wanted: T.DataType, timestamp_format: str) -> T
         or bits <= _EXACT_IN.get(type(wanted), 0)
         or (isinstance(wanted, T.DecimalType) and wanted.precision - wanted.scale >= _DIGITS[bits])
     )
-    return Taken(stored, lambda value: value.cast(wanted)) if fits else None
+    return TypeFit(stored, lambda value: value.cast(wanted)) if fits else None
 
 
-def _timestamp(found: pa.DataType, wanted: T.DataType) -> Taken | None:
+def _timestamp(found: pa.DataType, wanted: T.DataType) -> TypeFit | None:
     if not isinstance(wanted, _TIMES):
         return None
     if found.unit == "ns":
         # Read as a number of nanoseconds; one that is no whole microsecond does not fit.
         thousand = F.lit(1000)
-        return Taken(
+        return TypeFit(
             T.LongType(),
             lambda value: F.when(
                 value % thousand == 0,
@@ -103,17 +103,17 @@ def _timestamp(found: pa.DataType, wanted: T.DataType) -> Taken | None:
             checked=True,
         )
     stored = T.TimestampNTZType() if found.tz is None else T.TimestampType()
-    return Taken(stored, lambda value: value.cast(wanted))
+    return TypeFit(stored, lambda value: value.cast(wanted))
 
 
-def _text(wanted: T.DataType, timestamp_format: str) -> Taken | None:
+def _text(wanted: T.DataType, timestamp_format: str) -> TypeFit | None:
     if isinstance(wanted, T.StringType) and not isinstance(wanted, T.VarcharType | T.CharType):
         # A file can say that bytes are text which are none.
-        return Taken(
+        return TypeFit(
             T.StringType(), lambda value: F.when(F.is_valid_utf8(value), value), checked=True
         )
     if isinstance(wanted, (T.VarcharType, T.CharType, T.DateType, *_TIMES)):
-        return Taken(
+        return TypeFit(
             T.StringType(),
             lambda value: fit.fitted(value, wanted, timestamp_format),
             checked=True,
@@ -121,7 +121,7 @@ def _text(wanted: T.DataType, timestamp_format: str) -> Taken | None:
     return None
 
 
-def _same_or_wider(found: pa.DataType, wanted: T.DataType) -> Taken | None:
+def _same_or_wider(found: pa.DataType, wanted: T.DataType) -> TypeFit | None:
     stored = _spark_type(found)
     if stored is None:
         return None
@@ -133,7 +133,7 @@ def _same_or_wider(found: pa.DataType, wanted: T.DataType) -> Taken | None:
         )
     if isinstance(stored, T.FloatType) and isinstance(wanted, T.DoubleType):
         fits = True
-    return Taken(stored, lambda value: value.cast(wanted)) if fits else None
+    return TypeFit(stored, lambda value: value.cast(wanted)) if fits else None
 
 
 def _spark_type(found: pa.DataType) -> T.DataType | None:

@@ -37,8 +37,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold import errors
-from infold.model import Drift, Source
+from infold.core.model import Drift, Source
+from infold.messages import errors
 from infold.spark.reading import fit
 from infold.spark.reading.csv_quotes import swallowed
 from infold.spark.reading.drift import Drifted, Present, differences, packed_well, settle

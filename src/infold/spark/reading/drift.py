@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from infold import errors
-from infold.model import Drift, NewColumns, Source
+from infold.core.model import Drift, NewColumns, Source
+from infold.messages import errors
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote
 
-from infold import errors
-from infold.errors import InfoldError
-from infold.model import Source
-from infold.project import Project
+from infold.core.model import Source
+from infold.core.project import Project
+from infold.messages import errors
+from infold.messages.errors import InfoldError
 
 _FILE = re.compile(
     r"\[(?:FAILED_READ_FILE\.\w+|PATH_NOT_FOUND)\][^\n]*?(file:/[^\n]*?)\.\s+"

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.model import Column as Declared
+from infold.core.model import Column as Declared
 from infold.spark.reading import json_text
 
 _DATE = r"^\s*[+-]?\d{4,6}-\d{1,2}-\d{1,2}"

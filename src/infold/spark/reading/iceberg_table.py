@@ -16,11 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 
-from infold import errors
-from infold.lake.source import data_files, location
-from infold.model import Column, Drift, NewColumns, Source
+from infold.core.model import Column, Drift, NewColumns, Source
+from infold.lake.source_files import data_files, location
+from infold.messages import errors
 from infold.spark.reading import fit
-from infold.spark.reading.arrow_types import Taken
+from infold.spark.reading.arrow_types import TypeFit
 from infold.spark.reading.drift import Present
 from infold.spark.reading.parquet_files import converted, drift_of, taken_as
 
@@ -52,7 +52,7 @@ def rows(
     columns = source.columns or tuple(
         Column(field.name, field.dataType.simpleString()) for field in stored.schema.fields
     )
-    how: list[Taken] = []
+    how: list[TypeFit] = []
     for column in columns:
         wanted = fit.datatype(column)
         how.append(taken_as(by_name.get(column.name), column, wanted, source.timestamp_format))

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from infold import errors
-from infold.model import Column as Declared
-from infold.model import Source
+from infold.core.model import Column as Declared
+from infold.core.model import Source
+from infold.messages import errors
 from infold.spark.reading import fit, json_text
 from infold.spark.reading.drift import Drifted, Present, differences, packed_well, settle
 from infold.spark.reading.paths import glob, uri

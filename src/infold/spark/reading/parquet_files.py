@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold import errors
-from infold.model import Column, Source
+from infold.core.model import Column, Source
+from infold.messages import errors
 from infold.spark.content import column as column_of
 from infold.spark.reading import fit, int96
-from infold.spark.reading.arrow_types import Taken, readable, taken
+from infold.spark.reading.arrow_types import TypeFit, readable, taken
 from infold.spark.reading.drift import Drifted, Present, differences, settle
 from infold.spark.reading.paths import glob
 
@@ -63,7 +63,7 @@ def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present
         return _set_aside(spark, source, shape, paths)
     by_name = dict(zip(shape.names, shape.types, strict=True))
     wanted = [fit.datatype(column) for column in source.columns]
-    how: list[Taken] = []
+    how: list[TypeFit] = []
     for column, type_ in zip(source.columns, wanted, strict=True):
         how.append(taken_as(by_name.get(column.name), column, type_, source.timestamp_format))
     schema = T.StructType(
@@ -85,7 +85,7 @@ def _files(spark: SparkSession, schema: T.StructType, paths: Sequence[str]) -> D
 
 
 def converted(
-    stored: DataFrame, columns: Sequence[Column], how: Sequence[Taken], path: SparkColumn
+    stored: DataFrame, columns: Sequence[Column], how: Sequence[TypeFit], path: SparkColumn
 ) -> DataFrame:
     """Stored columns as the declared ones, with the problems of those that are checked."""
     values = stored.select(
@@ -179,11 +179,11 @@ def drift_of(
 
 def taken_as(
     found: pa.DataType | None, column: Column, wanted: T.DataType, timestamp_format: str
-) -> Taken:
+) -> TypeFit:
     """How a stored column is taken for a declared one; one that is not there is its default."""
     if found is None:
         value = fit.fitted(F.lit(column.default).cast("string"), wanted, timestamp_format)
-        return Taken(None, lambda _: value)
+        return TypeFit(None, lambda _: value)
     entry = taken(found, wanted, timestamp_format)
     assert entry is not None, "a type that does not fit is drift"
     return entry

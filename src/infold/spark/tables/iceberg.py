@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from infold import crash
-from infold.interval import MAX, MIN, Granularity, Ranges
-from infold.model import table_name
-from infold.ports import Lake
+from infold.core import write_points
+from infold.core.interval import MAX, MIN, Granularity, Ranges
+from infold.core.model import table_name
+from infold.core.ports import Lake
 from infold.spark.content import column as column_of
 from infold.spark.content import quoted, within
 from infold.spark.tables.port import Layout, Stamp
@@ -203,9 +203,9 @@ def _stamped(stamp: Stamp) -> dict[str, str]:
 @contextmanager
 def _write_point(table: str) -> Iterator[None]:
     """The commit inside is a numbered write point, before and after (see ``infold.crash``)."""
-    crash.point(f"table {table}: before commit")
+    write_points.point(f"table {table}: before commit")
     yield
-    crash.point(f"table {table}: after commit")
+    write_points.point(f"table {table}: after commit")
 
 
 class _session_stamp:  # noqa: N801 - reads as a statement

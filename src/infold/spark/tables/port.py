@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pyspark.sql import DataFrame
 
-from infold.interval import Granularity, Ranges
+from infold.core.interval import Granularity, Ranges
 
 if TYPE_CHECKING:
     import pyarrow as pa

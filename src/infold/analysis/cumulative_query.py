@@ -1,0 +1,210 @@
+"""
+Taking the query of a cumulative aggregate apart: its keys, its WHERE, what it reads.
+
+Rows of one key are found again by the key alone, so each key has to be a column of the table, and
+nothing in the query may look beyond the rows of one key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from infold.analysis.aggregates import is_aggregate
+from infold.analysis.fold_inputs import Fed, fed_by
+from infold.analysis.relation import Block, Origin, Table, own
+from infold.analysis.row_wise import calls_over_rows, clauses
+from infold.analysis.rule_subject import Subject, time_column
+from infold.analysis.text_cut import Cut, first_outside, qualifiers
+from infold.analysis.token_calls import split
+from infold.core.project import GroupedQuery, Output
+from infold.messages import refusals
+from infold.messages.errors import InfoldError, Spot
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedParts:
+    """The parts of a grouped query, and what was wrong with it."""
+
+    query: GroupedQuery | None
+    errors: tuple[InfoldError, ...] = ()
+
+
+def take_grouped(subject: Subject) -> GroupedParts:
+    """The parts of a cumulative aggregate's query."""
+    errors = [refusals.not_by_key(at, what) for what, at in _constructs(subject)]
+    block = subject.relation
+    if errors or not isinstance(block, Block):
+        return GroupedParts(None, tuple(errors))
+    first = subject.text.tokens[0]
+    if first.token_type is not TokenType.SELECT:  # FROM … SELECT …, or parentheses around it all
+        at = subject.text.spot_of_token(first)
+        return GroupedParts(None, (refusals.not_by_key(at, f"{first.text} before SELECT"),))
+    taker = _Splitter(subject, block)
+    keys = taker.keys()
+    name = taker.input()
+    if taker.errors:
+        return GroupedParts(None, tuple(taker.errors))
+    having = bool(block.node.args.get("having"))
+    return GroupedParts(GroupedQuery(name, tuple(keys), taker.where(), taker.columns(), having))
+
+
+_FINE = ("GROUP BY", "HAVING")
+
+
+def _constructs(subject: Subject) -> Iterator[tuple[str, Spot]]:
+    """Whatever looks beyond one table and the rows of one key."""
+    text, block = subject.text, subject.relation
+    yield from ((what, at) for what, at in clauses(text, block) if what not in _FINE)
+    if not isinstance(block, Block):
+        return
+    for what, node in calls_over_rows(block):
+        if what != "an aggregate":
+            yield what, text.spot_of(node)
+    for item in block.node.expressions:
+        if item.is_star:
+            yield "a star", text.spot_of_token(text.tokens[1])
+    group = block.node.args.get("group")
+    if group is not None and _several(group):
+        token = text.after(-1, TokenType.GROUP_BY)
+        yield "GROUPING SETS, ROLLUP and CUBE", text.spot_of_token(token or text.tokens[0])
+
+
+def _several(group: exp.Group) -> bool:
+    """Whether rows are grouped in several ways at once."""
+    if any(group.args.get(key) for key in ("rollup", "cube", "grouping_sets", "totals")):
+        return True
+    return any(
+        isinstance(item, (exp.GroupingSets, exp.Rollup, exp.Cube)) for item in group.expressions
+    )
+
+
+@dataclass(slots=True)
+class _Splitter:
+    subject: Subject
+    block: Block
+    errors: list[InfoldError] = field(default_factory=list)
+    cut: Cut = field(init=False)
+    items: list[tuple[int, int]] = field(init=False)
+    """The items of the SELECT as ranges of tokens, without their aliases."""
+
+    def __post_init__(self) -> None:
+        text = self.subject.text
+        self.cut = Cut(text, qualifiers(self.block))
+        begin = 2 if text.tokens[1].token_type is TokenType.ALL else 1
+        ranges = split(text.tokens, begin, first_outside(text.tokens, TokenType.FROM))
+        self.items = []
+        for (start, stop), item in zip(ranges, self.block.node.expressions, strict=True):
+            if isinstance(item, exp.Alias):
+                aliased = text.tokens[stop - 2].token_type is TokenType.ALIAS
+                stop -= 2 if aliased else 1
+            self.items.append((start, stop))
+
+    def keys(self) -> list[Output]:
+        """The keys of GROUP BY, each a column of the table."""
+        text, group = self.subject.text, self.block.node.args.get("group")
+        if group is None:
+            self.errors.append(refusals.no_group_by(text.spot_of_token(text.tokens[0])))
+            return []
+        if group.args.get("all"):
+            chosen = [at for at, item in enumerate(self._outputs()) if not _aggregated(item)]
+            return self._named(chosen)
+        tokens = text.tokens
+        start = first_outside(tokens, TokenType.GROUP_BY) + 1
+        ranges = split(tokens, start, first_outside(tokens, TokenType.HAVING, start=start))
+        found: dict[int, None] = {}
+        for (begin, end), key in zip(ranges, group.expressions, strict=True):
+            at = self._output_of(begin, end, key)
+            if at is None:
+                spot = text.spot(tokens[begin].start, tokens[end - 1].end + 1)
+                self.errors.append(refusals.key_not_selected(spot))
+            else:
+                found[at] = None
+        return self._named(list(found))
+
+    def _outputs(self) -> list[exp.Expr]:
+        return [item.unalias() for item in self.block.node.expressions]
+
+    def _named(self, chosen: list[int]) -> list[Output]:
+        found = []
+        for at in chosen:
+            start, stop = self.items[at]
+            item = self.block.node.expressions[at]
+            if any(id(part) in self.block.aliases for part in item.find_all(exp.Column)):
+                tokens = self.subject.text.tokens
+                spot = self.subject.text.spot(tokens[start].start, tokens[stop - 1].end + 1)
+                self.errors.append(refusals.not_by_key(spot, "a key made of another output"))
+            found.append(Output(item.alias_or_name, self.cut.text_of(start, stop)))
+        return found
+
+    def _output_of(self, begin: int, end: int, key: exp.Expr) -> int | None:
+        """Which item of the SELECT a key is: by its number, its alias, or the same expression."""
+        tokens = self.subject.text.tokens
+        if end - begin == 1 and tokens[begin].token_type is TokenType.NUMBER:
+            at = int(tokens[begin].text) - 1
+            return at if 0 <= at < len(self.items) else None
+        while isinstance(key, exp.Paren):
+            key, begin, end = key.this, begin + 1, end - 1
+        if not (isinstance(key, exp.Column) and id(key) in self.block.aliases):
+            words = self.cut.words(begin, end)
+            for at, (start, stop) in enumerate(self.items):
+                if self.cut.words(start, stop) == words:
+                    return at
+        return self._by_alias(key)
+
+    def _by_alias(self, key: exp.Expr) -> int | None:
+        """The item whose alias a key is, unless it is, or may be, a column of the input."""
+        if not isinstance(key, exp.Column) or len(key.parts) != 1:
+            return None
+        if isinstance(self.block.origins.get(id(key)), Origin):
+            return None
+        for at, item in enumerate(self.block.node.expressions):
+            if item.alias_or_name.lower() == key.name.lower():
+                same = (part.name.lower() == key.name.lower() for part in item.find_all(exp.Column))
+                return None if any(same) else at
+        return None
+
+    def input(self) -> str:
+        """The name in FROM: a stored table, or a row-wise view over one."""
+        table = self.block.entries[0].relation
+        assert isinstance(table, Table), "anything else is a construct that was refused"
+        node = self.subject.nodes.get(table.name)
+        fed = fed_by(self.subject, table) if node is not None else None
+        if fed is not None and (fed.why_not or not _folds(fed)):
+            at = self.subject.text.spot_of(self.block.entries[0].node)
+            why = fed.why_not or "tables without times are joined, or put together, in it"
+            self.errors.append(refusals.not_by_key(at, f"a view of which {why}"))
+        return table.name
+
+    def where(self) -> str | None:
+        """The condition of WHERE."""
+        if not self.block.node.args.get("where"):
+            return None
+        tokens = self.subject.text.tokens
+        start = first_outside(tokens, TokenType.WHERE) + 1
+        return self.cut.text_of(start, first_outside(tokens, TokenType.GROUP_BY, start=start))
+
+    def columns(self) -> tuple[str, ...] | None:
+        """The columns of the input that the query names; None when that cannot be told."""
+        found: dict[str, None] = {}
+        for node in self.block.expressions():
+            if not isinstance(node, exp.Column) or id(node) in self.block.aliases:
+                continue
+            origin = self.block.origins.get(id(node))
+            if not isinstance(origin, Origin) or isinstance(node.this, exp.Star):
+                return None
+            found[origin.column] = None
+        return tuple(found)
+
+
+def _folds(fed: Fed) -> bool:
+    """Whether what changed in the tables can be told; of several each has to have times."""
+    alone = len(fed.feeds) == 1 and not fed.lookups
+    return alone or all(time_column(feed.node) is not None for feed in fed.feeds)
+
+
+def _aggregated(item: exp.Expr) -> bool:
+    return any(is_aggregate(node) for node in own(item))

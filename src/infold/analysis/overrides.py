@@ -1,0 +1,140 @@
+"""
+What a model's author vouches for: safety overrides and declared bounds.
+
+An override lets one construct pass that is refused otherwise; each cell by itself is what the
+author means then. Declared bounds stand where none can be derived, for every input with a time
+column. Neither makes ``verify`` look away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from infold.analysis.known_columns import Bounded
+from infold.analysis.rule_subject import Subject, time_column
+from infold.core.model import Kind, Override
+from infold.core.project import Bound
+from infold.messages import findings
+from infold.messages.errors import InfoldError
+
+BY_SLUG = {
+    "window-over-cells": Override.WINDOW_FUNCTIONS,
+    "limit-over-cells": Override.LIMIT,
+    "limit-without-order": Override.LIMIT,
+    "subquery-over-cells": Override.SUBQUERIES,
+    "clock": Override.NONDETERMINISTIC,
+    "not-deterministic": Override.NONDETERMINISTIC,
+    "order-dependent": Override.NONDETERMINISTIC,
+    "order-not-total": Override.NONDETERMINISTIC,
+    "distinct-over-cells": Override.DISTINCT,
+    "set-operation-over-cells": Override.DISTINCT,
+}
+"""The override that lets a refusal pass."""
+
+REACH = frozenset(
+    {
+        "partition-not-proven",
+        "group-over-cells",
+        "distinct-over-cells",
+        "window-over-cells",
+        "join-over-cells",
+        "set-operation-over-cells",
+        "subquery-over-cells",
+    }
+)
+"""Refusals for want of a bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What is left of the findings, and what let the others pass."""
+
+    errors: tuple[InfoldError, ...]
+    vouched: tuple[Override, ...] = ()
+    declared: tuple[Bounded, ...] = ()
+    """Declared bounds, where an override or the want of a proven bound gives them a meaning."""
+    bounded: bool = False
+    """Whether they stand for what could not be proven: each cell is made from them alone."""
+
+
+def allowed(subject: Subject, errors: Sequence[InfoldError]) -> Allowed:
+    """The findings that overrides and declared bounds do not answer."""
+    said = subject.model.incremental
+    if subject.model.kind is Kind.WHOLE:
+        return _whole(subject, errors)
+    if said is None or subject.model.kind is not Kind.TIME_RANGE:
+        return Allowed(tuple(errors))
+    inputs = list(timed(subject))
+    called = {name.lower(): name for name in inputs}
+    wrong = [
+        findings.bound_of_no_input(
+            subject.draft.place(f"incremental.bounds.{bound.input}"), bound.input, inputs
+        )
+        for bound in said.bounds
+        if bound.input.lower() not in called
+    ]
+    if wrong:
+        return Allowed((*errors, *wrong))
+    given = tuple(
+        Bounded(called[bound.input.lower()], Bound(bound.before, bound.after), None)
+        for bound in said.bounds
+    )
+    complete = bool(inputs) and {bound.name for bound in given} == set(inputs)
+    left, used, bounded = [], set(), False
+    for error in errors:
+        override = BY_SLUG.get(error.slug)
+        if override in said.overrides and override is not None:
+            used.add(override)
+        elif complete and error.slug in REACH:
+            bounded = True
+        else:
+            left.append(error)
+    return Allowed(tuple(left), tuple(sorted(used)), given if used or bounded else (), bounded)
+
+
+def _whole(subject: Subject, errors: Sequence[InfoldError]) -> Allowed:
+    """Of a table that is built whole, what its author vouches for is that any result will do."""
+    chance = Override.NONDETERMINISTIC
+    if chance not in subject.model.overrides:
+        return Allowed(tuple(errors))
+    left = tuple(error for error in errors if BY_SLUG.get(error.slug) is not chance)
+    return Allowed(left, (chance,) if len(left) < len(errors) else ())
+
+
+def offered(subject: Subject, errors: Sequence[InfoldError], days: int | None) -> None:
+    """
+    Name what lets each refusal pass: declared bounds, or the override of its construct.
+
+    ``days``: how far back the query looks, where it says that in rows of days.
+    """
+    if subject.model.kind is not Kind.TIME_RANGE:
+        return
+    inputs = list(timed(subject))
+    for error in errors:
+        facts = []
+        if error.slug in REACH and inputs:
+            far = f"{days} {'day' if days == 1 else 'days'}" if days is not None else "…"
+            each = ", ".join(f"{name}: {{before: {far}}}" for name in inputs)
+            facts.append(("or declare", f"incremental: {{bounds: {{{each}}}}}{_HOW}"))
+        override = BY_SLUG.get(error.slug)
+        if override is not None and "safety_overrides" not in error.todo:
+            facts.append(("or vouch", f"incremental: {{safety_overrides: {{{override}: true}}}}"))
+        error.facts = (*error.facts, *facts)
+
+
+_HOW = ", how far around its cell each is read (before, after)"
+
+
+def timed(subject: Subject) -> Iterable[str]:
+    """The stored inputs with a time column that a model reads, views seen through."""
+    found: dict[str, None] = {}
+    for name in subject.named:
+        node = subject.nodes.get(name)
+        if node is None:
+            continue
+        if node.model.kind is Kind.VIEW:
+            found.update((entry.name, None) for entry in node.inputs if entry.time_column)
+        elif time_column(node) is not None:
+            found[node.name] = None
+    return found

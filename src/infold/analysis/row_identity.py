@@ -1,0 +1,400 @@
+"""
+What tells rows apart: whether an order leaves ties, and whether tied rows are alike.
+
+An order decides something only where rows that tie in it differ. So the question is always the
+same: of rows that agree in some expressions, what else is equal? The answer grows from keys: the
+``unique_key`` of events with the event time, the keys of GROUP BY, ``session_id``, the columns of a
+DISTINCT, the number of a row in its partition. A row of a join is known when each of its parts is;
+``a.id = b.id`` tells one part by another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from infold.analysis.distance_predicates import conjuncts
+from infold.analysis.relation import (
+    Block,
+    From,
+    Key,
+    Origin,
+    Other,
+    Output,
+    Relation,
+    Renamed,
+    Rows,
+    SetOperation,
+    Table,
+    blocks,
+    own,
+)
+from infold.analysis.row_wise import calls_over_rows
+from infold.analysis.select_parts import aggregates, named_windows
+from infold.analysis.time_buckets import makes_several
+from infold.analysis.window_frames import base_of
+
+PICKS = (exp.AnyValue, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.NthValue)
+"""Functions that take a value from one of many rows."""
+
+COLLECTS = (exp.ArrayAgg, exp.ArrayUniqueAgg, exp.GroupConcat)
+"""Aggregates of which the order of rows shows."""
+
+Atom = tuple[int, str, tuple[str, ...]]
+"""A column of an entry of FROM, or a field in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What tells rows apart, by the stored tables that are read."""
+
+    tables: Mapping[str, Rows]
+
+    def unique(self, relation: Relation, names: Key) -> bool:
+        """Whether no two rows of a relation agree in these columns."""
+        if isinstance(relation, Table):
+            if relation.view is not None:
+                return self.unique(relation.view, names)
+            rows = self.tables.get(relation.name, Rows())
+            if any(key <= names for key in rows.keys):
+                return True
+            return rows.query is not None and self.unique(rows.query, names)
+        if isinstance(relation, Other):
+            return False
+        if isinstance(relation, Renamed):
+            pairs = zip(relation.columns or (), relation.inner.columns or (), strict=False)
+            inner = frozenset(old.lower() for new, old in pairs if new.lower() in names)
+            return self.unique(relation.inner, inner)
+        if isinstance(relation, SetOperation):
+            return self._unique_in_set(relation, names)
+        return self._unique_in_block(relation, names)
+
+    def _unique_in_set(self, relation: SetOperation, names: Key) -> bool:
+        if not relation.node.args.get("distinct"):
+            return False
+        columns = relation.columns
+        if columns is not None and {name.lower() for name in columns} <= names:
+            return True
+        return not isinstance(relation.node, exp.Union) and self.unique(relation.left, names)
+
+    def _unique_in_block(self, block: Block, names: Key) -> bool:
+        if block.outputs is None:
+            return False
+        alike = Alike(self, block)
+        for out in block.outputs:
+            if out.name.lower() in names:
+                alike.give_output(out)
+        alike.close()
+        if block.node.args.get("distinct") and all(map(alike.has_output, block.outputs)):
+            return True
+        for out in block.outputs:
+            node = out.node.unalias()
+            numbered = isinstance(node, exp.Window) and isinstance(node.this, exp.RowNumber)
+            if numbered and out.origin is None and out.name.lower() in names:
+                parts = clause(node, named_windows(block), "partition_by")
+                if all(map(alike.has, parts)):
+                    return True
+        makes_rows = any("several rows" in what for what, _ in calls_over_rows(block))
+        return not makes_rows and alike.one_row()
+
+    def keys(self, relation: Relation) -> list[Key]:
+        """Keys of a relation that are easily named, for messages."""
+        if isinstance(relation, Table):
+            if relation.view is not None:
+                return self.keys(relation.view)
+            rows = self.tables.get(relation.name, Rows())
+            return [*rows.keys, *(self.keys(rows.query) if rows.query is not None else ())]
+        if not isinstance(relation, Block) or relation.outputs is None:
+            return []
+        names = {name: out for out in relation.outputs if (name := out.name.lower())}
+        grouped = group_keys(relation)
+        if grouped:
+            alike = [
+                next((n for n, out in names.items() if _same(relation, out, key)), None)
+                for key in grouped
+            ]
+            return [frozenset(n for n in alike if n)] if all(alike) else []
+        if len(relation.entries) != 1:
+            return []
+        passed = {
+            origin.column: name
+            for name, out in names.items()
+            if (origin := _origin(relation, out)) is not None and not origin.fields
+        }
+        return [
+            frozenset(passed[column] for column in key)
+            for key in self.keys(relation.entries[0].relation)
+            if key <= passed.keys()
+        ]
+
+
+@dataclass(slots=True)
+class Alike:
+    """
+    What is the same in all rows of a block that agree in what was given.
+
+    Rows are those before GROUP BY; given its keys, a group is one row.
+    """
+
+    identity: Identity
+    block: Block
+    atoms: set[Atom] = field(default_factory=set)
+    texts: set[str] = field(default_factory=set)
+    fixed: set[int] = field(default_factory=set)
+    """The entries of FROM of which it is the same row."""
+
+    @staticmethod
+    def given(identity: Identity, block: Block, nodes: Iterable[exp.Expr]) -> Alike:
+        """All that follows from these expressions being equal."""
+        found = Alike(identity, block)
+        for node in nodes:
+            found.give(node)
+        found.close()
+        return found
+
+    def give(self, node: exp.Expr) -> None:
+        """Rows agree in this expression."""
+        if isinstance(node, (exp.Paren, exp.Alias, exp.Ordered, exp.PropertyEQ)):
+            inner = node.expression if isinstance(node, exp.PropertyEQ) else node.this
+            self.give(inner)
+        elif isinstance(node, (exp.Struct, exp.Tuple)):
+            for part in node.expressions:
+                self.give(part)
+        elif isinstance(node, exp.Column) and id(node) in self.block.aliases:
+            self.give(self.block.aliases[id(node)])
+        elif isinstance(node, exp.Column):
+            atom = self._atom(node)
+            if atom is not None:
+                self.atoms.add(atom)
+        elif (text := self._text(node)) is not None:
+            self.texts.add(text)
+
+    def give_output(self, out: Output) -> None:
+        """Rows agree in this output."""
+        if out.origin is not None:
+            self.atoms.add((id(out.origin.entry), out.origin.column, out.origin.fields))
+        else:
+            self.give(out.node)
+
+    def has(self, node: exp.Expr) -> bool:
+        """Whether an expression has one value in all these rows."""
+        if isinstance(node, exp.Column):
+            if id(node) in self.block.aliases:
+                return self.has(self.block.aliases[id(node)])
+            origin = self.block.origins.get(id(node))
+            return origin is not None and self._has_origin(origin)
+        if (text := self._text(node)) is not None and text in self.texts:
+            return True
+        parts = [*own(node)]
+        if any(map(makes_several, parts)):
+            return False  # one of several buckets
+        if any(isinstance(part, (exp.Query, exp.Window, exp.AggFunc)) for part in parts):
+            return aggregates(self.block) and self._one_group() and not node.find(exp.Window)
+        return all(self.has(part) for part in parts if isinstance(part, exp.Column))
+
+    def has_output(self, out: Output) -> bool:
+        """Whether an output has one value in all these rows."""
+        return self._has_origin(out.origin) if out.origin is not None else self.has(out.node)
+
+    def one_row(self) -> bool:
+        """Whether all these are one row (of those that GROUP BY makes, if there is one)."""
+        if aggregates(self.block):
+            return self._one_group()
+        return self.one_source_row()
+
+    def one_source_row(self) -> bool:
+        """Whether all these are one row before GROUP BY."""
+        return (
+            self._plain_joins()
+            and self._one_bucket()
+            and all(id(entry) in self.fixed for entry in self.block.entries if not entry.hidden)
+        )
+
+    def as_one_row(self) -> bool:
+        """Whether they are alike in all that the block makes use of."""
+        used = None if aggregates(self.block) else _used(self.block)
+        return used is not None and self._one_bucket() and all(map(self._has_origin, used))
+
+    def _one_bucket(self) -> bool:
+        """Whether they are in one bucket, where ``window`` puts a row into several."""
+        return all(self.has(node) for node in self.block.expressions() if makes_several(node))
+
+    def missing(self) -> list[str]:
+        """Columns that would tell the rows apart, where a key of one entry would do."""
+        if group := group_keys(self.block):
+            return [key.sql("spark") for key in group if not self.has(key)]
+        for entry in self.block.entries:
+            if id(entry) not in self.fixed and not entry.hidden:
+                known = {name for at, name, fields in self.atoms if at == id(entry) and not fields}
+                found = [sorted(key - known) for key in self.identity.keys(entry.relation)]
+                if found:
+                    return min(found, key=len)
+        used = _used(self.block) or []
+        return sorted({one.column for one in used if not self._has_origin(one)})
+
+    def close(self) -> None:
+        """Carry on until nothing new follows."""
+        pairs = [*_equalities(self.block)]
+        before = -1
+        while before != (before := len(self.atoms) + len(self.fixed)):
+            for entry in self.block.entries:
+                if id(entry) not in self.fixed and not entry.lateral:
+                    names = {name for at, name, path in self.atoms if at == id(entry) and not path}
+                    if self.identity.unique(entry.relation, frozenset(names)):
+                        self.fixed.add(id(entry))
+            for known, new in pairs:
+                if self.has(known):
+                    self.give(new)
+            for left, right in _merged(self.block):
+                if self._has_origin(left):
+                    self.atoms.add((id(right.entry), right.column, ()))
+
+    def _one_group(self) -> bool:
+        if not self.block.node.args.get("group"):
+            return True  # one row for all
+        keys = group_keys(self.block)
+        return bool(keys) and all(map(self.has, keys))
+
+    def _has_origin(self, origin: Origin) -> bool:
+        if not any(one is origin.entry for one in self.block.entries):
+            return True  # of a row around it
+        if id(origin.entry) in self.fixed:
+            return True
+        paths = (origin.fields[:i] for i in range(len(origin.fields) + 1))
+        return any((id(origin.entry), origin.column, path) in self.atoms for path in paths)
+
+    def _plain_joins(self) -> bool:
+        """Whether a row is known by those that it is joined of."""
+        joins = [entry.join for entry in self.block.entries if entry.join is not None]
+        views = any(entry.lateral for entry in self.block.entries)
+        several = any(
+            join.side.upper() == "FULL" or (join.side.upper() == "RIGHT" and join.args.get("using"))
+            for join in joins
+        )
+        return not several and not views and not self.block.node.args.get("laterals")
+
+    def _atom(self, node: exp.Column) -> Atom | None:
+        origin = self.block.origins.get(id(node))
+        return None if origin is None else (id(origin.entry), origin.column, origin.fields)
+
+    def _text(self, node: exp.Expr) -> str | None:
+        """An expression's SQL, alike however its columns are written."""
+        if node.find(exp.Query):
+            return None
+        bare = node.copy()
+        pairs = zip(node.find_all(exp.Column), [*bare.find_all(exp.Column)], strict=True)
+        for one, column in pairs:
+            atom = self._atom(one)
+            if atom is None:
+                return None
+            for key in ("table", "db", "catalog"):
+                column.set(key, None)
+            column.set("this", exp.to_identifier(repr(atom), quoted=True))
+        return bare.sql("spark", normalize=True)
+
+
+def clause(window: exp.Expr, known: Mapping[str, exp.Expr], key: str) -> list[exp.Expr]:
+    """What stands in ``partition_by`` or ``order`` of a window, or of the named one below it."""
+    found = window.args.get(key)
+    if isinstance(found, exp.Order):
+        return list(found.expressions)
+    if isinstance(found, list) and found:
+        return found
+    base = base_of(window, known)
+    return clause(base, known, key) if base is not None else []
+
+
+def group_keys(block: Block) -> list[exp.Expr]:
+    """What a block groups by, if in one way."""
+    group = block.node.args.get("group")
+    if group is None or any(group.args.get(k) for k in ("rollup", "cube", "grouping_sets")):
+        return []
+    items = block.node.expressions
+    if group.args.get("all"):
+        return [item for item in items if not item.find(exp.AggFunc)]
+    found = []
+    for key in group.expressions:
+        if isinstance(key, (exp.GroupingSets, exp.Rollup, exp.Cube)):
+            return []
+        at = int(key.name) - 1 if isinstance(key, exp.Literal) and key.name.isdigit() else None
+        if at is None:
+            found.append(key)
+        elif 0 <= at < len(items):
+            found.append(items[at].unalias())
+    return found
+
+
+def _same(block: Block, out: Output, key: exp.Expr) -> bool:
+    """Whether an output is a key of GROUP BY."""
+    key = block.aliases.get(id(key), key)
+    if out.node.unalias() is key or out.node.unalias() == key:
+        return True
+    mine = _origin(block, out)
+    theirs = block.origins.get(id(key))
+    return mine is not None and theirs is not None and mine == theirs
+
+
+def _origin(block: Block, out: Output) -> Origin | None:
+    return out.origin or block.origins.get(id(out.node))
+
+
+def _used(block: Block) -> list[Origin] | None:
+    """The columns that a block makes use of after WHERE; None where they are not all known."""
+    if block.outputs is None:
+        return None
+    found: list[Origin | None] = [out.origin for out in block.outputs if out.origin is not None]
+    for key, value in block.node.args.items():
+        if key in ("from_", "with_", "where", "joins", "laterals", "hint"):
+            continue
+        for part in value if isinstance(value, list) else [value]:
+            for node in own(part) if isinstance(part, exp.Expr) else ():
+                known = isinstance(node, exp.Column) and not isinstance(node.this, exp.Star)
+                if known and id(node) not in block.aliases:
+                    found.append(block.origins.get(id(node)))
+    for _, relation in block.nested:
+        for inner in blocks(relation):
+            found.extend(inner.origins.values() if isinstance(inner, Block) else ())
+    return None if None in found else [origin for origin in found if origin is not None]
+
+
+def _equalities(block: Block) -> Iterator[tuple[exp.Expr, exp.Expr]]:
+    """``(known, new)``: where the first is the same in some rows, so is the second."""
+    for node in conjuncts(block.node.args.get("where")):
+        if isinstance(node, exp.EQ):
+            yield from ((node.this, node.expression), (node.expression, node.this))
+    for entry in block.entries:
+        join = entry.join
+        side = join.side.upper() if join is not None else ""
+        if join is None or entry.hidden or side == "FULL":
+            continue
+        for node in conjuncts(join.args.get("on")):
+            if not isinstance(node, exp.EQ):
+                continue
+            for known, new in ((node.this, node.expression), (node.expression, node.this)):
+                # Of the side of which a row may be missing, nothing is said of the other.
+                mine = _of(block, new, entry)
+                if not side or (mine if side == "LEFT" else not mine):
+                    yield known, new
+
+
+def _of(block: Block, node: exp.Expr, entry: From) -> bool:
+    origins = [block.origins.get(id(column)) for column in node.find_all(exp.Column)]
+    return bool(origins) and all(one is not None and one.entry is entry for one in origins)
+
+
+def _merged(block: Block) -> Iterator[tuple[Origin, Origin]]:
+    """Pairs of columns that USING makes equal, the known one first."""
+    for at, entry in enumerate(block.entries):
+        join = entry.join
+        if join is None or join.side.upper() in ("RIGHT", "FULL"):
+            continue
+        for name in join.args.get("using") or ():
+            here = Origin(entry, name.name.lower())
+            for other in block.entries[:at]:
+                if here.column in {c.lower() for c in other.relation.columns or ()}:
+                    there = Origin(other, here.column)
+                    yield there, here
+                    if not join.side:
+                        yield here, there

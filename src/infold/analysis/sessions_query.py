@@ -1,0 +1,262 @@
+"""
+Taking a sessions query apart: its aggregates, and its outputs as expressions over them.
+
+The text of arguments and conditions is the user's own, so that Spark evaluates what was written;
+only table names before columns are taken off (``c.amount`` becomes ``amount``), because the
+engine evaluates the pieces over frames of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from infold.analysis.aggregates import AGGREGATES, MERGEABLE
+from infold.analysis.relation import Block, Origin
+from infold.analysis.resolve import visible_columns
+from infold.analysis.row_wise import clauses
+from infold.analysis.rule_subject import Subject
+from infold.analysis.text import Text
+from infold.analysis.text_cut import Cut, first_outside, qualifiers
+from infold.analysis.token_calls import Call, calls, split
+from infold.core.model import IDENTIFIER, Sessions
+from infold.core.project import Aggregate, Fallback, Output, SessionsQuery
+from infold.messages import findings, refusals
+from infold.messages.errors import InfoldError
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsParts:
+    """The parts of a sessions query, and what was wrong with it."""
+
+    query: SessionsQuery | None
+    errors: tuple[InfoldError, ...]
+
+
+@dataclass(slots=True)
+class _Splitter:
+    subject: Subject
+    block: Block
+    given: tuple[str, ...]
+    """The columns that the model has besides those of the SELECT, lower-case."""
+    seen: tuple[str, ...]
+    """Those of them that outputs may use."""
+    aggregates: dict[tuple[str, ...], Aggregate] = field(default_factory=dict)
+    outputs: list[Output] = field(default_factory=list)
+    errors: list[InfoldError] = field(default_factory=list)
+    cut: Cut = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cut = Cut(self.subject.text, qualifiers(self.block))
+
+    @property
+    def text(self) -> Text:
+        return self.subject.text
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        return self.subject.text.tokens
+
+
+def take_apart(
+    subject: Subject,
+    time_column: str,
+    key: tuple[str, ...],
+    input_name: str,
+    *,
+    unique: bool = True,
+) -> SessionsParts:
+    """The parts of a sessions query over one input with a time column and a unique key."""
+    block, sessions = subject.relation, subject.model.sessions
+    if not isinstance(block, Block) or sessions is None:
+        return SessionsParts(None, ())
+    given, seen = (
+        tuple(name.lower() for name in names) for names in (sessions.given, sessions.seen)
+    )
+    taker = _Splitter(subject, block, given, seen)
+    taker.errors.extend(
+        refusals.not_one_row_per_session(at, what) for what, at in clauses(subject.text, block)
+    )
+    if taker.errors:
+        return SessionsParts(None, tuple(taker.errors))
+    first = subject.text.tokens[0]
+    if first.token_type is not TokenType.SELECT:  # FROM … SELECT …, or parentheses around it all
+        at = subject.text.spot_of_token(first)
+        return SessionsParts(
+            None, (refusals.not_one_row_per_session(at, f"{first.text} before SELECT"),)
+        )
+    _take_items(taker)
+    if taker.errors:
+        return SessionsParts(None, tuple(taker.errors))
+    query = SessionsQuery(
+        input=input_name,
+        time_column=time_column,
+        user=IDENTIFIER if sessions.identifier else str(sessions.user_column),
+        gap=sessions.gap,
+        key=key,
+        unique=unique,
+        where=_where(taker),
+        aggregates=(*taker.aggregates.values(), *_own_aggregates(sessions)),
+        outputs=tuple(taker.outputs),
+        who=_who(sessions),
+        chosen=_chosen(sessions),
+        fallback=_fallback(sessions),
+        cuts=sessions.cuts,
+        max_length=sessions.max_length,
+        quarantine_after=sessions.quarantine_after,
+        keep=sessions.keep,
+        numbered=sessions.numbered,
+    )
+    return SessionsParts(query, ())
+
+
+def _who(sessions: Sessions) -> str | None:
+    """SQL over an event for what sessions are of; None where a column says it."""
+    if len(sessions.identifier) > 1:  # as strings: Spark would cast text to numbers otherwise
+        return f"coalesce({', '.join(f'cast(({sql}) AS string)' for sql in sessions.identifier)})"
+    if sessions.identifier:
+        return sessions.identifier[0]
+    plain = (sessions.user or "").strip().strip("`")
+    return None if plain == sessions.user_column else sessions.user
+
+
+_USER, _EVENTS = "_user", "_events"
+
+
+def _chosen(sessions: Sessions) -> Output | None:
+    user = sessions.user_column if sessions.identifier else None
+    return Output(user, _USER) if user else None
+
+
+def _fallback(sessions: Sessions) -> Fallback | None:
+    if sessions.fallback_gap is None or sessions.user is None:
+        return None
+    return Fallback(sessions.user, sessions.fallback_gap)
+
+
+def _own_aggregates(sessions: Sessions) -> Iterator[Aggregate]:
+    """Aggregates that the front matter asks for."""
+    if sessions.identifier and sessions.user:
+        call, user = sessions.choose.value, sessions.user
+        yield Aggregate(_USER, call, user, None, True, f"{call}({user}, true)")
+    # Known of every session, so that any can be put into quarantine by hand and go on there.
+    yield Aggregate(_EVENTS, "count", None, None, False, "count(*)")
+
+
+def _take_items(taker: _Splitter) -> None:
+    tokens = taker.tokens
+    end = first_outside(tokens, TokenType.FROM)
+    begin = 2 if tokens[1].token_type is TokenType.ALL else 1
+    ranges = split(tokens, begin, end)
+    taken = set(taker.given)
+    for (start, stop), item in zip(ranges, taker.block.node.expressions, strict=True):
+        at = taker.text.spot(tokens[start].start, tokens[stop - 1].end + 1)
+        if item.is_star:
+            taker.errors.append(refusals.column_outside_aggregate(at, "*"))
+            continue
+        if isinstance(item, exp.Alias):
+            stop -= 2 if tokens[stop - 2].token_type is TokenType.ALIAS else 1
+        name = item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else ""
+        if not name:
+            taker.errors.append(refusals.unnamed_column(at))
+        elif name.lower() in taken:
+            taker.errors.append(refusals.session_column_given(at, name))
+        sql = _take_item(taker, start, stop, item)
+        taker.outputs.append(Output(name, sql))
+
+
+def _take_item(taker: _Splitter, start: int, stop: int, item: exp.Expr) -> str:
+    """One item of the SELECT as an expression over aggregates, which are noted on the way."""
+    tokens, behind = taker.tokens, start
+    inside: list[tuple[int, int]] = []
+    named: list[tuple[int, int, str]] = []
+    for call in calls(tokens, start, stop):
+        if call.start < behind:
+            if call.name in AGGREGATES and tokens[call.start - 1].text.upper() != "WITHIN":
+                spot = taker.text.spot_of_token(tokens[call.start])
+                taker.errors.append(refusals.nested_aggregate(spot, call.name))
+            continue
+        if call.name not in AGGREGATES:
+            continue
+        span = (tokens[call.start].start, tokens[call.end - 1].end + 1)
+        inside.append(span)
+        named.append((*span, _aggregate(taker, call)))
+        behind = call.end
+    for column in item.find_all(exp.Column):
+        _check_column(taker, column, inside)
+    return taker.cut.text_of(start, stop, named)
+
+
+def _check_column(taker: _Splitter, column: exp.Column, inside: list[tuple[int, int]]) -> None:
+    """Outside of aggregates stand the columns that every session has; never inside."""
+    if isinstance(column.this, exp.Star):
+        at = taker.text.spot_of(column)
+        taker.errors.append(findings.unsupported_sql(at, "a table's star inside of a call"))
+        return
+    start = column.this.meta["start"]
+    name = column.name.lower()
+    within = any(a <= start < b for a, b in inside)
+    known = isinstance(taker.block.origins.get(id(column)), Origin)
+    at = taker.text.spot_of(column)
+    if id(column) in taker.block.aliases:
+        names = visible_columns(taker.block.entries)
+        taker.errors.append(findings.unknown_column(at, column.name, names, ()))
+    elif within and not known and name in taker.seen:
+        taker.errors.append(refusals.session_column_inside(at, column.name))
+    elif not within and name not in taker.seen:
+        taker.errors.append(refusals.column_outside_aggregate(at, column.name))
+
+
+def _aggregate(taker: _Splitter, call: Call) -> str:
+    """The name that stands for an aggregate call: one for each distinct call."""
+    tokens = taker.tokens
+    words = taker.cut.words(call.start, call.end)
+    if words in taker.aggregates:
+        return taker.aggregates[words].name
+    spot = taker.text.spot(tokens[call.start].start, tokens[call.end - 1].end + 1)
+    if call.over:
+        taker.errors.append(refusals.not_one_row_per_session(spot, "a window function"))
+    name = f"_a{len(taker.aggregates)}"
+    kind, argument, ignore = _kind(taker, call)
+    taker.aggregates[words] = Aggregate(
+        name=name,
+        call=kind,
+        argument=argument,
+        filter=taker.cut.text_of(*call.filter) if call.filter else None,
+        ignore_nulls=ignore,
+        sql=taker.cut.text_of(call.start, call.end),
+        distinct=call.distinct,
+    )
+    return name
+
+
+def _kind(taker: _Splitter, call: Call) -> tuple[str, str | None, bool]:
+    """How a call is merged, over which argument, and whether NULLs are passed over."""
+    merge = MERGEABLE.get(call.name, "other")
+    arguments = [taker.cut.text_of(*part) for part in call.arguments]
+    ignore = call.nulls == "ignore"
+    if merge in ("first", "last") and len(arguments) == 2:
+        flag = arguments.pop().lower()
+        if flag not in ("true", "false"):
+            return "other", None, False
+        ignore = ignore or flag == "true"
+    if merge == "count" and not call.distinct and len(call.arguments) == 1:
+        first, behind = call.arguments[0]
+        one = taker.tokens[first]
+        if behind - first == 1 and one.token_type in (TokenType.STAR, TokenType.NUMBER):
+            return "count", None, False
+    if merge == "other" or len(arguments) != 1 or call.within:
+        return "other", arguments[0] if arguments else None, ignore
+    if call.distinct and merge not in ("min", "max", "bool_and", "bool_or"):
+        return "other", arguments[0], ignore
+    return merge, arguments[0], ignore
+
+
+def _where(taker: _Splitter) -> str | None:
+    if not taker.block.node.args.get("where"):
+        return None
+    start = first_outside(taker.tokens, TokenType.WHERE)
+    return taker.cut.text_of(start + 1, len(taker.tokens))

@@ -1,0 +1,88 @@
+"""
+What Spark would read otherwise than it is read here, or not at all.
+
+A query is looked at by another parser than Spark's. So whatever that one takes for something else
+is refused by its form: names that are made at run time, programs, table functions that read files,
+clauses and functions that Spark does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from infold.analysis.durations import MONTHS
+from infold.analysis.functions import BUILT_IN, GRAMMAR
+from infold.analysis.relation import Block, Relation, blocks
+from infold.analysis.select_parts import named_windows, windows
+from infold.analysis.text import CALL, SPAN, Text
+from infold.messages import findings
+from infold.messages.errors import InfoldError
+
+_MARKS = (exp.Parameter, exp.Placeholder, exp.SessionParameter)
+
+
+def unreadable(text: Text, tree: exp.Expr, relation: Relation) -> Iterator[InfoldError]:
+    """Everything in a query that Spark has no such form of, or that hides what is read."""
+    yield from _words(text)
+    for block in blocks(relation):
+        if isinstance(block, Block):
+            yield from _mixed_frames(block)
+    for node in tree.walk():
+        name = node.meta.get(CALL) if node.meta else None
+        if name is not None:
+            yield from _called(text, node, str(name))
+        if isinstance(node, exp.QueryTransform):
+            spot = text.spot_of_token(text.after(-1, TokenType.USING) or text.tokens[0])
+            yield findings.unsupported_sql(spot, "TRANSFORM … USING, which runs a program")
+        elif isinstance(node, _MARKS):
+            yield findings.unsupported_sql(text.spot_of(node), "a parameter")
+
+
+def _words(text: Text) -> Iterator[InfoldError]:
+    """Clauses of other dialects, by their words."""
+    for token, behind in pairwise(text.tokens):
+        spot = text.spot_of_token(token)
+        said = f"{token.text} {behind.text}".upper()
+        if token.token_type is TokenType.QUALIFY:
+            todo = "Number rows in a subquery, and ask for the number outside of it."
+            yield findings.not_in_spark(spot, "QUALIFY", todo)
+        elif said == "BY NAME" and token.token_type is not TokenType.STRING:
+            todo = "Name the columns of both sides in one order."
+            yield findings.not_in_spark(spot, "BY NAME", todo)
+        elif said == "DISTINCT ON":
+            todo = "Number rows in a subquery, and ask for the first outside of it."
+            yield findings.not_in_spark(spot, "DISTINCT ON", todo)
+
+
+def _called(text: Text, node: exp.Expr, name: str) -> Iterator[InfoldError]:
+    """A call of a function, by the name that is written."""
+    i = text.index(node.meta[SPAN][0])
+    spot = text.spot_of_token(text.tokens[i])
+    if name.lower() == "identifier":
+        yield findings.unsupported_sql(spot, "IDENTIFIER(…), a name that is made of a text")
+    elif i > 0 and text.tokens[i - 1].text == ".":
+        yield findings.unsupported_sql(spot, "a function of a catalog")
+    elif name.lower() not in BUILT_IN and name.lower() not in GRAMMAR:
+        yield findings.unknown_function(spot, name, BUILT_IN)
+
+
+def _mixed_frames(block: Block) -> Iterator[InfoldError]:
+    """RANGE frames from a number of months to a number of days: Spark takes one kind for both."""
+    for window in (*windows(block), *named_windows(block).values()):
+        spec = window.args.get("spec")
+        if not isinstance(spec, exp.WindowSpec) or str(spec.args.get("kind")).upper() != "RANGE":
+            continue
+        kinds = {
+            unit.name.upper().removesuffix("S") in MONTHS
+            for end in (spec.args.get("start"), spec.args.get("end"))
+            if isinstance(end, exp.Interval) and isinstance(unit := end.args.get("unit"), exp.Var)
+        }
+        if len(kinds) > 1:
+            todo = "Give both ends in days and shorter units, or both in months and longer ones."
+            yield findings.not_in_spark(
+                block.text.spot_of(window), "a RANGE frame of months and days", todo
+            )

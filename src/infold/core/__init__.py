@@ -1,0 +1,1 @@
+"""Values and protocols that every room shares; nothing here reads or writes."""

@@ -1,0 +1,94 @@
+"""Files of sources, as listings show them and as models have taken them in: values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from infold.core.interval import Interval
+
+
+@dataclass(frozen=True, slots=True)
+class FileSeen:
+    """
+    One input file as a listing (or table metadata) shows it now.
+
+    ``path`` is relative to the project where it lies inside, else absolute; for an Iceberg source
+    it is the data file's path. ``fingerprint`` changes when the content may have: size and
+    modification time in nanoseconds, or data file plus delete files.
+    """
+
+    path: str
+    size: int
+    modified_at: int
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileKnown:
+    """
+    One version of a file that a model has taken in (``id`` is unique per source, path, version).
+
+    ``horizon`` is the as-of instant up to which future-dated rows were admitted; ``next_due`` the
+    earliest event time still waiting beyond it, None when no row waits. ``dropped`` counts rows
+    that lost against a copy of the same event from elsewhere.
+    """
+
+    id: int
+    path: str
+    size: int
+    fingerprint: str
+    horizon: int
+    next_due: int | None = None
+    rows: int = 0
+    waiting: int = 0
+    set_aside: int = 0
+    dropped: int = 0
+    received_at: int = 0
+
+
+def with_state(seen: FileSeen, known: FileKnown | None, judgement: str) -> FileSeen:
+    """
+    A file as its source judges files as a whole, which its fingerprint then says too.
+
+    A file of which nothing was taken in, as all of it was set aside, is another one once the source
+    judges otherwise (a column that it has was declared, say), and is read again. A file that was
+    taken in stays what it is.
+    """
+    plain = seen.fingerprint
+    if known is not None and listed(known.fingerprint) == plain:
+        aside = known.set_aside and not known.rows and not known.waiting
+        if not aside:
+            return replace(seen, fingerprint=known.fingerprint)
+    return replace(seen, fingerprint=f"{plain}|{judgement}") if judgement else seen
+
+
+def listed(fingerprint: str) -> str:
+    """The part of a file's fingerprint that a listing shows."""
+    return fingerprint.partition("|")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class FileCell:
+    """Rows that a file holds in one cell of a model; ``dropped`` of them lost to copies."""
+
+    file_id: int
+    cell: Interval
+    rows: int
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FilesOutcome:
+    """
+    What one ingest did to the files of its source.
+
+    ``taken`` are new or re-read files with their new state (replacing earlier state of the same
+    id); ``removed`` ids left; ``cells`` replace the entries of the files in ``taken`` (all their
+    cells), and ``dropped`` adds to the dropped count of (file id, cell) of other files.
+    """
+
+    source: str
+    taken: tuple[FileKnown, ...] = ()
+    removed: tuple[int, ...] = ()
+    cells: tuple[FileCell, ...] = ()
+    dropped: tuple[FileCell, ...] = ()

@@ -1,0 +1,411 @@
+"""
+What a project declares, as frozen values: sources, models and their materializations.
+
+These values hold what the user wrote, checked and with defaults filled in; they know nothing of
+files already ingested, of tables that exist or of Spark. ``declare`` makes them, ``project``
+orders them, ``analysis`` adds what follows from a model's SQL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from infold.core.interval import HOUR, Granularity
+
+
+class Format(StrEnum):
+    """How the rows of a source are stored."""
+
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+    ICEBERG = "iceberg"
+
+
+class Drift(StrEnum):
+    """What happens to a new file that does not have the declared columns, or cannot be read."""
+
+    ERROR = "error"
+    SET_ASIDE = "set_aside"
+
+
+class NewColumns(StrEnum):
+    """What happens to a new file that has columns which are not declared."""
+
+    ERROR = "error"
+    SET_ASIDE = "set_aside"
+    IGNORE = "ignore"
+    """They are passed over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a declaration stands: file (relative to the project), 1-based line and column."""
+
+    file: str
+    line: int = 1
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """
+    A declared column: its name as written and its Spark SQL type (``decimal(18,2)``).
+
+    A file may lack an ``optional`` one, whose value is then ``default`` (as text; None: NULL).
+    """
+
+    name: str
+    type: str
+    optional: bool = False
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """
+    Rows from outside: a folder of files or an Iceberg table.
+
+    Either ``path`` (a glob, relative to the project) or ``table`` (``namespace.name`` in the
+    SQLite catalog ``catalog``, by default the target's own) is set. Lengths of time are
+    microseconds. A source without ``event_time_column`` is a lookup.
+    """
+
+    name: str
+    format: Format
+    columns: tuple[Column, ...]
+    path: str | None = None
+    table: str | None = None
+    catalog: str | None = None
+    event_time_column: str | None = None
+    received_column: str | None = None
+    future_tolerance: int = HOUR
+    """How much later than received an event may be dated; with ``received_column`` only."""
+    timestamp_format: str = "iso"
+    """``iso``, ``epoch_seconds``, ``epoch_millis``, ``epoch_micros`` or a Spark pattern (UTC)."""
+    settle: int = 0
+    """A file younger than this (by its modification time) waits."""
+    on_drift: Drift = Drift.ERROR
+    removal_limit: float | None = None
+    """How many percent of its rows or files may go in one run; None: see ``removals``."""
+    delimiter: str = ","
+    place: Place = field(default=Place("infold.yml"), compare=False)
+    on_new_columns: NewColumns | None = None
+    """What comes of columns that are not declared; None: the same as of missing ones."""
+    on_unreadable: Drift = Drift.ERROR
+    unread: tuple[str, ...] = ()
+    """Declared columns that a reader of the source leaves alone; never as declared."""
+
+    @property
+    def new_columns(self) -> NewColumns:
+        """What comes of a new file with columns that are not declared."""
+        return self.on_new_columns or NewColumns(self.on_drift.value)
+
+    def without(self, names: Collection[str]) -> Source:
+        """The source as it is to a reader that does not name some of its columns."""
+        if not names:
+            return self
+        kept = tuple(column for column in self.columns if column.name not in names)
+        return replace(self, columns=kept, unread=(*self.unread, *names))
+
+
+class Materialization(StrEnum):
+    """The field's word for how a model is kept."""
+
+    VIEW = "view"
+    TABLE = "table"
+    EVENTS = "events"
+    SESSIONS = "sessions"
+    CUMULATIVE_AGGREGATE = "cumulative_aggregate"
+
+
+class Kind(StrEnum):
+    """How a model is brought up to date: its materialization and its rebuilder in one word."""
+
+    VIEW = "view"
+    """Nothing stored; readers evaluate its query."""
+    WHOLE = "table"
+    """One cell, recomputed when anything it reads changes."""
+    TIME_RANGE = "time range"
+    """Cells of event time, recomputed one by one."""
+    EVENTS = "events"
+    """Rows of a source, deduplicated, folded in file by file."""
+    SESSIONS = "sessions"
+    """Islands of a user's events, folded in or reread."""
+    KEYED = "cumulative aggregate"
+    """One cell, one row for each key of GROUP BY; changed rows are folded in key by key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeseries:
+    """The time dimension: event time, the column that places a row in a cell, and cell length."""
+
+    event_time_column: str
+    partition_column: str
+    granularity: Granularity = Granularity.DAY
+
+
+class Nulls(StrEnum):
+    """What an event without a campaign does."""
+
+    IGNORE = "ignore"
+    """It goes on with the campaign in force."""
+    CHANGE = "change"
+    """To have none is a campaign of its own: coming from one to none is a change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """
+    What a campaign is: columns (or SQL expressions) of an event, all of them together.
+
+    A value listed in ``direct`` counts as NULL; an event all of whose columns are NULL has no
+    campaign.
+    """
+
+    columns: tuple[str, ...]
+    nulls: Nulls = Nulls.IGNORE
+    direct: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """
+    Where sessions end although activity goes on. Events of one instant are never parted.
+
+    ``midnight`` is the time zone whose days begin a new session; ``start`` is SQL that is true of
+    an event that begins one.
+    """
+
+    midnight: str | None = None
+    campaign: Campaign | None = None
+    start: str | None = None
+
+
+class Keep(StrEnum):
+    """What stays in the table of a session that is in quarantine."""
+
+    NOTHING = "nothing"
+    HEAD = "head"
+    """The session's events up to the limit."""
+
+
+class Choose(StrEnum):
+    """Which of a session's users is the session's user, in the order of events."""
+
+    FIRST = "first"
+    LAST = "last"
+
+
+IDENTIFIER = "session_identifier"
+"""The column in which sessions by identifier show what they are of."""
+USER_IDENTIFIER = "user_identifier"
+"""The column of a user that is no plain column."""
+
+
+NUMBERS = ("session_number", "is_first_session")
+"""The columns of sessions that are numbered for each user, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """
+    What a session is of, and where it ends. Lengths of time are microseconds.
+
+    Without ``identifier`` sessions are of a ``user`` and end with a silence longer than ``gap``.
+    With identifiers (SQL over an event; the first that is not NULL counts) they are of that, end
+    at a silence only where ``gap`` says so, and their user is the first or last that their events
+    name. ``fallback_gap`` makes sessions by user and gap of events without an identifier.
+    ``user``, ``identifier`` and what cuts are SQL over one event, mostly a column.
+    """
+
+    user: str | None
+    gap: int | None
+    identifier: tuple[str, ...] = ()
+    choose: Choose = Choose.FIRST
+    fallback_gap: int | None = None
+    cuts: Cuts = Cuts()
+    max_length: int | None = None
+    quarantine_after: int | None = None
+    keep: Keep = Keep.NOTHING
+    numbered: bool = False
+    """Whether sessions are numbered for each user, in order of their starts."""
+
+    @property
+    def user_column(self) -> str | None:
+        """The column of the table that shows a session's user."""
+        if self.user is None:
+            return None
+        plain = self.user.strip().strip("`")
+        return plain.rpartition(".")[2] if _PLAIN.match(plain) else USER_IDENTIFIER
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The columns that the table has besides those of the SELECT, in order."""
+        who = (IDENTIFIER,) if self.identifier else ()
+        user = (self.user_column,) if self.user_column else ()
+        numbers = NUMBERS if self.numbered else ()
+        return ("session_id", *who, *user, "session_start", "session_end", *numbers)
+
+    @property
+    def seen(self) -> tuple[str, ...]:
+        """Those of them that the SELECT's outputs may use."""
+        return tuple(name for name in self.given[1:] if name not in NUMBERS)
+
+
+class Deduplicate(StrEnum):
+    """Among which rows an events model looks for copies of an event."""
+
+    SAME_TIME = "same_time"
+    """Rows of one key and one event time are copies; the same key at another time is another."""
+    EVERYWHERE = "everywhere"
+    """Rows of one key are copies, whatever their times: one row for each key."""
+
+
+class Override(StrEnum):
+    """A construct that a person vouches for: every cell by itself is what they mean."""
+
+    WINDOW_FUNCTIONS = "allow_window_functions"
+    HAVING = "allow_having"
+    LIMIT = "allow_limit"
+    SUBQUERIES = "allow_subqueries"
+    NONDETERMINISTIC = "allow_nondeterministic"
+    DISTINCT = "allow_distinct"
+
+
+class Strategy(StrEnum):
+    """How the rows of built cells get into the table."""
+
+    DELETE_INSERT = "delete_insert"
+    """What is in the cells is replaced, as one commit."""
+    INSERT_OVERWRITE = "insert_overwrite"
+    """The same, by the storage's overwrite of a range."""
+    APPEND = "append"
+    """Rows are added; only cells that hold nothing yet can be built."""
+
+
+class DefinitionChange(StrEnum):
+    """What readers see of a table while a changed definition is being built."""
+
+    COMPLETE = "complete"
+    """The old table, until one commit puts the new one in its place."""
+    REBUILT_CELLS = "rebuilt_cells"
+    """The cells that are built already, and nothing of the old definition."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredBound:
+    """How far around its cell a model reads an input, as its author says; microseconds."""
+
+    input: str
+    before: int = 0
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Incremental:
+    """
+    How a table is built cell by cell.
+
+    ``batch_size`` counts cells; ``batch_concurrency`` is how many batches may be built at the same
+    time (None: as many as the run lets). ``start`` is the instant from which cells are kept.
+    ``cron`` says when a run builds the model (in ``cron_tz``), and that only cells that have ended
+    by then are built unless ``allow_partials``.
+    """
+
+    unique_key: tuple[str, ...] = ()
+    overrides: tuple[Override, ...] = ()
+    bounds: tuple[DeclaredBound, ...] = ()
+    batch_size: int | None = None
+    batch_concurrency: int | None = None
+    start: int | None = None
+    cron: str | None = None
+    cron_tz: str = "UTC"
+    allow_partials: bool = False
+    strategy: Strategy = Strategy.DELETE_INSERT
+    backfill_limit: int | None = None
+    """How much event time of a first build or rebuild one run takes on; microseconds."""
+    on_definition_change: DefinitionChange = DefinitionChange.COMPLETE
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """
+    One declared table.
+
+    ``sql`` is the SELECT alone, exactly as written; ``sql_line`` is the 1-based line of the file
+    on which it starts, so findings can point into the file.
+    """
+
+    name: str
+    materialization: Materialization
+    sql: str
+    timeseries: Timeseries | None = None
+    incremental: Incremental | None = None
+    sessions: Sessions | None = None
+    unique_key: tuple[str, ...] = ()
+    prefer: tuple[str, ...] = ()
+    """Which copy of an event wins, before the row hash decides: ``column`` or ``column desc``."""
+    deduplicate: Deduplicate = Deduplicate.SAME_TIME
+    start: int | None = None
+    """Of events and sessions: the instant before which there are no events."""
+    overrides: tuple[Override, ...] = ()
+    """What its author vouches for, whether it is built cell by cell or whole."""
+    tags: tuple[str, ...] = ()
+    description: str = ""
+    sql_line: int = 1
+    place: Place = field(default=Place("models"), compare=False)
+
+    @property
+    def kind(self) -> Kind:
+        """How the model is brought up to date."""
+        if self.materialization is Materialization.TABLE:
+            return Kind.TIME_RANGE if self.incremental else Kind.WHOLE
+        return _KINDS[self.materialization]
+
+    @property
+    def granularity(self) -> Granularity | None:
+        """The length of the model's cells; None for one cell."""
+        if self.kind is Kind.SESSIONS:
+            return self.timeseries.granularity if self.timeseries else Granularity.DAY
+        if self.kind in (Kind.EVENTS, Kind.TIME_RANGE) and self.timeseries:
+            return self.timeseries.granularity
+        return None
+
+
+_PLAIN = re.compile(r"\w+(\.\w+)*\Z")
+
+_KINDS = {
+    Materialization.VIEW: Kind.VIEW,
+    Materialization.EVENTS: Kind.EVENTS,
+    Materialization.SESSIONS: Kind.SESSIONS,
+    Materialization.CUMULATIVE_AGGREGATE: Kind.KEYED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a project's tables and its ledger live; relative paths are the project's."""
+
+    name: str
+    warehouse: str = "warehouse"
+    ledger: str = "sqlite:///.infold/ledger.db"
+    storage: str = "iceberg"
+    protected: bool = False
+    spark: tuple[tuple[str, str], ...] = ()
+    """Settings of the Spark session (``spark.…``)."""
+
+
+SET_ASIDE = "infold__set_aside"
+"""The storage name of the table of rows that could not be used; it goes with the target."""
+
+
+def table_name(model: str) -> str:
+    """The storage name of a model's or landed source's table: dots become two underscores."""
+    return model.replace(".", "__")

@@ -1,0 +1,324 @@
+"""
+What the outside must supply: the ledger, the tables (read without a JVM, written by an engine),
+the clock. The only protocols of the program; adapters live in ``ledger``, ``lake`` and ``spark``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from infold.core.files import FileCell, FileKnown, FileSeen
+from infold.core.interval import Interval, Ranges
+from infold.core.manual_entry import ManualEntry
+from infold.core.plan import ChangedKeyRows, Step
+from infold.core.record import Arrival, Outcome, QuarantinedSession, Receipt, RunRecord, StepRecord
+from infold.core.trace import CellChange, CellState, Trace, Version
+from infold.messages.errors import InfoldError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Ledger(Protocol):
+    """
+    What was built from what. Every method is one transaction; writing methods raise
+    ``errors.lease_lost`` when this process no longer holds the lease.
+    """
+
+    def acquire(self, run: str, *, wait: float = 0.0) -> None:
+        """Take the target's lease, or raise ``errors.locked`` naming the holder (exit 3)."""
+
+    def release(self) -> None:
+        """Give the lease back; a no-op when it is not held."""
+
+    def begin_run(self, run: str, command: str, as_of: int, detail: Mapping[str, Any]) -> None:
+        """Record a run as running; runs of dead holders that say so are marked ``died``."""
+
+    def finish_run(self, run: str, state: str, receipt: Receipt, error: str | None = None) -> None:
+        """Close a run."""
+
+    def begin_step(
+        self, run: str, step: str, seq: int, model: str, action: str, detail: Mapping[str, Any]
+    ) -> None:
+        """Record the intent of a step, before anything of it is written."""
+
+    def prepare_step(self, step: str, outcome: Outcome) -> None:
+        """Keep what will hold once the table's commit exists, just before committing."""
+
+    def finish_step(self, step: str, outcome: Outcome) -> None:
+        """The step is done: versions, changes, cells, trace and files move together."""
+
+    def close_step(self, step: str, state: str, error: str | None = None) -> None:
+        """Mark a step ``failed`` or ``forgotten``: nothing of it holds."""
+
+    def step_models(self, steps: Iterable[str]) -> Mapping[str, str]:
+        """The models of those of these steps that are known, whatever became of them."""
+
+    def belongs(self) -> tuple[str, str] | None:
+        """The project whose ledger this is, and its warehouse; None before its first run."""
+
+    def belong_to(self, project: str, warehouse: str) -> None:
+        """Be the ledger of this project, with its tables there, from now on."""
+
+    def unfinished(self) -> Sequence[StepRecord]:
+        """Steps of earlier runs in state intent or prepared, oldest first."""
+
+    def register_files(self, source: str, files: Iterable[FileSeen]) -> Mapping[str, int]:
+        """Ids for these versions of files (path -> id), given on first sight and kept for good."""
+
+    def files(self, model: str) -> Sequence[FileKnown]:
+        """The files that a model's table holds now."""
+
+    def file_cells(self, model: str, files: Iterable[int] | None = None) -> Sequence[FileCell]:
+        """Which cells files hold; all of the model's files when ``files`` is None."""
+
+    def traces(self) -> Mapping[str, Trace]:
+        """The trace of every model that was ever built."""
+
+    def heads(self) -> Mapping[str, Version]:
+        """The newest version of every table."""
+
+    def versions(self, table: str, since: int = 0) -> Sequence[Version]:
+        """Versions of a table newer than ``since``, oldest first."""
+
+    def changes(self, table: str, since: int) -> Sequence[CellChange]:
+        """Changes by versions newer than ``since``, in version order (not yet netted)."""
+
+    def losing(self, table: str, within: Interval) -> Sequence[int]:
+        """The versions with which cells that overlap ``within`` lost rows, oldest first."""
+
+    def cells(self, table: str, within: Ranges | None = None) -> Sequence[CellState]:
+        """The non-empty cells of a table now, in order; those that overlap ``within`` if given."""
+
+    def arrivals(self, model: str, limit: int = 1000) -> Sequence[Arrival]:
+        """What arrived when and for which cells, newest first."""
+
+    def runs(
+        self, limit: int = 10, model: str | None = None, run: str | None = None
+    ) -> Sequence[RunRecord]:
+        """Past runs with their steps, newest first; failed and died ones too."""
+
+    def quarantined(self, model: str) -> Sequence[QuarantinedSession]:
+        """A model's sessions in quarantine, by start."""
+
+    def left_out(self) -> Mapping[str, int]:
+        """How many rows of what they read are in no session, of the sessions models built."""
+
+    def entries(self, model: str) -> Sequence[ManualEntry]:
+        """The manual entries of a model's quarantine, by number."""
+
+    def newest_entries(self) -> Mapping[str, int]:
+        """The number of the newest manual entry of each model that has any."""
+
+    def add_entries(self, model: str, entries: Iterable[ManualEntry]) -> None:
+        """
+        Add manual entries, which are numbered here, at the present time.
+
+        Needs no lease: a run heeds those that there are when it is planned.
+        """
+
+    def locations(self) -> Mapping[str, str]:
+        """Where the metadata of tables (and of Iceberg sources) was when a run last ended."""
+
+    def remember_locations(self, locations: Mapping[str, str]) -> None:
+        """Keep where metadata is now, for names as :meth:`locations` gives them."""
+
+    def forget(self, model: str, *, step: str | None = None) -> None:
+        """
+        Drop a model's trace, cells and files: its table is to be built anew.
+
+        With ``step``, because that step drops the table: a version is written at which it holds
+        nothing, so that its readers see what goes and what comes back; its files stay known.
+        """
+
+    def destroy(self) -> None:
+        """Remove the ledger itself; nothing may be written to it afterwards but ``release``."""
+
+
+# -- storage, read without a JVM -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """
+    A stored table as its metadata shows it now.
+
+    ``steps`` maps the step ids found in snapshot properties to their snapshots, newest last.
+    ``foreign`` is the newest snapshot after the last of ours that is not a pure rewrite.
+    """
+
+    table: str
+    location: str
+    snapshot: int | None
+    steps: Mapping[str, int]
+    foreign: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """
+    What gathered in a table: snapshots kept, the oldest one's time, commits since rewrite.
+
+    ``steady`` of these, the newest, surely left no partition with more files than it had.
+    """
+
+    snapshots: int = 0
+    oldest_at: int = 0
+    since_rewrite: int = 0
+    steady: int = 0
+    main: tuple[int, ...] = ()
+    """The snapshots of the main branch, newest first, as far back as they are kept."""
+
+
+class Lake(Protocol):
+    """The stored tables, read in-process from catalog and files, without a JVM."""
+
+    def drop(self, table: str) -> bool:
+        """Take a table out of the catalog and delete its files; whether there was one."""
+
+    def moved(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
+        """Tables whose metadata location is not the known one -> where it is now."""
+
+    def head(self, table: str) -> Head | None:
+        """The table's newest metadata, or None when there is no such table."""
+
+    def listed(self, table: str) -> str:
+        """What stands for the names of all files of a table; empty when there is no such table."""
+
+    def missing(self, table: str) -> Sequence[str]:
+        """The files that the newest snapshot of a table needs and that are not there."""
+
+    def properties(self, table: str) -> Mapping[str, str]:
+        """The table's properties; empty when there is no such table."""
+
+    def history(self, table: str) -> History:
+        """What has gathered in the table's metadata; all zero when there is no such table."""
+
+    def rows(
+        self,
+        table: str,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        limit: int | None = None,
+    ) -> pa.Table:
+        """Rows of the current snapshot; technical columns (leading underscore) left out."""
+
+    def matching(
+        self,
+        table: str,
+        tests: Mapping[str, str],
+        *,
+        by: str,
+        beside: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> pa.Table:
+        """
+        Rows for which one of some predicates is true; the column ``by`` names those that are.
+
+        ValueError says that one is more than can be told without Spark. Technical columns are left
+        out but for those ``beside``.
+        """
+
+    def times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
+        """What every row of a snapshot has in a column of dates or timestamps; NULLs left out."""
+
+    def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
+        """
+        All values of a column of strings at a snapshot, each once, NULL left out; maybe more.
+
+        When there are more than ``limit``, some that are more than that. None where the files do
+        not tell.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSpan:
+    """
+    Rows that share an instant with a stretch of time, both ends included.
+
+    A row reaches from its column ``first`` to its column ``last`` (the same one for an event).
+    """
+
+    first: str
+    last: str
+    start: int
+    end: int
+
+
+class SnapshotReader(Protocol):
+    """Stored tables as they are and as they were, read in-process and narrowly."""
+
+    def kept(self, table: str) -> frozenset[int]:
+        """The snapshots that a table still has."""
+
+    def found(
+        self,
+        table: str,
+        any_of: Sequence[Mapping[str, Any]],
+        *,
+        columns: Sequence[str] | None = None,
+        near: TimeSpan | None = None,
+        where: str | None = None,
+        snapshot: int | None = None,
+    ) -> pa.Table | None:
+        """
+        The rows of a snapshot (None: the current one) that equal one of ``any_of``.
+
+        ``where`` is a predicate as :meth:`Lake.rows` takes it; ValueError says that it is more than
+        can be told without Spark. Of ``columns`` those there are (None: all that are no technical
+        ones) come back. None where the snapshot, or a column to compare, is not there.
+        """
+
+
+# -- the engine ----------------------------------------------------------------------------------
+
+
+Prepared = Callable[[Outcome], Outcome]
+"""Told what will hold, just before the commit; gives it back as it will hold after all others."""
+
+
+class Engine(Protocol):
+    """What carries out one step on the stored tables."""
+
+    def carry_out(self, step: Step, step_id: str, prepared: Prepared) -> Outcome:
+        """
+        Compute the step, call ``prepared`` with what will hold, commit once, return the outcome.
+
+        ``prepared`` waits for other batches of the model that were computed at the same time to
+        be committed. What it gives back is what will hold then: only after it may the table be
+        read for what is in it now, or be written.
+
+        A step that replaces a whole table may commit before it can say what holds; it does not
+        call ``prepared`` then, and after a crash it is simply done again.
+        """
+
+    def find(self, model: str, lookup: str, since: int, upto: int) -> ChangedKeyRows:
+        """
+        Where the rows are that a model reads which have keys that changed in one of its lookups.
+
+        The lookup's versions ``since`` and ``upto`` are compared; the other inputs are looked
+        through as they are now. Writes nothing.
+        """
+
+    def judge(self, models: Sequence[str]) -> Mapping[str, InfoldError]:
+        """
+        What is wrong with the definitions of some models, before anything is built by them.
+
+        One that reads a model with a wrong definition cannot be judged; nothing is said of it.
+        """
+
+    def beside(self, number: int) -> Engine:
+        """An engine for a step that runs at the same time as others, on a thread of its own."""
+
+    def maintain(self, models: Sequence[str]) -> None:
+        """Expire snapshots and compact files of these tables, within a budget."""
+
+
+class Clock(Protocol):
+    """Now, in microseconds since the epoch, UTC."""
+
+    def now(self) -> int:
+        """The present instant."""

@@ -1,0 +1,398 @@
+"""
+A project compiled: sources, models in dependency order, and what each model's SQL says.
+
+:class:`Node` is a model with its inputs resolved (views expanded) and its fingerprint. A source
+that models read directly, other than through an ``events`` model, is *landed*: it has a node of
+its own (kind ``events``, no unique key, the source's name), so that every other model reads
+tables alone. ``analysis`` makes nodes; this file holds the values and the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import reduce
+from pathlib import Path
+
+from infold.core.interval import Ranges, moment
+from infold.core.manual_entry import ManualEntry
+from infold.core.model import IDENTIFIER, NUMBERS, Cuts, Keep, Kind, Model, Override, Source, Target
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Bound:
+    """
+    How far around its cell an output reads an input, in microseconds.
+
+    A cell ``[start, end)`` is made from the input's rows of ``[start - before, end + after)``.
+    Either may be negative: a query that moves times reads a stretch beside the cell.
+    """
+
+    before: int = 0
+    after: int = 0
+
+    def hull(self, other: Bound) -> Bound:
+        """The wider of two in both directions."""
+        return Bound(max(self.before, other.before), max(self.after, other.after))
+
+    def read(self, cells: Ranges) -> Ranges:
+        """The times of the input that the output's ``cells`` are made from."""
+        return cells.widen(self.before, self.after)
+
+    def reached(self, times: Ranges) -> Ranges:
+        """The times of the output that something at these times of the input can show in."""
+        return times.widen(self.after, self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """
+    A stored table (or, for ``events``, a source) that a model reads, views seen through.
+
+    ``time_column`` is the column by which the model's cells depend on it, within ``bounds`` (one
+    for each way in which the query reads it); None for a lookup, which is read whole.
+    """
+
+    name: str
+    time_column: str | None = None
+    bounds: tuple[Bound, ...] = (Bound(),)
+
+    def read(self, cells: Ranges) -> Ranges:
+        """The times of the input that the output's ``cells`` are made from."""
+        return Ranges.of(part for bound in self.bounds for part in bound.read(cells))
+
+    def reached(self, times: Ranges) -> Ranges:
+        """The times of the output that something at these times of the input can show in."""
+        return Ranges.of(part for bound in self.bounds for part in bound.reached(times))
+
+    @property
+    def bound(self) -> Bound:
+        """The widest of its bounds in both directions."""
+        return reduce(Bound.hull, self.bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """
+    Where a row of a lookup is found: by the values that a row of an input with times has.
+
+    ``pairs`` are SQL over a stored row of the ``input``, and SQL over one of the ``lookup``, which
+    are equal. A row of a lookup that no row of the input matches shows nowhere.
+    """
+
+    lookup: str
+    input: str
+    pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """
+    Where a table is named in a model's SQL: ``sql[start:end]`` is the name as written.
+
+    ``bound`` is how much of an input with a time column is read here; None for all that the model
+    reads of it anywhere (and for a lookup: all).
+    """
+
+    name: str
+    start: int
+    end: int
+    bound: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """
+    One aggregate call of a sessions query.
+
+    ``call`` is the lower-case function (``count``, ``count_if``, ``sum``, ``min``, ``max``,
+    ``avg``, ``first``, ``last``, ``bool_and``, ``bool_or``) or ``other``. ``argument`` is Spark
+    SQL over one event (None for ``count(*)``), ``filter`` that of FILTER (WHERE …). ``sql`` is the
+    whole call as written, for aggregates that are evaluated over reread events.
+    """
+
+    name: str
+    call: str
+    argument: str | None
+    filter: str | None
+    ignore_nulls: bool
+    sql: str
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """
+    One column of a model, and Spark SQL for it.
+
+    That of a sessions model is over its aggregates' names (``_a0``, ``_a1`` …).
+    """
+
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """Sessions by user and gap, of events without an identifier; ``user`` is SQL over one event."""
+
+    user: str
+    gap: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsQuery:
+    """
+    What a sessions model's SELECT and front matter say, taken apart.
+
+    ``key`` is the input's unique key, the tie-break after event time in the order of events; unless
+    it is ``unique``, all other columns come after it.
+    Sessions are of ``who`` (SQL over one event; None: of the column ``user``), which their table
+    shows in the column ``user``. ``gap`` None means that no silence ends them. In sessions by
+    identifier, ``chosen`` is the column of the session's user and its value, an aggregate's name.
+    """
+
+    input: str
+    time_column: str
+    user: str
+    gap: int | None
+    key: tuple[str, ...]
+    where: str | None
+    aggregates: tuple[Aggregate, ...]
+    outputs: tuple[Output, ...]
+    before: str | None = None
+    """The events that ``where`` leaves out as the model's start is after them; SQL over one."""
+    who: str | None = None
+    chosen: Output | None = None
+    fallback: Fallback | None = None
+    cuts: Cuts = Cuts()
+    max_length: int | None = None
+    quarantine_after: int | None = None
+    keep: Keep = Keep.NOTHING
+    numbered: bool = False
+    unique: bool = True
+    entries: tuple[ManualEntry, ...] = ()
+    """What people said of its sessions; known when a step is carried out, and no definition."""
+    passed: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    """Of each table seen through a view the columns that it shows as they are: theirs, own."""
+
+    def since(self, start: int) -> SessionsQuery:
+        """The same of the events from an instant on."""
+        time = f"`{self.time_column.replace('`', '``')}`"
+        at = f"TIMESTAMP '{moment(start).isoformat(sep=' ')}'"
+        kept = "" if self.where is None else f"({self.where}) AND "
+        return replace(self, where=f"{kept}{time} >= {at}", before=f"{kept}{time} < {at}")
+
+    @property
+    def limited(self) -> bool:
+        """Whether sessions may be in quarantine."""
+        return self.quarantine_after is not None or bool(self.entries)
+
+    @property
+    def inner(self) -> bool:
+        """Whether sessions end inside of islands: where they do follows from the events before."""
+        return bool(self.cuts.campaign or self.cuts.start or self.max_length)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The columns of the table besides the outputs, in order."""
+        chosen = (self.chosen.name,) if self.chosen else ()
+        numbers = NUMBERS if self.numbered else ()
+        return ("session_id", self.user, *chosen, "session_start", "session_end", *numbers)
+
+    @property
+    def whose(self) -> str:
+        """The column of the table that says whose session it is."""
+        return self.chosen.name if self.chosen else self.user
+
+
+def left_out_as(query: SessionsQuery) -> str:
+    """Why an event that names nobody is in no session."""
+    return "null identifier" if query.user == IDENTIFIER else "null user"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedQuery:
+    """
+    What a cumulative aggregate's SELECT says, taken apart.
+
+    ``input`` is the name in FROM. ``keys`` are those of GROUP BY, as columns of the table and as
+    Spark SQL over one row of the input, of which ``where`` holds. ``columns`` are those of the
+    input that the query names; None when that cannot be told. With ``having``, a key may
+    have rows there and none here.
+    """
+
+    input: str
+    keys: tuple[Output, ...]
+    where: str | None = None
+    columns: tuple[str, ...] | None = None
+    having: bool = False
+
+
+class Batches(StrEnum):
+    """How the cells of a model may be built together; the words are smelt's."""
+
+    FULLY_BATCH_SAFE = "FullyBatchSafe"
+    """Any stretch in one query, which reads each input row once."""
+    BOUNDED_SAFE = "BoundedSafe"
+    """Any stretch in one query; each batch reads a bounded stretch around it as well."""
+    PER_PARTITION_ONLY = "PerPartitionOnly"
+    """One cell in one query: what the query means depends on what it is given."""
+
+
+CELLS_TOGETHER = 31
+"""Up to so many cells that are computed each by itself are one query and one commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """
+    A model in its project.
+
+    ``inputs`` are stored tables (and for ``events`` the source) with views expanded;
+    ``references`` are the names as they stand in ``model.sql``, views among them; ``reads`` the
+    distinct referenced names. ``columns`` are the output columns known from the SQL, in order.
+    """
+
+    model: Model
+    inputs: tuple[Input, ...]
+    references: tuple[Reference, ...]
+    fingerprint: str
+    columns: tuple[str, ...]
+    source: str | None = None
+    """For kind ``events``: the source it ingests."""
+    query: SessionsQuery | None = None
+    grouped: GroupedQuery | None = None
+    landed: bool = False
+    start: int | None = None
+    """
+    The instant from which a model built cell by cell holds cells, one that takes in files takes in
+    rows, and sessions have events: its own, or (but for sessions) the project's.
+    """
+    backfill_limit: int | None = None
+    """How much event time of its backfill one run takes on: the model's, or the project's."""
+    vouched: tuple[Override, ...] = ()
+    """Overrides without which the model would be refused."""
+    declared: bool = False
+    """Whether each cell is made from the bounds that the model's author declares, and no more."""
+    downgraded: tuple[str, ...] = ()
+    """Why the model is refused, where a run was told to build it whole all the same."""
+    matches: tuple[Match, ...] = ()
+    """How lookups are matched, those that are read in no other way."""
+    fills: bool = False
+    """Whether cells may hold rows where no input does: days of a calendar, with what there is."""
+    filters: tuple[str, ...] = ()
+    """Filters by the interval of a run (``ts >= @start_ts``), which infold's own stand for."""
+    unread: tuple[str, ...] = ()
+    """Optional columns of its source that its query does not name: nobody looks at them."""
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def batches(self) -> Batches:
+        """How cells may be built together."""
+        if self.declared or set(self.vouched) - {Override.HAVING}:
+            return Batches.PER_PARTITION_ONLY
+        if any(bound != Bound() for e in self.inputs for bound in e.bounds):
+            return Batches.BOUNDED_SAFE
+        return Batches.FULLY_BATCH_SAFE
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The distinct names in FROM, views not expanded."""
+        return tuple(dict.fromkeys(reference.name for reference in self.references))
+
+    def input(self, name: str) -> Input:
+        """The input of that name."""
+        return next(entry for entry in self.inputs if entry.name == name)
+
+    @property
+    def stored(self) -> tuple[Input, ...]:
+        """The inputs that are tables: all but the source of which ``events`` take files in."""
+        return tuple(entry for entry in self.inputs if entry.name != self.source)
+
+    def looks_up(self, name: str) -> bool:
+        """Whether an input is read only to look something up for rows of others."""
+        if self.model.kind is Kind.EVENTS:
+            return name != self.source
+        if self.model.kind in (Kind.WHOLE, Kind.VIEW):
+            return False
+        one = self.model.kind is not Kind.TIME_RANGE and len(self.inputs) == 1
+        return not one and self.input(name).time_column is None
+
+    @property
+    def unmatched(self) -> tuple[str, ...]:
+        """The lookups of which any change makes all cells stale."""
+        names = (entry.name for entry in self.inputs)
+        return tuple(name for name in names if self.looks_up(name) and not self.matched(name))
+
+    @property
+    def fed(self) -> tuple[Input, ...]:
+        """The inputs whose rows are folded: all that are no lookups."""
+        return tuple(entry for entry in self.inputs if not self.looks_up(entry.name))
+
+    def matched(self, lookup: str) -> tuple[Match, ...]:
+        """How a lookup is matched; empty when its changed rows may show anywhere."""
+        return tuple(match for match in self.matches if match.lookup == lookup)
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A whole project, models in dependency order (inputs first)."""
+
+    name: str
+    root: Path
+    start: int | None
+    sources: Mapping[str, Source]
+    nodes: tuple[Node, ...]
+    target: Target
+    targets: Mapping[str, Target] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Node:
+        for node in self.nodes:
+            if node.name == name:
+                return node
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
+
+    def __contains__(self, name: str) -> bool:
+        return any(node.name == name for node in self.nodes)
+
+    @property
+    def warehouse(self) -> Path:
+        """The folder of the tables, absolute."""
+        return (self.root / self.target.warehouse).resolve()
+
+    @property
+    def catalog_db(self) -> Path:
+        """The SQLite file of the Iceberg catalog, absolute; beside the tables it lists."""
+        return self.warehouse / "catalog.db"
+
+    def upstream(self, names: Iterable[str]) -> frozenset[str]:
+        """The models that ``names`` depend on, directly or not, views included."""
+        return self._closure(names, {node.name: node.reads for node in self.nodes})
+
+    def downstream(self, names: Iterable[str]) -> frozenset[str]:
+        """The models that depend on ``names``, directly or not, views included."""
+        readers: dict[str, tuple[str, ...]] = {}
+        for node in self.nodes:
+            for name in node.reads:
+                readers[name] = (*readers.get(name, ()), node.name)
+        return self._closure(names, readers)
+
+    def _closure(self, names: Iterable[str], edges: Mapping[str, Iterable[str]]) -> frozenset[str]:
+        known = {node.name for node in self.nodes}
+        found: set[str] = set()
+        todo = list(names)
+        while todo:
+            for name in edges.get(todo.pop(), ()):
+                if name in known and name not in found:
+                    found.add(name)
+                    todo.append(name)
+        return frozenset(found)

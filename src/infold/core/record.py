@@ -1,0 +1,179 @@
+"""
+What is written down about runs: receipts, outcomes of steps, the records of the ledger.
+
+Values only; the ledger stores them, commands show them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from infold.core.files import FilesOutcome
+from infold.core.interval import Interval
+from infold.core.trace import CellChange, Trace
+
+COUNTS = ("set_aside_by", "set_aside_also")
+"""The parts of a receipt that are counts by a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """
+    What a step did, in numbers that add up over a run.
+
+    ``read`` are rows evaluated to build the result (new rows, rows of touched sessions, rows of
+    stale cells); ``scanned`` rows of whatever had to be looked through to find them. ``arrived``
+    are parsed rows of new files before anything is left out; ``before_start`` rows of files and (of
+    sessions) events that a start leaves out. ``clamped`` rows came out of a query and belong to
+    other cells than were built. ``deduplicated`` are the copies of events that were left out;
+    ``conflicting`` of them differ from the kept one in more than the event time, and ``elsewhere``
+    of them are at another time. ``keys_scanned`` of the scanned rows are those whose keys were
+    looked through for such. Times are seconds.
+    """
+
+    arrived: int = 0
+    read: int = 0
+    scanned: int = 0
+    written: int = 0
+    removed: int = 0
+    set_aside: int = 0
+    before_start: int = 0
+    waiting: int = 0
+    deduplicated: int = 0
+    conflicting: int = 0
+    elsewhere: int = 0
+    keys_scanned: int = 0
+    cells_built: int = 0
+    cells_cut_off: int = 0
+    clamped: int = 0
+    sessions_new: int = 0
+    sessions_extended: int = 0
+    sessions_merged: int = 0
+    sessions_split: int = 0
+    sessions_removed: int = 0
+    sessions_quarantined: int = 0
+    files_new: int = 0
+    files_removed: int = 0
+    commits: int = 0
+    seconds: float = 0.0
+    set_aside_by: tuple[tuple[str, int], ...] = ()
+    """Set-aside rows by reason."""
+    set_aside_also: tuple[tuple[str, int], ...] = ()
+    """
+    Those of them that other models set aside as well, by these models' names.
+
+    The names are joined by commas, so that each row is in one number.
+    """
+
+    def __add__(self, other: Receipt) -> Receipt:
+        values: dict[str, Any] = {}
+        for entry in fields(self):
+            if entry.name in COUNTS:
+                counts = dict(getattr(self, entry.name))
+                for key, rows in getattr(other, entry.name):
+                    counts[key] = counts.get(key, 0) + rows
+                values[entry.name] = tuple(sorted(counts.items()))
+            else:
+                values[entry.name] = getattr(self, entry.name) + getattr(other, entry.name)
+        return Receipt(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinedSession:
+    """
+    A session in quarantine: what it is of (as text), its first and last instant, its events.
+
+    ``user`` is the session's user in sessions by identifier, named by an event at ``user_at``.
+    Where changes of campaign end sessions, ``carried`` is the campaign in force before the first
+    event and ``campaign`` the one in force from then on, both as JSON; None is none.
+    """
+
+    of: str
+    start: int
+    end: int
+    events: int
+    user: str | None = None
+    user_at: int | None = None
+    carried: str | None = None
+    campaign: str | None = None
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What tells a model's sessions apart."""
+        return self.of, self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """
+    All that the ledger records when a step is done, in one transaction.
+
+    ``snapshot`` None with no changes means that nothing had to be committed (everything was cut
+    off): then no version is written, and only the trace and the files move. ``whole`` means that
+    the commit replaced all content, so cells not in ``changes`` are empty now.
+
+    Written down before a commit that is also the first to compute its rows, ``changes`` are just
+    the cells that may get some; ``untold`` is then the column that says which cell a row is in.
+    """
+
+    model: str
+    version: int
+    trace: Trace
+    changes: tuple[CellChange, ...] = ()
+    whole: bool = False
+    snapshot: int | None = None
+    committed: bool = True
+    files: FilesOutcome | None = None
+    receipt: Receipt = field(default_factory=Receipt)
+    held: tuple[QuarantinedSession, ...] = ()
+    """Sessions that are in quarantine from now on, or longer than they were."""
+    freed: tuple[tuple[str, int], ...] = ()
+    """Those that are not, or are another now: what they were of, and their first instant."""
+    untold: str | None = None
+    left_out: int | None = None
+    """How many rows of what a sessions model reads are in no session from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """A step as the ledger keeps it. ``state``: intent, prepared, done, failed or forgotten."""
+
+    id: str
+    run: str
+    seq: int
+    model: str
+    action: str
+    state: str
+    detail: Mapping[str, Any]
+    outcome: Outcome | None
+    started_at: int
+    finished_at: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A run as the ledger keeps it. ``state``: running, done, failed, refused or died."""
+
+    id: str
+    command: str
+    state: str
+    as_of: int
+    started_at: int
+    finished_at: int | None = None
+    receipt: Receipt = field(default_factory=Receipt)
+    error: str | None = None
+    steps: tuple[StepRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Rows of one ingest: received in ``received`` (of the run), with event times in ``cell``."""
+
+    model: str
+    version: int
+    received: Interval
+    cell: Interval
+    rows: int

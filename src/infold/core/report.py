@@ -1,0 +1,279 @@
+"""
+What commands report, as frozen values: the result of a run, a certificate, the state of models.
+
+``api`` makes them, ``render`` draws them; nothing here computes, reads or prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from infold.core.interval import Granularity, Interval, Ranges
+from infold.core.model import Kind
+from infold.core.plan import Plan, Step
+from infold.core.project import Bound
+from infold.core.record import Arrival, Receipt, StepRecord
+from infold.core.trace import CellState, Pending, Trace
+from infold.messages.analyser_findings import MISDEFINED
+from infold.messages.errors import InfoldError, InfoldErrors
+
+REFUSED = 3
+"""The exit code of what is refused."""
+WRONG = 2
+"""The exit code of a project that is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """
+    A model that a run did not bring up to date, and why; without a ``model``, what ended the run.
+
+    ``batches`` is how many there were to build when it failed, with those of this run before it.
+    """
+
+    model: str
+    error: InfoldError
+    batches: int = 1
+
+    @property
+    def refused(self) -> bool:
+        """Whether it was not tried at all, on purpose."""
+        return self.error.exit_code == REFUSED
+
+    @property
+    def misdefined(self) -> bool:
+        """Whether it is the definition that is wrong, as Spark's analyser finds before any step."""
+        return self.error.slug in MISDEFINED
+
+    @property
+    def reason(self) -> str:
+        """In one line: the slug, and what is wrong in as few words as there are."""
+        why = dict(self.error.facts).get("why")
+        return f"{self.error.slug}: {why or self.error.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """
+    What one run did.
+
+    A run is a loop: ``plans`` are the plans of its rounds in order, the last one empty when
+    everything that was asked for is up to date. ``state`` is ``done``, ``failed`` or ``refused``
+    (then nothing was written). ``seconds`` is the time of the whole run, the start of Spark
+    included; ``receipt`` adds up the steps.
+    """
+
+    run: str
+    state: str
+    plans: tuple[Plan, ...] = ()
+    steps: tuple[tuple[Step, Receipt], ...] = ()
+    receipt: Receipt = field(default_factory=Receipt)
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    error: str = ""
+    standings: tuple[ModelState, ...] = ()
+    """The models that were asked for, as they stood before, with the limits that were processed."""
+    failures: tuple[Failure, ...] = ()
+    untried: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Models that were left alone, each with those that it reads and that failed; none: asked."""
+    current: tuple[str, ...] = ()
+    """The models that were asked for and are up to date now."""
+
+
+class RunFailed(InfoldErrors):
+    """
+    A run that did not bring everything up to date; ``result`` is what it did all the same.
+
+    The exit code is 3 when everything that was to be done was refused, so that nothing was
+    written; 2 when nothing but definitions is wrong, as `check` has it; else 1.
+    """
+
+    def __init__(self, result: RunResult) -> None:
+        super().__init__(failure.error for failure in result.failures)
+        self.result = result
+        self.exit_code = REFUSED if result.state == "refused" else 1
+        if all(failure.misdefined for failure in result.failures):
+            self.exit_code = WRONG
+
+    @property
+    def record(self) -> dict[str, object]:
+        """One error as it is, several as a list; with the exit code of the run."""
+        [*others, first] = [error.record for error in self.errors]
+        found = {"errors": [*others, first]} if others else first
+        return found | {"exit_code": self.exit_code}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """
+    One model, compared with its definition evaluated from scratch.
+
+    ``differing`` are (cell, rows stored, rows rebuilt); ``sample`` a few rows that only one side
+    has, as (``stored`` or ``rebuilt``, row); ``key`` are the columns by which rows are known, where
+    that is known. ``note`` says what was not compared, or how.
+    """
+
+    model: str
+    kind: Kind
+    rows: int
+    cells: int
+    content: int
+    equal: bool
+    differing: tuple[tuple[Interval, int, int], ...] = ()
+    sample: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    note: str = ""
+    built: bool = True
+    """Whether there is a table to compare; of one that there never was nothing is said."""
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The verdicts on all models that were asked for, in dependency order."""
+
+    models: tuple[Verdict, ...]
+    as_of: int = 0
+    seconds: float = 0.0
+
+    @property
+    def equal(self) -> bool:
+        """Whether every model equals its rebuild."""
+        return all(verdict.equal for verdict in self.models)
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """
+    The models that were forgotten, their tables dropped; and names of which there is nothing.
+
+    ``entries`` is how many manual entries of quarantines went with the ledger.
+    """
+
+    models: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    entries: int = 0
+
+
+class State(StrEnum):
+    """How a model stands, in the field's words."""
+
+    FIRST_RUN = "first run"
+    """Nothing of the project was ever built."""
+    NEW_MODEL = "new model"
+    """Others were built, this one never."""
+    OUT_OF_SYNC = "out of sync"
+    """
+    It is behind what is there already: built by another definition, partly left unbuilt, or what
+    it reads was built (or taken in by others) further than it has read.
+    """
+    STANDARD_RUN = "standard run"
+    """It is where its inputs are; a run brings in what is new."""
+    VIEW = "view"
+    """Nothing is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelState:
+    """
+    The state of one model before a run, and what the run means for it.
+
+    ``lower`` and ``upper`` bound the event time that is processed, half-open; None where that is
+    not known. ``cells`` (of ``granularity``) are the cells between them that are processed, where
+    they are known. ``work`` is whether there is anything to do, ``empty`` whether what there is
+    holds no rows of ``reads``. ``why`` says what is behind, where something is.
+    """
+
+    model: str
+    state: State
+    why: str = ""
+    lower: int | None = None
+    upper: int | None = None
+    work: bool = False
+    empty: bool = False
+    reads: tuple[str, ...] = ()
+    cells: Ranges = Ranges()
+    granularity: Granularity | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelStatus:
+    """
+    How one model stands.
+
+    ``covered`` is the event time of its stored rows' cells, ``stale`` what a run would build, as
+    far as that is known before (``partly`` where it is only some of an endless range), ``pending``
+    the part of it that earlier runs left out; ``set_aside`` and ``waiting`` count rows
+    of its source's files.
+    """
+
+    model: str
+    kind: Kind
+    state: State
+    rows: int = 0
+    covered: Ranges = Ranges()
+    stale: Ranges = Ranges()
+    partly: bool = False
+    pending: tuple[Pending, ...] = ()
+    version: int = 0
+    last_built_at: int | None = None
+    last_event: int | None = None
+    set_aside: int = 0
+    waiting: int = 0
+    next_due: int | None = None
+    """The first tick of its cron after the clock; None without a cron."""
+    standing: ModelState | None = None
+    """Its state in the seed's words, and the limits of the next run; None for a view."""
+    refused: InfoldError | None = None
+    """Why it must not be built, nor what reads it."""
+    waits_for: tuple[str, ...] = ()
+    """The refused models that it reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedInput:
+    """
+    One input of an explained model.
+
+    ``mapping`` says in words which cells of the input a cell of the model depends on; ``built``
+    is the version its trace read, ``now`` the newest. ``bound`` is how far around its cell a model
+    that is built cell by cell reads the input by ``partition_col``; None for a lookup.
+    """
+
+    name: str
+    mapping: str
+    built: int | None
+    now: int | None
+    bound: Bound | None = None
+    partition_col: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Everything that is known about one model, or about one cell of it when ``cell`` is set."""
+
+    model: str
+    kind: Kind
+    place: str
+    sql: str
+    granularity: str
+    fingerprint: str
+    inputs: tuple[ExplainedInput, ...]
+    trace: Trace | None
+    layout: str
+    version: int
+    rows: int
+    cells: int
+    step: Step | None = None
+    """The step that a run would carry out now; None when the model is up to date."""
+    why_left: str = ""
+    cell: Interval | None = None
+    state: CellState | None = None
+    """The cell as it is; None when it holds no rows."""
+    arrivals: tuple[Arrival, ...] = ()
+    built_by: tuple[tuple[int, StepRecord], ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    """How it is built cell by cell: batches, strategy, cron, overrides; each with its name."""
+    """The steps that built the model (or the cell), newest first, each with its start."""

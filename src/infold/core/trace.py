@@ -1,0 +1,188 @@
+"""
+Versions, changes, traces: what holds, what is stale, and why.
+
+Theory of operation (the words are those of *Build Systems à la Carte*, Mokhov, Mitchell, Peyton
+Jones 2018). A table is divided into cells. Each commit to it is a :class:`Version`: a number that
+grows by one, with one :class:`CellChange` for each cell it touched. A :class:`Trace` says by which
+definition, and from which versions of its inputs, a model was last built, and which ranges were
+left out then. Whether a cell is stale follows from these three and from nothing else.
+
+The content of a cell is an additive hash: the sum, modulo 2**64 and as a signed number, of a
+64-bit hash of every row in it. It does not depend on the order of rows, and a change updates it
+from the changed rows alone. A cell whose rows and content are what they were is not a change:
+early cutoff.
+
+Rules of this file: values and pure functions only; nothing reads a clock, a table or a ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from infold.core.interval import Interval, Ranges
+
+UNKNOWN = "unknown"
+"""The fingerprint of a table that a dead run replaced by nobody knows what: it is built again."""
+
+
+def wrap(content: int) -> int:
+    """A sum of row hashes brought back into a signed 64-bit number."""
+    return (content + 2**63) % 2**64 - 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class CellState:
+    """
+    One cell as it is now: its number of rows and the additive hash of its content.
+
+    ``last`` is no earlier than the latest instant that a row of the cell reaches to (the end of
+    its longest session; the latest event time), None for a table without a time column.
+    """
+
+    cell: Interval
+    rows: int
+    content: int
+    last: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CellChange:
+    """
+    What one version did to one cell: rows added and removed, and its state before and after.
+
+    ``last`` as in :class:`CellState`, after the change.
+    """
+
+    cell: Interval
+    added: int
+    removed: int
+    rows_before: int
+    rows_after: int
+    content_before: int
+    content_after: int
+    last: int | None = None
+
+    @property
+    def real(self) -> bool:
+        """Whether the cell holds other rows than before."""
+        return (self.rows_before, self.content_before) != (self.rows_after, self.content_after)
+
+
+def net(changes: Iterable[CellChange]) -> tuple[CellChange, ...]:
+    """
+    What several versions together did, one change for each cell, cells back as they were left out.
+
+    ``changes`` come in version order.
+    """
+    found: dict[Interval, CellChange] = {}
+    for change in changes:
+        first = found.get(change.cell)
+        if first is None:
+            found[change.cell] = change
+        else:
+            found[change.cell] = CellChange(
+                cell=change.cell,
+                added=first.added + change.added,
+                removed=first.removed + change.removed,
+                rows_before=first.rows_before,
+                rows_after=change.rows_after,
+                content_before=first.content_before,
+                content_after=change.content_after,
+                last=_later(first.last, change.last),
+            )
+    return tuple(change for _, change in sorted(found.items()) if change.real)
+
+
+def _later(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else max(a, b)
+
+
+class Cause(StrEnum):
+    """Why a cell has to be built. One word each, as plans and receipts show it."""
+
+    MISSING = "missing"
+    """It was never built."""
+    DEFINITION = "definition"
+    """The model's definition changed."""
+    REDEFINED = "redefined"
+    """Its definition changed, and the table does without it until it is built."""
+    ARRIVED = "arrived"
+    """Rows were added to what it reads, at times that were not covered before."""
+    LATE = "late"
+    """Rows were added to what it reads, at times that were covered already."""
+    REMOVED = "removed"
+    """Rows that it read were deleted, replaced or corrected."""
+    LOOKUP = "lookup"
+    """A table without a time column that it reads changed."""
+    DUE = "due"
+    """Rows dated in the future have come due."""
+    RESTATED = "restated"
+    """Someone asked for it."""
+    QUARANTINE = "quarantine"
+    """Someone put sessions into quarantine, or released them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Ranges of a model that were found stale and left unbuilt (a window was asked for)."""
+
+    cause: Cause
+    ranges: Ranges
+
+
+def joined(pending: Iterable[Pending]) -> tuple[Pending, ...]:
+    """One entry for each cause."""
+    found: dict[Cause, Ranges] = {}
+    for entry in pending:
+        found[entry.cause] = Ranges.of((*found.get(entry.cause, Ranges()), *entry.ranges))
+    return tuple(Pending(cause, ranges) for cause, ranges in found.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """
+    By what a model's table was last built.
+
+    ``fingerprint`` is that of the definition; ``inputs`` maps each input to the version read;
+    everything outside ``pending`` holds. ``entries`` is the number of the newest manual entry of
+    the model's quarantine that was heeded, 0 for none.
+    """
+
+    model: str
+    fingerprint: str
+    inputs: dict[str, int] = field(default_factory=dict)
+    pending: tuple[Pending, ...] = ()
+    entries: int = 0
+
+    @property
+    def unbuilt(self) -> Ranges:
+        """All pending ranges as one set."""
+        return Ranges.of(part for entry in self.pending for part in entry.ranges)
+
+    def without(self, built: Ranges) -> Trace:
+        """The trace once these cells are built too."""
+        left = (Pending(entry.cause, entry.ranges - built) for entry in self.pending)
+        return replace(self, pending=tuple(entry for entry in left if entry.ranges))
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One committed change to a table."""
+
+    table: str
+    number: int
+    snapshot: int | None
+    step: str
+    run: str
+    committed_at: int
+    rows: int
+    """Rows in the table after it."""
+    whole: bool = False
+    """Whether it replaced all content: cells that its changes do not name became empty."""
+
+
+def dropped(versions: Iterable[Version]) -> bool:
+    """Whether one of a table's versions is that it was dropped: no snapshot before it is left."""
+    return any(version.whole and version.snapshot is None for version in versions)

@@ -1,0 +1,1 @@
+"""Answers questions about what stands: models, sessions and their history, manifests, rows."""

@@ -1,0 +1,247 @@
+"""The story of one model, or of one cell of it: definition, inputs, builds, and how it stands."""
+
+from __future__ import annotations
+
+from infold.core.interval import Interval, show, show_duration
+from infold.core.model import Deduplicate, Kind, Strategy, table_name
+from infold.core.project import Batches, Bound, Input, Node, SessionsQuery
+from infold.core.record import Arrival, StepRecord
+from infold.core.report import ExplainedInput, Explanation
+from infold.planning import cron
+from infold.planning.planner import plan
+from infold.running.observe import Observer
+
+_MOST = 20
+"""How many versions and arrivals are told of."""
+
+
+def explain(looking: Observer, name: str, cell: Interval | None = None) -> Explanation:
+    """Everything that is known about a model without a JVM."""
+    project, ledger = looking.project, looking.ledger
+    node = project[name]
+    seen = looking.look()
+    if name in seen.refused:
+        raise seen.refused[name]
+    todo = plan(project, seen)
+    step = next((entry for entry in todo.steps if entry.model == name), None)
+    left = next((entry.why for entry in todo.left if entry.model == name), "")
+    if cell is not None and step is not None and step.stale and not step.stale.overlaps(cell):
+        step, left = None, "nothing that changed reaches this cell"
+    model = seen.models.get(name)
+    trace = model.trace if model else None
+    head = ledger.heads().get(name)
+    cells = [] if node.model.kind is Kind.VIEW else list(ledger.cells(name))
+    state = next((entry for entry in cells if entry.cell == cell), None)
+    granularity = node.model.granularity
+    return Explanation(
+        model=name,
+        kind=node.model.kind,
+        place=str(node.model.place),
+        sql=node.model.sql,
+        granularity=granularity.value if granularity else "",
+        fingerprint=node.fingerprint,
+        inputs=tuple(_input(looking, node, entry) for entry in node.inputs),
+        trace=trace,
+        layout=_layout(looking, node),
+        version=head.number if head else 0,
+        rows=sum(entry.rows for entry in cells),
+        cells=len(cells),
+        step=step,
+        why_left=left,
+        cell=cell,
+        state=state,
+        arrivals=_arrivals(looking, name, cell) if cell else (),
+        built_by=_built_by(looking, name, cell),
+        notes=(
+            *_copies(node, sum(entry.rows for entry in cells)),
+            *_keys(node),
+            *_notes(node, looking.as_of),
+        ),
+    )
+
+
+def _input(looking: Observer, node: Node, entry: Input) -> ExplainedInput:
+    heads = looking.ledger.heads()
+    trace = looking.ledger.traces().get(node.name)
+    return ExplainedInput(
+        name=entry.name,
+        mapping=_mapping(node, entry),
+        built=trace.inputs.get(entry.name) if trace else None,
+        now=heads[entry.name].number if entry.name in heads else None,
+        bound=entry.bound if _by_time(node, entry) else None,
+        partition_col=entry.time_column if _by_time(node, entry) else None,
+    )
+
+
+def _by_time(node: Node, entry: Input) -> bool:
+    return node.model.kind is Kind.TIME_RANGE and entry.time_column is not None
+
+
+def _copies(node: Node, rows: int) -> tuple[tuple[str, str], ...]:
+    """What makes rows copies of one event, and what looking for them costs."""
+    if not node.model.unique_key or node.model.timeseries is None:
+        return ()
+    key, time = ", ".join(node.model.unique_key), node.model.timeseries.event_time_column
+    if node.model.deduplicate is Deduplicate.EVERYWHERE:
+        cost = f"a run that takes in rows looks through the keys of all {rows:,} stored rows"
+        return (("copies", f"one row for each {key}, whatever its {time}"), ("", cost))
+    return (("copies", f"one row for each {key} and {time}, sought in the cells of new rows"),)
+
+
+def _keys(node: Node) -> tuple[tuple[str, str], ...]:
+    """How a cumulative aggregate is folded, and what that reads."""
+    query = node.grouped
+    if query is None:
+        return ()
+    key = ", ".join(entry.name for entry in query.keys)
+    known = query.columns
+    columns = "all columns" if known is None else f"{len(known)} columns"
+    return (
+        ("folds", f"by {key}: where rows come or go, the query runs over its rows"),
+        ("looks at", f"{columns} of {query.input}, for the rows of keys that are there already"),
+    )
+
+
+def _notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:
+    """How a model is built cell by cell."""
+    said = node.model.incremental
+    if said is None or node.model.kind is not Kind.TIME_RANGE:
+        return ()
+    notes = [("batches", f"{node.batches.value}: {_BATCHES[node.batches]}")]
+    if said.batch_size:
+        notes.append(("", f"at most {said.batch_size:,} cells in one commit"))
+    if said.batch_concurrency:
+        at_once = f"at most {said.batch_concurrency:,} computed at the same time"
+        notes.append(("", f"{at_once}, committed one after the other"))
+    notes.append(("strategy", f"{said.strategy}, by {_PRIMITIVE[said.strategy]}"))
+    if said.cron is not None:
+        due = show(cron.following(said.cron, said.cron_tz, as_of))
+        notes.append(("cron", f"{said.cron} ({said.cron_tz}), next due {due}"))
+    if node.vouched:
+        notes.append(("overrides", ", ".join(node.vouched)))
+    if node.declared:
+        notes.append(
+            (
+                "bounds",
+                "declared: a cell sees nothing beyond; `infold verify` counts where it shows",
+            )
+        )
+    if node.filters:
+        names = ", ".join(node.filters)
+        notes.append(("filters", f"{names} stand for all time: infold filters each input itself"))
+    return tuple(notes)
+
+
+_BATCHES = {
+    Batches.FULLY_BATCH_SAFE: "any stretch in one query",
+    Batches.BOUNDED_SAFE: "any stretch in one query, which reads around it",
+    Batches.PER_PARTITION_ONLY: "one cell in one query, as an override leaves its meaning to it",
+}
+_PRIMITIVE = {
+    Strategy.DELETE_INSERT: "an atomic overwrite of the cells' range",
+    Strategy.INSERT_OVERWRITE: "an atomic overwrite of the cells' range",
+    Strategy.APPEND: "an atomic append to cells that hold nothing",
+}
+
+
+def _mapping(node: Node, entry: Input) -> str:
+    """Which cells of the input a cell of the model depends on, in words."""
+    if node.looks_up(entry.name):
+        return _looked_up(node, entry)
+    if node.model.kind is Kind.EVENTS:
+        return "its files; each row is in the cell of its own event time"
+    if node.model.kind is Kind.SESSIONS and node.query is not None:
+        since = "" if node.start is None else f"; of events from {show(node.start)} on"
+        return _sessions(node.query) + since
+    if node.grouped is not None:
+        keys = ", ".join(key.name for key in node.grouped.keys)
+        return f"the rows of the same {keys}"
+    if node.model.kind is Kind.TIME_RANGE and entry.time_column is not None:
+        if entry.bounds == (Bound(),):
+            return f"the same cell of {entry.time_column}"
+        stretches = " and ".join(_stretch(bound) for bound in entry.bounds)
+        return f"{entry.time_column} {stretches}"
+    return "all of it"
+
+
+def _looked_up(node: Node, entry: Input) -> str:
+    """What of a model follows from some rows of a lookup, in words."""
+    keys = sorted({own.strip("`") for match in node.matched(entry.name) for _, own in match.pairs})
+    if not keys:
+        return "all of it; when it changes, everything is built"
+    then = "what holds rows of their keys is built"
+    if node.model.kind is Kind.EVENTS:
+        then = "files with rows of their keys are taken in again"
+    return f"rows by {', '.join(keys)}; when some change, {then}"
+
+
+def _sessions(query: SessionsQuery) -> str:
+    """What a session is made of, in words."""
+    whose = "a user's events" if query.who is None else f"the events of one {query.user}"
+    if query.gap is not None:
+        whose += f", chained by silences of at most {show_duration(query.gap)}"
+    if query.fallback is not None:
+        gap = show_duration(query.fallback.gap)
+        whose += f"; those without by user, with a gap of {gap}"
+    cuts, ends = query.cuts, []
+    if cuts.midnight:
+        ends.append(f"midnight in {cuts.midnight}")
+    if cuts.campaign:
+        ends.append("a change of campaign")
+    if cuts.start:
+        ends.append("an event that begins a session")
+    if query.max_length:
+        ends.append(f"a length of {show_duration(query.max_length)}")
+    return f"{whose}; cut at {', '.join(ends)}" if ends else whose
+
+
+def _stretch(bound: Bound) -> str:
+    """A bound in words."""
+    start = f"{show_duration(abs(bound.before))} {'before' if bound.before > 0 else 'after'} "
+    end = f"{show_duration(abs(bound.after))} {'after' if bound.after > 0 else 'before'} "
+    first = f"from {start if bound.before else ''}the cell's start"
+    return f"{first} to {end if bound.after else ''}its end"
+
+
+def _layout(looking: Observer, node: Node) -> str:
+    if node.model.kind is Kind.VIEW:
+        return "nothing stored"
+    history = looking.lake.properties(table_name(node.name))
+    if not history:
+        return "not built yet"
+    column = history.get("infold.column")
+    if column is None:
+        return "Iceberg v3, one partition"
+    return f"Iceberg v3, partitioned by {history['infold.partition']} of {column}"
+
+
+def _arrivals(looking: Observer, name: str, cell: Interval) -> tuple[Arrival, ...]:
+    """What arrived for a cell, in the models that take in files at or above this one."""
+    names = looking.project.upstream([name]) | {name}
+    found = [
+        entry
+        for node in looking.project
+        if node.name in names and node.model.kind is Kind.EVENTS
+        for entry in looking.ledger.arrivals(node.name)
+        if entry.cell.overlaps(cell)
+    ]
+    return tuple(sorted(found, key=lambda entry: entry.received, reverse=True)[:_MOST])
+
+
+def _built_by(
+    looking: Observer, name: str, cell: Interval | None
+) -> tuple[tuple[int, StepRecord], ...]:
+    """The steps behind the newest versions, newest first; those that changed ``cell`` if given."""
+    ledger = looking.ledger
+    found: list[tuple[int, StepRecord]] = []
+    newer = 0
+    for version in reversed(ledger.versions(name)[-_MOST:]):
+        if cell is not None:
+            changes = sum(entry.cell == cell for entry in ledger.changes(name, version.number - 1))
+            touched, newer = changes > newer, changes
+            if not touched and not version.whole:
+                continue
+        for run in ledger.runs(1, run=version.run):
+            steps = (step for step in run.steps if step.id == version.step)
+            found.extend((version.committed_at, step) for step in steps)
+    return tuple(found)

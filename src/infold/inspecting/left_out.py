@@ -1,0 +1,154 @@
+"""
+The rows that sessions leave out, as ``set_aside`` lists them: they name nobody.
+
+Such a row is in the table that a sessions model reads, and nowhere else: whether it is left out
+follows from what it says. So the list is a view of those tables as they are, each row once however
+many models leave it out; nothing has to be kept in step with anything. Where columns alone say
+whose a row is, it is read without a JVM; expressions and views are for Spark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from infold.core import json_text
+from infold.core.model import Kind, table_name
+from infold.core.ports import Lake, Ledger
+from infold.core.project import Node, Project, left_out_as
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BY = "_left_out_by"
+"""The column of the models that leave a row out."""
+
+FILE = "_source_file"
+
+Evaluate = Callable[[str, Sequence[Node], int | None], "pa.Table"]
+"""
+By Spark: a table, models, and at most how many rows. Its rows that they leave out, with
+:data:`BY` and, where it has one, :data:`FILE`.
+"""
+
+
+def concerned(project: Project, ledger: Ledger) -> Mapping[str, tuple[Node, ...]]:
+    """The tables with rows that sessions models leave out, and these models, as far as counted."""
+    counted, built = ledger.left_out(), ledger.traces()
+    found: dict[str, tuple[Node, ...]] = {}
+    for node in project:
+        if node.model.kind is Kind.SESSIONS and node.name in built and counted.get(node.name, 1):
+            for entry in node.fed:
+                found[entry.name] = (*found.get(entry.name, ()), node)
+    return found
+
+
+def rows(
+    project: Project, ledger: Ledger, lake: Lake, limit: int | None, evaluate: Evaluate
+) -> pa.Table | None:
+    """At most ``limit`` of the rows left out, as ``set_aside`` has rows; None without any."""
+    import pyarrow as pa
+
+    parts: list[pa.Table] = []
+    for table, nodes in concerned(project, ledger).items():
+        room = None if limit is None else limit - sum(part.num_rows for part in parts)
+        if room == 0:
+            break
+        if lake.head(table_name(table)) is not None:
+            found = _read(lake, table, nodes, room)
+            found = evaluate(table, nodes, room) if found is None else found
+            parts.append(_listed(project, ledger, project[table], nodes, found))
+    return pa.concat_tables(parts) if any(part.num_rows for part in parts) else None
+
+
+def _read(lake: Lake, table: str, nodes: Sequence[Node], limit: int | None) -> pa.Table | None:
+    """The rows of a table that models leave out; None where it takes Spark to tell them."""
+    tests = {node.name: _test(node, table) for node in nodes}
+    said = {name: test for name, test in tests.items() if test is not None}
+    if len(said) < len(tests):
+        return None
+    try:
+        return lake.matching(table_name(table), said, by=BY, beside=(FILE,), limit=limit)
+    except ValueError:
+        return None
+
+
+def _test(node: Node, table: str) -> str | None:
+    """As a filter, which rows of a table a model leaves out; None where columns do not say it."""
+    query, sessions = node.query, node.model.sessions
+    if query is None or sessions is None or query.input != table or len(node.inputs) > 1:
+        return None
+    columns = list(sessions.identifier)
+    if sessions.user and (not columns or sessions.fallback_gap is not None):
+        columns.append(sessions.user)
+    if not all(_COLUMN.fullmatch(sql.strip()) for sql in columns):
+        return None
+    parts = [f"{sql} IS NULL" for sql in columns]
+    if query.where is not None:
+        parts.append(f"({query.where}\n)")  # it may end in a comment
+    return " AND ".join(parts)
+
+
+_COLUMN = re.compile(r"\w+|`\w+`")
+
+
+def _listed(
+    project: Project, ledger: Ledger, node: Node, nodes: Sequence[Node], found: pa.Table
+) -> pa.Table:
+    """Rows of a table as rows of ``set_aside``."""
+    import pyarrow as pa
+
+    order = {one.name: at for at, one in enumerate(project)}
+    reasons = {one.name: left_out_as(one.query) for one in nodes if one.query is not None}
+    by = [sorted(names, key=order.__getitem__) for names in found[BY].to_pylist()]
+    files: list[int | None] = [None] * found.num_rows
+    if FILE in found.column_names:
+        files = found[FILE].to_pylist()
+    paths: Mapping[Any, str] = {file.id: file.path for file in ledger.files(node.name)}
+    own = found.drop_columns([name for name in (BY, FILE) if name in found.column_names])
+    return pa.table(
+        {
+            "model": [", ".join(names) for names in by],
+            "source": [node.source or node.name] * found.num_rows,
+            "file": [paths.get(file) for file in files],
+            "file_id": files,
+            "reason": [", ".join(dict.fromkeys(reasons[name] for name in names)) for names in by],
+            "raw": [json_text.text(row) for row in own.to_pylist()],
+            "event_time": _times(node, own),
+        },
+        schema=schema(),
+    )
+
+
+def _times(node: Node, own: pa.Table) -> pa.Array:
+    """The event times of rows of a table, those of days at their midnight; UTC."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    series = node.model.timeseries
+    name = series.event_time_column if series else ""
+    if node.model.kind is Kind.SESSIONS:
+        name = "session_start"
+    at = next((one for one in own.column_names if one.lower() == name.lower()), None)
+    if at is None:
+        return pa.nulls(own.num_rows, pa.timestamp("us", "UTC"))
+    plain = own[at].cast(pa.timestamp("us"))
+    return pc.assume_timezone(plain, "UTC").combine_chunks()
+
+
+def schema() -> pa.Schema:
+    """The columns of the table ``set_aside``."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("model", pa.string()),
+            ("source", pa.string()),
+            ("file", pa.string()),
+            ("file_id", pa.int64()),
+            ("reason", pa.string()),
+            ("raw", pa.string()),
+            ("event_time", pa.timestamp("us", "UTC")),
+        ]
+    )

@@ -1,0 +1,282 @@
+"""
+The tables in which users of Snowplow's packages look up where a project stands.
+
+They are views: of the ledger, and of the sessions tables. Nothing stores them, so they cannot be
+wrong, need no repair and cost a run nothing. pyarrow is imported where rows are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from infold.core.interval import Ranges, show_duration
+from infold.core.manual_entry import session_id
+from infold.core.model import IDENTIFIER, Keep, Kind, Sessions, table_name
+from infold.core.ports import Lake, Ledger
+from infold.core.project import Node, Project
+from infold.core.record import QuarantinedSession
+from infold.core.trace import CellState, Trace, net
+from infold.planning.planner import reached
+from infold.planning.portions import retained_range
+from infold.running.observe import locations
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+INCREMENTAL = "incremental_manifest"
+LIFECYCLE = "sessions_lifecycle_manifest"
+QUARANTINED = "quarantined_sessions"
+SCHEMA = "infold"
+"""What stands before their names, where somebody writes it: ``infold.incremental_manifest``."""
+
+
+def named(table: str) -> str | None:
+    """The manifest table of a name, with or without its schema; None when it is none."""
+    bare = table.removeprefix(f"{SCHEMA}.")
+    return bare if bare in TABLES else None
+
+
+def last_success(project: Project, ledger: Ledger) -> Mapping[str, int | None]:
+    """
+    The newest event time that each built model has processed; inputs come before their readers.
+
+    Of a table of events that is its newest event. Of any other it is the newest of those that it
+    reads, so that models in sync show the same time whatever rows they keep; of what a model has
+    yet to read (a version, pending ranges, what lies before its start) nothing counts, and then the
+    newest time of the cells that it has read does.
+    """
+    found: dict[str, int | None] = {}
+    traces = ledger.traces()
+    for node in project:
+        trace = traces.get(node.name)
+        if trace is None:
+            continue
+        if node.model.kind is Kind.EVENTS:
+            found[node.name] = _newest(ledger.cells(node.name))
+        else:
+            times = [
+                at
+                for entry in node.inputs
+                for at in (_processed(node, trace, entry.name, ledger, found),)
+                if at is not None
+            ]
+            found[node.name] = max(times, default=None)
+    return found
+
+
+def _processed(
+    node: Node, trace: Trace, name: str, ledger: Ledger, known: Mapping[str, int | None]
+) -> int | None:
+    """The newest event time of one input that a model has processed."""
+    cells = ledger.cells(name)
+    late = {change.cell for change in net(ledger.changes(name, trace.inputs.get(name, 0)))}
+    read = [cell for cell in cells if cell.cell not in late and _built(node, trace, name, cell)]
+    return known.get(name) if len(read) == len(cells) else _newest(read)
+
+
+def _built(node: Node, trace: Trace, name: str, cell: CellState) -> bool:
+    """Whether any cell of the model that rows of this one show in was built."""
+    if not trace.pending and node.start is None:
+        return True
+    return bool((reached(node, name, Ranges((cell.cell,))) & retained_range(node)) - trace.unbuilt)
+
+
+def _newest(cells: Collection[CellState]) -> int | None:
+    return max((cell.last for cell in cells if cell.last is not None), default=None)
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+Rows = Callable[[Project, Ledger, Lake, Collection[str]], "pa.Table"]
+
+
+def rows(
+    project: Project, ledger: Ledger, lake: Lake, table: str, names: Collection[str]
+) -> pa.Table:
+    """The rows of a manifest table, of those of these models whose table is there."""
+    there = locations(lake, names)
+    return TABLES[table](
+        project, ledger, lake, [name for name in names if table_name(name) in there]
+    )
+
+
+def _incremental(project: Project, ledger: Ledger, lake: Lake, names: Collection[str]) -> pa.Table:
+    import pyarrow as pa
+
+    del lake
+    found = [(name, at) for name, at in last_success(project, ledger).items() if name in names]
+    schema = pa.schema([("model", pa.string()), ("last_success", _time())])
+    return pa.table([[name for name, _ in found], [at for _, at in found]], schema=schema)
+
+
+def _lifecycle(project: Project, ledger: Ledger, lake: Lake, names: Collection[str]) -> pa.Table:
+    import pyarrow as pa
+
+    schema = pa.schema(
+        [
+            ("session_identifier", pa.string()),
+            ("user_identifier", pa.string()),
+            ("start_tstamp", _time()),
+            ("end_tstamp", _time()),
+        ]
+    )
+    traces = ledger.traces()
+    parts = [
+        _sessions(node, lake, schema)
+        for node in project
+        if node.model.kind is Kind.SESSIONS and node.name in names and node.name in traces
+    ]
+    return pa.concat_tables([schema.empty_table(), *parts])
+
+
+def _sessions(node: Node, lake: Lake, schema: pa.Schema) -> pa.Table:
+    """The sessions of one model under the names of the manifest."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    said = node.model.sessions
+    assert said is not None, "a sessions model says what a session is"
+    ids = ["session_id", *([IDENTIFIER] if said.identifier else [])]
+    user = said.user_column
+    wanted = [*ids, *([user] if user else []), "session_start", "session_end"]
+    stored = lake.rows(table_name(node.name), columns=list(dict.fromkeys(wanted)))
+    identifier = stored["session_id"]
+    if said.identifier:  # sessions of users, where their events have no identifier
+        own = stored[IDENTIFIER].cast(pa.string())
+        identifier = compute.coalesce(own, identifier.cast(pa.string()))
+    users = stored[user] if user else pa.nulls(len(stored))
+    columns = (identifier, users, stored["session_start"], stored["session_end"])
+    return pa.table(
+        [column.cast(field.type) for column, field in zip(columns, schema, strict=True)],
+        schema=schema,
+    )
+
+
+def _quarantined(project: Project, ledger: Ledger, lake: Lake, names: Collection[str]) -> pa.Table:
+    import pyarrow as pa
+
+    schema = pa.schema(
+        [
+            ("session_identifier", pa.string()),
+            ("user_identifier", pa.string()),
+            ("reason", pa.string()),
+            ("start_tstamp", _time()),
+            ("end_tstamp", _time()),
+            ("events", pa.int64()),
+        ]
+    )
+    found = [
+        row
+        for node in project
+        if node.model.kind is Kind.SESSIONS and node.name in names
+        for row in _held(node, ledger, lake)
+    ]
+    columns = [[row[at] for row in found] for at in range(len(schema))]
+    return pa.table(columns, schema=schema)
+
+
+def _held(
+    node: Node, ledger: Ledger, lake: Lake
+) -> Iterator[tuple[str, str | None, str, int, int, int]]:
+    """The sessions of one model in quarantine, by start."""
+    said = node.model.sessions
+    assert said is not None, "a sessions model says what a session is"
+    why, entries = reasons(node, ledger), ledger.quarantined(node.name)
+    heads = _users_of_heads(node, lake, [session_id(one.of, one.start) for one in entries])
+    for entry in entries:
+        own, identifier, user = named_of(said, entry)
+        user = heads.get(own, user)
+        shown = own if identifier is None else identifier
+        yield shown, user, why(entry), entry.start, entry.end, entry.events
+
+
+def _users_of_heads(node: Node, lake: Lake, ids: Collection[str]) -> Mapping[str, str | None]:
+    """
+    Whose sessions in quarantine are, by the rows that stay of them.
+
+    Which of several users an identifier's session is of follows from the events that are read, and
+    of one in quarantine those of its head are.
+    """
+    from pyarrow import string
+
+    said = node.model.sessions
+    assert said is not None, "a sessions model says what a session is"
+    if said.keep is Keep.NOTHING or not said.identifier or not said.user_column or not ids:
+        return {}
+    wanted = ", ".join(f"'{one}'" for one in ids)
+    found = lake.rows(
+        table_name(node.name),
+        columns=["session_id", said.user_column],
+        where=f"session_id in ({wanted})",
+    )
+    users = found[said.user_column].cast(string()).to_pylist()
+    return dict(zip(found["session_id"].to_pylist(), users, strict=True))
+
+
+def reasons(node: Node, ledger: Ledger) -> Callable[[QuarantinedSession], str]:
+    """Says why a session is in quarantine: its length, or what somebody said last of it."""
+    said, trace = node.model.sessions, ledger.traces().get(node.name)
+    limit = said.quarantine_after if said else None
+    too_long = f"longer than {show_duration(limit)}" if limit else ""
+    heeded = trace.entries if trace else 0
+    last = [one for one in reversed(ledger.entries(node.name)) if one.number <= heeded]
+
+    def why(entry: QuarantinedSession) -> str:
+        word = next((one for one in last if one.about(entry.of, entry.start, entry.end)), None)
+        if word is None or word.held is None:
+            return too_long
+        return f"by hand: {word.reason}" if word.reason else "by hand"
+
+    return why
+
+
+def named_of(said: Sessions, entry: QuarantinedSession) -> tuple[str, str | None, str | None]:
+    """The id of a session in quarantine, its identifier if it is of one, and its user."""
+    by, of = bool(said.identifier), entry.of
+    if by and said.fallback_gap is not None:  # then what it is of says which of both it is
+        by, of = of.startswith("i"), of[1:]
+    own = session_id(entry.of, entry.start)
+    return own, of if by else None, entry.user if by else of
+
+
+def _time() -> pa.DataType:
+    import pyarrow as pa
+
+    return pa.timestamp("us", tz="UTC")
+
+
+TABLES: Mapping[str, Rows] = {
+    INCREMENTAL: _incremental,
+    LIFECYCLE: _lifecycle,
+    QUARANTINED: _quarantined,
+}
+"""Each table by its name; another one is another line here, and a section of the reference."""
+
+
+def filtered(found: pa.Table, where: str) -> pa.Table:
+    """The rows for which a predicate holds, as ``infold show --where`` writes it."""
+    from pyiceberg.expressions.visitors import bind
+    from pyiceberg.io.pyarrow import expression_to_pyarrow
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
+
+    from infold.lake.filter import predicate
+    from infold.messages import errors
+
+    kinds = {"string": StringType, "int64": LongType}
+    fields = [
+        NestedField(
+            number,
+            field.name,
+            kinds.get(str(field.type), TimestamptzType)(),
+            required=False,
+        )
+        for number, field in enumerate(found.schema, 1)
+    ]
+    schema = Schema(*fields)
+    try:
+        bound = bind(schema, predicate(where, schema), case_sensitive=False)
+    except (ValueError, TypeError) as error:
+        raise errors.bad_filter(where, str(error)) from error
+    return found.filter(expression_to_pyarrow(bound))

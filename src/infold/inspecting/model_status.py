@@ -1,0 +1,76 @@
+"""How one model stands, from what was observed and what the ledger knows."""
+
+from __future__ import annotations
+
+from infold.core.interval import MAX, MIN, Ranges
+from infold.core.model import Kind
+from infold.core.plan import Action, ModelObservation, Observations, Step
+from infold.core.ports import Ledger
+from infold.core.project import Node
+from infold.core.report import ModelState, ModelStatus, State
+from infold.core.trace import Cause
+from infold.planning import cron
+from infold.planning.portions import cells_with_rows
+
+
+def status_of(
+    node: Node, ledger: Ledger, seen: Observations, step: Step | None, standing: ModelState | None
+) -> ModelStatus:
+    """One model, with the step that a run would begin with; ``standing`` is None of a view."""
+    name = node.name
+    if standing is None:
+        return ModelStatus(name, node.model.kind, State.VIEW)
+    model = seen.models[name]
+    there = model.trace is not None  # else what the ledger knows is of a table that is gone
+    cells = ledger.cells(name) if there else ()
+    head = ledger.heads().get(name) if there else None
+    left_out = ledger.left_out().get(name, 0) if there else 0
+    files = ledger.files(name)
+    said = node.model.incremental
+    said_cron = said.cron if said is not None else None
+    due = None
+    if said is not None and said_cron is not None:
+        due = cron.following(said_cron, said.cron_tz, seen.as_of)
+    last = [cell.last for cell in cells if cell.last is not None]
+    return ModelStatus(
+        model=name,
+        kind=node.model.kind,
+        state=standing.state,
+        rows=sum(cell.rows for cell in cells),
+        covered=Ranges.of(cell.cell for cell in cells),
+        stale=_stale(node, model, step, Ranges.of(cell.cell for cell in cells)),
+        partly=step is not None and _partly(node, step),
+        pending=model.trace.pending if model.trace else (),
+        version=model.version,
+        last_built_at=head.committed_at if head else None,
+        last_event=max(last) if last else None,
+        set_aside=sum(file.set_aside for file in files) + left_out,
+        waiting=sum(file.waiting for file in files),
+        next_due=due,
+        standing=standing,
+    )
+
+
+def _stale(node: Node, model: ModelObservation, step: Step | None, stored: Ranges) -> Ranges:
+    """
+    The cells that a step would build.
+
+    Of an endless range (all but what a window left out, say) those that hold rows or are to hold
+    some, unless that is all there are.
+    """
+    if step is None or node.model.kind is not Kind.TIME_RANGE or not stored:
+        return Ranges() if step is None else step.stale
+    there = Ranges.of((*cells_with_rows(node, model), *stored))
+    endless = any(part.start <= MIN or part.end >= MAX for part in step.stale)
+    return step.stale & there if endless and there - step.stale else step.stale
+
+
+def _partly(node: Node, step: Step) -> bool:
+    """Whether a step builds only a part of what it names: which one shows when its inputs are."""
+    if step.action is Action.FOLD:
+        return True
+    follows = step.expected and node.model.kind is Kind.TIME_RANGE
+    return follows and not any(reason.cause in _WHOLLY for reason in step.reasons)
+
+
+_WHOLLY = (Cause.MISSING, Cause.DEFINITION, Cause.REDEFINED, Cause.LOOKUP)

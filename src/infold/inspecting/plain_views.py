@@ -1,0 +1,181 @@
+"""
+What a plain view shows, told from its text: rows of stored tables, columns under other names.
+
+Plain is SELECT of columns and constants FROM one table or plain view, with a WHERE, and UNION ALL
+of such. Of any other nothing is said here: Spark evaluates it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from infold.analysis.parse import parse
+from infold.analysis.text_cut import first_outside
+from infold.core.model import Kind
+from infold.core.project import Node, Project
+from infold.messages.errors import InfoldError
+
+
+class NotPlainError(Exception):
+    """Something that has to be evaluated, and is not looked up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """
+    Rows of one stored table that are shown, those for which all of ``where`` are true.
+
+    ``columns`` are the shown names, lower-case -> the table's own; None for what is computed. They
+    are None altogether for a table itself whose columns nobody declared.
+    """
+
+    table: str
+    columns: Mapping[str, str | None] | None
+    where: tuple[str, ...] = ()
+
+    def own(self, column: str) -> str:
+        """The table's own name of a shown column."""
+        name = column.strip("`").lower()
+        found = name if self.columns is None else self.columns.get(name)
+        if found is None:
+            raise NotPlainError(column)
+        return found
+
+    def condition(self, sql: str) -> str:
+        """A condition over what is shown, as one over the table's columns."""
+        text = f"SELECT * FROM shown WHERE {sql}"
+        return _translated(self, text, _where(text), "shown")
+
+
+def parts(project: Project, name: str) -> tuple[Part, ...]:
+    """What a stored table or a plain view shows; NotPlainError for any other view."""
+    try:
+        return tuple(_parts(project, name))
+    except (InfoldError, RecursionError) as error:
+        raise NotPlainError(name) from error
+
+
+def _parts(project: Project, name: str) -> Iterator[Part]:
+    node = project[name]
+    if node.model.kind is not Kind.VIEW:
+        own = {column.lower(): column for column in node.columns}
+        yield Part(name, own or None)
+        return
+    sql = node.model.sql
+    parsed = parse("", sql)
+    tokens, selects = parsed.text.tokens, list(_selects(parsed.tree))
+    start = 0
+    names: tuple[str, ...] | None = None
+    for select in selects:
+        end = first_outside(tokens, TokenType.UNION, start=start)
+        at = first_outside(tokens, TokenType.WHERE, start=start)
+        test = (tokens[at + 1].start, tokens[end - 1].end + 1) if at < end else None
+        read, alias = _from(node, select)
+        for part in _parts(project, read):
+            shown = _shown(select, part, alias)
+            names = names or tuple(shown)
+            if len(names) != len(shown):
+                raise NotPlainError(name)
+            columns = dict(zip(names, shown.values(), strict=True))
+            where = () if test is None else (_translated(part, sql, test, alias),)
+            yield Part(part.table, columns, (*part.where, *where))
+        start = end + 2  # UNION ALL
+
+
+def _selects(tree: exp.Expr) -> Iterator[exp.Select]:
+    """The sides of UNION ALL, as they stand in the text; nothing else around them."""
+    if isinstance(tree, exp.Union):
+        _nothing_but(tree, ("this", "expression", "distinct"))
+        if tree.args.get("distinct"):
+            raise NotPlainError("UNION")
+        yield from _selects(tree.this)
+        yield from _selects(tree.expression)
+    elif isinstance(tree, exp.Select):
+        _nothing_but(tree, ("expressions", "from_", "where"))
+        yield tree
+    else:
+        raise NotPlainError(tree.key)
+
+
+def _nothing_but(node: exp.Expr, known: Iterable[str]) -> None:
+    for key, value in node.args.items():
+        if value and key not in known:
+            raise NotPlainError(key)
+
+
+def _from(node: Node, select: exp.Select) -> tuple[str, str]:
+    """The table or view in FROM, and the name that its columns may have before them."""
+    from_ = select.args.get("from_")
+    table = from_.this if from_ is not None else None
+    if not isinstance(table, exp.Table):
+        raise NotPlainError("FROM")
+    _nothing_but(table, ("this", "db", "alias"))
+    alias = table.args.get("alias")
+    if alias is not None:
+        _nothing_but(alias, ("this",))
+    written = f"{table.db}.{table.name}" if table.db else table.name
+    for name in node.reads:
+        if name.lower() == written.lower():
+            return name, table.alias_or_name.lower()
+    raise NotPlainError(written)
+
+
+def _shown(select: exp.Select, part: Part, alias: str) -> dict[str, str | None]:
+    """The columns of a SELECT, lower-case, in order, and which of the table's own each one is."""
+    found: dict[str, str | None] = {}
+    for item in select.expressions:
+        if isinstance(item, exp.Star):
+            _nothing_but(item, ())
+            if part.columns is None:
+                raise NotPlainError(part.table)
+            more = dict(part.columns)
+        else:
+            value = item.this if isinstance(item, exp.Alias) else item
+            own = _column(value, part, alias) if isinstance(value, exp.Column) else None
+            more = {item.alias_or_name.lower(): own}
+        if more.keys() & found.keys():
+            raise NotPlainError("two columns of one name")
+        found |= more
+    return found
+
+
+def _column(column: exp.Column, part: Part, alias: str) -> str | None:
+    *before, name = [entry.name.lower() for entry in column.parts]
+    if before not in ([], [alias]):  # a field of a struct, or all columns of a table
+        return None
+    if part.columns is None:
+        return name
+    if name not in part.columns:
+        raise NotPlainError(name)
+    return part.columns[name]
+
+
+def _where(sql: str) -> tuple[int, int]:
+    tokens = parse("", sql).text.tokens
+    at = first_outside(tokens, TokenType.WHERE)
+    return tokens[at + 1].start, tokens[-1].end + 1
+
+
+def _translated(part: Part, sql: str, span: tuple[int, int], alias: str) -> str:
+    """The condition at ``span`` of a text, with the names that the table's columns have."""
+    at, end = span
+    pieces = []
+    columns = [
+        (column.parts[0].meta["start"], column.parts[-1].meta["end"] + 1, column)
+        for column in parse("", sql).tree.find_all(exp.Column)
+        if "start" in column.parts[0].meta
+    ]
+    for first, last, column in sorted(columns, key=lambda entry: entry[0]):
+        if not at <= first < end:
+            continue
+        own = _column(column, part, alias)
+        if own is None:
+            raise NotPlainError(column.name)
+        quoted = own.replace("`", "``")
+        pieces += [sql[at:first], f"`{quoted}`"]
+        at = last
+    return "".join([*pieces, sql[at:end]])

@@ -1,0 +1,156 @@
+"""
+What people say of sessions by hand: which sessions they mean, and that it is written down.
+
+Nothing is computed here. An entry is one more thing that a table follows from, beside the events:
+the next run heeds it, and so does every rebuild.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from infold.core.interval import micros
+from infold.core.manual_entry import ManualEntry, session_id
+from infold.core.model import IDENTIFIER, Kind, Sessions, table_name
+from infold.core.ports import Lake, Ledger
+from infold.core.project import Project
+from infold.messages import errors
+
+
+def entries(
+    project: Project,
+    ledger: Ledger,
+    lake: Lake,
+    model: str,
+    *,
+    terms: Sequence[str],
+    users: Sequence[str] = (),
+    numbers: Sequence[int] = (),
+    held: bool | None,
+    reason: str = "",
+    force: bool = False,
+) -> tuple[ManualEntry, ...]:
+    """
+    Entries about the sessions that people name, in the words of the ledger.
+
+    A term is a session's id, or in sessions by identifier the identifier, which means all its
+    sessions, also those to come; so do ``users`` in sessions by user and gap. ``numbers`` are
+    entries whose sessions are meant. Users and identifiers of whom nothing is known are refused,
+    unless ``force`` says that they are to come. Said again without a reason, what was said keeps
+    its own.
+
+    Raises ``errors.not_sessions``, ``errors.unknown_session`` and the like.
+    """
+    if model not in project:
+        raise errors.unknown_model(model, [node.name for node in project])
+    said = project[model].model.sessions
+    if project[model].model.kind is not Kind.SESSIONS or said is None:
+        raise errors.not_sessions(model, [n.name for n in project if n.model.kind is Kind.SESSIONS])
+    finder = _Finder(ledger, lake, model, said, force)
+    if users and said.identifier and said.fallback_gap is None:
+        raise errors.sessions_by_identifier(model)
+    spans = [
+        *(finder.meant(term) for term in terms),
+        *((finder.user(user), None, None) for user in users),
+        *(finder.entry(number) for number in numbers),
+    ]
+    return tuple(
+        ManualEntry(0, of, held, start, end, reason or finder.reason(of, start, end, held))
+        for of, start, end in spans
+    )
+
+
+class _Finder:
+    """Finds what sessions of one model are of, by the names that people know them by."""
+
+    def __init__(self, ledger: Ledger, lake: Lake, model: str, said: Sessions, force: bool) -> None:
+        self.lake, self.model, self.said, self.force = lake, model, said, force
+        self.held = ledger.quarantined(model)
+        self.entries = ledger.entries(model)
+        self.built = model in ledger.traces()
+
+    def meant(self, term: str) -> tuple[str, int | None, int | None]:
+        """What a session is of and its span; no span for all sessions of an identifier."""
+        for one in self.held:
+            if session_id(one.of, one.start) == term:
+                return one.of, one.start, one.end
+        for row in self._stored("session_id", term):
+            start = _at(row["session_start"])
+            for of in self._named(row):
+                if session_id(of, start) == term:
+                    return of, start, _at(row["session_end"])
+        if not self.said.identifier:
+            raise errors.unknown_session(self.model, term)
+        of = f"i{term}" if self._fallback else term
+        if not self._known(of, IDENTIFIER, term):
+            raise errors.nobody_known(self.model, "identifier", term)
+        return of, None, None
+
+    def user(self, user: str) -> str:
+        """What the sessions of a user are of."""
+        of = f"u{user}" if self._fallback else user
+        if not self._known(of, self.said.user_column, user):
+            raise errors.nobody_known(self.model, "user", user)
+        return of
+
+    def entry(self, number: int) -> tuple[str, int | None, int | None]:
+        """What an entry is about."""
+        for one in self.entries:
+            if one.number == number:
+                return one.of, one.start, one.end
+        raise errors.unknown_entry(self.model, number, [one.number for one in self.entries])
+
+    def reason(self, of: str, start: int | None, end: int | None, held: bool | None) -> str:
+        """The reason that was given when the same was said of the same sessions before."""
+        about = (
+            one
+            for one in reversed(self.entries)
+            if one.of == of and (start is None or end is None or one.about(of, start, end))
+        )
+        last = next(about, None)
+        return last.reason if last is not None and last.held is held else ""
+
+    def _known(self, of: str, column: str | None, value: str) -> bool:
+        """Whether there are sessions of somebody, or were spoken of."""
+        spoken = {one.of for one in self.entries} | {one.of for one in self.held}
+        if self.force or of in spoken:
+            return True
+        return column is not None and bool(self._stored(column, value))
+
+    @property
+    def _fallback(self) -> bool:
+        return self.said.fallback_gap is not None
+
+    def _stored(self, column: str, value: str) -> Sequence[dict[str, Any]]:
+        """A few of the stored sessions that have a value; none where the column cannot have it."""
+        if not self.built:
+            return []
+        wanted = ["session_id", "session_start", "session_end"]
+        if self.said.identifier:
+            wanted.append(IDENTIFIER)
+        if self.said.user_column:
+            wanted.append(self.said.user_column)
+        quoted = value.replace("\\", "\\\\").replace("'", "\\'")
+        where = f"`{column}` = '{quoted}'"
+        try:
+            found = self.lake.rows(table_name(self.model), columns=wanted, where=where, limit=9)
+        except errors.InfoldError as error:
+            if error.slug != "bad-filter":
+                raise
+            return []
+        rows: list[dict[str, Any]] = found.to_pylist()
+        return rows
+
+    def _named(self, row: dict[str, Any]) -> Iterator[str]:
+        """What a stored session may be of, as the ledger writes it."""
+        for column, letter in ((IDENTIFIER, "i"), (self.said.user_column, "u")):
+            value = row.get(column or "")
+            if value is not None:
+                text = str(value).lower() if isinstance(value, bool) else str(value)
+                yield letter + text if self._fallback else text
+
+
+def _at(value: datetime) -> int:
+    return micros(value if value.tzinfo else value.replace(tzinfo=UTC))

@@ -1,0 +1,349 @@
+"""
+Reads what a session's story is made of: its row, its events, its table's kept snapshots, runs.
+
+No JVM is started. What only Spark could tell (events that a view computes, users that are computed)
+is said to be untold, with the reason, unless Spark is there to be asked; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from infold.core.interval import DAY, Interval, instants
+from infold.core.model import IDENTIFIER, Kind, table_name
+from infold.core.ports import Ledger, SnapshotReader, TimeSpan
+from infold.core.project import Node, Project, SessionsQuery
+from infold.core.record import QuarantinedSession
+from infold.core.trace import Version
+from infold.inspecting.manifest import named_of, reasons
+from infold.inspecting.session_events import VERSION, UserEvents, events_of, snapshot_read
+from infold.inspecting.session_history import (
+    Event,
+    EventBatch,
+    Read,
+    Session,
+    SessionHistories,
+    SessionHistory,
+    Verb,
+    changes,
+    event_batches,
+    session_changes,
+    since,
+)
+from infold.messages import errors
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_TOLD = 5
+"""How many sessions of one identifier are told."""
+
+MOST_READS = 60
+"""How many times a table is read at some version for one story; what is older stays untold."""
+
+MOST_RUNS = 1000
+"""How many runs are looked through for what a version was made from."""
+
+ID, FIRST, LAST = "session_id", "session_start", "session_end"
+
+
+Judge = Callable[[Node, Mapping[str, Any], Mapping[str, "int | None"], int, int], UserEvents]
+"""
+The events of somebody from one instant to another, by Spark.
+
+Given are what their sessions have, and the snapshots of the inputs to look at (None: as it is now).
+"""
+
+
+def read_session_histories(
+    project: Project,
+    ledger: Ledger,
+    past: SnapshotReader,
+    id_: str,
+    model: str | None,
+    judge: Judge | None = None,
+) -> SessionHistories:
+    """
+    The stories of a session, or of the sessions of an identifier, in one model or in all.
+
+    ``judge`` is asked for what only Spark could tell.
+    """
+    nodes = [
+        node for node in project if node.model.kind is Kind.SESSIONS and model in (None, node.name)
+    ]
+    if not nodes:
+        raise errors.no_sessions_models()
+    traces = ledger.traces()
+    built = [node for node in nodes if node.name in traces]
+    if not built:
+        raise errors.not_built(", ".join(node.name for node in nodes))
+    told: list[SessionHistory] = []
+    more = 0
+    for node in built:
+        teller = _HistoryReader(project, ledger, past, node, judge)
+        found = teller.find(id_)
+        room = MOST_TOLD - len(told)
+        told.extend(teller.story(one) for one in found[:room])
+        more += max(0, len(found) - room)
+    if not told:
+        raise errors.session_nowhere(id_, [node.name for node in built])
+    return SessionHistories(id_, tuple(told), more)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A session as it stands: its row, its entry in quarantine, or (its head stays) both."""
+
+    id: str
+    row: Session | None
+    held: QuarantinedSession | None
+
+    @property
+    def start(self) -> int:
+        known = self.row or self.held
+        assert known is not None, "something was found"
+        return known.start
+
+
+@dataclass
+class _HistoryReader:
+    """Tells the stories of one model's sessions."""
+
+    project: Project
+    ledger: Ledger
+    past: SnapshotReader
+    node: Node
+    judge: Judge | None = None
+    reads: int = 0
+    kept: frozenset[int] = frozenset()
+    versions: Sequence[Version] = ()
+
+    def __post_init__(self) -> None:
+        self.kept = self.past.kept(self.table)
+        self.versions = self.ledger.versions(self.node.name)
+        self._losing: dict[Interval, frozenset[int]] = {}
+        self._known: dict[tuple[int, int, int], tuple[Session, ...] | None] = {}
+
+    @property
+    def table(self) -> str:
+        """The name of its table."""
+        return table_name(self.node.name)
+
+    @property
+    def query(self) -> SessionsQuery:
+        """What the model says a session is."""
+        assert self.node.query is not None, "a sessions model has a compiled query"
+        return self.node.query
+
+    # -- the session as it stands
+
+    def find(self, id_: str) -> list[_Found]:
+        """The sessions that an id means, or those of an identifier, by start."""
+        rows = {row.id: _Found(row.id, row, None) for row in self._rows(id_)}
+        said = self.node.model.sessions
+        assert said is not None, "a sessions model says what a session is"
+        for entry in self.ledger.quarantined(self.node.name):
+            own, identifier, _ = named_of(said, entry)
+            if own in rows:
+                rows[own] = replace(rows[own], held=entry)
+            elif id_ in (own, identifier):
+                rows[own] = _Found(own, None, entry)
+        return sorted(rows.values(), key=lambda one: (one.start, one.id))
+
+    def _rows(self, id_: str) -> tuple[Session, ...]:
+        """Found by the id alone in narrow columns, then read whole from the few files."""
+        said = self.node.model.sessions
+        wanted = [{ID: id_}, *([{IDENTIFIER: id_}] if said and said.identifier else [])]
+        found = self.past.found(self.table, wanted, columns=[ID, FIRST])
+        if not found:
+            return ()
+        starts = instants(found, FIRST)
+        near = TimeSpan(FIRST, FIRST, min(starts), max(starts))
+        return self._sessions(self.past.found(self.table, wanted, columns=self._all, near=near))
+
+    @property
+    def _all(self) -> list[str]:
+        """The columns of its table, and the version that wrote each row."""
+        return [*self.query.given, *(output.name for output in self.query.outputs), VERSION]
+
+    def _sessions(self, found: pa.Table | None) -> tuple[Session, ...]:
+        """Rows of the table as sessions, by start."""
+        if found is None or VERSION not in found.column_names:
+            return ()
+        counted = self._counted
+        starts, ends = instants(found, FIRST), instants(found, LAST)
+        sessions = []
+        for start, end, row in zip(starts, ends, found.to_pylist(), strict=True):
+            own, version = row.pop(ID), row.pop(VERSION)
+            for name in (FIRST, LAST):
+                row.pop(name)
+            sessions.append(Session(own, start, end, version, row.get(counted or ""), row))
+        return tuple(sorted(sessions, key=lambda one: one.start))
+
+    @property
+    def _counted(self) -> str | None:
+        """The column that counts all events of a session, where there is one."""
+        every = {
+            one.name
+            for one in self.query.aggregates
+            if one.call == "count" and one.argument is None and one.filter is None
+        }
+        return next((out.name for out in self.query.outputs if out.sql.strip() in every), None)
+
+    # -- its story
+
+    def story(self, one: _Found) -> SessionHistory:
+        """One session: as it stands, its events by arrival, what each run did to it."""
+        match, of = self._whose(one)
+        start, end = one.start, one.held.end if one.held else one.row.end if one.row else one.start
+        self.reads, self._known = 0, {}
+        found, blind = changes(
+            self.versions,
+            lambda version, first, last: self._at(match, version, first, last),
+            self._may_have_lost,
+            start,
+            end,
+        )
+        spans = [change.span for change in found if change.span]
+        wide = (min([start, *(a for a, _ in spans)]), max([end, *(b for _, b in spans)]))
+        theirs = self._theirs(match, *wide)
+        made_from, before = self._made_from()
+        limited = self.query.quarantine_after or self.ledger.entries(self.node.name)
+        done = session_changes(found, made_from, before, theirs.events if limited else ())
+        own = [event for event in theirs.events if start <= event.at <= end]
+        lately = since(done, start, end)
+        known = bool(lately) and lately[0].verb in (Verb.CREATED, Verb.RETURNED)
+        made = made_from.get(lately[0].change.version.number, {}) if lately else {}
+        groups = self._brought(own, made, known=known)
+        kept = [version for version in self.versions if version.snapshot in self.kept]
+        blind = blind or (not done and len(kept) < len(self.versions))
+        return SessionHistory(
+            model=self.node.name,
+            id=one.id,
+            of=of,
+            session=one.row,
+            held=one.held,
+            why_held=reasons(self.node, self.ledger)(one.held) if one.held else "",
+            inputs=self.inputs,
+            event_batches=groups,
+            untold=theirs.untold,
+            session_changes=done,
+            kept_from=kept[0] if blind and kept and self.reads < MOST_READS else None,
+            notes=tuple(self._notes(one, theirs, len(own))),
+        )
+
+    def _theirs(self, match: Mapping[str, Any], start: int, end: int) -> UserEvents:
+        """Their events in a stretch of time; Spark is asked where it has to be, and may be."""
+        found = events_of(self.project, self.ledger, self.past, self.node, match, start, end)
+        if self.judge is None or not found.judge:
+            return found
+        snapshots = {
+            entry.name: snapshot_read(self.ledger, self.past, self.node, entry.name)
+            for entry in self.node.inputs
+        }
+        return self.judge(self.node, match, snapshots, start, end)
+
+    def _brought(
+        self, events: Sequence[Event], made: Mapping[str, int], *, known: bool
+    ) -> tuple[EventBatch, ...]:
+        """Events by what brought them, in order of arrival, those of all inputs together."""
+        found: list[EventBatch] = []
+        for name in self.inputs:
+            own = [event for event in events if event.input == name]
+            files = {file.id: file.path for file in self.ledger.files(name)} if own else {}
+            versions = self.ledger.versions(name)
+            found += event_batches(own, versions, files, made.get(name), known=known, name=name)
+        return tuple(sorted(found, key=lambda one: one.version.committed_at if one.version else 0))
+
+    def _whose(self, one: _Found) -> tuple[Mapping[str, Any], tuple[str, Any]]:
+        """What rows of the same user or identifier have in the table, and how it is shown."""
+        query, said = self.query, self.node.model.sessions
+        chosen = query.chosen.name if query.chosen else query.user
+        if one.row is not None:
+            value = one.row.values.get(query.user)
+            if value is None:  # of a user, for want of an identifier
+                user = one.row.values.get(chosen)
+                return {query.user: None, chosen: user}, (chosen, user)
+            return {query.user: value}, (query.user, value)
+        assert said is not None
+        assert one.held is not None
+        _, identifier, user = named_of(said, one.held)
+        if said.identifier and identifier is None:
+            return {query.user: None, chosen: user}, (chosen, user)
+        value = user if identifier is None else identifier
+        return {query.user: value}, (query.user, value)
+
+    def _at(
+        self, match: Mapping[str, Any], version: Version, start: int, end: int
+    ) -> tuple[Session, ...] | None:
+        """The sessions of whoever it is that overlap a span, as a version held them."""
+        if version.snapshot is None:
+            return ()
+        place = (version.snapshot, start, end)
+        if place not in self._known:
+            if version.snapshot not in self.kept or self.reads >= MOST_READS:
+                return None
+            self.reads += 1
+            near = TimeSpan(FIRST, LAST, start, end)
+            found = self.past.found(
+                self.table, [match], columns=self._all, near=near, snapshot=version.snapshot
+            )
+            self._known[place] = None if found is None else self._sessions(found)
+        return self._known[place]
+
+    def _may_have_lost(self, version: Version, start: int, end: int) -> bool:
+        """Whether a session of that time may have left the table with a version."""
+        around = Interval(start - DAY, end + 1)  # it is in the cell of its start
+        if around not in self._losing:
+            self._losing[around] = frozenset(self.ledger.losing(self.node.name, around))
+        return version.whole or version.number in self._losing[around]
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The stored tables that its events are in."""
+        return tuple(entry.name for entry in self.node.fed)
+
+    def _made_from(self) -> tuple[Mapping[int, Read], Mapping[int, Read]]:
+        """Up to which versions of the inputs was read for each version, and just before it."""
+        numbers = {version.step: version.number for version in self.versions}
+        made: dict[int, Read] = {}
+        before: dict[int, Read] = {}
+        last: Read | None = None
+        for run in reversed(self.ledger.runs(MOST_RUNS, self.node.name)):
+            for step in run.steps:
+                inputs = step.outcome.trace.inputs if step.outcome else {}
+                read = {name: inputs[name] for name in self.inputs if name in inputs}
+                if step.model != self.node.name or step.state != "done" or not read:
+                    continue
+                if step.id in numbers:
+                    made[numbers[step.id]] = read
+                    if last is not None:
+                        before[numbers[step.id]] = last
+                last = read
+        return made, before
+
+    def _notes(self, one: _Found, theirs: UserEvents, found: int) -> Iterator[str]:
+        """What has to be known to read the story right; ``found`` is how many events it has."""
+        counted = one.held.events if one.held else one.row.events if one.row else None
+        # With as many events as there have to be, none is among them that should not be.
+        if theirs.unsure and counted != found:
+            said = "may be among its events: only Spark can tell (`--deep`)."
+            yield f"What {theirs.unsure} leaves out {said}"
+        for name in theirs.undated:
+            yield f"{name} is recomputed cell by cell: no row says when it came."
+        if not theirs.untold and counted not in (None, found):
+            yield f"The session counts {counted:,} events; {found:,} are found now."
+        traced, heads = self.ledger.traces()[self.node.name].inputs, self.ledger.heads()
+        for name in self.inputs:
+            head, read = heads.get(name), traced.get(name)
+            if head is not None and read is not None and head.number > read:
+                yield (
+                    f"{name} has moved on to version {head.number}; {self.node.name} has read it "
+                    f"up to version {read}: `infold run` folds in what came since."
+                )
+        if one.held is not None and one.row is not None:
+            yield "Its head stays in the table: what runs did is told of the head alone."
+        if self.reads >= MOST_READS:
+            yield f"{MOST_READS} looks into the past were taken: what was before is untold."

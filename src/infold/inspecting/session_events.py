@@ -1,0 +1,208 @@
+"""
+The events of a user or identifier in a stretch of time, read in-process from the stored inputs.
+
+They are seen through plain views. What only Spark could tell is not guessed: whose events are if
+that is computed, and what other views show. A simple WHERE is applied; of any other it is said that
+it was not.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from infold.core.interval import instants
+from infold.core.model import table_name
+from infold.core.ports import Ledger, SnapshotReader, TimeSpan
+from infold.core.project import Node, Project, SessionsQuery
+from infold.inspecting.plain_views import NotPlainError, Part, parts
+from infold.inspecting.session_history import Event
+from infold.messages.errors import InfoldError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+VERSION, FILE = "_version", "_source_file"
+TIME, WHOSE = "at", "whose"
+
+
+@dataclass(frozen=True, slots=True)
+class UserEvents:
+    """
+    The events of somebody, by time; ``untold`` says why there are none to tell.
+
+    ``unsure`` is the WHERE that was not applied, and ``undated`` names the inputs whose rows do not
+    say when they came. ``judge``: Spark could tell what is not told, or not surely.
+    """
+
+    events: tuple[Event, ...] = ()
+    untold: str = ""
+    unsure: str = ""
+    undated: tuple[str, ...] = ()
+    judge: bool = False
+
+
+BY_SPARK = "by Spark alone: `--deep` has it tell them"
+
+
+def events_of(
+    project: Project,
+    ledger: Ledger,
+    past: SnapshotReader,
+    node: Node,
+    match: Mapping[str, Any],
+    start: int,
+    end: int,
+) -> UserEvents:
+    """
+    The events from ``start`` to ``end`` of those whose sessions have what ``match`` says.
+
+    They are read at the versions of the inputs that the sessions were made from, if these are kept.
+    """
+    query = node.query
+    assert query is not None, "a sessions model has a compiled query"
+    any_of = _any_of(node, match)
+    if any_of is None:
+        said = query.who or query.user
+        return UserEvents(untold=f"whose an event is follows from {said}, {BY_SPARK}", judge=True)
+    reader = _Reader(ledger, past, node, query, any_of, start, end)
+    try:
+        return reader.read(parts(project, query.input))
+    except NotPlainError:
+        why = f"they are seen through the view {query.input}, {BY_SPARK}"
+        return UserEvents(untold=why, judge=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads what some tables hold of somebody's events, under the names that they have there."""
+
+    ledger: Ledger
+    past: SnapshotReader
+    node: Node
+    query: SessionsQuery
+    any_of: Sequence[Mapping[str, Any]]
+    start: int
+    end: int
+
+    def read(self, seen: Sequence[Part]) -> UserEvents:
+        """The events that are seen of some tables; NotPlainError where that needs Spark."""
+        query, unsure = self.query, False
+        found: list[pa.Table] = []
+        for part in seen:
+            conditions, applied = self._conditions(part, query.where)
+            try:
+                rows = self._found(part, conditions)
+            except (ValueError, TypeError) as error:  # more than columns compared with values
+                if part.where or not applied:
+                    raise NotPlainError(query.input) from error
+                applied, rows = False, self._found(part, ())
+            if rows is None:
+                return UserEvents(untold=f"{part.table} has no column that says whose they are")
+            unsure = unsure or (query.where is not None and not applied)
+            found.append(rows)
+        self._same_types(found)
+        every = [_events(rows, part.table) for rows, part in zip(found, seen, strict=True)]
+        undated = [
+            p.table for r, p in zip(found, seen, strict=True) if VERSION not in r.schema.names
+        ]
+        return UserEvents(
+            events=tuple(sorted(itertools.chain(*every), key=lambda event: event.at)),
+            unsure=f"`WHERE {' '.join(str(query.where).split())}`" if unsure else "",
+            undated=tuple(dict.fromkeys(undated)),
+            judge=unsure,
+        )
+
+    def _conditions(self, part: Part, where: str | None) -> tuple[tuple[str, ...], bool]:
+        """What of a table is wanted, and whether the model's own WHERE is among it."""
+        if where is None:
+            return part.where, True
+        if part.table == self.query.input:  # no names to translate
+            return (where,), True
+        try:
+            return (*part.where, part.condition(where)), True
+        except (NotPlainError, InfoldError):
+            return part.where, False
+
+    def _found(self, part: Part, conditions: Sequence[str]) -> pa.Table | None:
+        time = part.own(self.query.time_column)
+        any_of = [{part.own(name): value for name, value in match.items()} for match in self.any_of]
+        names = list(dict.fromkeys(name for match in any_of for name in match))
+        rows = self.past.found(
+            table_name(part.table),
+            any_of,
+            columns=[time, *names, VERSION, FILE],
+            near=TimeSpan(time, time, self.start, self.end),
+            where=_all(conditions),
+            snapshot=snapshot_read(self.ledger, self.past, self.node, part.table),
+        )
+        if rows is None:
+            return None
+        own = {time: TIME, **{name: f"{WHOSE}{at}" for at, name in enumerate(names)}}
+        return rows.rename_columns([own.get(name, name) for name in rows.column_names])
+
+    def _same_types(self, found: Sequence[pa.Table]) -> None:
+        """Values of several types would have been cast to one of them, as Spark does it."""
+        kinds = {
+            tuple(field.type for field in rows.schema if field.name not in (VERSION, FILE))
+            for rows in found
+        }
+        if len(kinds) > 1:
+            raise NotPlainError(self.node.name)
+
+
+def _all(conditions: Sequence[str]) -> str | None:
+    if len(conditions) < 2:
+        return conditions[0] if conditions else None
+    return " AND ".join(f"({one})" for one in conditions)
+
+
+def _events(found: pa.Table, table: str) -> list[Event]:
+    nothing = [None] * found.num_rows
+    versions, files = (
+        found[name].to_pylist() if name in found.column_names else nothing
+        for name in (VERSION, FILE)
+    )
+    return [
+        Event(at, version, file, table)
+        for at, version, file in zip(instants(found, TIME), versions, files, strict=True)
+    ]
+
+
+def snapshot_read(ledger: Ledger, past: SnapshotReader, node: Node, name: str) -> int | None:
+    """An input as the model has read it; None (as it is now) where that is no longer kept."""
+    read = ledger.traces()[node.name].inputs.get(name)
+    kept = past.kept(table_name(name))
+    for version in ledger.versions(name):
+        if version.number == read and version.snapshot in kept:
+            return version.snapshot
+    return None
+
+
+def _any_of(node: Node, match: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """What events of the same user or identifier have; None where that is computed."""
+    query, said = node.query, node.model.sessions
+    assert query is not None
+    assert said is not None
+    value = match[query.user]
+    if not said.identifier:
+        return None if query.who is not None else [{query.user: value}]
+    columns = [name for name in map(_plain, said.identifier) if name is not None]
+    if len(columns) < len(said.identifier):
+        return None
+    if value is not None:  # the first of several that is not NULL counts
+        return [{**dict.fromkeys(columns[:at]), name: value} for at, name in enumerate(columns)]
+    user = _plain(said.user or "")
+    own = next(given for name, given in match.items() if name != query.user)
+    return None if user is None else [{**dict.fromkeys(columns), user: own}]
+
+
+_COLUMN = re.compile(r"\s*(\w+|`[^`]+`)\s*\Z")
+
+
+def _plain(sql: str) -> str | None:
+    """The column that SQL over an event names, if it is no more than that."""
+    return sql.strip().strip("`") if _COLUMN.match(sql) else None

@@ -1,0 +1,419 @@
+"""
+A session's story: which run created, extended, merged, split it, and what brought its events.
+
+Theory. Each row of a sessions table says which version of the table wrote it, so whatever became
+of a session is found by walking back: the version that wrote the rows in a span is where something
+happened, and the rows that overlapped the span before are what it happened to. The span grows with
+them, so that a session's story is also the story of all that went into it. A row that vanished
+tells nothing by itself; cells that lost rows say where to look for one.
+
+Rules of this file: values and pure functions; what a table held is asked of a function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from infold.core.model import NUMBERS
+from infold.core.record import QuarantinedSession
+from infold.core.trace import Version
+
+
+class Verb(StrEnum):
+    """What a run did to a session, in one word."""
+
+    CREATED = "created"
+    """Nothing was there at its time."""
+    EXTENDED = "extended"
+    """It got more events: earlier, later or between."""
+    MERGED = "merged"
+    """Several became one."""
+    SPLIT = "split"
+    """One became several."""
+    REGROUPED = "regrouped"
+    """Several became several others."""
+    SHORTENED = "shortened"
+    """It lost events."""
+    MOVED = "moved"
+    """It lost events at one end and got some at the other."""
+    RECOMPUTED = "recomputed"
+    """It covers what it did, with other values."""
+    RENUMBERED = "renumbered"
+    """Only its number among the user's sessions is another."""
+    REBUILT = "rebuilt"
+    """The whole table was built anew, and it came out as it was."""
+    REMOVED = "removed"
+    """Its events are gone, and it with them."""
+    QUARANTINED = "quarantined"
+    """It grew beyond the limit and left the table."""
+    RETURNED = "returned"
+    """It came back from quarantine."""
+    WRITTEN = "written"
+    """The run wrote it as it was then; how it was before is no longer kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One session as one version of the table held it; ``version`` is the one that wrote it."""
+
+    id: str
+    start: int
+    end: int
+    version: int
+    events: int | None = None
+    """How many events it counts, where the model has a plain ``count(*)``."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Its other columns, in order."""
+
+    @property
+    def key(self) -> tuple[str, int, int, int]:
+        """What tells rows of one table apart, over all its versions."""
+        return self.id, self.start, self.end, self.version
+
+
+@dataclass(frozen=True, slots=True)
+class VersionChange:
+    """The sessions in a span before and after one version; ``before`` None: no longer kept."""
+
+    version: Version
+    before: tuple[Session, ...] | None
+    after: tuple[Session, ...]
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """From the first to the last instant of all of them."""
+        return hull((*(self.before or ()), *self.after))
+
+
+@dataclass(frozen=True, slots=True)
+class SessionChange:
+    """What one run did: the change and the word for it."""
+
+    verb: Verb
+    change: VersionChange
+
+
+@dataclass(frozen=True, slots=True)
+class EventBatch:
+    """
+    Events of a session that one version of an input brought, or (None) nobody knows which.
+
+    ``files`` are some of the files that they came in, ``more`` how many others there are. ``late``
+    is whether the session was there already; None where that is not known. ``rebuilt``: the input
+    was built anew then, so when they first arrived is no longer known.
+    """
+
+    version: Version | None
+    events: int
+    first: int
+    last: int
+    files: tuple[str, ...] = ()
+    more: int = 0
+    late: bool | None = None
+    rebuilt: bool = False
+    input: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionHistory:
+    """
+    One session: as it stands, its events by arrival, what each run did to it.
+
+    ``session`` is its row, ``held`` its entry in quarantine (with ``why_held``); or both are there.
+    ``of`` is the column and the value of whose it is. ``untold`` says why nothing is told of its
+    events. ``kept_from`` is the oldest version whose snapshot is kept, where older ones matter.
+    """
+
+    model: str
+    id: str
+    of: tuple[str, Any]
+    session: Session | None
+    held: QuarantinedSession | None = None
+    why_held: str = ""
+    inputs: tuple[str, ...] = ()
+    event_batches: tuple[EventBatch, ...] = ()
+    untold: str = ""
+    session_changes: tuple[SessionChange, ...] = ()
+    kept_from: Version | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def start(self) -> int:
+        """Its first instant, whatever of it stays in the table."""
+        return min(self._ends)
+
+    @property
+    def end(self) -> int:
+        """Its last instant."""
+        return max(self._ends)
+
+    @property
+    def _ends(self) -> tuple[int, ...]:
+        own = (self.session.start, self.session.end) if self.session else ()
+        return (*own, *((self.held.start, self.held.end) if self.held else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class SessionHistories:
+    """What was found under one id; ``more`` sessions of an identifier are not told."""
+
+    id: str
+    stories: tuple[SessionHistory, ...]
+    more: int = 0
+
+
+def hull(sessions: Iterable[Session]) -> tuple[int, int] | None:
+    """From the first to the last instant of some sessions."""
+    ends = [(session.start, session.end) for session in sessions]
+    return (min(start for start, _ in ends), max(end for _, end in ends)) if ends else None
+
+
+# -- the walk back ---------------------------------------------------------------------------------
+
+At = Callable[[Version, int, int], "tuple[Session, ...] | None"]
+"""The sessions of whoever it is that overlap a span, as a version held them; None: not kept."""
+
+Lost = Callable[[Version, int, int], bool]
+"""Whether rows may have left the cells around a span with a version."""
+
+
+def changes(
+    versions: Sequence[Version], at: At, lost: Lost, start: int, end: int
+) -> tuple[tuple[VersionChange, ...], bool]:
+    """
+    What happened in a span, oldest first, and whether something may have that is no longer known.
+
+    ``versions`` are all versions of the table, oldest first.
+    """
+    found: list[VersionChange] = []
+    blind = False
+    after = at(versions[-1], start, end) if versions else ()
+    for place in range(len(versions) - 1, -1, -1):
+        version, older = versions[place], versions[place - 1] if place else None
+        wrote = tuple(one for one in after or () if one.version == version.number)
+        if not wrote and not lost(version, start, end):
+            continue
+        both = _both(version, older, at, start, end)
+        if both is not None:
+            found.extend(reversed(_apart(version, *both)))
+            start, end = _wider((*both[0], *both[1]), start, end)
+            after = both[0]
+            continue
+        blind = True
+        if wrote:  # nothing of it is kept: the rows alone say who wrote them
+            found.append(VersionChange(version, None, wrote))
+            break
+    return tuple(reversed(found)), blind
+
+
+Both = tuple[tuple[Session, ...], tuple[Session, ...]]
+
+
+def _both(version: Version, older: Version | None, at: At, start: int, end: int) -> Both | None:
+    """What is in a span before and after a version; the span grows with what reaches out of it."""
+    while True:
+        before = () if older is None else at(older, start, end)
+        after = at(version, start, end)
+        if after is None or before is None:
+            return None
+        wider = _wider((*before, *after), start, end)
+        if wider == (start, end):
+            return before, after
+        start, end = wider
+
+
+def _wider(sessions: Iterable[Session], start: int, end: int) -> tuple[int, int]:
+    ends = hull(sessions)
+    return (min(start, ends[0]), max(end, ends[1])) if ends else (start, end)
+
+
+def _apart(
+    version: Version, before: Sequence[Session], after: Sequence[Session]
+) -> list[VersionChange]:
+    """The changes of one version, in order of time: what shares no instant is another change."""
+    same = {one.key for one in before} & {one.key for one in after}
+    changed = [(one, False) for one in before if one.key not in same]
+    changed += [(one, True) for one in after if one.key not in same]
+    found: list[VersionChange] = []
+    upto: int | None = None
+    for one, new in sorted(changed, key=lambda entry: (entry[0].start, entry[1])):
+        if upto is None or one.start > upto:
+            found.append(VersionChange(version, (), ()))
+        last = found[-1]
+        was, now = last.before or (), last.after
+        found[-1] = VersionChange(version, was if new else (*was, one), (*now, one) if new else now)
+        upto = one.end if upto is None else max(upto, one.end)
+    return found
+
+
+# -- the word for it -------------------------------------------------------------------------------
+
+
+def verb(change: VersionChange, *, was_held: bool = False, is_held: bool = False) -> Verb:
+    """
+    What a change is called.
+
+    ``was_held`` and ``is_held`` say that events were there before and after, but in no session of
+    the table: they were in quarantine.
+    """
+    before, after = change.before, change.after
+    if before is None:
+        return Verb.WRITTEN
+    if not before:
+        return Verb.RETURNED if was_held else Verb.CREATED
+    if not after:
+        return Verb.QUARANTINED if is_held else Verb.REMOVED
+    if len(before) == 1 and len(after) == 1:
+        return _of_one(before[0], after[0], change.version)
+    if len(after) == 1:
+        return Verb.MERGED
+    return Verb.SPLIT if len(before) == 1 else Verb.REGROUPED
+
+
+def _of_one(before: Session, after: Session, version: Version) -> Verb:
+    lost = after.start > before.start or after.end < before.end
+    got = after.start < before.start or after.end > before.end
+    if not lost and not got and None not in (before.events, after.events):
+        assert before.events is not None
+        assert after.events is not None
+        lost, got = after.events < before.events, after.events > before.events
+    if lost or got:
+        return Verb.MOVED if lost and got else Verb.SHORTENED if lost else Verb.EXTENDED
+    other = set(differing(before, after))
+    if not other:
+        return Verb.REBUILT if version.whole else Verb.RECOMPUTED
+    return Verb.RENUMBERED if other <= set(NUMBERS) else Verb.RECOMPUTED
+
+
+def differing(before: Session, after: Session) -> tuple[str, ...]:
+    """The columns besides id and times in which two sessions differ, or that only one has."""
+    names = dict.fromkeys((*before.values, *after.values))
+    nothing = object()
+    return tuple(
+        name
+        for name in names
+        if before.values.get(name, nothing) != after.values.get(name, nothing)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event: its time, the version of which input brought it, and its file's id."""
+
+    at: int
+    version: int | None = None
+    file: int | None = None
+    input: str = ""
+
+
+Read = Mapping[str, int]
+"""Inputs, and up to which version of each one was read."""
+
+
+def session_changes(
+    found: Sequence[VersionChange],
+    read: Mapping[int, Read],
+    read_before: Mapping[int, Read],
+    events: Sequence[Event] = (),
+) -> tuple[SessionChange, ...]:
+    """
+    The words for some changes, oldest first.
+
+    ``read`` maps versions of the table to the versions of the inputs that they were made from,
+    ``read_before`` to those that had been read until then. ``events`` are given for a model that
+    has a quarantine: an event that had been read, and that no session covers, was in it.
+    """
+
+    def there(sessions: Sequence[Session], upto: Read | None) -> bool:
+        ends = hull(sessions)
+        return (
+            ends is not None
+            and upto is not None
+            and any(
+                event.version is not None and event.version <= upto.get(event.input, 0)
+                for event in events
+                if ends[0] <= event.at <= ends[1]
+            )
+        )
+
+    made = []
+    for change in found:
+        number, before, after = change.version.number, change.before or (), change.after
+        anew = change.version.whole
+        was = not anew and not before and there(after, read_before.get(number))
+        now = not after and there(before, read.get(number))
+        made.append(SessionChange(verb(change, was_held=was, is_held=now), change))
+    return tuple(made)
+
+
+def since(
+    session_changes: Sequence[SessionChange], start: int, end: int
+) -> tuple[SessionChange, ...]:
+    """The changes since a session is there; what was removed before belongs to another session."""
+    gone = [
+        place
+        for place, deed in enumerate(session_changes)
+        if deed.verb is Verb.REMOVED and _overlaps(deed.change.before or (), start, end)
+    ]
+    return tuple(session_changes[gone[-1] + 1 if gone else 0 :])
+
+
+def _overlaps(sessions: Iterable[Session], start: int, end: int) -> bool:
+    return any(one.start <= end and one.end >= start for one in sessions)
+
+
+# -- events by arrival -----------------------------------------------------------------------------
+
+FILES = 2
+"""How many files of an arrival are named."""
+
+
+def event_batches(
+    events: Iterable[Event],
+    versions: Iterable[Version],
+    paths: Mapping[int, str],
+    made: int | None,
+    *,
+    known: bool,
+    name: str = "",
+) -> tuple[EventBatch, ...]:
+    """
+    Events of the input ``name``, grouped by what brought them, in order of arrival.
+
+    ``made`` is the version of the input from which the session was first made, and ``known``
+    whether it was created then; if not, what came before may have been late all the same.
+    """
+    by_number = {version.number: version for version in versions}
+    groups: dict[int | None, list[Event]] = {}
+    for event in events:
+        groups.setdefault(event.version, []).append(event)
+    found = []
+    for number in sorted(groups, key=lambda entry: -1 if entry is None else entry):
+        group = groups[number]
+        version = None if number is None else by_number.get(number)
+        named = [paths[one.file] for one in group if one.file is not None and one.file in paths]
+        files = sorted(set(named), key=lambda path: (-named.count(path), path))
+        rebuilt = version is not None and version.whole and version.number > 1
+        found.append(
+            EventBatch(
+                version=version,
+                events=len(group),
+                first=min(event.at for event in group),
+                last=max(event.at for event in group),
+                files=tuple(files[:FILES]),
+                more=max(0, len(files) - FILES),
+                late=None if rebuilt else _late(number, made, known),
+                rebuilt=rebuilt,
+                input=name,
+            )
+        )
+    return tuple(found)
+
+
+def _late(number: int | None, made: int | None, known: bool) -> bool | None:
+    if number is None or made is None:
+        return None
+    return True if number > made else False if known else None

@@ -1,0 +1,84 @@
+"""Which rows a name means, to be shown: those of a table, of a view, or what was set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from infold.core.model import SET_ASIDE, Kind, table_name
+from infold.core.ports import Lake
+from infold.core.project import Project
+from infold.inspecting.left_out import schema
+from infold.inspecting.manifest import TABLES
+from infold.messages import errors
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def rows(
+    project: Project,
+    lake: Lake,
+    table: str,
+    columns: Sequence[str] | None,
+    where: str | None,
+    limit: int | None,
+    evaluate: Callable[[Project, str], pa.Table],
+    left_out: Callable[[int | None], pa.Table | None],
+) -> pa.Table:
+    """
+    Rows of a stored table; of a view what ``evaluate`` makes of it.
+
+    ``left_out`` are the rows that sessions leave out, at most so many: they are set aside, too.
+    """
+    if table in {"set_aside", SET_ASIDE}:
+        return _set_aside(lake, columns, where, limit, left_out)
+    if table not in project:
+        known = [*(node.name for node in project), "set_aside", *TABLES]
+        raise errors.unknown_table(table, known)
+    if project[table].model.kind is Kind.VIEW:
+        if where is not None:
+            raise errors.bad_filter(where, f"{table} is a view, and of views all rows are shown")
+        return some(evaluate(project, table), columns, limit)
+    try:
+        return lake.rows(table_name(table), columns=columns, where=where, limit=limit)
+    except errors.InfoldError as error:
+        if error.slug != "not-built":
+            raise
+        raise errors.not_built(table) from None
+
+
+def _set_aside(
+    lake: Lake,
+    columns: Sequence[str] | None,
+    where: str | None,
+    limit: int | None,
+    left_out: Callable[[int | None], pa.Table | None],
+) -> pa.Table:
+    """The rows that were set aside on their way into tables, then those that sessions leave out."""
+    import pyarrow as pa
+
+    from infold.inspecting.manifest import filtered
+
+    try:
+        stored = lake.rows(SET_ASIDE, columns=columns, where=where, limit=limit)
+    except errors.InfoldError as error:
+        if error.slug != "not-built":
+            raise
+        stored = some(schema().empty_table(), columns)  # it is made with its first row
+    room = None if limit is None else limit - stored.num_rows
+    more = None if room == 0 else left_out(None if where else room)
+    if more is None:
+        return stored
+    more = some(more if where is None else filtered(more, where), columns, room)
+    return pa.concat_tables([stored.select(more.column_names).cast(more.schema), more])
+
+
+def some(found: pa.Table, columns: Sequence[str] | None, limit: int | None = None) -> pa.Table:
+    """These columns of some rows, in this order; at most so many rows."""
+    if columns is not None:
+        unknown = [name for name in columns if name not in found.column_names]
+        if unknown:
+            raise errors.unknown_columns(unknown, found.column_names)
+        found = found.select(list(columns))
+    return found if limit is None else found.slice(0, limit)

@@ -1,0 +1,356 @@
+"""
+A simple SQL predicate over a stored table, as pyiceberg's expression.
+
+It is read as Spark SQL, by the parser that reads models. An expression of pyiceberg knows two
+values where SQL knows three, and takes NULL and NaN for one thing in files and another in rows. So
+of each part two expressions are made, of the rows for which it is true and of those for which it is
+false: NOT swaps them, a row with NULL is in neither, and no comparison is ever negated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any, NamedTuple
+
+from pyiceberg import expressions
+from pyiceberg.expressions import BooleanExpression
+from pyiceberg.expressions.literals import BooleanLiteral, StringLiteral
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    BooleanType,
+    DoubleType,
+    FloatType,
+    ListType,
+    MapType,
+    NestedField,
+    StringType,
+)
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from infold.lake.filter_values import Floor, floor, written
+
+E: Any = expressions
+"""Their types do not know that the column comes first."""
+
+_SPARK = Spark()
+_TRUE = BooleanLiteral(True)
+
+
+class Truth(NamedTuple):
+    """The rows for which a predicate is true, and those for which it is false."""
+
+    yes: BooleanExpression
+    no: BooleanExpression
+
+
+def predicate(where: str, schema: Schema) -> BooleanExpression:
+    """The rows for which ``where`` is true; ValueError says what cannot be understood."""
+    try:
+        return _truth(_parsed(where), schema).yes
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _parsed(where: str) -> exp.Expr:
+    try:
+        tokens = _one_text(_SPARK.tokenize(where))
+        (tree,) = _SPARK.parser().parse_into(exp.Condition, tokens, where)
+    except TokenError:
+        raise ValueError("a quote or a comment is never closed") from None
+    except ParseError as error:
+        known = error.errors[0] if error.errors else {}
+        rest = "".join(str(known.get(part) or "") for part in ("highlight", "end_context"))
+        at = rest.strip()
+        raise ValueError(f"not understood from here: {at}" if at else "it ends early") from None
+    except ValueError:
+        raise ValueError("it is not one condition") from None
+    if tree is None:
+        raise ValueError("it is empty")
+    return tree
+
+
+def _one_text(tokens: list[Token]) -> list[Token]:
+    """``'it''s'`` is one text with a quote in it, for Spark; sqlglot sees two that are joined."""
+    found: list[Token] = []
+    for token in tokens:
+        last = found[-1] if found else None
+        strings = last is not None and last.token_type is token.token_type is TokenType.STRING
+        if last is not None and strings and last.end + 1 == token.start:
+            text = f"{last.text}'{token.text}"
+            found[-1] = Token(TokenType.STRING, text, last.line, last.col, last.start, token.end)
+        else:
+            found.append(token)
+    return found
+
+
+# -- parts -----------------------------------------------------------------------------------------
+
+
+def _truth(node: exp.Expr, schema: Schema) -> Truth:
+    node = node.unnest()
+    if node.args.get("negate"):  # sqlglot's NOT LIKE
+        node = node.copy()
+        node.set("negate", None)
+        return _not(_truth(node, schema))
+    rule = _RULES.get(type(node))
+    if rule is None:
+        raise _unknown(node)
+    return rule(node, schema)
+
+
+def _unknown(node: exp.Expr) -> ValueError:
+    return ValueError(f"only columns compared with values are understood, not {_sql(node)}")
+
+
+def _sql(node: exp.Expr) -> str:
+    return node.sql(dialect="spark")
+
+
+def _not(found: Truth) -> Truth:
+    return Truth(found.no, found.yes)
+
+
+def _all(parts: list[Truth]) -> Truth:
+    return Truth(
+        _join(E.And, [part.yes for part in parts]), _join(E.Or, [part.no for part in parts])
+    )
+
+
+def _any(parts: list[Truth]) -> Truth:
+    return _not(_all([_not(part) for part in parts]))
+
+
+def _join(how: Any, parts: list[BooleanExpression]) -> BooleanExpression:
+    """Halves joined, so that a thousand parts are ten levels and not a thousand."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    found: BooleanExpression = how(_join(how, parts[:half]), _join(how, parts[half:]))
+    return found
+
+
+def _connected(node: exp.Expr, schema: Schema) -> Truth:
+    parts = [_truth(part, schema) for part in node.flatten()]
+    return _all(parts) if isinstance(node, exp.And) else _any(parts)
+
+
+def _negated(node: exp.Expr, schema: Schema) -> Truth:
+    return _not(_truth(node.this, schema))
+
+
+def _constant(node: exp.Expr, schema: Schema) -> Truth:
+    del schema
+    return (
+        Truth(E.AlwaysTrue(), E.AlwaysFalse())
+        if node.this
+        else Truth(E.AlwaysFalse(), E.AlwaysTrue())
+    )
+
+
+def _flag(node: exp.Expr, schema: Schema) -> Truth:
+    """A boolean column by itself."""
+    field = _field(node, schema)
+    if not isinstance(field.field_type, BooleanType):
+        raise ValueError(f"{field.name} is {field.field_type} and no condition: compare it")  # noqa: TRY004 - of the filter
+    return _Column(field, schema).equal(Floor(_TRUE))
+
+
+# -- comparisons -----------------------------------------------------------------------------------
+
+
+def _field(node: exp.Expr, schema: Schema) -> NestedField:
+    name = ".".join(part.name for part in node.parts) if isinstance(node, exp.Column) else ""
+    if not name:
+        raise _unknown(node)
+    own = {entry.name.lower(): entry for entry in schema.fields}
+    try:
+        found = own.get(name.lower()) or schema.find_field(name, case_sensitive=False)
+    except ValueError:
+        known = ", ".join(entry.name for entry in schema.fields if not entry.name.startswith("_"))
+        raise ValueError(f"there is no column {name}; there are {known}") from None
+    if isinstance(found.field_type, ListType | MapType):
+        raise ValueError(f"{name} is {found.field_type}: to compare that takes Spark")  # noqa: TRY004 - of the filter
+    return found
+
+
+class _Column:
+    """A column, and the rows whose value stands to a given one in some way, or does not."""
+
+    def __init__(self, field: NestedField, schema: Schema) -> None:
+        self.field = field
+        self.name = schema.find_column_name(field.field_id) or field.name
+        self.fraction = isinstance(field.field_type, FloatType | DoubleType)
+
+    def null(self) -> Truth:
+        """Whether there is no value."""
+        return Truth(E.IsNull(self.name), E.NotNull(self.name))
+
+    def less(self, than: Floor) -> Truth:
+        """NaN is greater than every other number, as in Spark."""
+        if than.under:
+            return Truth(E.AlwaysFalse(), E.NotNull(self.name))
+        if not than.exact:
+            return self.at_most(Floor(than.value))
+        return self._ordered(E.LessThan, E.GreaterThanOrEqual, than.value)
+
+    def at_most(self, value: Floor) -> Truth:
+        """``<=``."""
+        if value.under:
+            return Truth(E.AlwaysFalse(), E.NotNull(self.name))
+        return self._ordered(E.LessThanOrEqual, E.GreaterThan, value.value)
+
+    def equal(self, to: Floor) -> Truth:
+        """``=``; a value that the column cannot have is not equal to any that it has."""
+        if to.under or not to.exact:
+            return Truth(E.AlwaysFalse(), E.NotNull(self.name))
+        return self._with_nan(E.EqualTo(self.name, to.value), E.NotEqualTo(self.name, to.value))
+
+    def among(self, values: list[Floor]) -> Truth:
+        """``IN``."""
+        known = [value for value in values if value.exact and not value.under]
+        if not known:
+            return Truth(E.AlwaysFalse(), E.NotNull(self.name))
+        if self.fraction:  # pyarrow looks values up by their bits: 0.0 is not -0.0 then
+            return _any([self.equal(value) for value in known])
+        every = {value.value for value in known}
+        return self._with_nan(E.In(self.name, every), E.NotIn(self.name, every))
+
+    def begins(self, prefix: str) -> Truth:
+        """``LIKE 'prefix%'``."""
+        given = StringLiteral(prefix)
+        return self._with_nan(E.StartsWith(self.name, given), E.NotStartsWith(self.name, given))
+
+    def _ordered(self, yes: Any, no: Any, value: Any) -> Truth:
+        return self._with_nan(yes(self.name, value), no(self.name, value))
+
+    def _with_nan(self, yes: BooleanExpression, no: BooleanExpression) -> Truth:
+        """Both for rows with a value; files' statistics leave NaN out, so it is said as well."""
+        if self.fraction:
+            yes, no = E.And(yes, E.NotNaN(self.name)), E.Or(no, E.IsNaN(self.name))
+        return Truth(E.And(E.NotNull(self.name), yes), E.And(E.NotNull(self.name), no))
+
+
+_MIRRORED: Mapping[type[exp.Expr], type[exp.Expr]] = {
+    exp.LT: exp.GT,
+    exp.LTE: exp.GTE,
+    exp.GT: exp.LT,
+    exp.GTE: exp.LTE,
+}
+
+
+def _compared(node: exp.Expr, schema: Schema) -> Truth:
+    how = type(node)
+    left, right = node.this.unnest(), node.expression.unnest()
+    if not isinstance(left, exp.Column):
+        left, right, how = right, left, _MIRRORED.get(how, how)
+    if not isinstance(left, exp.Column):
+        raise _unknown(left if isinstance(right, exp.Literal) else right)
+    column = _Column(_field(left, schema), schema)
+    value = floor(column.field, right)
+    if value is None:
+        return _with_null(column, how)
+    if how in (exp.GT, exp.LTE):
+        found = column.at_most(value)
+    elif how in (exp.LT, exp.GTE):
+        found = column.less(value)
+    else:
+        found = column.equal(value)
+    if how is exp.NullSafeEQ or how is exp.NullSafeNEQ:  # NULL differs from every value
+        found = Truth(found.yes, E.Or(found.no, E.IsNull(column.name)))
+    return _not(found) if how in (exp.GT, exp.GTE, exp.NEQ, exp.NullSafeNEQ) else found
+
+
+def _with_null(column: _Column, how: type[exp.Expr]) -> Truth:
+    if how is exp.NullSafeEQ:
+        return column.null()
+    return (
+        _not(column.null()) if how is exp.NullSafeNEQ else Truth(E.AlwaysFalse(), E.AlwaysFalse())
+    )
+
+
+def _between(node: exp.Expr, schema: Schema) -> Truth:
+    if node.args.get("symmetric"):
+        raise _unknown(node)
+    low = exp.GTE(this=node.this, expression=node.args["low"])
+    high = exp.LTE(this=node.this, expression=node.args["high"])
+    return _all([_compared(low, schema), _compared(high, schema)])
+
+
+def _in(node: exp.Expr, schema: Schema) -> Truth:
+    if not node.expressions:
+        raise _unknown(node)
+    column = _Column(_field(node.this.unnest(), schema), schema)
+    values = [floor(column.field, value.unnest()) for value in node.expressions]
+    found = column.among([value for value in values if value is not None])
+    # Whether a value is one of several that are not known is not known either.
+    return Truth(found.yes, E.AlwaysFalse()) if None in values else found
+
+
+def _is(node: exp.Expr, schema: Schema) -> Truth:
+    column = _Column(_field(node.this.unnest(), schema), schema)
+    what = node.expression
+    if isinstance(what, exp.Null):
+        return column.null()
+    if isinstance(what, exp.Boolean) and isinstance(column.field.field_type, BooleanType):
+        found = column.equal(Floor(BooleanLiteral(what.this)))
+        return Truth(found.yes, E.Or(found.no, E.IsNull(column.name)))
+    if isinstance(what, exp.Column) and what.name.lower() == "nan" and column.fraction:
+        nan = E.And(E.NotNull(column.name), E.IsNaN(column.name))
+        return Truth(nan, E.Or(E.IsNull(column.name), E.NotNaN(column.name)))
+    raise _unknown(node)
+
+
+def _like(node: exp.Expr, schema: Schema) -> Truth:
+    column = _Column(_field(node.this.unnest(), schema), schema)
+    pattern = written(node.expression)
+    if not isinstance(column.field.field_type, StringType) or not isinstance(pattern, str):
+        raise _unknown(node)
+    text, open_end = _prefix(pattern)
+    return column.begins(text) if open_end else column.equal(Floor(StringLiteral(text)))
+
+
+def _prefix(pattern: str) -> tuple[str, bool]:
+    r"""The text of a pattern, and whether a ``%`` ends it. ``\`` takes a wildcard for itself."""
+
+    def step(found: tuple[str, bool, bool], sign: str) -> tuple[str, bool, bool]:
+        text, escaped, ended = found
+        if ended or (sign == "_" and not escaped):
+            raise ValueError("of LIKE only a % at the end is understood; \\% and \\_ are the signs")
+        if escaped:
+            if sign not in "%_\\":
+                raise ValueError(f"\\{sign} in LIKE means nothing")
+            return text + sign, False, False
+        if sign in "\\%":
+            return text, sign == "\\", sign == "%"
+        return text + sign, False, False
+
+    text, escaped, ended = reduce(step, pattern, ("", False, False))
+    if escaped:
+        raise ValueError("a pattern of LIKE ends in \\")
+    return text, ended
+
+
+_RULES: Mapping[type[exp.Expr], Callable[[Any, Schema], Truth]] = {
+    exp.And: _connected,
+    exp.Or: _connected,
+    exp.Not: _negated,
+    exp.Boolean: _constant,
+    exp.Null: lambda *_: Truth(E.AlwaysFalse(), E.AlwaysFalse()),
+    exp.Column: _flag,
+    exp.EQ: _compared,
+    exp.NEQ: _compared,
+    exp.LT: _compared,
+    exp.LTE: _compared,
+    exp.GT: _compared,
+    exp.GTE: _compared,
+    exp.NullSafeEQ: _compared,
+    exp.NullSafeNEQ: _compared,
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Is: _is,
+    exp.Like: _like,
+}

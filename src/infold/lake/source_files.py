@@ -1,0 +1,154 @@
+"""
+The data files of an Iceberg source table, as :class:`FileSeen`.
+
+pyiceberg reads the manifests, which costs the better part of a second. What a metadata file says
+never changes, so the files that it led to are kept in the project's ``.infold`` folder, and a table
+that has not moved costs one row of its catalog.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import astuple
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from infold.core.files import FileSeen
+from infold.core.model import Source
+from infold.lake import catalog
+from infold.lake.iceberg import open_table
+from infold.messages import errors
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.io import FileIO
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import FileScanTask
+
+
+def table_files(root: Path, source: Source, catalog_db: Path) -> tuple[FileSeen, ...]:
+    """The files of an Iceberg source now, by path; ``catalog_db`` is the target's own catalog."""
+    at = location(root, source, catalog_db)
+    kept = root / ".infold" / "sources" / f"{source.name}.json"
+    names = [column.name for column in source.columns]
+    files = _load(kept, at, names)
+    if files is None:
+        files = data_files(at, names)
+        _keep(kept, at, names, files)
+    return files
+
+
+def _load(kept: Path, location: str, names: Sequence[str]) -> tuple[FileSeen, ...] | None:
+    try:
+        found = json.loads(kept.read_bytes())
+        if found["location"] != location or found["columns"] != names:
+            return None
+        return tuple(FileSeen(*values) for values in found["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # not there, or not ours any more: it is only kept to save time
+
+
+def _keep(kept: Path, location: str, names: Sequence[str], files: Iterable[FileSeen]) -> None:
+    if not kept.parent.parent.is_dir():  # looking at a project creates nothing in it
+        return
+    text = json.dumps(
+        {"location": location, "columns": names, "files": [astuple(file) for file in files]}
+    )
+    new = kept.with_name(f"{kept.name}.{os.getpid()}")
+    try:
+        kept.parent.mkdir(exist_ok=True)
+        new.write_text(text, encoding="utf-8")
+        new.replace(kept)
+    except OSError:
+        return  # a project that cannot be written is read all the same
+
+
+def location(root: Path, source: Source, catalog_db: Path) -> str:
+    """Where the metadata of an Iceberg source is now; ``catalog_db`` is the target's own."""
+    db = root / source.catalog if source.catalog else catalog_db
+    namespace, _, name = (source.table or "").rpartition(".")
+    found = catalog.locations(db).get((namespace, name))
+    if found is None:
+        raise errors.no_such_table(source.name, source.table or "", str(db))
+    return found
+
+
+def data_files(location: str, names: Collection[str] = ()) -> tuple[FileSeen, ...]:
+    """
+    The files of the current snapshot of the table whose metadata is at ``location``, by path.
+
+    Iceberg never writes to a file twice, so a path, the positions deleted from it and what the
+    columns ``names`` (empty: all) stand for say what rows it gives. ``modified_at`` is 0: when a
+    file was written does not matter here. Equality deletes raise ``errors.equality_deletes``.
+    """
+    table = open_table(location)
+    try:
+        tasks = list(table.scan().plan_files())
+    except ValueError as error:
+        if "equality deletes" not in str(error):
+            raise
+        raise errors.equality_deletes(location) from error
+    deleted = _deleted(table.io, tasks)
+    columns = _columns(table.schema(), names)
+    found = {
+        task.file.file_path: FileSeen(
+            path=task.file.file_path,
+            size=task.file.file_size_in_bytes,
+            modified_at=0,
+            fingerprint=_fingerprint(
+                task.file.file_size_in_bytes, columns, deleted.get(task.file.file_path, ())
+            ),
+        )
+        for task in tasks
+    }
+    return tuple(found[path] for path in sorted(found))
+
+
+def _deleted(io: FileIO, tasks: Iterable[FileScanTask]) -> dict[str, set[int]]:
+    """
+    The positions deleted from each data file.
+
+    What a delete file says has to be read: pyiceberg attaches one to every older data file of the
+    partition, and naming all of those would make each deletion replace a whole partition.
+    """
+    # The one reader for position deletes and deletion vectors alike; it has no public name.
+    from pyiceberg.io.pyarrow import _read_deletes
+
+    found: defaultdict[str, set[int]] = defaultdict(set)
+    for entry in {file.file_path: file for task in tasks for file in task.delete_files}.values():
+        positions: dict[str, pa.ChunkedArray] = _read_deletes(io, entry)
+        for path, gone in positions.items():
+            found[path].update(gone.to_pylist())
+    return found
+
+
+def _columns(schema: Schema, names: Collection[str]) -> str:
+    """
+    Which stored values the columns ``names`` (empty: all) and their parts stand for.
+
+    Iceberg finds a column's values by its id. A name that moved to another id, as by two renames,
+    gives other values out of the same file. Types may only be promoted, which keeps them.
+    """
+    found = [
+        field.model_dump(mode="json")
+        for field in schema.name_mapping.root
+        if not names or set(names).intersection(field.names)
+    ]
+    found.sort(key=lambda field: str(field["names"]))
+    return _digest(json.dumps(found, sort_keys=True))
+
+
+def _fingerprint(size: int, columns: str, deleted: Iterable[int]) -> str:
+    """Size, what the columns are, and which rows are deleted."""
+    marks = sorted(deleted)
+    if not marks:
+        return f"{size}:{columns}"
+    return f"{size}:{columns}:{len(marks)}:{_digest(','.join(map(str, marks)))}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,249 @@
+"""
+What an outcome does to the rows of the ledger: version, changes, cells, trace, files, arrivals.
+
+Functions over a :class:`Query` inside one writing transaction. The work follows the cells that
+changed, not the cells that a table has, unless the commit replaced the whole table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from infold.core.files import FilesOutcome
+from infold.core.interval import Interval
+from infold.core.record import Outcome
+from infold.core.trace import CellChange, Trace
+from infold.ledger.database import Query
+
+
+def apply(query: Query, outcome: Outcome, *, step: str, run: str, started: int, now: int) -> None:
+    """Make what the step did hold. ``started`` is when its run began."""
+    if outcome.committed:
+        changes = _with_vanished(query, outcome) if outcome.whole else outcome.changes
+        _cells(query, outcome.model, changes, whole=outcome.whole)
+        (rows,) = query.one("rows_of_table", table_name=outcome.model)
+        query.run(
+            "add_version",
+            table_name=outcome.model,
+            number=outcome.version,
+            snapshot=outcome.snapshot,
+            step=step,
+            run=run,
+            committed_at=now,
+            rows=int(rows),
+            whole=outcome.whole,
+        )
+        _changes(query, outcome, changes)
+        if outcome.files is not None:
+            _arrivals(query, outcome, received=Interval(started, max(started, now) + 1))
+    _quarantine(query, outcome)
+    if outcome.left_out is not None:
+        query.run("drop_left_out", model=outcome.model)
+        query.run("add_left_out", model=outcome.model, rows=outcome.left_out)
+    put_trace(query, outcome.trace)
+    if outcome.files is not None:
+        _files(query, outcome.model, outcome.files)
+
+
+def _quarantine(query: Query, outcome: Outcome) -> None:
+    model = outcome.model
+    if outcome.whole:
+        query.run("drop_all_quarantined", model=model)
+    gone = [*outcome.freed, *(held.key for held in outcome.held)]
+    query.many(
+        "drop_quarantined",
+        [{"model": model, "session_of": of, "session_start": start} for of, start in gone],
+    )
+    query.many(
+        "add_quarantined",
+        [
+            {
+                "model": model,
+                "session_of": held.of,
+                "session_start": held.start,
+                "session_end": held.end,
+                "events": held.events,
+                "session_user": held.user,
+                "user_at": held.user_at,
+                "carried": held.carried,
+                "campaign": held.campaign,
+            }
+            for held in outcome.held
+        ],
+    )
+
+
+def put_trace(query: Query, trace: Trace) -> None:
+    """Replace a model's trace."""
+    drop_trace(query, trace.model)
+    query.run("add_trace", model=trace.model, fingerprint=trace.fingerprint)
+    if trace.entries:
+        query.run("add_trace_entries", model=trace.model, newest=trace.entries)
+    query.many(
+        "add_trace_input",
+        [
+            {"model": trace.model, "input": name, "version": version}
+            for name, version in trace.inputs.items()
+        ],
+    )
+    query.many(
+        "add_trace_pending",
+        [
+            {
+                "model": trace.model,
+                "seq": seq,
+                "range_start": part.start,
+                "range_end": part.end,
+                "cause": entry.cause.value,
+            }
+            for seq, entry in enumerate(trace.pending)
+            for part in entry.ranges
+        ],
+    )
+
+
+def drop_trace(query: Query, model: str) -> None:
+    """Forget how a model was built."""
+    for name in ("drop_trace", "drop_trace_inputs", "drop_trace_pending", "drop_trace_entries"):
+        query.run(name, model=model)
+
+
+def vanished(
+    before: Iterable[tuple[Interval, int, int]], changes: Iterable[CellChange]
+) -> tuple[CellChange, ...]:
+    """
+    Changes for cells that a whole replacement emptied and that its changes do not name.
+
+    ``before`` are cells with rows and content. Readers of the table have to see them go.
+    """
+    named = {change.cell for change in changes}
+    return tuple(
+        CellChange(cell, 0, rows, rows, 0, content, 0)
+        for cell, rows, content in before
+        if cell not in named
+    )
+
+
+def _with_vanished(query: Query, outcome: Outcome) -> tuple[CellChange, ...]:
+    before = (
+        (Interval(start, end), rows, content)
+        for start, end, rows, content, _ in query.all("cells", table_name=outcome.model)
+    )
+    return outcome.changes + vanished(before, outcome.changes)
+
+
+def _cells(query: Query, table: str, changes: Iterable[CellChange], *, whole: bool) -> None:
+    changes = tuple(changes)
+    if whole:
+        query.run("drop_cells", table_name=table)
+    else:
+        query.many("drop_cell", [_cell(table, change.cell) for change in changes])
+    query.many(
+        "add_cell",
+        [
+            {
+                **_cell(table, change.cell),
+                "rows": change.rows_after,
+                "content": change.content_after,
+                "last": change.last,
+            }
+            for change in changes
+            if change.rows_after
+        ],
+    )
+
+
+def _cell(table: str, cell: Interval) -> dict[str, object]:
+    return {"table_name": table, "cell_start": cell.start, "cell_end": cell.end}
+
+
+def _changes(query: Query, outcome: Outcome, changes: Iterable[CellChange]) -> None:
+    query.many(
+        "add_change",
+        [
+            {
+                **_cell(outcome.model, change.cell),
+                "version": outcome.version,
+                "added": change.added,
+                "removed": change.removed,
+                "rows_before": change.rows_before,
+                "rows_after": change.rows_after,
+                "content_before": change.content_before,
+                "content_after": change.content_after,
+                "last": change.last,
+            }
+            for change in changes
+        ],
+    )
+
+
+def _arrivals(query: Query, outcome: Outcome, received: Interval) -> None:
+    query.many(
+        "add_arrival",
+        [
+            {
+                "model": outcome.model,
+                "version": outcome.version,
+                "cell_start": change.cell.start,
+                "cell_end": change.cell.end,
+                "received_from": received.start,
+                "received_to": received.end,
+                "rows": change.added,
+            }
+            for change in outcome.changes
+            if change.added
+        ],
+    )
+
+
+def _files(query: Query, model: str, files: FilesOutcome) -> None:
+    gone = [{"model": model, "file": file} for file in files.removed]
+    taken = [{"model": model, "file": file.id} for file in files.taken]
+    query.many("drop_ingest", gone + taken)
+    query.many("drop_cells_of_file", gone + taken)
+    query.many(
+        "add_ingest",
+        [
+            {
+                "model": model,
+                "file": file.id,
+                "horizon": file.horizon,
+                "next_due": file.next_due,
+                "rows": file.rows,
+                "waiting": file.waiting,
+                "set_aside": file.set_aside,
+                "dropped": file.dropped,
+                "received_at": file.received_at,
+            }
+            for file in files.taken
+        ],
+    )
+    query.many(
+        "add_file_cell",
+        [
+            {
+                "model": model,
+                "file": entry.file_id,
+                "cell_start": entry.cell.start,
+                "cell_end": entry.cell.end,
+                "rows": entry.rows,
+                "dropped": entry.dropped,
+            }
+            for entry in files.cells
+        ],
+    )
+    lost = [
+        {
+            "of_model": model,
+            "of_file": entry.file_id,
+            "of_start": entry.cell.start,
+            "of_end": entry.cell.end,
+            "more": entry.dropped,
+        }
+        for entry in files.dropped
+    ]
+    query.many("lose_rows_in_cell", lost)
+    query.many(
+        "lose_rows",
+        [{name: row[name] for name in ("of_model", "of_file", "more")} for row in lost],
+    )

@@ -1,0 +1,1 @@
+"""What users read when something is wrong: one function for each message, and no other place."""

@@ -1,0 +1,108 @@
+"""
+What is refused because ledger, tables and sources do not fit each other, by one function each.
+
+Backups that were put back, a ledger of something else, files that are gone: nothing of it is a
+mistake of the project, and going on would make tables that follow from nothing. Each has a section
+in docs/errors.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from infold.messages.errors import InfoldError
+
+REFUSED = 3
+
+_PROTECTED = "(On a protected target both need --allow-refresh.)"
+"""What forgetting a table takes where nothing may drop one."""
+
+
+def ledger_behind(ledger: str, tables: Sequence[tuple[str, str]], *, empty: bool) -> InfoldError:
+    """Tables hold commits that the ledger knows nothing of; each with what it does not know."""
+    models = " ".join(name for name, _ in tables)
+    what = (
+        "these tables stand, and the ledger that tells what they hold is gone"
+        if empty
+        else "the ledger does not know what is in these tables: it is older than they are, "
+        "or another one"
+    )
+    return InfoldError(
+        "ledger-behind",
+        what,
+        (("ledger", ledger), *tables),
+        "Nothing was written: files that are in the tables would be taken in twice. "
+        "Put the ledger back that was written with these tables (of two targets, each needs a "
+        "warehouse of its own). If there is none, have the tables built anew:\n"
+        f"  infold forget {models}\n  infold run\n{_PROTECTED}",
+        exit_code=REFUSED,
+    )
+
+
+def tables_behind(ledger: str, tables: Sequence[tuple[str, str]]) -> InfoldError:
+    """Tables lack commits that the ledger says they have; each with what it lacks."""
+    models = " ".join(name for name, _ in tables)
+    return InfoldError(
+        "tables-behind",
+        "these tables are older than the ledger says",
+        (("ledger", ledger), *tables),
+        "Nothing was written: what the ledger knows to be in the tables is not in them. "
+        "Was the warehouse put back from a backup, or a table rolled back? Put back the ledger of "
+        "the same moment, or have the tables built anew:\n"
+        f"  infold forget {models}\n  infold run\n{_PROTECTED}",
+        exit_code=REFUSED,
+    )
+
+
+def other_warehouse(ledger: str, found: str, target: str, warehouse: str) -> InfoldError:
+    """The ledger tells of tables in another warehouse."""
+    return InfoldError(
+        "other-warehouse",
+        f"this ledger tells of tables in the warehouse {found}, and the target {target} has "
+        f"{warehouse}",
+        (("ledger", ledger),),
+        "Nothing was written. Give each target a ledger of its own (`ledger` in infold.yml), then "
+        "its tables are built there. A ledger that is no longer needed goes by `infold teardown`, "
+        "with the warehouse of before.",
+        exit_code=REFUSED,
+    )
+
+
+def damaged_table(model: str, what: str, files: int = 0) -> InfoldError:
+    """A stored table lost files (the first is ``what``), or has some that cannot be read."""
+    facts = (("file", what), ("gone", f"{files:,} of its files")) if files else (("why", what),)
+    return InfoldError(
+        "damaged-table",
+        f"the table of {model} is damaged",
+        facts,
+        "Put back what is missing, from a backup; or have the table built anew from what it reads:"
+        f"\n  infold forget {model}\n  infold run\n{_PROTECTED}",
+        exit_code=REFUSED,
+    )
+
+
+def source_shrank(sources: Sequence[tuple[str, str]]) -> InfoldError:
+    """Sources lost more of their files or rows than may go in one run; each with how much."""
+    which = "a source has" if len(sources) == 1 else f"{len(sources)} sources have"
+    return InfoldError(
+        "source-shrank",
+        f"{which} lost more than may go in one run",
+        tuple(sources),
+        "Nothing was written. Is a folder not mounted, emptied, or moved? If they are meant to go, "
+        "--allow-removals takes their rows out of the tables, for this once; `removal_limit` of a "
+        "source says how much of it may go in any run.",
+        exit_code=REFUSED,
+    )
+
+
+def other_project(ledger: str, found: str, project: str) -> InfoldError:
+    """The ledger belongs to a project of another name."""
+    return InfoldError(
+        "other-project",
+        f"this ledger is of the project {found}, and this project is {project}",
+        (("ledger", ledger),),
+        "Nothing was written. Give each project a ledger of its own (`ledger` of a target in "
+        f"infold.yml). A project that was renamed keeps its tables under its name of before: call "
+        f"it {found} again, or start over with a new ledger.",
+        exit_code=REFUSED,
+    )

@@ -1,0 +1,59 @@
+"""What is worth knowing of a project that has no mistakes: said by ``check``, decided by nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from infold.core.interval import show
+from infold.core.model import Kind
+from infold.core.project import Node, Project
+
+
+def advice(project: Project) -> tuple[str, ...]:
+    """A sentence or two for each thing worth knowing, models in their order."""
+    return tuple(
+        said for node in project for said in (*_unmatched(node), *_cut(node), *_begins(node))
+    )
+
+
+def _unmatched(node: Node) -> Iterator[str]:
+    """The lookups of which every change builds all of a model."""
+    for name in node.unmatched:
+        yield (
+            f"{node.name}: every change of {name} builds all of it: {name} is read otherwise than "
+            "by equality with columns of a row that has a time"
+        )
+
+
+def _begins(node: Node) -> Iterator[str]:
+    """What a start of its own makes a model leave out, besides cells."""
+    at = node.model.start
+    if at is None:
+        return
+    if node.model.kind is Kind.SESSIONS:
+        yield (
+            f"{node.name}: it leaves out events from before its start, {show(at)}: a session that "
+            "goes on over that instant begins with its first event after it"
+        )
+    elif node.source is not None:
+        yield (
+            f"{node.name}: it leaves out rows of {node.source} from before its start, {show(at)}, "
+            "and so does all that reads it"
+        )
+
+
+def _cut(node: Node) -> Iterator[str]:
+    """What a start inside of a cell leaves out."""
+    granularity, series = node.model.granularity, node.model.timeseries
+    if node.start is None or node.model.kind is not Kind.TIME_RANGE:
+        return
+    if granularity is None or series is None or granularity.aligned(node.start):
+        return
+    cell, length = granularity.cell(node.start), granularity.value.removesuffix(" (sunday)")
+    yield (
+        f"{node.name}: its start, {show(node.start)}, lies inside a {length}. Of the {length} from "
+        f"{show(cell.start)} to {show(cell.end)} it leaves out the rows whose "
+        f"{series.partition_column} is before {show(node.start)}: all of them, where "
+        f"{series.partition_column} is the beginning of the {length}. Whole {length}s begin on "
+        f"{show(cell.start)} or {show(cell.end)}."
+    )

@@ -1,0 +1,57 @@
+"""What whoever looks at a plan should know of the models in it, besides their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from infold.core.model import Override
+from infold.core.plan import Action, ModelObservation, Step
+from infold.core.project import Node
+from infold.core.trace import Cause
+
+
+def cautions(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -> Iterator[str]:
+    """The notes on one model that a plan has a step for."""
+    yield from _warnings(node)
+    yield from _bounded(node, model, steps)
+    yield from _in_parts(node, steps[node.name])
+
+
+def _warnings(node: Node) -> Iterator[str]:
+    """What its definition stands on that nothing proves."""
+    if node.vouched:
+        words = ", ".join(node.vouched)
+        alone = set(node.vouched) - {Override.NONDETERMINISTIC}
+        what = "each cell be built by itself" if alone else "rows depend on more than the inputs"
+        yield f"{node.name}: {words} lets {what}; `infold verify` checks it"
+    if node.declared:
+        yield (
+            f"{node.name}: its bounds are declared, not proven: a cell sees nothing beyond them; "
+            "`infold verify` counts the cells where that shows"
+        )
+    for why in node.downgraded:
+        yield f"{node.name} is built whole for this run: {why.splitlines()[0]}"
+
+
+def _bounded(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -> Iterator[str]:
+    """Of which lookups a run has yet to find which rows their changed keys have."""
+    if model.trace is None or model.trace.fingerprint != node.fingerprint:
+        return
+    unknown = [
+        news.name
+        for news in model.inputs
+        if node.matched(news.name) and (news.name in steps or (news.changes and news.found is None))
+    ]
+    if unknown:
+        names = " and ".join(unknown)
+        yield f"{node.name}: at most this; a run finds the rows with changed keys of {names} first"
+
+
+def _in_parts(node: Node, step: Step) -> Iterator[str]:
+    """What readers are to know of a table that is replaced by a part of what it will be."""
+    left = step.trace.pending if step.trace is not None else ()
+    if step.action is Action.BUILD and any(entry.cause is Cause.REDEFINED for entry in left):
+        yield (
+            f"{node.name}: nothing of its old definition stays; its table holds the cells that are "
+            "built, and the others come back with theirs"
+        )

@@ -1,0 +1,230 @@
+"""
+In which of four states each model is, and between which event times a run processes it.
+
+The names are those of Snowplow's packages; the state is each model's own. It follows from traces,
+versions and coverage: a pure function of what was observed. So a model that is new, or behind,
+holds up nobody but those that read it, and one that nobody ever selects holds up nobody at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from infold.core.interval import MAX, MIN, Interval, Ranges, show
+from infold.core.model import Kind
+from infold.core.plan import ModelObservation, Observations, Plan, Step
+from infold.core.project import Node, Project
+from infold.core.record import Receipt
+from infold.core.report import ModelState, State
+from infold.core.trace import UNKNOWN, Cause, Trace
+from infold.planning.planner import reached
+from infold.planning.portions import cells_with_rows, retained_range
+
+
+def model_states(project: Project, seen: Observations, todo: Plan) -> tuple[ModelState, ...]:
+    """How every stored model stands before ``todo`` is carried out, inputs before their readers."""
+    steps = {step.model: step for step in todo.steps}
+    return tuple(
+        _standing(project, node, seen, steps.get(node.name))
+        for node in project
+        if node.model.kind is not Kind.VIEW
+    )
+
+
+def _standing(project: Project, node: Node, seen: Observations, step: Step | None) -> ModelState:
+    model = seen.models[node.name]
+    state, why = _state(project, node, seen)
+    cells = _cells(node, model, step)
+    lower, upper = _limits(node, model, step)
+    late = _starts_late(node, model) if step is not None else ""
+    return ModelState(
+        model=node.name,
+        state=state,
+        why="; ".join(part for part in (why, late) if part),
+        lower=lower,
+        upper=upper,
+        work=step is not None,
+        empty=step is not None and not step.expected and _known(step) and reads_nothing(step),
+        reads=tuple(entry.name for entry in node.inputs),
+        cells=cells,
+        granularity=node.model.granularity,
+    )
+
+
+def _state(project: Project, node: Node, seen: Observations) -> tuple[State, str]:
+    model = seen.models[node.name]
+    if model.trace is None:
+        built = any(other.trace is not None for other in seen.models.values())
+        return (State.NEW_MODEL if built else State.FIRST_RUN), ""
+    behind = next(_behind(project, node, model, seen), None)
+    return (State.STANDARD_RUN, "") if behind is None else (State.OUT_OF_SYNC, behind)
+
+
+def _behind(
+    project: Project, node: Node, model: ModelObservation, seen: Observations
+) -> Iterator[str]:
+    """Why a built model is not where its inputs are, although nothing new may have arrived."""
+    trace = model.trace
+    assert trace is not None, "only what was built can be behind"
+    yield from _defined_otherwise(node, trace)
+    said = node.model.incremental
+    if said is not None and said.cron is not None:
+        return  # behind by intention until its next tick
+    if trace.unbuilt & retained_range(node):
+        yield "an earlier run left a part of it unbuilt"
+    reach = (node.query.gap or 0) if node.query is not None else 0
+    for news in model.inputs:
+        times = Ranges.of(change.cell for change in news.changes)
+        if times and reached(node, news.name, times, reach) & retained_range(node):
+            yield f"{news.name} was built further than it has read"
+    if model.files is not None and model.files.new:
+        mine = {(file.path, file.fingerprint) for file in model.files.new}
+        for name, others in _siblings(project, node, seen).items():
+            if mine - others:
+                yield f"{name} has taken in files that it has not"
+
+
+def _defined_otherwise(node: Node, trace: Trace) -> Iterator[str]:
+    """What else than the present definition the rows of a table are of."""
+    if trace.fingerprint == UNKNOWN:
+        yield "a run died while it was replaced"
+    elif trace.fingerprint != node.fingerprint:
+        yield "its definition changed, and it holds the rows of the one before"
+    elif any(entry.cause is Cause.DEFINITION for entry in trace.pending):
+        yield "it holds rows of two definitions, as a version of infold before this one left them"
+    elif any(entry.cause is Cause.REDEFINED for entry in trace.pending):
+        yield "its definition changed, and it holds the cells that were built since"
+
+
+def _siblings(
+    project: Project, node: Node, seen: Observations
+) -> Mapping[str, frozenset[tuple[str, str]]]:
+    """The files that built models of the same source have yet to take in."""
+    return {
+        other.name: frozenset((file.path, file.fingerprint) for file in files.new)
+        for other in project
+        if other.name != node.name and other.source is not None and other.source == node.source
+        for model in (seen.models[other.name],)
+        for files in (model.files,)
+        if files is not None
+        and model.trace is not None
+        and model.trace.fingerprint == other.fingerprint
+    }
+
+
+def _cells(node: Node, model: ModelObservation, step: Step | None) -> Ranges:
+    """The cells that a step builds; of endless ones those with rows, as far as they are known."""
+    if step is None or node.model.granularity is None:
+        return Ranges()
+    cells = processed(step) & retained_range(node)
+    if _closed(cells):
+        return cells
+    known = cells & node.model.granularity.cover(Ranges.of(_known_rows(node, model)))
+    return known if _closed(known) else Ranges()
+
+
+def _closed(cells: Ranges) -> bool:
+    return None not in _ends(cells)
+
+
+def _limits(
+    node: Node, model: ModelObservation, step: Step | None
+) -> tuple[int | None, int | None]:
+    """
+    The event times that a step builds, ``[lower, upper)``, as far as they are known beforehand.
+
+    Where a step builds all there is, it is from the model's start, or the first row, to the last.
+    """
+    if step is None or node.model.granularity is None:
+        return None, None
+    cells = processed(step) & retained_range(node)
+    lower, upper = _ends(cells)
+    if cells and (lower is None or upper is None):
+        known = (Ranges.of(_known_rows(node, model)) & cells).hull
+        if known is not None:
+            lower = known.start if lower is None else lower
+            upper = known.end if upper is None else upper
+    return lower, upper
+
+
+def after(
+    node: Node, entry: ModelState, done: Sequence[tuple[Step, Receipt]], touched: Ranges
+) -> ModelState:
+    """How a model stood, with what its steps processed; ``touched`` are the cells they changed."""
+    if not done:
+        return replace(entry, work=False, empty=False, lower=None, upper=None)
+    timed = all(source.time_column is not None for source in node.inputs)
+    empty = all(reads_nothing(step, receipt, timed=timed) for step, receipt in done)
+    entry = replace(entry, work=True, empty=empty)
+    if node.model.granularity is None:
+        return entry
+    known = node.model.kind is Kind.TIME_RANGE
+    cells = Ranges.of(part for step, _ in done if known for part in processed(step))
+    lower, upper = _ends(cells)
+    first, last = _ends(touched)
+    shown = next((some for some in (cells, touched, entry.cells) if _closed(some)), Ranges())
+    return replace(
+        entry,
+        cells=shown,
+        lower=next((at for at in (lower, first, entry.lower) if at is not None), None),
+        upper=next((at for at in (upper, last, entry.upper) if at is not None), None),
+    )
+
+
+def _ends(cells: Ranges) -> tuple[int | None, int | None]:
+    """The start and the end of some cells, None where it is open."""
+    hull = cells.hull
+    if hull is None:
+        return None, None
+    return (
+        None if hull.start <= MIN else hull.start,
+        None if hull.end >= MAX else hull.end,
+    )
+
+
+def processed(step: Step) -> Ranges:
+    """The cells of a step; of one under a backfill_limit those of the backfill, if any."""
+    if step.upto is None:
+        return step.stale
+    return step.stale & Ranges((Interval(MIN, step.upto),)) or step.stale
+
+
+def reads_nothing(step: Step, receipt: Receipt | None = None, *, timed: bool = True) -> bool:
+    """
+    Whether there are no rows for a step, and not because some have gone.
+
+    Rows that a WHERE leaves out are there all the same, and so are those that are set aside: what
+    was expected counts, and what was read. Only where lookups are expected too (not ``timed``),
+    which hold rows whatever the time, does what was read count alone.
+    """
+    if any(reason.cause in _WITHOUT_ROWS for reason in step.reasons):
+        return False
+    if receipt is None:
+        return not step.rows
+    return not (receipt.read or receipt.arrived or (timed and step.rows))
+
+
+_WITHOUT_ROWS = (Cause.REMOVED, Cause.LOOKUP, Cause.DUE, Cause.QUARANTINE)
+
+
+def _known_rows(node: Node, model: ModelObservation) -> list[Interval]:
+    if node.model.kind is Kind.EVENTS:
+        peek = model.files.peek if model.files is not None else None
+        return [state.cell for state in peek or ()]
+    if node.model.kind is Kind.SESSIONS:
+        return [state.cell for news in model.inputs for state in news.cells if state.rows]
+    return cells_with_rows(node, model)
+
+
+def _known(step: Step) -> bool:
+    """Whether it is known, before anything is read, what a step reads."""
+    return step.files is None or (step.files.peek is not None and not step.files.ahead)
+
+
+def _starts_late(node: Node, model: ModelObservation) -> str:
+    """Said of a model whose start lies after all that it reads."""
+    rows = _known_rows(node, model)
+    if node.start is None or not rows or max(rows).end > node.start:
+        return ""
+    return f"it starts on {show(node.start)}, after all that it reads"

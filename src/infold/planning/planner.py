@@ -1,0 +1,454 @@
+"""
+Observed + project → steps with their reasons.
+
+:func:`plan` is a pure function: it never sees a clock, a session, a path or a ledger, so a plan
+can be shown, stored, compared and tested without Spark, and what ``infold plan`` prints is what
+``infold run`` carries out. A run is a loop: which cells a file touches may be known only after it
+was read, so steps that depend on another step of the plan are *expected*, and the run plans again
+before it carries them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from infold.core.interval import Ranges, show, show_duration
+from infold.core.model import Kind
+from infold.core.plan import (
+    UP_TO_DATE,
+    Action,
+    FileDiff,
+    InputDiff,
+    ModelObservation,
+    Observations,
+    Plan,
+    PlanOptions,
+    Reason,
+    Skipped,
+    Step,
+)
+from infold.core.project import Node, Project
+from infold.core.trace import Cause, CellChange, Pending, Trace, joined
+from infold.planning import cron
+from infold.planning.cautions import cautions
+from infold.planning.file_reasons import again, count, file_reasons
+from infold.planning.portions import (
+    BACKLOG,
+    apart,
+    batches,
+    cells_with_rows,
+    completed_range,
+    continued_build,
+    in_parts,
+    replaced_whole,
+    retained_range,
+)
+
+_EVERYTHING = PlanOptions()
+
+HELD_BACK = "its definition changed: all of it is built at once, by a run without a window"
+"""Why a window builds nothing of a table whose definition changed."""
+
+NOT_EMPTIED = "its definition changed, and there are no rows where it is to be built: it stays"
+"""Why a window without rows does not take the place of a table whose definition changed."""
+
+
+def plan(project: Project, seen: Observations, asked: PlanOptions = _EVERYTHING) -> Plan:
+    """
+    The steps that bring every selected model up to date, inputs before their readers.
+
+    A window bounds the cells of models that are recomputed cell by cell; files and folds take all
+    that arrived, because their cost follows what arrived and a half-folded table would be wrong.
+    The result depends on the arguments alone.
+    """
+    draft = _Draft(seen, asked)
+    notes = list(seen.notes)
+    for node in project:
+        if node.model.kind is Kind.VIEW:
+            continue
+        if asked.selected is not None and node.name not in asked.selected:
+            draft.left.append(Skipped(node.name, "not selected"))
+            continue
+        draft.add(node)
+        if node.name in draft.steps:
+            notes.extend(cautions(node, seen.models[node.name], draft.steps))
+    return Plan(tuple(draft.steps.values()), tuple(draft.left), seen.as_of, tuple(notes))
+
+
+class _Draft:
+    """A plan while it is made: the steps so far, by model, and what was left alone."""
+
+    def __init__(self, seen: Observations, asked: PlanOptions) -> None:
+        self.seen, self.asked = seen, asked
+        self.wanted = Ranges((asked.window,)) if asked.window else Ranges.ever()
+        self.steps: dict[str, Step] = {}
+        self.left: list[Skipped] = []
+        self.held_back: set[str] = set()
+        """Models whose table stays of its old definition, as a part of it was asked for."""
+
+    def add(self, node: Node) -> None:
+        """The step that a model needs, or the reason why it is left alone."""
+        for entry in node.stored:
+            known = self.seen.models.get(entry.name)
+            dropped = known is not None and known.trace is None
+            if entry.name not in self.steps and (dropped or self._head(node, entry.name) == 0):
+                self.left.append(Skipped(node.name, f"its input {entry.name} was never built"))
+                return
+            if entry.name in self.held_back and _whole(node, self.seen.models[node.name]):
+                self.left.append(
+                    Skipped(node.name, f"its input {entry.name} is of an old definition")
+                )
+                return
+        step = _RULES[node.model.kind](self, node, self.seen.models[node.name])
+        if step is not None:
+            self.steps[node.name] = step
+        elif not any(entry.model == node.name for entry in self.left):
+            self.left.append(Skipped(node.name, UP_TO_DATE))
+
+    def events(self, node: Node, model: ModelObservation) -> Step | None:
+        """Files in and out; everything when there is no table yet or another definition."""
+        files = model.files if model.files is not None else FileDiff(node.source or "")
+        first = next(iter(self._restated(node)), None) or _whole(node, model)
+        if first is not None:
+            rows = sum(cell.rows for cell in files.peek or ())
+            return self._step(node, Action.BUILD, [replace(first, rows=rows)])
+        # Where rows of files with changed keys are, as they were and as they will be, is not known.
+        looked_up = [replace(reason, cells=Ranges()) for reason in self._stale(node, model, 0)]
+        reasons = [*file_reasons(files, model), *looked_up]
+        if not reasons:
+            return None
+        step = self._step(node, Action.INGEST, reasons)
+        return replace(step, files=replace(files, again=again(files, model)))
+
+    def folded(self, node: Node, model: ModelObservation) -> Step | None:
+        """A fold of what changed; a build where most of the input is new to the table."""
+        fed = [news for news in model.inputs if not node.looks_up(news.name)]
+        rows = sum(cell.rows for news in fed for cell in news.cells)
+        first = _whole(node, model) or next(iter(self._restated(node)), None)
+        if first is not None:
+            return self._step(node, Action.BUILD, [replace(first, rows=rows)])
+        gap = (node.query.gap or 0) if node.query else 0
+        reasons = [*self._stale(node, model, gap), *_entries(model)]
+        changed = sum(c.added + c.removed for news in fed for c in news.changes)
+        changed += 2 * sum(news.found.rows for news in model.inputs if news.found)  # as they were
+        anew = any(news.anew or (news.found and news.found.everywhere) for news in model.inputs)
+        for news in fed:  # as it will be once the steps before this one are done
+            coming, there = self._coming(news.name)
+            changed, rows = changed + coming, max(rows, there)
+        if reasons and (anew or changed * 2 > rows > 0):
+            return self._step(node, Action.BUILD, reasons)
+        return self._step(node, Action.FOLD, reasons) if reasons else None
+
+    def _coming(self, name: str) -> tuple[int, int]:
+        """About how many rows of an input the plan changes, and how many it holds then."""
+        step, seen = self.steps.get(name), self.seen.models.get(name)
+        if step is None or seen is None or not seen.rows:
+            return 0, 0
+        if step.action is Action.BUILD:
+            return 2 * seen.rows, seen.rows  # all go, all come
+        gone, other = (
+            sum(reason.rows for reason in step.reasons if reason.cause is cause)
+            for cause in (Cause.REMOVED, Cause.LOOKUP)
+        )
+        other = other if step.files is not None else 0  # these rows are there before and after
+        come = step.rows - gone - other
+        return come + gone + 2 * other, seen.rows + (come - gone if step.files else 0)
+
+    def whole(self, node: Node, model: ModelObservation) -> Step | None:
+        """One cell: all of it when anything it reads changed."""
+        rows = sum(cell.rows for news in model.inputs for cell in news.cells)
+        first = _whole(node, model)
+        reasons = [first] if first else [*self._stale(node, model, 0), *self._restated(node)]
+        if not reasons:
+            return None
+        reasons = [replace(reason, cells=Ranges.ever(), rows=0) for reason in reasons]
+        reasons[0] = replace(reasons[0], rows=rows)
+        return self._step(node, Action.BUILD, reasons)
+
+    def time_range(self, node: Node, model: ModelObservation) -> Step | None:
+        """The stale cells inside the window that are due; the others stay pending in the trace."""
+        first = _whole(node, model)
+        if first is not None and first.cause is Cause.DEFINITION:
+            return self._exchange(node, model, first)
+        reasons = [first] if first else self._stale(node, model, 0)
+        reasons += self._restated(node)
+        if first is None and self._waits(node, model, reasons):
+            return None
+        kept, over = (
+            retained_range(node),
+            completed_range(node, self.seen.as_of, self.asked.ignore_cron),
+        )
+        pending, build = [], []
+        matters = Ranges.ever()
+        if first is None and over != Ranges.ever() and not node.fills:
+            # Each tick ends a cell that was waited for; one without rows is right as it is.
+            matters = Ranges.of((*cells_with_rows(node, model), *(s.cell for s in model.cells)))
+        now = self.wanted & over & matters
+        taken, upto = continued_build(node, model, reasons, kept & now, self.asked)
+        anew = self._anew(node)
+        for reason in reasons:
+            within = reason.cells & kept
+            inside = within & now & taken & (anew if reason.cause in BACKLOG else within)
+            if within - inside:
+                pending.append(Pending(reason.cause, within - inside))
+            if inside or not reason.cells:
+                build.append(replace(reason, cells=inside, rows=_rows(node, model, inside)))
+        cells = Ranges.of(part for reason in build for part in reason.cells)
+        replaces = first is not None and first.cause is Cause.REDEFINED
+        if replaces and self._would_empty(node, model, kept & over, cells):
+            return None
+        self._leave(node, model, pending, over, taken, anew)
+        if not build:
+            return None
+        # What makes the table does so before other batches come.
+        together = 1 if first else self._together(node)
+        parts = batches(node, model, cells, self.asked)
+        batch, beside = parts[0], tuple(parts[1:together])
+        pending.extend(
+            Pending(reason.cause, reason.cells - batch) for reason in build if reason.cells - batch
+        )
+        if replaces:
+            pending = apart(node, model, pending)
+        anything = Action.BUILD if not pending and cells == kept else Action.RECOMPUTE
+        action = Action.BUILD if replaces else anything
+        step = self._step(node, action, build, joined(pending))
+        return replace(step, cells=batch, batches=len(parts), beside=beside, upto=upto)
+
+    def _waits(self, node: Node, model: ModelObservation, reasons: Sequence[Reason]) -> bool:
+        """Whether a built model is left alone until the next tick of its cron."""
+        if self.asked.ignore_cron or node.name in self.asked.restated:
+            return False
+        due = _not_due(node, model, self.seen.as_of)
+        if due is not None and reasons:
+            self.left.append(Skipped(node.name, f"not due before {show(due)}"))
+        return due is not None
+
+    def _exchange(self, node: Node, model: ModelObservation, first: Reason) -> Step | None:
+        """
+        A table of a changed definition in the place of the old one: one step, one commit.
+
+        Of a part of it, as a window would make it, the table would hold rows of two definitions, or
+        lose days that nobody asked about. So until it is built whole, the old one stays.
+        """
+        kept = retained_range(node)
+        holds = Ranges.of((*cells_with_rows(node, model), *(state.cell for state in model.cells)))
+        if (holds & kept) - self.wanted:
+            self.held_back.add(node.name)
+            self.left.append(Skipped(node.name, HELD_BACK, holds & kept))
+            return None
+        over = completed_range(node, self.seen.as_of, self.asked.ignore_cron)
+        cells = kept & over & replaced_whole(node, model, self.asked)
+        later = kept - cells
+        pending = (Pending(Cause.MISSING, later),) if later else ()
+        self._leave(node, model, pending, over, Ranges.ever() - later, Ranges.ever())
+        reason = replace(first, cells=cells, rows=_rows(node, model, cells))
+        step = self._step(node, Action.BUILD, [reason], pending)
+        pieces = tuple(batches(node, model, cells, self.asked))
+        return replace(step, cells=cells, pieces=pieces if len(pieces) > 1 else ())
+
+    def _would_empty(self, node: Node, model: ModelObservation, may: Ranges, cells: Ranges) -> bool:
+        """Whether a table would be replaced by cells without rows although there are some."""
+        there = Ranges.of(cells_with_rows(node, model)) & may
+        if not there or there & cells:
+            return False
+        self.held_back.add(node.name)
+        self.left.append(Skipped(node.name, NOT_EMPTIED, there))
+        return True
+
+    def _restated(self, node: Node) -> list[Reason]:
+        """What someone asked to have built again."""
+        ranges = self.asked.restated.get(node.name)
+        granularity = node.model.granularity
+        if ranges is None:
+            return []
+        if granularity is None or node.model.kind is not Kind.TIME_RANGE:
+            return [Reason(Cause.RESTATED, "asked for", Ranges.ever())]
+        return [Reason(Cause.RESTATED, "asked for", granularity.cover(ranges))]
+
+    def _anew(self, node: Node) -> Ranges:
+        """Where cells of a model that were never built are built."""
+        ranges, granularity = self.asked.within.get(node.name), node.model.granularity
+        return Ranges.ever() if ranges is None or granularity is None else granularity.cover(ranges)
+
+    def _leave(
+        self,
+        node: Node,
+        model: ModelObservation,
+        pending: Sequence[Pending],
+        over: Ranges,
+        taken: Ranges,
+        anew: Ranges,
+    ) -> None:
+        """Say what is stale and not built: by window or limit, or because it is not over yet."""
+        stale = Ranges.of(part for entry in pending for part in entry.ranges)
+        outside = (stale & over) - (self.wanted & anew)
+        if outside:
+            self.left.append(Skipped(node.name, "outside the window", outside))
+        beyond = ((stale & over & self.wanted & anew) - taken) & Ranges.of(
+            cells_with_rows(node, model)
+        )
+        if beyond and node.backfill_limit is not None:
+            limit = show_duration(node.backfill_limit)
+            self.left.append(Skipped(node.name, f"beyond its backfill_limit of {limit}", beyond))
+        early = (stale - over) & self.wanted
+        if early:
+            early &= Ranges.of(cells_with_rows(node, model))
+        if early:
+            self.left.append(Skipped(node.name, "not over by the last tick of its cron", early))
+
+    def _together(self, node: Node) -> int:
+        """How many batches of a model are built at the same time."""
+        said = node.model.incremental
+        limits = (said.batch_concurrency if said else None, self.asked.jobs)
+        return min((limit for limit in limits if limit is not None), default=1)
+
+    def _stale(self, node: Node, model: ModelObservation, reach: int) -> list[Reason]:
+        """Why cells of a built model no longer hold; changes reach ``reach`` beyond their cells."""
+        reasons = [
+            Reason(entry.cause, "left out before", entry.ranges)
+            for entry in (model.trace.pending if model.trace else ())
+        ]
+        for news in model.inputs:
+            for cause, changes in _by_cause(node, news).items():
+                reasons.append(_changed(node, news, cause, changes, reach))
+        for entry in node.stored:
+            step = self.steps.get(entry.name)
+            if step is not None:
+                # Which keys change is not known yet, so rows of them may be anywhere.
+                anywhere = node.looks_up(entry.name)
+                known = step.stale or anywhere
+                cells = reached(node, entry.name, step.stale, reach) if known else Ranges()
+                cause = Cause.LOOKUP if anywhere else step.reasons[0].cause
+                reasons.append(Reason(cause, f"because {entry.name} is built", cells, step.rows))
+        return reasons
+
+    def _head(self, node: Node, name: str) -> int:
+        for news in self.seen.models[node.name].inputs:
+            if news.name == name:
+                return news.head
+        return 0
+
+    def _step(
+        self,
+        node: Node,
+        action: Action,
+        reasons: Sequence[Reason],
+        pending: tuple[Pending, ...] = (),
+    ) -> Step:
+        model = self.seen.models[node.name]
+        heads = {news.name: news.head for news in model.inputs}
+        cells = Ranges.of(part for reason in reasons for part in reason.cells)
+        return Step(
+            model=node.name,
+            action=action,
+            cells=retained_range(node) if action is Action.BUILD else cells,
+            reasons=tuple(reasons),
+            inputs={news.name: (news.since, news.head) for news in model.inputs},
+            files=model.files,
+            version=model.version + 1,
+            trace=Trace(node.name, node.fingerprint, heads, pending, model.entries),
+            before=model.trace,
+            expected=any(entry.name in self.steps for entry in node.stored),
+            scanned=sum(news.found.scanned for news in model.inputs if news.found),
+            found=tuple(one for news in model.inputs if news.found for one in news.found.times),
+        )
+
+
+def reached(node: Node, name: str, touched: Ranges, reach: int = 0) -> Ranges:
+    """The cells of a model in which something at these times of an input can show."""
+    granularity = node.model.granularity
+    if granularity is None or node.looks_up(name):
+        return Ranges.ever()
+    if node.model.kind is Kind.TIME_RANGE:
+        return granularity.cover(node.input(name).reached(touched))
+    return granularity.cover(touched.widen(reach, reach))
+
+
+def _not_due(node: Node, model: ModelObservation, as_of: int) -> int | None:
+    """When a model is due that was built since the newest tick of its cron; None if it is due."""
+    said = node.model.incremental
+    if said is None or said.cron is None or model.as_of is None:
+        return None
+    if model.as_of < cron.last(said.cron, said.cron_tz, as_of):
+        return None
+    if model.trace is not None and model.trace.pending and model.as_of == as_of:
+        return None  # the same run goes on with its batches
+    return cron.following(said.cron, said.cron_tz, as_of)
+
+
+_RULES = {
+    Kind.EVENTS: _Draft.events,
+    Kind.SESSIONS: _Draft.folded,
+    Kind.KEYED: _Draft.folded,
+    Kind.WHOLE: _Draft.whole,
+    Kind.TIME_RANGE: _Draft.time_range,
+}
+
+
+def _whole(node: Node, model: ModelObservation) -> Reason | None:
+    """Why all of a table has to be built, if so."""
+    if model.trace is None:
+        return Reason(Cause.MISSING, "first run", Ranges.ever())
+    # A part of it that is pending for its definition was left by a version of infold that mixed.
+    mixed = any(entry.cause is Cause.DEFINITION for entry in model.trace.pending)
+    if model.trace.fingerprint != node.fingerprint or mixed:
+        cause = Cause.REDEFINED if in_parts(node) else Cause.DEFINITION
+        return Reason(cause, "its definition changed", Ranges.ever())
+    return None
+
+
+def _entries(model: ModelObservation) -> Iterator[Reason]:
+    """What somebody said of the model's sessions since it was built; which they are is found."""
+    more = model.entries - (model.trace.entries if model.trace else 0)
+    if more:
+        what = "1 manual entry" if more == 1 else f"{more:,} manual entries"
+        yield Reason(Cause.QUARANTINE, f"{what} of its quarantine", Ranges.ever())
+
+
+def _changed(
+    node: Node, news: InputDiff, cause: Cause, changes: Sequence[CellChange], reach: int
+) -> Reason:
+    """That rows of an input changed, and where that can show."""
+    rows = sum(change.added + change.removed for change in changes)
+    found = news.found
+    if found is None or found.everywhere:
+        cells = reached(node, news.name, _touched(changes), reach)
+        detail = f"{rows:,} rows in {count(len(changes), 'cell')} of {news.name}"
+        if found is None and node.matched(news.name):
+            detail += ": at most"
+        return Reason(cause, detail, cells, rows)
+    cells = Ranges.of(
+        part for name, times, _ in found.times for part in reached(node, name, times, reach)
+    )
+    return Reason(cause, f"{found.rows:,} rows with changed keys of {news.name}", cells, found.rows)
+
+
+def _touched(changes: Iterable[CellChange]) -> Ranges:
+    return Ranges.of(change.cell for change in changes)
+
+
+def _by_cause(node: Node, news: InputDiff) -> dict[Cause, list[CellChange]]:
+    """The net changes of an input, by what they are to the model that reads it."""
+    found: dict[Cause, list[CellChange]] = {}
+    for change in news.changes:
+        if node.looks_up(news.name):
+            cause = Cause.LOOKUP
+        elif change.removed:
+            cause = Cause.REMOVED
+        elif change.rows_before:
+            cause = Cause.LATE
+        else:
+            cause = Cause.ARRIVED
+        found.setdefault(cause, []).append(change)
+    return found
+
+
+def _rows(node: Node, model: ModelObservation, cells: Ranges) -> int:
+    """About how many rows of its inputs a model reads to build ``cells``."""
+    total = 0
+    for news in model.inputs:
+        entry = node.input(news.name)
+        times = cells if entry.time_column is None else entry.read(cells)
+        total += sum(state.rows for state in news.cells if times.overlaps(state.cell))
+    return total

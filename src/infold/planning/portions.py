@@ -1,0 +1,135 @@
+"""
+Which cells a model may hold, and how a run portions out those that it builds: pure functions.
+
+A table is of one definition. So what a changed definition makes is built as one step and put in the
+place of the old table by one commit, whatever limits and batches say; these hold for what was never
+built, and for what arrived. A model may say that it is built as if there were no table instead:
+then the first cells take the old table's place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from infold.core.interval import MAX, MIN, Interval, Ranges
+from infold.core.model import DefinitionChange, Kind
+from infold.core.plan import ModelObservation, PlanOptions, Reason
+from infold.core.project import CELLS_TOGETHER, Batches, Node
+from infold.core.trace import Cause, Pending
+from infold.planning import cron
+
+BACKLOG = (Cause.MISSING, Cause.REDEFINED)
+"""What the table holds nothing of yet: limits cut it."""
+
+
+def retained_range(node: Node) -> Ranges:
+    """The cells that a model may hold: from its start on where cells are recomputed."""
+    if node.start is None or node.model.kind is not Kind.TIME_RANGE:
+        return Ranges.ever()
+    return Ranges((Interval(node.start, MAX),))
+
+
+def completed_range(node: Node, as_of: int, ignore_cron: bool = False) -> Ranges:
+    """The cells that a model may build: those that ended by the newest tick of its cron."""
+    said, granularity = node.model.incremental, node.model.granularity
+    if said is None or said.cron is None or granularity is None:
+        return Ranges.ever()
+    if said.allow_partials or ignore_cron:
+        return Ranges.ever()
+    tick = cron.last(said.cron, said.cron_tz, as_of)
+    return Ranges((Interval(MIN, granularity.floor(tick)),))
+
+
+def cells_with_rows(node: Node, model: ModelObservation) -> list[Interval]:
+    """The cells that rows of the inputs may show in, in order."""
+    granularity = node.model.granularity
+    if granularity is None:
+        return []
+    reached = Ranges.of(
+        part
+        for news in model.inputs
+        if node.input(news.name).time_column is not None
+        for part in node.input(news.name).reached(Ranges.of(s.cell for s in news.cells if s.rows))
+    )
+    return [cell for part in granularity.cover(reached) for cell in granularity.cells(part)]
+
+
+def continued_build(
+    node: Node, model: ModelObservation, reasons: Sequence[Reason], due: Ranges, asked: PlanOptions
+) -> tuple[Ranges, int | None]:
+    """
+    The cells that a run takes on under a backfill_limit, and where its backfill ends.
+
+    The limit counts from the first cell of the backlog that holds rows: stretches without any
+    are covered on the way and use nothing of it. What changed since the model was built is
+    taken on at once, however long the backlog is.
+    """
+    granularity = node.model.granularity
+    if node.backfill_limit is None or granularity is None or _chosen(asked):
+        return Ranges.ever(), None
+    missing = [reason.cells for reason in reasons if reason.cause in BACKLOG]
+    backlog = Ranges.of(part for cells in missing for part in cells & due)
+    filled = [cell for cell in cells_with_rows(node, model) if backlog.overlaps(cell)]
+    upto = asked.backfilled.get(node.name)
+    if upto is None and filled:
+        first = filled[0].start
+        limit = Ranges((Interval(first, first + node.backfill_limit),))
+        upto = max(granularity.cover(limit)).end
+    if upto is None or all(cell.end <= upto for cell in filled):
+        return Ranges.ever(), upto
+    fresh = Ranges.of(part for r in reasons if r.cause not in BACKLOG for part in r.cells)
+    return Ranges((Interval(MIN, upto),)) | fresh, upto
+
+
+def in_parts(node: Node) -> bool:
+    """Whether a changed definition replaces the table by the cells that happen to be built."""
+    said = node.model.incremental
+    return said is not None and said.on_definition_change is DefinitionChange.REBUILT_CELLS
+
+
+def apart(node: Node, model: ModelObservation, pending: Sequence[Pending]) -> list[Pending]:
+    """
+    What a replaced table does without, told from where nothing is known to be.
+
+    So the cells that the new definition has yet to be built for can be counted.
+    """
+    held = Ranges.of((*cells_with_rows(node, model), *(state.cell for state in model.cells)))
+    told = []
+    for entry in pending:
+        gone = entry.cause is Cause.REDEFINED
+        parts = (entry.ranges & held, entry.ranges - held) if gone else (entry.ranges,)
+        causes = (entry.cause, Cause.MISSING)
+        told += [Pending(cause, part) for cause, part in zip(causes, parts, strict=False) if part]
+    return told
+
+
+def replaced_whole(node: Node, model: ModelObservation, asked: PlanOptions) -> Ranges:
+    """
+    The cells that a changed definition is built for at once: all that the old table may hold.
+
+    What no run came to yet, under a backfill_limit, is left for those to come.
+    """
+    if node.backfill_limit is None or _chosen(asked) or model.trace is None:
+        return Ranges.ever()
+    entries = [entry for entry in model.trace.pending if entry.cause is Cause.MISSING]
+    missing = Ranges.of(part for entry in entries for part in entry.ranges)
+    return Ranges.ever() - (missing - Ranges.of(state.cell for state in model.cells))
+
+
+def _chosen(asked: PlanOptions) -> bool:
+    """Whether somebody said exactly what is to be built, which goes before any limit."""
+    return asked.window is not None and asked.window.start > MIN and asked.window.end < MAX
+
+
+def batches(node: Node, model: ModelObservation, cells: Ranges, asked: PlanOptions) -> list[Ranges]:
+    """The batches that ``cells`` are cut into, in order."""
+    said = node.model.incremental
+    size = asked.batch_size or (said.batch_size if said else None)
+    if node.batches is Batches.PER_PARTITION_ONLY:
+        size = min(size or CELLS_TOGETHER, CELLS_TOGETHER)
+    if size is None or node.downgraded:
+        return [cells]
+    filled = [cell for cell in cells_with_rows(node, model) if cells.overlaps(cell)]
+    ends = [MIN, *(filled[at - 1].end for at in range(size, len(filled), size)), MAX]
+    return [cells & Ranges((Interval(*between),)) for between in pairwise(ends)]

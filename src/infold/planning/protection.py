@@ -1,0 +1,77 @@
+"""
+What a run would build from nothing although it stands already, and which targets mind.
+
+On a protected target nothing drops or rebuilds a table, or what is known of it, unless that run
+was allowed to. Keeping a table up to date is no rebuild, even where that writes all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from infold.core.interval import Ranges
+from infold.core.model import table_name
+from infold.core.plan import Plan, PlanOptions, Step
+from infold.core.ports import Lake, Ledger
+from infold.core.project import Project
+from infold.core.trace import UNKNOWN
+from infold.messages import errors
+from infold.messages.errors import InfoldError
+
+Stands = Callable[[str], bool]
+"""Whether a model's table stands that its ledger tells nothing of."""
+
+
+def stands(ledger: Ledger, lake: Lake) -> Stands:
+    """Looks at the catalog, and at what the ledger knows of the step that wrote a table last."""
+
+    def look(model: str) -> bool:
+        head = lake.head(table_name(model))
+        if head is None:
+            return False
+        last = next(iter([*head.steps][::-1]), "")
+        known = ledger.runs(1, run=last.rpartition("-")[0])
+        # One that a run of ours had begun, and died over, was never built for good.
+        return all(step.state == "done" for run in known for step in run.steps if step.id == last)
+
+    return look
+
+
+def warnings(project: Project, plan: Plan, asked: PlanOptions, stands: Stands) -> tuple[str, ...]:
+    """What whoever looks at a plan for a protected target should know of it."""
+    if not project.target.protected:
+        return ()
+    return tuple(
+        f"{name}: {why}; {project.target.name} is protected, so a run needs --allow-refresh"
+        for name, why in rebuilds(plan, asked, stands)
+    )
+
+
+def refused_rebuilds(
+    project: Project, plan: Plan, asked: PlanOptions, stands: Stands, *, allowed: bool
+) -> Mapping[str, InfoldError]:
+    """The models that a plan builds anew on a protected target, each with the refusal."""
+    if not project.target.protected or allowed:
+        return {}
+    return {
+        name: errors.protected(project.target.name, "rebuild", ((name, why),))
+        for name, why in rebuilds(plan, asked, stands)
+    }
+
+
+def rebuilds(plan: Plan, asked: PlanOptions, stands: Stands) -> Iterator[tuple[str, str]]:
+    """The models that a plan builds anew although they were built, each with the reason."""
+    for step in plan.steps:
+        why = _why(step, asked, stands)
+        if why:
+            yield step.model, why
+
+
+def _why(step: Step, asked: PlanOptions, stands: Stands) -> str:
+    if asked.restated.get(step.model) == Ranges.ever() and step.before is not None:
+        return "all of it is to be built again"
+    if step.before is None:
+        return "its table stands, and nothing is known of it" if stands(step.model) else ""
+    old, new = step.before.fingerprint, step.trace.fingerprint if step.trace else ""
+    # What a dead run left half known has to be built again before anything can be.
+    return "its definition changed" if old not in (new, UNKNOWN) else ""

@@ -1,0 +1,98 @@
+"""
+Sources that lose much at once: an unmounted share looks like a folder whose files were all deleted.
+
+What left is taken out of the tables, as the contract says; but a source that loses more than a part
+of its files, or of the rows in them, is refused until that run is allowed to. The part is declared
+(``removal_limit``), or else: all there is, and of more than 20 files half. Files go, or they are
+replaced by others with fewer rows. How many rows those have is known from the footers of Parquet
+files before anything is read; of others once they were read, and before the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from infold.core.files import FileKnown
+from infold.core.model import Format, Source
+from infold.core.plan import FileDiff, Plan
+from infold.core.project import Project
+from infold.messages import mismatches
+
+FEW = 20
+"""Of up to so many files, any may go as long as some stay, where nothing is declared."""
+
+HALF = 50.0
+ALL = 100.0
+
+
+def refuse_removals(project: Project, plan: Plan, *, allowed: bool) -> None:
+    """Raise ``mismatches.source_shrank`` when a plan would take out too much of a source."""
+    found = () if allowed else tuple(dict(losses(project, plan)).items())
+    if found:
+        raise mismatches.source_shrank(found)
+
+
+def refuse_fewer(source: Source, news: FileDiff) -> None:
+    """The same once the new files of one source were ``counted``, whatever their format."""
+    said = "" if news.freely else _too_much(source, news)
+    if said:
+        raise mismatches.source_shrank(((source.name, said),))
+
+
+def warnings(project: Project, plan: Plan) -> tuple[str, ...]:
+    """What whoever looks at a plan should know of such sources."""
+    return tuple(
+        f"{source}: {what}; a run needs --allow-removals"
+        for source, what in dict(losses(project, plan)).items()
+    )
+
+
+def losses(project: Project, plan: Plan) -> Iterator[tuple[str, str]]:
+    """The sources that lose too much, each with how much it is."""
+    for step in plan.steps:
+        news = step.files
+        said = "" if news is None else _too_much(project.sources[news.source], news)
+        if news is not None and said:
+            yield news.source, said
+
+
+def _too_much(source: Source, news: FileDiff) -> str:
+    """How much a source lost, if that is too much."""
+    fewer = _fewer(source, news)
+    if not news.lost and not fewer:
+        return ""
+    files, rows = len(news.known), _rows(news.known)
+    gone = _rows(news.lost) + sum(fewer)
+    part = max(ALL * len(news.lost) / files, ALL * gone / (rows or 1))
+    limit = source.removal_limit
+    allowed = part <= limit if limit is not None else part < ALL and (files <= FEW or part <= HALF)
+    if allowed:
+        return ""
+    away = f"{len(news.lost):,} of {files:,} files gone"
+    if not fewer:
+        return f"{away}, with {gone:,} of {rows:,} rows"
+    less = f"{len(fewer):,} of {files:,} files replaced by ones with fewer rows"
+    return f"{f'{away} and {less}' if news.lost else less}: {gone:,} of {rows:,} rows gone"
+
+
+def _fewer(source: Source, news: FileDiff) -> list[int]:
+    """
+    How many rows each file lost that was replaced by one with fewer, as far as they are counted.
+
+    Of an Iceberg table the rows of files that came stand for them: an update moves rows there.
+    """
+    lost = {file.path for file in news.lost}
+    found = (
+        file.rows + file.waiting - news.counted[file.path]
+        for file in news.gone
+        if file.path in news.counted and file.path not in lost
+    )
+    fewer = [rows for rows in found if rows > 0]
+    known = {file.path for file in news.known}
+    came = sum(rows for path, rows in news.counted.items() if path not in known)
+    moved = source.format is Format.ICEBERG and came >= sum(fewer)
+    return [] if moved else fewer
+
+
+def _rows(files: Sequence[FileKnown]) -> int:
+    return sum(file.rows + file.waiting for file in files)

@@ -1,0 +1,68 @@
+"""
+Which models a command means: ``--select`` and ``--exclude``.
+
+A term is a model's name or a glob (``stg_*``), or ``tag:NAME`` (a glob too); a ``+`` before it
+adds everything it depends on, a ``+`` after it everything that depends on it. Terms add up;
+what is excluded leaves again, whatever selected it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from infold.core.project import Project
+from infold.messages import errors
+
+
+def selected(
+    project: Project, select: Sequence[str] = (), exclude: Sequence[str] = ()
+) -> frozenset[str]:
+    """The names of the models that are meant: all of them when nothing is selected."""
+    every = frozenset(node.name for node in project)
+    included = _union(project, select) if select else every
+    return included - _union(project, exclude)
+
+
+def with_landed(
+    project: Project, names: frozenset[str], exclude: Sequence[str] = ()
+) -> frozenset[str]:
+    """
+    Models with the landed sources that they read, directly or through views.
+
+    Nobody thinks of a source as something to be built, so who names a model means its rows too.
+    """
+    reads = {entry.name for node in project if node.name in names for entry in node.stored}
+    landed = {node.name for node in project if node.landed and node.name in reads}
+    return names | (landed - _union(project, exclude))
+
+
+def _union(project: Project, terms: Sequence[str]) -> frozenset[str]:
+    """All models that any term names; a term may list several, with commas between them."""
+    names = [name.strip() for term in terms for name in term.split(",")]
+    return frozenset().union(*(_matching(project, name) for name in names if name))
+
+
+def _matching(project: Project, term: str) -> frozenset[str]:
+    """The models that one term names; never empty."""
+    bare = term.removeprefix("+").removesuffix("+")
+    if bare.startswith("tag:"):
+        found = _tagged(project, bare.removeprefix("tag:"))
+    else:
+        found = frozenset(
+            node.name for node in project if fnmatchcase(node.name.lower(), bare.lower())
+        )
+        if not found:
+            raise errors.unknown_model(bare, [node.name for node in project])
+    before = project.upstream(found) if term.startswith("+") else frozenset()
+    after = project.downstream(found) if term.endswith("+") else frozenset()
+    return found | before | after
+
+
+def _tagged(project: Project, tag: str) -> frozenset[str]:
+    found = frozenset(
+        node.name for node in project if any(fnmatchcase(known, tag) for known in node.model.tags)
+    )
+    if not found:
+        raise errors.unknown_tag(tag, sorted({tag for node in project for tag in node.model.tags}))
+    return found

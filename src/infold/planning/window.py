@@ -1,0 +1,76 @@
+"""
+The stretch of event time that a command was asked for: ``--start`` and ``--end``.
+
+Half-open, and whole cells only: an end inside a cell would leave half of the cell unbuilt, or
+build more than was asked for, so it is refused with the nearest instants that would do. It bounds
+the cells of models that are built cell by cell, so those are the models that it has to suit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from infold.core.interval import MAX, MIN, Granularity, Interval, instant, show
+from infold.core.model import Kind
+from infold.core.project import Project
+from infold.messages import errors
+
+
+def window(
+    project: Project, names: Iterable[str], start: str | None, end: str | None
+) -> Interval | None:
+    """The window as asked for, open where an end was not given; None when neither was."""
+    if start is None and end is None:
+        return None
+    first = MIN if start is None else _instant("--start", start)
+    last = MAX if end is None else _instant("--end", end)
+    if first >= last:
+        raise errors.window_empty(str(start), str(end))
+    chosen = frozenset(names)
+    cells = {
+        node.name: node.model.granularity
+        for node in project
+        if node.name in chosen and node.model.kind is Kind.TIME_RANGE
+    }
+    if start is not None:
+        _refuse_inside("--start", first, cells)
+    if end is not None:
+        _refuse_inside("--end", last, cells)
+    return Interval(first, last)
+
+
+def as_of(text: str | None) -> int | None:
+    """The instant of ``--as-of``; None when it was not given."""
+    return instant_of("--as-of", text)
+
+
+def instant_of(option: str, text: str | None) -> int | None:
+    """The instant that an option or argument says; None when it was not given."""
+    return None if text is None else _instant(option, text)
+
+
+def is_instant(text: str) -> bool:
+    """Whether a text says a date or time."""
+    try:
+        instant(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _instant(option: str, text: str) -> int:
+    try:
+        return instant(text)
+    except ValueError:
+        raise errors.not_an_instant(option, text) from None
+
+
+def _refuse_inside(option: str, at: int, cells: Mapping[str, Granularity | None]) -> None:
+    """Refuse an end that lies inside a cell of any model, and name all of these."""
+    nearest = {
+        name: (granularity.value, show(granularity.cell(at).start), show(granularity.cell(at).end))
+        for name, granularity in cells.items()
+        if granularity is not None and not granularity.aligned(at)
+    }
+    if nearest:
+        raise errors.window_unaligned(option, show(at), nearest)

@@ -1,0 +1,59 @@
+"""
+What of a plan cannot be carried out, as models are refused: neither these nor what reads them.
+
+A run leaves the same alone (see ``course``), and builds the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from infold.core.interval import Ranges
+from infold.core.model import Kind
+from infold.core.plan import Plan, Skipped
+from infold.core.project import Project
+from infold.messages.errors import InfoldError
+
+
+def without(
+    project: Project,
+    plan: Plan,
+    refused: Mapping[str, InfoldError],
+    selected: frozenset[str] | None,
+) -> Plan:
+    """A plan without the models that are refused, as far as they were asked for or are read."""
+    needed = project.upstream(step.model for step in plan.steps)
+    own = {
+        name: error
+        for name, error in refused.items()
+        if selected is None or name in selected or name in needed
+    }
+    if not own:
+        return plan
+    steps = {step.model: step for step in plan.steps}
+    held = {
+        name: behind for name in steps if (behind := waits_for(project, name, own)) or name in own
+    }
+    left = {entry.model: entry for entry in plan.left if entry.model not in own}
+    for name in {**own, **held}:
+        step = steps.get(name)
+        by_cell = step is not None and project[name].model.kind is Kind.TIME_RANGE
+        why = f"refused: {own[name].what}" if name in own else _waits(held[name])
+        left[name] = Skipped(name, why, step.stale if step is not None and by_cell else Ranges())
+    return replace(
+        plan,
+        steps=tuple(step for step in plan.steps if step.model not in held),
+        left=tuple(left[node.name] for node in project if node.name in left),
+        refused=own,
+    )
+
+
+def waits_for(project: Project, model: str, refused: Mapping[str, InfoldError]) -> tuple[str, ...]:
+    """The refused models that a model reads, directly or not."""
+    reads = project.upstream((model,))
+    return tuple(name for name in refused if name in reads)
+
+
+def _waits(behind: tuple[str, ...]) -> str:
+    return f"waits for {', '.join(behind)}, which {'is' if len(behind) == 1 else 'are'} refused"

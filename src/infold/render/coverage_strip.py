@@ -1,0 +1,267 @@
+"""
+Coverage strips: one row a table, one character a cell, on a common axis of event time.
+
+A strip is at most :data:`COLUMNS` characters wide whatever it shows: cells are grouped into weeks,
+months, quarters or years until they fit, and a long stretch in which no table has anything is one
+``…``. So one event of 1999 beside today's costs two columns, and no strip has a thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from infold.core.interval import MAX, MIN, Granularity, Interval, Ranges, moment
+
+COLUMNS = 54
+"""The widest that a strip gets: a year of weeks."""
+
+_QUIET = 3  # so many columns with nothing in them are drawn; more become one …
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """
+    One table's row: the first of ``marks`` whose ranges meet a column is drawn there, else
+    ``rest``. ``single`` is the mark of a table that is one cell, instead. ``says`` stands right.
+
+    ``shows`` is what the axis has to have a place for; None: all marks. A mark may reach over years
+    in which there is nothing to see.
+    """
+
+    name: str
+    marks: tuple[tuple[str, Ranges], ...] = ()
+    rest: str = " "
+    single: str = ""
+    says: str = ""
+    shows: Ranges | None = None
+
+    @property
+    def seen(self) -> Ranges:
+        """What the axis has a place for, as far as it has ends."""
+        marked = (part for _, ranges in self.marks for part in ranges)
+        return Ranges.of(
+            part for part in (marked if self.shows is None else self.shows) if _closed(part)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The columns of a strip: a cell of ``granularity`` each, None for a stretch left out."""
+
+    granularity: Granularity
+    columns: tuple[Interval | None, ...]
+
+    @property
+    def spaced(self) -> bool:
+        """Whether there is room to label every column."""
+        return 0 < len(self.columns) * _SCALES[self.granularity].width <= COLUMNS
+
+    @property
+    def step(self) -> int:
+        """How many characters one column takes."""
+        return _SCALES[self.granularity].width if self.spaced else 1
+
+    @property
+    def offset(self) -> int:
+        """Where in its column a mark stands."""
+        return 1 if self.spaced else 0
+
+    @property
+    def width(self) -> int:
+        """How many characters all columns take."""
+        return max(1, len(self.columns) * self.step)
+
+
+def axis(domain: Ranges, finest: Granularity, most: int = COLUMNS) -> Axis:
+    """The finest axis that shows ``domain`` in at most ``most`` columns, open parts left out."""
+    parts = Ranges.of(part for part in domain if _closed(part))
+    for granularity in _LADDER[_LADDER.index(_on_ladder(finest)) :]:
+        actual = finest if granularity is _on_ladder(finest) else granularity
+        found = tuple(_columns(parts, actual, most + 1))
+        if len(found) <= most:
+            return Axis(actual, found)
+    every = list(_columns(parts, Granularity.YEAR, 10_000))
+    return Axis(Granularity.YEAR, (None, *every[-(most - 1) :]))
+
+
+def axis_of(rows: Sequence[Row], finest: Granularity) -> Axis:
+    """The axis on which all that the rows show has a place."""
+    return axis(Ranges.of(part for row in rows for part in row.seen), finest)
+
+
+def strip(rows: Sequence[Row], finest: Granularity, width: int) -> list[str]:
+    """The rows with their header lines, no wider than ``width`` where names are of usual length."""
+    found = axis_of(rows, finest)
+    margin = max(len(row.name) for row in rows) + 4
+    lines = [" " * margin + line for line in header(found)] if found.columns else []
+    for row in rows:
+        drawn = f"  {row.name:<{margin - 2}}{_drawn(row, found):<{found.width}}"
+        if row.says:
+            room = max(20, width - len(drawn) - 3)
+            says = row.says if len(row.says) <= room else row.says[: room - 1] + "…"
+            drawn = f"{drawn}   {says}"
+        lines.append(drawn.rstrip())
+    return lines
+
+
+def header(found: Axis) -> list[str]:
+    """The lines above the columns: what each, or every few of them, stands for."""
+    scale = _SCALES[found.granularity]
+    moments = [None if cell is None else moment(cell.start) for cell in found.columns]
+    top, before = [], None
+    for i, when in enumerate(moments):
+        above = scale.above(when) if when else ()
+        if above and above != before:
+            top.append((i * found.step, above))
+        before = above
+    label = scale.each if found.spaced else scale.some
+    bottom = [(i * found.step, (label(when, i == 0),)) for i, when in enumerate(moments) if when]
+    lines = [_placed(top), _placed([entry for entry in bottom if entry[1][0]])]
+    return [line for line in lines if line]
+
+
+def _closed(part: Interval) -> bool:
+    return part.start > MIN and part.end < MAX
+
+
+def _drawn(row: Row, found: Axis) -> str:
+    """One row's characters."""
+    if row.single:
+        return " " * found.offset + row.single
+    marks = ["…" if cell is None else _mark(row, cell) for cell in found.columns]
+    return "".join(
+        " " * found.offset + mark + " " * (found.step - found.offset - 1) for mark in marks
+    )
+
+
+def _mark(row: Row, cell: Interval) -> str:
+    return next((mark for mark, ranges in row.marks if ranges.overlaps(cell)), row.rest)
+
+
+def _columns(parts: Ranges, granularity: Granularity, most: int) -> Iterator[Interval | None]:
+    """The columns that show ``parts``, quiet stretches shortened; stops after ``most``."""
+    given = 0
+    last: Interval | None = None
+    for part in granularity.cover(parts):
+        gap = _between(last, part, granularity)
+        for cell in (*gap, *_first(granularity.cells(part), most)):
+            yield cell
+            last = cell or last
+            given += 1
+            if given >= most:
+                return
+
+
+def _between(
+    last: Interval | None, part: Interval, granularity: Granularity
+) -> tuple[Interval | None, ...]:
+    if last is None or last.end >= part.start:
+        return ()
+    quiet = tuple(_first(granularity.cells(Interval(last.end, part.start)), _QUIET + 1))
+    return quiet if len(quiet) <= _QUIET else (None,)
+
+
+def _first(cells: Iterable[Interval], most: int) -> Iterator[Interval]:
+    for i, cell in enumerate(cells):
+        if i >= most:
+            return
+        yield cell
+
+
+def _placed(labels: Sequence[tuple[int, tuple[str, ...]]]) -> str:
+    """
+    Labels at their places on one line; of each the longest variant that keeps clear of the next.
+
+    A single character needs no space around it; a label for which there is no room is left out.
+    """
+    line = ""
+    for i, (at, variants) in enumerate(labels):
+        room = labels[i + 1][0] - at if i + 1 < len(labels) else 99
+        fits = next((text for text in variants if len(text) < room or len(text) == room == 1), "")
+        if fits and at >= len(line) + (1 if line and len(fits) > 1 else 0):
+            line = line.ljust(at) + fits
+    return line
+
+
+# -- how each granularity is labelled --------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """``each`` labels every column of a spaced strip, ``some`` a few of a tight one."""
+
+    width: int
+    above: Callable[[datetime], tuple[str, ...]]
+    each: Callable[[datetime, bool], str]
+    some: Callable[[datetime, bool], str]
+
+
+def _months(when: datetime) -> tuple[str, ...]:
+    return (when.strftime("%B %Y"), when.strftime("%b %Y"), when.strftime("%b"))
+
+
+def _days(when: datetime) -> tuple[str, ...]:
+    return (f"{when:%a} {when.day} {when:%B %Y}", f"{when.day} {when:%b %Y}", f"{when:%m-%d}")
+
+
+def _year(when: datetime) -> tuple[str, ...]:
+    return (f"{when.year:04}", f"{when.year % 100:02}")
+
+
+def _nothing(_: datetime) -> tuple[str, ...]:
+    return ()
+
+
+def _every(style: str) -> Callable[[datetime, bool], str]:
+    return lambda when, _: when.strftime(style)
+
+
+_WEEKS = _Scale(
+    6,
+    _year,
+    _every("%m-%d"),
+    lambda when, first: when.strftime("%b") if first or when.day <= 7 else "",
+)
+_SCALES = {
+    Granularity.HOUR: _Scale(
+        3,
+        _days,
+        _every("%H"),
+        lambda when, first: f"{when:%H}" if first or when.hour % 6 == 0 else "",
+    ),
+    Granularity.DAY: _Scale(
+        3,
+        _months,
+        _every("%d"),
+        lambda when, first: f"{when:%d}" if first or when.weekday() == 0 else "",
+    ),
+    Granularity.WEEK: _WEEKS,
+    Granularity.SUNDAY_WEEK: _WEEKS,
+    Granularity.MONTH: _Scale(4, _year, _every("%b"), lambda when, _: f"{when:%b}"[0]),
+    Granularity.QUARTER: _Scale(
+        3,
+        _year,
+        lambda when, _: f"Q{when.month // 3 + 1}",
+        lambda when, _: str(when.month // 3 + 1),
+    ),
+    Granularity.YEAR: _Scale(
+        5,
+        _nothing,
+        lambda when, _: f"{when.year:04}",
+        lambda when, first: f"{when.year:04}" if first or when.year % 5 == 0 else "",
+    ),
+}
+_LADDER = (
+    Granularity.HOUR,
+    Granularity.DAY,
+    Granularity.WEEK,
+    Granularity.MONTH,
+    Granularity.QUARTER,
+    Granularity.YEAR,
+)
+
+
+def _on_ladder(granularity: Granularity) -> Granularity:
+    return Granularity.WEEK if granularity is Granularity.SUNDAY_WEEK else granularity

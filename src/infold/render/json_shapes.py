@@ -1,0 +1,367 @@
+"""
+What ``--json`` prints: plain values with stable names, described in docs/reference.md.
+
+Instants are ISO 8601 in UTC; a range is ``[start, end)`` as two of them, null for an open end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from infold.core.interval import Interval, Ranges, iso_duration
+from infold.core.manual_entry import ManualEntry
+from infold.core.plan import FileDiff, Plan, Step
+from infold.core.record import COUNTS, Arrival, Receipt, RunRecord, StepRecord
+from infold.core.report import (
+    Certificate,
+    ExplainedInput,
+    Explanation,
+    Forgotten,
+    ModelState,
+    ModelStatus,
+    RunFailed,
+    RunResult,
+)
+from infold.core.trace import Pending
+from infold.render.formatting import iso
+from infold.render.manifest_states import message
+from infold.render.row_pairs import paired
+from infold.render.run import amplification
+
+Shape = dict[str, Any]
+
+
+def plan(value: Plan) -> Shape:
+    """A plan: its steps with their reasons, and what is left alone."""
+    return {
+        "as_of": iso(value.as_of),
+        "rows": value.rows,
+        "steps": [step(entry) for entry in value.steps],
+        "left": [
+            {"model": entry.model, "why": entry.why, "stale": ranges(entry.stale)}
+            for entry in value.left
+        ],
+        "refused": [
+            {"model": name, "error": error.record} for name, error in value.refused.items()
+        ],
+        "notes": list(value.notes),
+    }
+
+
+def step(value: Step) -> Shape:
+    """One step of a plan."""
+    return {
+        "model": value.model,
+        "action": value.action.value,
+        "cells": ranges(value.stale),
+        "batches": value.batches,
+        "rows": value.rows,
+        "expected": value.expected,
+        "version": value.version,
+        "inputs": {name: {"since": since, "to": to} for name, (since, to) in value.inputs.items()},
+        "reasons": [
+            {
+                "cause": reason.cause.value,
+                "detail": reason.detail,
+                "cells": ranges(reason.cells),
+                "rows": reason.rows,
+            }
+            for reason in value.reasons
+        ],
+        "files": None if value.files is None else _files(value.files),
+    }
+
+
+def _files(value: FileDiff) -> Shape:
+    return {
+        "source": value.source,
+        "new": [entry.path for entry in value.new],
+        "replaced": value.replaced,
+        "gone": [entry.path for entry in value.gone],
+        "due": [entry.path for entry in value.due],
+        "again": [entry.path for entry in value.again],
+        "settling": value.settling,
+        "same": value.same,
+        "arrived": None
+        if value.peek is None
+        else [{"cell": interval(state.cell), "rows": state.rows} for state in value.peek],
+        "ahead": value.ahead,
+    }
+
+
+def failed(value: RunFailed) -> Shape:
+    """What a run did that did not do everything: as :func:`run`, with the error as everywhere."""
+    return run(value.result) | {"error": value.record}
+
+
+def run(value: RunResult) -> Shape:
+    """What a run did."""
+    return {
+        "run": value.run,
+        "state": value.state,
+        "seconds": round(value.seconds, 3),
+        "steps": [
+            {"model": done.model, "action": done.action.value, "receipt": receipt(made)}
+            for done, made in value.steps
+        ],
+        "receipt": receipt(value.receipt),
+        "left": plan(value.plans[-1])["left"] if value.plans else [],
+        "states": [standing(entry) for entry in value.standings],
+        "notes": list(value.notes),
+        "failed": [
+            {
+                "model": entry.model or None,
+                "refused": entry.refused or entry.misdefined,
+                "error": entry.error.record,
+            }
+            for entry in value.failures
+        ],
+        "not_tried": [
+            {"model": model, "because_of": list(because)} for model, because in value.untried
+        ],
+        "up_to_date": list(value.current),
+        "error": value.error or None,
+    }
+
+
+def standing(value: ModelState) -> Shape:
+    """One model's state before a run, and the event time that the run processes."""
+    return {
+        "model": value.model,
+        "state": value.state.value,
+        "message": message(value),
+        **_limits(value),
+    }
+
+
+def forgotten(value: Forgotten) -> Shape:
+    """What was dropped, and what there was nothing of."""
+    return {
+        "models": list(value.models),
+        "missing": list(value.missing),
+        "entries": value.entries,
+    }
+
+
+def _limits(value: ModelState | None) -> Shape:
+    return {
+        "lower_limit": _maybe(value.lower if value else None),
+        "upper_limit": _maybe(value.upper if value else None),
+        "processed": ranges(value.cells if value else Ranges()),
+        "no_data": bool(value and value.empty),
+    }
+
+
+def receipt(value: Receipt) -> Shape:
+    """A receipt: its counts by their names, and the two ratios."""
+    counts = asdict(value)
+    counts |= {name: dict(getattr(value, name)) for name in COUNTS}
+    counts["seconds"] = round(value.seconds, 3)
+    counts["read_per_arrived"], counts["scanned_per_arrived"] = (
+        None if ratio is None else round(ratio, 4) for ratio in amplification(value)
+    )
+    return counts
+
+
+def status(project: str, models: Sequence[ModelStatus], gaps: Mapping[str, Ranges]) -> Shape:
+    """How every model stands."""
+    return {
+        "project": project,
+        "models": [
+            {
+                "model": entry.model,
+                "kind": entry.kind.value,
+                "state": entry.state.value,
+                "message": message(entry.standing) if entry.standing else "",
+                **_limits(entry.standing),
+                "rows": entry.rows,
+                "covered": ranges(entry.covered),
+                "gaps": ranges(gaps.get(entry.model, Ranges())),
+                "stale": ranges(entry.stale),
+                "pending": [_pending(part) for part in entry.pending],
+                "version": entry.version,
+                "last_built_at": _maybe(entry.last_built_at),
+                "last_event": _maybe(entry.last_event),
+                "set_aside": entry.set_aside,
+                "waiting": entry.waiting,
+                "next_due": _maybe(entry.next_due),
+                "refused": entry.refused.record if entry.refused else None,
+                "waits_for": list(entry.waits_for),
+            }
+            for entry in models
+        ],
+    }
+
+
+def history(runs: Sequence[RunRecord]) -> Shape:
+    """Past runs with their steps, newest first."""
+    return {
+        "runs": [
+            {
+                "run": entry.id,
+                "command": entry.command,
+                "state": entry.state,
+                "as_of": iso(entry.as_of),
+                "started_at": iso(entry.started_at),
+                "finished_at": _maybe(entry.finished_at),
+                "receipt": receipt(entry.receipt),
+                "error": entry.error,
+                "steps": [_step_record(made) for made in entry.steps],
+            }
+            for entry in runs
+        ]
+    }
+
+
+def _step_record(value: StepRecord) -> Shape:
+    return {
+        "step": value.id,
+        "model": value.model,
+        "action": value.action,
+        "state": value.state,
+        "started_at": iso(value.started_at),
+        "finished_at": _maybe(value.finished_at),
+        "version": value.outcome.version if value.outcome else None,
+        "receipt": receipt(value.outcome.receipt) if value.outcome else None,
+        "error": value.error,
+    }
+
+
+def explanation(value: Explanation) -> Shape:
+    """What is known about a model, or about one cell of it."""
+    return {
+        "model": value.model,
+        "kind": value.kind.value,
+        "file": value.place,
+        "sql": value.sql,
+        "granularity": value.granularity or None,
+        "fingerprint": value.fingerprint,
+        "layout": value.layout,
+        "version": value.version,
+        "rows": value.rows,
+        "cells": value.cells,
+        "inputs": [
+            {"name": entry.name, "mapping": entry.mapping, "built": entry.built, "now": entry.now}
+            for entry in value.inputs
+        ],
+        "bounds": {entry.name: _bound(entry) for entry in value.inputs if entry.bound is not None},
+        "trace": None
+        if value.trace is None
+        else {
+            "fingerprint": value.trace.fingerprint,
+            "inputs": dict(value.trace.inputs),
+            "pending": [_pending(part) for part in value.trace.pending],
+        },
+        "step": None if value.step is None else step(value.step),
+        "why_left": value.why_left,
+        "cell": None if value.cell is None else interval(value.cell),
+        "cell_rows": value.state.rows if value.state else None,
+        "cell_content": value.state.content if value.state else None,
+        "arrivals": [_arrival(entry) for entry in value.arrivals],
+        "built_by": [{"started_at": iso(at), **_step_record(made)} for at, made in value.built_by],
+    }
+
+
+def _bound(entry: ExplainedInput) -> Shape:
+    """How far around its cell an input is read, lengths by ISO 8601."""
+    assert entry.bound is not None
+    return {
+        "type": "bounded",
+        "partition_col": entry.partition_col,
+        "before": iso_duration(entry.bound.before),
+        "after": iso_duration(entry.bound.after),
+    }
+
+
+def certificate(value: Certificate) -> Shape:
+    """What a verification found."""
+    return {
+        "equal": value.equal,
+        "as_of": iso(value.as_of),
+        "seconds": round(value.seconds, 3),
+        "models": [
+            {
+                "model": entry.model,
+                "kind": entry.kind.value,
+                "equal": entry.equal,
+                "built": entry.built,
+                "rows": entry.rows,
+                "cells": entry.cells,
+                "content": entry.content,
+                "differing": [
+                    {"cell": interval(cell), "stored": stored, "rebuilt": rebuilt}
+                    for cell, stored, rebuilt in entry.differing
+                ],
+                "sample": [{"side": side, "row": dict(row)} for side, row in entry.sample],
+                "values": [
+                    {"key": dict(pair.key), "column": name, "stored": stored, "rebuilt": rebuilt}
+                    for pair in paired(entry.sample, entry.key)
+                    for name, (stored, rebuilt) in pair.differing.items()
+                ],
+                "note": entry.note,
+            }
+            for entry in value.models
+        ],
+    }
+
+
+def ranges(value: Ranges) -> list[list[str | None]]:
+    """Ranges as pairs."""
+    return [interval(part) for part in value]
+
+
+def interval(value: Interval) -> list[str | None]:
+    """One range as a pair."""
+    return [iso(value.start), iso(value.end)]
+
+
+def _pending(value: Pending) -> Shape:
+    return {"cause": value.cause.value, "ranges": ranges(value.ranges)}
+
+
+def _arrival(value: Arrival) -> Shape:
+    return {
+        "version": value.version,
+        "received": interval(value.received),
+        "cell": interval(value.cell),
+        "rows": value.rows,
+    }
+
+
+def _maybe(at: int | None) -> str | None:
+    return None if at is None else iso(at)
+
+
+def quarantine(
+    held: Sequence[Mapping[str, Any]], said: Mapping[str, Sequence[tuple[ManualEntry, bool]]]
+) -> Shape:
+    """Sessions in quarantine, and the manual entries with whether a run has heeded them."""
+    return {
+        "quarantined_sessions": [
+            {
+                name: value.isoformat().replace("+00:00", "Z")
+                if isinstance(value, datetime)
+                else value
+                for name, value in row.items()
+            }
+            for row in held
+        ],
+        "entries": [
+            {
+                "model": model,
+                "number": entry.number or None,
+                "held": entry.held,
+                "of": entry.of,
+                "start": _maybe(entry.start),
+                "end": _maybe(entry.end),
+                "reason": entry.reason,
+                "made_at": _maybe(entry.made_at or None),
+                "heeded": heeded,
+            }
+            for model, entries in said.items()
+            for entry, heeded in entries
+        ],
+    }

@@ -1,0 +1,350 @@
+"""A session's story on a screen, and as a shape for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from infold.core.interval import DAY, HOUR, MINUTE, SECOND, moment
+from infold.core.record import QuarantinedSession
+from infold.inspecting.session_history import (
+    EventBatch,
+    Session,
+    SessionChange,
+    SessionHistories,
+    SessionHistory,
+    Verb,
+    VersionChange,
+    differing,
+)
+from infold.render import formatting
+from infold.render.formatting import iso
+from infold.render.table import cell
+
+Shape = dict[str, Any]
+
+_SHOWN = 3
+"""How many values that changed are shown."""
+
+_LONG = 24
+"""How many session_changes of a long story are shown: the newest."""
+
+
+def session_history_screen(value: SessionHistories) -> str:
+    """Each session as it stands, its events by arrival, what each run did to it."""
+    parts = [_story(story) for story in value.stories]
+    if value.more:
+        many = formatting.count(value.more, "more session")
+        parts.append(f"{many} of {value.id}: name one by its session_id.")
+    return "\n\n\n".join(parts)
+
+
+def _story(story: SessionHistory) -> str:
+    parts = [
+        f"session {story.id} of {story.model}{', in quarantine' if story.held else ''}",
+        "\n".join(formatting.columns(_facts(story))),
+        _events(story),
+        _deeds(story),
+        "\n".join(_notes(story)),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _facts(story: SessionHistory) -> list[tuple[str, str]]:
+    name, value = story.of
+    facts = [(name, cell(value))]
+    if story.held is not None:
+        if story.why_held:
+            facts.append(("in quarantine", story.why_held))
+        facts += [("first event", _when(story.held.start)), ("last event", _ends(story))]
+        facts.append(("events", f"{story.held.events:,}"))
+        if story.session is None:
+            return [*facts, ("stored", f"nothing in {story.model}")]
+        stays = _span(story.session.start, story.session.end, story)
+        facts.append(("stored", f"its head: {stays}"))
+    else:
+        facts += [("session_start", _when(story.start)), ("session_end", _ends(story))]
+    assert story.session is not None, "what is not in quarantine has a row"
+    rest = [(key, cell(one)) for key, one in story.session.values.items() if key != name]
+    return [*facts, *rest]
+
+
+def _ends(story: SessionHistory) -> str:
+    lasts = f", {_length(story.end - story.start)} later" if story.end > story.start else ""
+    return _when(story.end) + lasts
+
+
+def _events(story: SessionHistory) -> str:
+    if story.untold:
+        return f"Its events are not told: {story.untold}."
+    total = sum(group.events for group in story.event_batches)
+    if not total:
+        return f"None of its events are in {_inputs(story)} any more."
+    rows = []
+    for group in story.event_batches:
+        version = group.version
+        rows.append(
+            (
+                formatting.clock(version.committed_at) if version else "not known when",
+                version.run if version else "",
+                _counted(group.events),
+                _span(group.first, group.last, story),
+                _mark(group),
+                group.input if len(story.inputs) > 1 else "",
+            )
+        )
+    title = f"Its {formatting.count(total, 'event')} in {_inputs(story)}, by arrival"
+    lines = [title if total > 1 else f"Its event in {_inputs(story)}"]
+    for line, group in zip(formatting.columns(rows, right=(2,)), story.event_batches, strict=True):
+        lines.append(line)
+        if group.files:
+            lines.append(f"{' ' * 23}{_files(group)}")
+    return "\n".join(lines)
+
+
+def _inputs(story: SessionHistory) -> str:
+    return " and ".join(story.inputs)
+
+
+def _mark(group: EventBatch) -> str:
+    if group.rebuilt:
+        return "built anew then"
+    return "late" if group.late else ""
+
+
+def _files(group: EventBatch) -> str:
+    named = ", ".join(group.files)
+    return f"from {named} and {group.more:,} more" if group.more else f"from {named}"
+
+
+def _deeds(story: SessionHistory) -> str:
+    if not story.session_changes:
+        if story.kept_from is None:
+            return f"It was never in {story.model}: it was in quarantine from the first."
+        return f"No version of {story.model} that is kept held it."
+    shown = _grouped(story.session_changes)
+    left = shown[:-_LONG]
+    shown = shown[-_LONG:]
+    aligned = iter(
+        formatting.columns(
+            [row for session_changes in shown for row in _states(session_changes, story)],
+            (2,),
+            indent=6,
+        )
+    )
+    lines = ["What runs did to it"]
+    if left:
+        lines.append(
+            f"  {formatting.count(len(left), 'earlier change')} not shown (--json shows all)"
+        )
+    for session_changes in shown:
+        version = session_changes[0].change.version
+        done = _WORDS[session_changes[0].verb]
+        lines.append(f"  {formatting.clock(version.committed_at)}  {version.run}  {done}")
+        lines += [next(aligned) for _ in _states(session_changes, story)]
+        lines += [f"           {text}" for deed in session_changes for text in _values(deed)]
+    return "\n".join(lines)
+
+
+def _grouped(session_changes: Sequence[SessionChange]) -> list[list[SessionChange]]:
+    """What one run did several times, but to one session each, is told together."""
+    found: list[list[SessionChange]] = []
+    for deed in session_changes:
+        last = found[-1][-1] if found else None
+        if (
+            last is not None
+            and deed.verb in _TOGETHER
+            and (deed.verb, deed.change.version) == (last.verb, last.change.version)
+        ):
+            found[-1].append(deed)
+        else:
+            found.append([deed])
+    return found
+
+
+_TOGETHER = frozenset(
+    (
+        Verb.CREATED,
+        Verb.REMOVED,
+        Verb.QUARANTINED,
+        Verb.RETURNED,
+        Verb.REBUILT,
+        Verb.WRITTEN,
+    )
+)
+
+_WORDS = {
+    **{verb: verb.value for verb in Verb},
+    Verb.QUARANTINED: "put into quarantine",
+    Verb.RETURNED: "came back from quarantine",
+    Verb.REBUILT: "built anew with the whole table, as it was",
+    Verb.WRITTEN: "written as it was then; from what is no longer kept",
+}
+
+
+def _states(
+    session_changes: Sequence[SessionChange], story: SessionHistory
+) -> list[tuple[str, str, str, str]]:
+    """The sessions before and after, one a line; what covers what it did is shown once."""
+    changes = [deed.change for deed in session_changes]
+    now = [one for change in changes for one in change.after]
+    if session_changes[0].verb in (Verb.RECOMPUTED, Verb.RENUMBERED, Verb.REBUILT):
+        return _once("is", now, story)
+    was = [one for change in changes for one in change.before or ()]
+    return [*_once("was", was, story), *_once("now", now, story)]
+
+
+def _once(
+    word: str, sessions: Sequence[Session], story: SessionHistory
+) -> list[tuple[str, str, str, str]]:
+    return [_state("" if at else word, one, story) for at, one in enumerate(sessions)]
+
+
+def _state(word: str, one: Session, story: SessionHistory) -> tuple[str, str, str, str]:
+    counted = "" if one.events is None else _counted(one.events)
+    return word, _span(one.start, one.end, story), counted, one.id[:8]
+
+
+def _counted(events: int) -> str:
+    """A number of events as it stands in a column of such."""
+    return f"{events:,} event{' ' if events == 1 else 's'}"
+
+
+def _values(deed: SessionChange) -> list[str]:
+    """The values that a recomputed session has now and had before."""
+    if deed.verb not in (Verb.RECOMPUTED, Verb.RENUMBERED):
+        return []
+    found = []
+    for was, now in zip(deed.change.before or (), deed.change.after, strict=False):
+        other = differing(was, now)
+        for name in other[:_SHOWN]:
+            values = cell(now.values.get(name)), cell(was.values.get(name))
+            found.append(f"{name} is {values[0]}, was {values[1]}")
+        if len(other) > _SHOWN:
+            found.append(f"and {len(other) - _SHOWN} more columns differ")
+    return found
+
+
+def _notes(story: SessionHistory) -> list[str]:
+    notes = list(story.notes)
+    if story.kept_from is not None:
+        first = story.kept_from
+        notes.append(
+            f"Snapshots of {story.model} are kept from its version {first.number} "
+            f"({formatting.clock(first.committed_at)}) on:\n"
+            "of what earlier runs did, only the events that they brought are known."
+        )
+    return notes
+
+
+def _when(at: int) -> str:
+    """An instant to the second, with the fraction that it has."""
+    text = formatting.clock(at)
+    return text + moment(at).strftime(".%f").rstrip("0") if at % SECOND else text
+
+
+def _span(start: int, end: int, story: SessionHistory) -> str:
+    """From one instant to another; without the day where the whole story is of one."""
+    first, last = _when(start), _when(end)
+    if _days(story) == 1:
+        first, last = first[11:], last[11:]
+    elif first[:10] == last[:10]:
+        last = last[11:]
+    return first if start == end else f"{first} to {last}"
+
+
+def _days(story: SessionHistory) -> int:
+    every = [change.span for change in _changes(story)]
+    starts = [story.start, *(span[0] for span in every if span)]
+    ends = [story.end, *(span[1] for span in every if span)]
+    return max(ends) // DAY - min(starts) // DAY + 1
+
+
+def _changes(story: SessionHistory) -> list[VersionChange]:
+    return [deed.change for deed in story.session_changes]
+
+
+def _length(length: int) -> str:
+    """How long something lasted, in its two largest units."""
+    if length < SECOND:
+        return f"{length / SECOND:g} s"
+    units = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
+    parts: list[str] = []
+    for unit, name in units:
+        number, length = divmod(length, unit)
+        if number or parts:
+            parts.append(f"{number} {name}" if number else "")
+    return " ".join(part for part in parts[:2] if part)
+
+
+# -- for programs ----------------------------------------------------------------------------------
+
+
+def session_history_shape(value: SessionHistories) -> Shape:
+    """The same for programs."""
+    return {
+        "id": value.id,
+        "sessions": [_shape(story) for story in value.stories],
+        "more": value.more,
+    }
+
+
+def _shape(story: SessionHistory) -> Shape:
+    name, of = story.of
+    return {
+        "model": story.model,
+        "session_id": story.id,
+        "of": {"column": name, "value": of},
+        "session_start": iso(story.start),
+        "session_end": iso(story.end),
+        "row": None if story.session is None else dict(story.session.values),
+        "quarantine": None if story.held is None else _held_shape(story.held, story.why_held),
+        "input": ", ".join(story.inputs),
+        "arrivals": [_brought_shape(group) for group in story.event_batches],
+        "untold": story.untold,
+        "runs": [_deed_shape(deed) for deed in story.session_changes],
+        "kept_from": story.kept_from.number if story.kept_from else None,
+        "notes": list(story.notes),
+    }
+
+
+def _held_shape(held: QuarantinedSession, why: str) -> Shape:
+    return {"start": iso(held.start), "end": iso(held.end), "events": held.events, "reason": why}
+
+
+def _brought_shape(group: EventBatch) -> Shape:
+    version = group.version
+    return {
+        "input": group.input,
+        "version": version.number if version else None,
+        "run": version.run if version else None,
+        "received_at": iso(version.committed_at) if version else None,
+        "events": group.events,
+        "first": iso(group.first),
+        "last": iso(group.last),
+        "late": group.late,
+        "rebuilt": group.rebuilt,
+        "files": list(group.files),
+        "more_files": group.more,
+    }
+
+
+def _deed_shape(deed: SessionChange) -> Shape:
+    change = deed.change
+    return {
+        "verb": deed.verb.value,
+        "version": change.version.number,
+        "run": change.version.run,
+        "at": iso(change.version.committed_at),
+        "before": None if change.before is None else [_one(one) for one in change.before],
+        "after": [_one(one) for one in change.after],
+    }
+
+
+def _one(session: Session) -> Shape:
+    return {
+        "session_id": session.id,
+        "session_start": iso(session.start),
+        "session_end": iso(session.end),
+        "events": session.events,
+    }

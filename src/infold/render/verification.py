@@ -1,0 +1,152 @@
+"""What verify found, model by model, and the sentence it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
+
+from infold.core.interval import EVER, Interval, show
+from infold.core.report import Certificate, Verdict
+from infold.render import formatting
+from infold.render.row_pairs import Pair, paired
+from infold.render.table import cell
+
+_MOST = 10
+"""How many differing cells, and how many rows, are shown of one model."""
+
+_VALUE = 24
+"""A longer value is cut; that it differs is seen all the same."""
+
+_NOTE = 40
+"""A longer note stands below the table."""
+
+
+def certificate_screen(value: Certificate) -> str:
+    """The certificate: a line a model, the differences, one sentence."""
+    rows = [("model", "rows", "cells", "content", "")]
+    rows.extend(
+        (
+            verdict.model,
+            f"{verdict.rows:,}",
+            f"{verdict.cells:,}",
+            f"{verdict.content & (2**64 - 1):016x}",
+            _finding(verdict) + (f" ({verdict.note})" if _short(verdict) else ""),
+        )
+        for verdict in value.models
+    )
+    parts = ["\n".join(formatting.columns(rows, right=(1, 2)))]
+    parts.append(
+        "\n".join(
+            f"{verdict.model}: {verdict.note}"
+            for verdict in value.models
+            if verdict.note and not _short(verdict)
+        )
+    )
+    parts.extend(_difference(verdict) for verdict in value.models if not verdict.equal)
+    parts.append(_sentence(value))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _finding(verdict: Verdict) -> str:
+    if not verdict.built:
+        return "never built"
+    if verdict.equal:
+        return "equal"
+    return "DIFFERENT" if _compared(verdict) else "NOT COMPARED"
+
+
+def _compared(verdict: Verdict) -> bool:
+    return bool(verdict.differing or verdict.sample or not verdict.note)
+
+
+def _short(verdict: Verdict) -> bool:
+    return 0 < len(verdict.note) <= _NOTE
+
+
+def _difference(verdict: Verdict) -> str:
+    if not verdict.differing and not verdict.sample:
+        return ""
+    lines = [f"{verdict.model} differs in {formatting.count(len(verdict.differing), 'cell')}"]
+    rows = [
+        (_cell(cell), f"{stored:,} stored", f"{rebuilt:,} rebuilt")
+        for cell, stored, rebuilt in verdict.differing[:_MOST]
+    ]
+    lines.extend(formatting.columns(rows, right=(1, 2)))
+    if len(verdict.differing) > _MOST:
+        lines.append(f"  and {len(verdict.differing) - _MOST} more cells")
+    lines.extend(_rows(verdict))
+    return "\n".join(lines)
+
+
+def _rows(verdict: Verdict) -> Iterator[str]:
+    """The rows of the sample: where both sides have one, the values that differ."""
+    pairs = paired(verdict.sample[: 2 * _MOST], verdict.key)[:_MOST]
+    values = [
+        (_known(pair), name, *_values(stored, rebuilt))
+        for pair in pairs
+        for name, (stored, rebuilt) in pair.differing.items()
+    ]
+    if values:
+        yield from formatting.columns([("row", "column", "stored", "rebuilt"), *values])
+    for pair in pairs:
+        row = pair.stored if pair.rebuilt is None else pair.rebuilt
+        if row is not None and not pair.differing:
+            side = "stored" if pair.rebuilt is None else "rebuilt"
+            first = {**pair.key, **row}
+            yield f"  only {side}: {formatting.clip(_text(first), formatting.WIDTH - 17)}"
+
+
+def _known(pair: Pair) -> str:
+    """What tells the row of a pair: its key, or what both sides have in common."""
+    if pair.key:
+        return formatting.clip(_text(pair.key), 2 * _VALUE)
+    common = {name: v for name, v in (pair.stored or {}).items() if name not in pair.differing}
+    return formatting.clip(_text(common), _VALUE)
+
+
+def _text(row: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={cell(value)}" for name, value in row.items())
+
+
+def _values(stored: object, rebuilt: object) -> tuple[str, str]:
+    """Two values, long ones from shortly before where they differ."""
+    a, b = cell(stored, None), cell(rebuilt, None)
+    if a == b:  # what is written alike and is not: a text and a number, an empty text
+        a, b = repr(stored), repr(rebuilt)
+    if max(len(a), len(b)) > _VALUE:
+        at = max(0, _alike(a, b) - _VALUE // 2)
+        a, b = (f"…{text[at:]}" if at else text for text in (a, b))
+    return formatting.clip(a, _VALUE) or "''", formatting.clip(b, _VALUE) or "''"
+
+
+def _alike(a: str, b: str) -> int:
+    """How many signs two texts begin with alike."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
+
+
+def _cell(cell: Interval) -> str:
+    return "the table" if cell == EVER else show(cell.start)
+
+
+def _sentence(value: Certificate) -> str:
+    rows = sum(verdict.rows for verdict in value.models)
+    took = f", in {formatting.seconds(value.seconds)}" if value.seconds else ""
+    built = [verdict for verdict in value.models if verdict.built]
+    if not built:
+        return "Nothing to verify: no table was built yet."
+    if value.equal:
+        return (
+            f"Verified: {formatting.count(len(built), 'table')} of {formatting.count(rows, 'row')} "
+            f"equal their definitions evaluated from scratch{took}."
+        )
+    unequal = [verdict for verdict in value.models if not verdict.equal]
+    wrong = [verdict.model for verdict in unequal if _compared(verdict)]
+    missed = [verdict.model for verdict in unequal if not _compared(verdict)]
+    said = []
+    if wrong:
+        differ = "differs" if len(wrong) == 1 else "differ"
+        said.append(f"{formatting.names(wrong)} {differ} from a rebuild")
+    if missed:
+        were = "was" if len(missed) == 1 else "were"
+        said.append(f"{formatting.names(missed)} {were} not compared")
+    return f"NOT verified: {', '.join(said)}{took}."

@@ -1,0 +1,1 @@
+"""Carries a plan out: observes, executes steps in commit order, recovers, forgets."""

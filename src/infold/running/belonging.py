@@ -1,0 +1,122 @@
+"""
+Whether a ledger and the tables beside it belong together.
+
+Each commit to a table carries the id of its step, and the ledger keeps every step for good. So a
+step in a table's history that the ledger does not know was told to another ledger: a newer state
+of this one (a backup was put back), that of another target, one that is lost. And a table without
+the step of the ledger's newest version is an older state of it. Only tables whose metadata is not
+where the ledger last saw it can be either, so where nothing moved nothing is read.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+
+from infold.core.model import Kind, table_name
+from infold.core.ports import Head, Lake, Ledger
+from infold.core.project import Project
+from infold.core.trace import Version
+from infold.messages import errors, mismatches
+from infold.messages.errors import InfoldError
+
+
+def refuse_others(project: Project, ledger: Ledger) -> None:
+    """Raise an error where the ledger is that of another project, or of another warehouse."""
+    name, warehouse = ledger.belongs() or (project.name, warehouse_of(project))
+    if name != project.name:
+        raise mismatches.other_project(_ledger(project), name, project.name)
+    if warehouse != warehouse_of(project):
+        target = project.target
+        raise mismatches.other_warehouse(
+            target.ledger, warehouse, target.name, warehouse_of(project)
+        )
+
+
+def warehouse_of(project: Project) -> str:
+    """Where a project's tables are, as it says it: a folder that moves with the project stays."""
+    return os.path.normpath(project.target.warehouse)
+
+
+def strangers(
+    project: Project,
+    ledger: Ledger,
+    lake: Lake,
+    heads: Mapping[str, Version],
+    moved: Mapping[str, str | None],
+) -> Mapping[str, InfoldError]:
+    """
+    Look at the tables that moved since the ledger last saw them, and at those it never saw.
+
+    Raises ``mismatches.ledger_behind`` or ``mismatches.tables_behind``. What comes back are models
+    whose table somebody else wrote, or cannot be looked at, each with the error.
+    """
+    found, refused = _standing(project, lake, heads, moved)
+    known = ledger.step_models(step for head in found.values() for step in head.steps)
+    newer = [(name, _unknown(head, known)) for name, head in found.items()]
+    newer = [(name, said) for name, said in newer if said]
+    if newer:
+        raise mismatches.ledger_behind(_ledger(project), newer, empty=not heads)
+    older = []
+    for name, head in found.items():
+        if head.foreign is not None:
+            refused[name] = errors.foreign_write(head.table, head.foreign)
+        elif name in heads and _lacks(heads[name], head):
+            last = [*head.steps][-1]
+            if known[last] != name:
+                refused[name] = errors.foreign_write(head.table, head.snapshot)
+            # One that is no version is of a run that died, or goes on: the next one sees to it.
+            elif _number(ledger, name, last) < heads[name].number:
+                older.append((name, f"it lacks version {heads[name].number}"))
+    if older:
+        raise mismatches.tables_behind(_ledger(project), older)
+    return refused
+
+
+def _standing(
+    project: Project,
+    lake: Lake,
+    heads: Mapping[str, Version],
+    moved: Mapping[str, str | None],
+) -> tuple[dict[str, Head], dict[str, InfoldError]]:
+    """The project's tables to look at: those that moved, and those that the ledger never saw."""
+    stored = [node.name for node in project if node.model.kind is not Kind.VIEW]
+    there = lake.moved({table_name(name): "" for name in stored if name not in heads})
+    found, refused = {}, {}
+    for name in stored:
+        table = table_name(name)
+        if not moved.get(table) and not there.get(table):
+            continue
+        try:
+            head = lake.head(table)
+        except InfoldError as error:
+            refused[name] = error
+            continue
+        if head is not None:
+            found[name] = head
+    return found, refused
+
+
+def _unknown(head: Head, known: Mapping[str, str]) -> str:
+    """What of a table's history the ledger does not know; empty where that is nothing."""
+    steps = [step for step in head.steps if step not in known]
+    if not steps:
+        return ""
+    commits = "1 commit" if len(steps) == 1 else f"{len(steps):,} commits"
+    return f"{commits} unknown to it, the newest by step {steps[-1]}"
+
+
+def _lacks(version: Version, head: Head) -> bool:
+    """Whether the ledger's newest version is not in the history that a table still has."""
+    return bool(version.snapshot is not None and head.steps and version.step not in head.steps)
+
+
+def _number(ledger: Ledger, model: str, step: str) -> float:
+    """The version that a step made of a table; beyond all of them where it made none."""
+    found = (version.number for version in ledger.versions(model) if version.step == step)
+    return next(found, math.inf)
+
+
+def _ledger(project: Project) -> str:
+    return project.target.ledger

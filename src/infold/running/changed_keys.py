@@ -1,0 +1,62 @@
+"""
+Where the changed keys of lookups are, asked of the engine before steps are carried out.
+
+Which cells hold rows of changed keys is known from the rows alone, so a plan that was made without
+looking has all cells that may hold some. A run looks, and plans again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from infold.core.plan import ChangedKeyRows, InputDiff, ModelObservation, Observations, Plan
+from infold.core.ports import Engine
+from infold.core.project import Node, Project
+
+Sought = tuple[str, str, int, int, tuple[int, ...]]
+"""A model, a lookup of it, which versions of that are compared, and those of all inputs."""
+
+
+def unlooked(node: Node, model: ModelObservation) -> Iterator[InputDiff]:
+    """The changed lookups of a model of which nobody has looked yet where their keys are."""
+    for news in model.inputs:
+        if news.changes and news.found is None and node.matched(news.name):
+            yield news
+
+
+@dataclass
+class KeyLocations:
+    """What was found in one run; asked once for each change of a lookup and model."""
+
+    project: Project
+    known: dict[Sought, ChangedKeyRows] = field(default_factory=dict)
+
+    def missing(self, seen: Observations, plan: Plan) -> list[Sought]:
+        """What is to be looked for before the steps of a plan can be carried out."""
+        found = []
+        for step in plan.steps:
+            node = self.project[step.model]
+            if not step.expected:
+                model = seen.models[step.model]
+                found += [_key(step.model, model, one) for one in unlooked(node, model)]
+        return [key for key in found if key not in self.known]
+
+    def look(self, engine: Engine, sought: Sought) -> None:
+        """Have the engine look."""
+        self.known[sought] = engine.find(*sought[:4])
+
+    def told(self, seen: Observations) -> Observations:
+        """What was observed, with what was found."""
+        models = {name: self._told(name, model) for name, model in seen.models.items()}
+        return replace(seen, models=models) if self.known else seen
+
+    def _told(self, name: str, model: ModelObservation) -> ModelObservation:
+        inputs = tuple(
+            replace(news, found=self.known.get(_key(name, model, news))) for news in model.inputs
+        )
+        return replace(model, inputs=inputs)
+
+
+def _key(name: str, model: ModelObservation, news: InputDiff) -> Sought:
+    return name, news.name, news.since, news.head, tuple(one.head for one in model.inputs)

@@ -1,0 +1,128 @@
+"""
+Batches of one model side by side: computed at the same time, committed one after the other.
+
+A commit of a batch replaces whole partitions and carries the rows of other cells along, so two at
+once would lose rows, and the trace of each must leave pending what the others have yet to commit.
+Hence a batch takes a turn between what was computed and what is written: it learns then which
+version it will be and what is left, and gives the turn on once the ledger knows of its commit. The
+order in which batches end does not matter; one that failed leaves its cells pending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+from infold.core.interval import Ranges
+from infold.core.model import Kind, table_name
+from infold.core.plan import Plan, Step
+from infold.core.ports import Lake
+from infold.core.project import Project
+from infold.core.record import Outcome
+from infold.core.trace import Pending, Trace, joined
+
+
+def batches(step: Step) -> tuple[Step, ...]:
+    """The step and the batches that may be built beside it, each as a step of its own."""
+    later = (replace(step, cells=cells, beside=()) for cells in step.beside)
+    return (replace(step, beside=()), *later)
+
+
+@dataclass
+class CommitOrder:
+    """The turns of one model's batches; ``trace`` is what will hold before any of them is built."""
+
+    trace: Trace
+    version: int
+    _one: Lock = field(default_factory=Lock)
+    _torn: BaseException | None = None
+    """Why the ledger does not know of a commit: then nobody may build on what it knows."""
+
+    @classmethod
+    def of(cls, step: Step) -> CommitOrder:
+        """The turns of a step and of those beside it, which read the same versions."""
+        assert step.trace is not None, "a planned step says what will hold"
+        own = (Pending(reason.cause, reason.cells & step.cells) for reason in step.reasons)
+        pending = tuple(joined((*step.trace.pending, *own)))
+        return cls(replace(step.trace, pending=pending), step.version)
+
+    def wait(self) -> None:
+        """Until no other batch is being committed."""
+        self._one.acquire()
+        if self._torn is not None:
+            self._one.release()
+            raise self._torn
+
+    def give(self, built: Outcome | None, torn: BaseException | None = None) -> None:
+        """Pass the turn on: ``built`` holds now; nothing was written; or nobody knows: ``torn``."""
+        if built is not None:
+            self.trace = built.trace
+            self.version += built.committed
+        self._torn = torn
+        self._one.release()
+
+
+@dataclass
+class CommitSlot:
+    """One batch's turn; without ``turns`` the step is alone, and what it says holds as it is."""
+
+    cells: Ranges
+    turns: CommitOrder | None = None
+    taken: bool = False
+
+    def take(self, outcome: Outcome) -> Outcome:
+        """Wait for it; what will hold, as it will after those that were committed before."""
+        if self.turns is None:
+            return outcome
+        self.turns.wait()
+        self.taken = True
+        trace = self.turns.trace.without(self.cells)
+        return replace(outcome, trace=trace, version=self.turns.version)
+
+    def give(self, built: Outcome | None) -> None:
+        """End it, if it was taken: ``built`` is in the ledger, or nothing was written."""
+        if self.taken and self.turns is not None:
+            self.taken = False
+            self.turns.give(built)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """A turn that is still taken at the end was cut short between table and ledger."""
+        try:
+            yield
+        except BaseException as error:
+            if self.taken and self.turns is not None:
+                self.turns.give(None, torn=error)
+            raise
+
+
+def side_by_side(
+    project: Project, lake: Lake, now: Plan, jobs: int | None
+) -> list[tuple[Step, CommitSlot]]:
+    """
+    The steps that can be carried out now, at most as many as asked for, with their turns.
+
+    Of models that take in files one, as what they set aside goes to one table. What is left
+    after all models that are ready goes to batches beside theirs.
+    """
+
+    def ingests(step: Step) -> bool:
+        return project[step.model].model.kind is Kind.EVENTS
+
+    models: list[Step] = []
+    for step in now.steps:
+        waits = ingests(step) and any(map(ingests, models))
+        if not step.expected and not waits and len(models) < (jobs or 1):
+            models.append(step)
+    # A table that somebody dropped is made by the first batch.
+    several = [one for one in models if one.beside and lake.head(table_name(one.model))]
+    room = None if jobs is None else jobs - len(models)
+    found = [(step, CommitSlot(step.cells)) for step in models if step not in several]
+    for step in several:
+        turns = CommitOrder.of(step)
+        own = batches(step)[: None if room is None else room + 1]
+        room = None if room is None else room + 1 - len(own)
+        found += [(batch, CommitSlot(batch.cells, turns)) for batch in own]
+    return found

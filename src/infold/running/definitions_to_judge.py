@@ -1,0 +1,43 @@
+"""
+Which definitions a run has Spark's analyser judge before its first step, each once.
+
+Steps of a definition that tables were built by already say nothing new, so a daily run asks
+nothing. What reads a model with a new definition is judged again: it may have other columns now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from infold.core.model import Kind
+from infold.core.plan import Observations, Plan
+from infold.core.ports import Engine
+from infold.core.project import Project
+from infold.messages.errors import InfoldError
+
+
+@dataclass
+class Judging:
+    """What was asked in one run, so that no model is judged twice in it."""
+
+    project: Project
+    asked: set[str] = field(default_factory=set)
+
+    def undecided(self, seen: Observations, plan: Plan) -> frozenset[str]:
+        """The models of a plan that nothing was built by as they are defined now."""
+        planned = {step.model for step in plan.steps} - self.asked
+        changed = {name for name in planned if self._changed(seen, name)}
+        return frozenset(changed | (planned & self.project.downstream(changed)))
+
+    def _changed(self, seen: Observations, name: str) -> bool:
+        trace = seen.models[name].trace
+        return trace is None or trace.fingerprint != self.project[name].fingerprint
+
+    def judge(self, engine: Engine, models: Collection[str]) -> Mapping[str, InfoldError]:
+        """What is wrong with the definitions of some models, or of views that they read."""
+        above = self.project.upstream(models)
+        views = {name for name in above if self.project[name].model.kind is Kind.VIEW}
+        new = (views | set(models)) - self.asked
+        self.asked.update(new)
+        return engine.judge(sorted(new))

@@ -1,0 +1,394 @@
+"""
+Carrying out a plan: the order of writing, and what happens after a crash.
+
+For each step: intent in the ledger → what will hold, in the ledger → one commit of the table,
+which carries the step's id → done, in the ledger. A run that finds a step of an earlier run
+unfinished looks for its id in the table's history: there, and what will hold was written down: the
+step is finished (``recover`` says how where just its cells were); else it never happened. Steps
+that replace a whole table are simply done again.
+Nothing here decides what to build; that is ``planning``. What fails is one model's, and keeps only
+its readers waiting; ``course`` keeps count of it.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from infold.core.interval import Ranges
+from infold.core.plan import Plan, PlanOptions, Step
+from infold.core.ports import Engine, Lake, Ledger
+from infold.core.project import Project
+from infold.core.record import Outcome, Receipt
+from infold.core.report import ModelState, RunFailed, RunResult
+from infold.messages import errors
+from infold.planning.model_states import model_states
+from infold.planning.planner import plan
+from infold.planning.protection import refused_rebuilds, stands
+from infold.planning.removals import refuse_removals
+from infold.running.belonging import refuse_others, warehouse_of
+from infold.running.changed_keys import KeyLocations, Sought
+from infold.running.commit_order import CommitSlot, side_by_side
+from infold.running.definitions_to_judge import Judging
+from infold.running.observe import VANISHED, Observer, remembered
+from infold.running.recover import LOSE, committed, recover
+from infold.running.run_progress import RunProgress, ends
+from infold.system import failures, signals
+
+
+class Progress(Protocol):
+    """Who is told how a run goes."""
+
+    def step(self, index: int, total: int | None, step: Step) -> None:
+        """A step begins; ``total`` is how many are foreseen, itself included."""
+
+    def done(self, step: Step, receipt: Receipt) -> None:
+        """The step ended well."""
+
+    def failed(self, step: Step, error: errors.InfoldError) -> None:
+        """The step did not succeed; the run goes on with what does not need it."""
+
+    def note(self, text: str) -> None:
+        """Something worth a line."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a run was asked for."""
+
+    asked: PlanOptions = field(default_factory=PlanOptions)
+    max_rows: int | None = None
+    wait: float = 0.0
+    command: str = "run"
+    allow_refresh: bool = False
+    """Whether tables of a protected target may be built anew."""
+    fail_fast: bool = False
+    """Whether the first failure ends the run."""
+    allow_removals: bool = False
+    """Whether any part of a source may go."""
+
+
+@dataclass
+class Runner:
+    """One run of a project, from lease to receipt."""
+
+    project: Project
+    ledger: Ledger
+    lake: Lake
+    observer: Observer
+    engine: Callable[[str, Plan], Engine]
+    progress: Progress
+    fence: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Keeps out what a dead run may have left writing; entered once the lease is held."""
+
+    def run(self, request: Request) -> RunResult:
+        """
+        Observe, plan, carry out, until nothing that was asked for is stale.
+
+        Raises InfoldError: ``locked``, ``over_budget`` and the like before anything is written.
+        Raises RunFailed when a model could not be brought up to date, and after all others were:
+        its ``result`` says what was done all the same.
+        """
+        course = RunProgress(new_id(), self.project, request.asked, fail_fast=request.fail_fast)
+        started = time.monotonic()
+        refuse_others(self.project, self.ledger)
+        self.ledger.acquire(course.run, wait=request.wait)
+        try:
+            with self.fence():
+                self._begin(course, request, started)
+                with self._closing(course, started):
+                    self._rounds(course, request)
+                    result = course.result(self._touched(course))
+                self.ledger.finish_run(
+                    course.run, result.state, result.receipt, result.error or None
+                )
+        finally:
+            self.ledger.release()
+        result = replace(result, seconds=time.monotonic() - started)
+        if result.failures:
+            raise RunFailed(result) from result.failures[0].error
+        return result
+
+    def _begin(self, course: RunProgress, request: Request, started: float) -> None:
+        """Write down that the run begins, and put right what earlier ones left."""
+        self.ledger.begin_run(course.run, request.command, self.observer.as_of, _detail(request))
+        with self._closing(course, started):
+            self.observer.check()
+        if self.ledger.belongs() is None:
+            self.ledger.belong_to(self.project.name, warehouse_of(self.project))
+        course.notes = (
+            *recover(self.ledger, self.lake),
+            *self._forget_departed(),
+            *self._forget_vanished(course.run),
+        )
+
+    def _rounds(self, course: RunProgress, request: Request) -> None:
+        engine: Engine | None = None
+        located, judging = KeyLocations(self.project), Judging(self.project)
+        while True:
+            asked = _still(request.asked, course.done)
+            self.observer.restated = frozenset(asked.restated)
+            self.observer.freely = request.allow_removals
+            seen = located.told(self.observer.look())
+            now = plan(self.project, seen, asked)
+            if missing := located.missing(seen, course.left(now)):
+                engine = engine or self.engine(course.run, now)
+                self._look(course, located, engine, missing)
+                continue
+            if not course.plans:
+                if request.max_rows is not None and now.rows > request.max_rows:
+                    raise errors.over_budget(now.rows, request.max_rows)
+                refuse_removals(self.project, now, allowed=request.allow_removals)
+                course.before = tuple(
+                    entry
+                    for entry in model_states(self.project, seen, now)
+                    if _meant(request, entry)
+                )
+            course.plans.append(now)
+            course.refuse(seen.refused, now)
+            course.refuse(self._protected(now, asked, request), now)
+            ready = self._ready(course, now, asked)
+            if ready and (new := judging.undecided(seen, course.left(now))):
+                engine = engine or self.engine(course.run, now)
+                if found := judging.judge(engine, new):
+                    course.fail_models(found)
+                    ready = self._ready(course, now, asked)
+            if not ready:
+                break
+            engine = engine or self.engine(course.run, now)
+            total = len(course.done) + max(len(now.steps), len(ready))
+            self._wave(course, total, ready, engine)
+        if engine is not None and course.done:
+            engine.maintain(tuple(step.model for step, _ in course.done))
+        self._remember_locations(course)
+
+    def _look(
+        self, course: RunProgress, located: KeyLocations, engine: Engine, missing: Sequence[Sought]
+    ) -> None:
+        """Find where changed keys of lookups are; a failure is the model's that reads them."""
+        for sought in missing:
+            try:
+                located.look(engine, sought)
+            except Exception as error:  # noqa: BLE001 - one model's failure, whatever it is
+                course.fail_models({sought[0]: self._own(error, sought[0])})
+
+    def _protected(
+        self, now: Plan, asked: PlanOptions, request: Request
+    ) -> Mapping[str, errors.InfoldError]:
+        """The models of a protected target that this plan would build anew."""
+        known = stands(self.ledger, self.lake)
+        return refused_rebuilds(self.project, now, asked, known, allowed=request.allow_refresh)
+
+    def _ready(
+        self, course: RunProgress, now: Plan, asked: PlanOptions
+    ) -> list[tuple[Step, CommitSlot]]:
+        """What can be carried out now; a model that is stale again and again is given up."""
+        ready = side_by_side(self.project, self.lake, course.left(now), asked.jobs)
+        for step, _ in ready:
+            if sum(_same(other, step) for other, _ in course.done) > _MOST_STEPS:
+                course.fail(step, errors.still_stale(step.model))
+        return [(step, turn) for step, turn in ready if step.model not in course.failures]
+
+    def _touched(self, course: RunProgress) -> Mapping[str, Ranges]:
+        """The cells that the steps of a run changed, by model."""
+        first: dict[str, int] = {}
+        for step, _ in course.done:
+            first[step.model] = min(step.version, first.get(step.model, step.version))
+        return {
+            model: Ranges.of(change.cell for change in self.ledger.changes(model, version - 1))
+            for model, version in first.items()
+        }
+
+    def _wave(
+        self,
+        course: RunProgress,
+        total: int,
+        ready: Sequence[tuple[Step, CommitSlot]],
+        engine: Engine,
+    ) -> None:
+        """Steps side by side; all of them end, whatever becomes of the others."""
+        numbered = list(enumerate(ready, course.begun + 1))
+        course.begun += len(numbered)
+        for seq, (step, _) in numbered:
+            self.progress.step(seq, total, step)
+        if len(numbered) == 1:
+            [(seq, (step, turn))] = numbered
+            self._tell(course, step, self._attempt(course.run, seq, step, engine, turn))
+            return
+        engines = [engine, *(engine.beside(at) for at in range(len(numbered) - 1))]
+        with ThreadPoolExecutor(len(numbered)) as pool:
+            begun = [
+                pool.submit(self._attempt, course.run, seq, step, own, turn)
+                for (seq, (step, turn)), own in zip(numbered, engines, strict=True)
+            ]
+        for (seq, (step, _)), made in zip(numbered, begun, strict=True):
+            if made.exception() is None:
+                self.progress.step(seq, total, step)
+                self._tell(course, step, made.result())
+        for made in begun:
+            made.result()  # raises what ends the run
+
+    def _tell(self, course: RunProgress, step: Step, made: Receipt | errors.InfoldError) -> None:
+        """A step has ended, well or not."""
+        if isinstance(made, Receipt):
+            self.progress.done(step, made)
+            course.done.append((step, made))
+        else:
+            self.progress.failed(step, made)
+            course.fail(step, made)
+
+    def _attempt(
+        self, run: str, seq: int, step: Step, engine: Engine, turn: CommitSlot
+    ) -> Receipt | errors.InfoldError:
+        """Carry a step out; the error that is its model's. Raises those that are everybody's."""
+        try:
+            return self._carry_out(run, seq, step, engine, turn)
+        except Exception as error:  # noqa: BLE001 - one model's failure, whatever it is
+            return self._own(error, step.model)
+
+    def _own(self, error: Exception, model: str) -> errors.InfoldError:
+        """An error under its name, for the model that it is of. Raises those of everybody."""
+        known = failures.told(error, self.project.root)
+        if known.slug in failures.NAMELESS:
+            known = known.saying(("model", model))
+        if known is not error:
+            known.__cause__ = error
+        if ends(known):
+            raise known from known.__cause__
+        return known
+
+    def _carry_out(
+        self, run: str, seq: int, step: Step, engine: Engine, turn: CommitSlot
+    ) -> Receipt:
+        step_id = f"{run}-{seq}"
+        self.ledger.begin_step(run, step_id, seq, step.model, step.action.value, _step_detail(step))
+        started = time.monotonic()
+
+        def prepared(early: Outcome) -> Outcome:
+            holds = turn.take(early)
+            self.ledger.prepare_step(step_id, holds)
+            return holds
+
+        with turn.held():
+            try:
+                outcome = engine.carry_out(step, step_id, prepared)
+            except Exception as error:
+                if not committed(self.lake, step.model, step_id):
+                    self.ledger.close_step(step_id, "failed", str(error))
+                    turn.give(None)
+                raise
+            receipt = replace(outcome.receipt, seconds=time.monotonic() - started)
+            self.ledger.finish_step(step_id, replace(outcome, receipt=receipt))
+            turn.give(outcome)
+        return receipt
+
+    def _forget_departed(self) -> Iterator[str]:
+        """Models that left the project are no longer waited for by what they read."""
+        for name in self.ledger.traces():
+            if name not in self.project and self.project.target.protected:
+                yield f"{name} is no longer in the project; what is known of it stays: protected"
+            elif name not in self.project:
+                self.ledger.forget(name)
+                yield f"{name} is no longer in the project; its table stays as it is"
+
+    def _forget_vanished(self, run: str) -> Iterator[str]:
+        """Models whose table somebody dropped; their readers are to see what goes and comes."""
+        for number, name in enumerate(self.observer.vanished(), 1):
+            step = f"{run}-gone{number}"
+            self.ledger.begin_step(run, step, 0, name, LOSE, {})
+            self.ledger.forget(name, step=step)
+            self.ledger.close_step(step, "done")
+            yield VANISHED.format(name)
+
+    def _remember_locations(self, course: RunProgress) -> None:
+        if not course.done and not self.observer.closely:
+            return
+        sound = self.ledger.heads().keys() - self.observer.damaged
+        self.ledger.remember_locations(remembered(self.lake, sound))
+
+    @contextmanager
+    def _closing(self, course: RunProgress, started: float) -> Iterator[None]:
+        """A run that something ends is written down as such, with all that it did before."""
+        try:
+            yield
+        except Exception as error:
+            known = failures.told(error, self.project.root)
+            result = course.ended(known)
+            result = replace(result, seconds=time.monotonic() - started)
+            with suppress(errors.InfoldError):  # the ledger itself may be what failed
+                self.ledger.finish_run(course.run, result.state, result.receipt, known.what)
+            if course.done or len(result.failures) > 1:
+                raise RunFailed(result) from error
+            if known is error:
+                raise
+            raise known from error
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt | signals.Stopped):
+                # Before the lease is given back: a JVM left alone would go on to commit.
+                signals.end_children()
+            with suppress(errors.InfoldError):
+                self.ledger.finish_run(
+                    course.run, "failed", course.receipt, f"stopped by {type(error).__name__}"
+                )
+            raise
+
+
+def _meant(request: Request, entry: ModelState) -> bool:
+    return request.asked.selected is None or entry.model in request.asked.selected
+
+
+_MOST_STEPS = 3
+
+
+def new_id() -> str:
+    """An id for a run: its start to the second, for people, and a random part."""
+    return time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + uuid.uuid4().hex[:6]
+
+
+def _still(asked: PlanOptions, done: Sequence[tuple[Step, Receipt]]) -> PlanOptions:
+    """
+    What is still asked for: what was restated, or has begun to be, is in its trace now.
+
+    A backfill that has begun ends where its first step said, however many batches that takes.
+    """
+    begun = {step.model for step, _ in done}
+    left = {name: cells for name, cells in asked.restated.items() if name not in begun}
+    upto = {step.model: step.upto for step, _ in reversed(done) if step.upto is not None}
+    return replace(asked, restated=left, backfilled=upto)
+
+
+def _same(step: Step, other: Step) -> bool:
+    """Whether two steps do the same thing again, as batches of one model do not."""
+    return step.model == other.model and (step.batches, step.cells) == (other.batches, other.cells)
+
+
+def _detail(request: Request) -> dict[str, Any]:
+    asked = request.asked
+    return {
+        "window": str(asked.window) if asked.window else None,
+        "selected": sorted(asked.selected) if asked.selected is not None else None,
+        "max_rows": request.max_rows,
+        "batch_size": asked.batch_size,
+        "ignore_cron": asked.ignore_cron,
+        "restated": {
+            name: [[part.start, part.end] for part in cells]
+            for name, cells in asked.restated.items()
+        },
+    }
+
+
+def _step_detail(step: Step) -> dict[str, Any]:
+    return {
+        "cells": [[part.start, part.end] for part in step.cells],
+        "reasons": [
+            {"cause": reason.cause.value, "detail": reason.detail, "rows": reason.rows}
+            for reason in step.reasons
+        ],
+        "inputs": {name: list(pair) for name, pair in step.inputs.items()},
+        "version": step.version,
+    }

@@ -1,0 +1,128 @@
+"""
+Forgetting models, and tearing a target down: the only two things that drop tables.
+
+The ledger forgets first, in one transaction for each model that also writes a version at which the
+table holds nothing; the table goes after it. So a death in between leaves a table that nothing is
+known of, which the next run replaces, and which the same command, given again, drops. The other
+order would leave a ledger that vouches for a table that is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+
+from infold.core.model import SET_ASIDE, Kind, table_name
+from infold.core.ports import Lake, Ledger
+from infold.core.project import Project
+from infold.core.record import Receipt
+from infold.core.report import Forgotten
+from infold.messages import errors
+from infold.planning.selection import selected
+from infold.running.belonging import refuse_others
+from infold.running.execute import new_id
+from infold.running.recover import FORGET, recover
+
+
+@dataclass
+class Dropper:
+    """Drops tables of one target, under its lease."""
+
+    project: Project
+    ledger: Ledger
+    lake: Lake
+    as_of: int
+    fence: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    def known(self) -> tuple[str, ...]:
+        """Everything that there is something of: in the ledger, or a table of the project's."""
+        traces = self.ledger.traces()
+        stored = [node.name for node in self.project if node.model.kind is not Kind.VIEW]
+        names = dict.fromkeys((*stored, *traces, *self.ledger.heads()))
+        return tuple(name for name in names if name in traces or self._stands(name))
+
+    def meant(self, terms: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The models that terms mean and of which there is something; and terms without any."""
+        known = self.known()
+        found: dict[str, None] = {}
+        missing = []
+        for term in terms:
+            names = [term] if term in known else self._by_term(term)
+            here = [name for name in known if name in names]
+            found.update(dict.fromkeys(here))
+            if not here:
+                missing.append(term)
+        return tuple(found), tuple(missing)
+
+    def _by_term(self, term: str) -> Sequence[str]:
+        try:
+            return sorted(selected(self.project, [term]))
+        except errors.InfoldError:
+            return ()
+
+    def forget(
+        self, terms: Sequence[str], *, allowed: bool = False, wait: float = 0.0
+    ) -> Forgotten:
+        """Forget models and drop their tables; the next run builds them anew."""
+        self.refuse("forget", self.meant(terms)[0], allowed=allowed)
+        with self._held(FORGET, wait) as run:
+            names, missing = self.meant(terms)
+            for number, name in enumerate(names, 1):
+                self._forget(run, number, name)
+        return Forgotten(names, missing)
+
+    def teardown(self, *, allowed: bool = False, wait: float = 0.0) -> Forgotten:
+        """Drop all tables of the target, and then its ledger."""
+        self.refuse("tear down", self.known(), allowed=allowed)
+        with self._held("teardown", wait, last=True) as run:
+            names, entries = self.known(), self.entries()
+            for number, name in enumerate(names, 1):
+                self._forget(run, number, name)
+            self.lake.drop(SET_ASIDE)
+        return Forgotten(names, entries=entries)
+
+    def entries(self) -> int:
+        """How many manual entries the quarantines have: they are in the ledger and nowhere else."""
+        return sum(len(self.ledger.entries(name)) for name in self.ledger.newest_entries())
+
+    def refuse(self, what: str, names: Sequence[str], *, allowed: bool) -> None:
+        """Raise ``errors.protected`` where these must not be dropped."""
+        if self.project.target.protected and not allowed and names:
+            found = tuple((name, "its table would be dropped") for name in names)
+            raise errors.protected(self.project.target.name, what, found)
+
+    def _forget(self, run: str, number: int, name: str) -> None:
+        step = f"{run}-{number}"
+        self.ledger.begin_step(run, step, number, name, FORGET, {})
+        self.ledger.forget(name, step=step)
+        self.lake.drop(table_name(name))
+        self.ledger.close_step(step, "done")
+
+    def _stands(self, name: str) -> bool:
+        return self.lake.head(table_name(name)) is not None
+
+    @contextmanager
+    def _held(self, command: str, wait: float, *, last: bool = False) -> Iterator[str]:
+        """A run of the ledger's, from lease to end; with the ``last`` one the ledger goes."""
+        run = new_id()
+        refuse_others(self.project, self.ledger)
+        self.ledger.acquire(run, wait=wait)
+        try:
+            with self.fence():
+                self.ledger.begin_run(run, command, self.as_of, {})
+                for _ in recover(self.ledger, self.lake):
+                    pass
+                try:
+                    yield run
+                except BaseException as error:
+                    self.ledger.finish_run(
+                        run, "failed", Receipt(), f"{type(error).__name__}: {error}"
+                    )
+                    raise
+                if last:
+                    self.ledger.destroy()
+                else:
+                    self.ledger.finish_run(run, "done", Receipt())
+        finally:
+            self.ledger.release()

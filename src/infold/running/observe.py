@@ -1,0 +1,327 @@
+"""
+Looking at sources, tables and the ledger: everything a plan follows from, without a JVM.
+
+Sources are listed once for each :class:`Observer`, so that a run, which observes again after each
+step, ends even while files keep arriving; what came meanwhile is the next run's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+
+from infold.core.files import FileKnown, FileSeen, with_state
+from infold.core.interval import Granularity
+from infold.core.model import Drift, Format, Kind, Source, table_name
+from infold.core.plan import FileDiff, InputDiff, ModelObservation, Observations
+from infold.core.ports import Lake, Ledger
+from infold.core.project import Node, Project
+from infold.core.trace import CellState, Trace, Version, dropped, net
+from infold.messages import errors, mismatches
+from infold.running.belonging import refuse_others, strangers
+from infold.system import failures
+
+Files = tuple[Sequence[FileSeen], Sequence[str]]
+Listing = Callable[[Source], Files]
+"""The files of a source that are there now, and the paths of those that have yet to settle."""
+
+Peek = Callable[
+    [Source, Sequence[FileSeen], Granularity, int], "tuple[tuple[CellState, ...], int] | None"
+]
+"""
+The rows by cell of new files, from their event times alone, and how many are dated in the future.
+
+The last argument is the clock. None when that costs too much.
+"""
+
+
+Count = Callable[[Source, Sequence[FileSeen]], Mapping[str, int]]
+"""How many rows files of a source hold, by path, for those where it can be told at little cost."""
+
+
+VANISHED = "{0}: its table was dropped, not by infold; all of it is built anew"
+"""What people are told of a table that is not there any more."""
+
+
+FILES = "files of {0}"
+"""The name, among locations, of what stands for the files of a table when a run last ended."""
+
+
+def remembered(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
+    """What a run remembers of tables when it ends: where they are, and which files they have."""
+    found = locations(lake, models)
+    return {**found, **{FILES.format(table): lake.listed(table) for table in found}}
+
+
+def locations(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
+    """Table -> where its metadata is now, for those of the models' tables that are there."""
+    found = lake.moved(dict.fromkeys(map(table_name, models), ""))
+    return {table: location for table, location in found.items() if location}
+
+
+@dataclass
+class Observer:
+    """Looks at one project; each source is listed at most once in its life."""
+
+    project: Project
+    ledger: Ledger
+    lake: Lake
+    listing: Listing
+    as_of: int
+    peek: Peek | None = None
+    restated: frozenset[str] = frozenset()
+    """Models that are to be built again although nothing that they read may have changed."""
+    count: Count | None = None
+    freely: bool = False
+    """Whether any part of a source may go in this run."""
+    _listed: dict[str, Files] = field(default_factory=dict)
+    _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
+    _looked_at: dict[str, Sequence[str]] = field(default_factory=dict)
+    """Tables whose files were looked at closely -> what is missing."""
+    _complete: set[str] = field(default_factory=set)
+    """Tables that have all the files that they had, and no others."""
+
+    def observe(self) -> Observations:
+        """
+        What holds now.
+
+        Raises what :meth:`look` only says of a table or a source, and what that raises.
+        """
+        seen = self.look()
+        if len(seen.refused) > 1:
+            raise errors.InfoldErrors(seen.refused.values())
+        for error in seen.refused.values():
+            raise error
+        return seen
+
+    def look(self) -> Observations:
+        """
+        What holds now, and of which models it cannot be said, each with the error.
+
+        Raises InfoldError where ledger and tables do not belong together (see ``belonging``).
+        """
+        refuse_others(self.project, self.ledger)
+        traces = self.ledger.traces()
+        heads = self.ledger.heads()
+        entries = self.ledger.newest_entries()
+        moved = self._moved(heads)
+        self._refused = dict(strangers(self.project, self.ledger, self.lake, heads, moved))
+        self._refuse_damaged(heads, moved)
+        gone = self._vanished(traces, heads, moved)
+        traces = {name: trace for name, trace in traces.items() if name not in gone}
+        models = {
+            node.name: self._model(node, traces.get(node.name), heads, entries.get(node.name, 0))
+            for node in self.project
+            if node.model.kind is not Kind.VIEW
+        }
+        notes = tuple(map(VANISHED.format, gone))
+        return Observations(self.as_of, models, notes, dict(self._refused))
+
+    def check(self) -> None:
+        """Raise what :meth:`look` raises, without looking at any source."""
+        refuse_others(self.project, self.ledger)
+        heads = self.ledger.heads()
+        strangers(self.project, self.ledger, self.lake, heads, self._moved(heads))
+
+    def vanished(self) -> tuple[str, ...]:
+        """Models whose table was dropped, and not by us: it is not in the catalog any more."""
+        heads = self.ledger.heads()
+        return self._vanished(self.ledger.traces(), heads, self._moved(heads))
+
+    def _vanished(
+        self,
+        traces: Mapping[str, Trace],
+        heads: Mapping[str, Version],
+        moved: Mapping[str, str | None],
+    ) -> tuple[str, ...]:
+        built = [node.name for node in self.project if node.name in traces and node.name in heads]
+        return tuple(
+            name
+            for name in built
+            if heads[name].snapshot is not None and moved.get(table_name(name), "") is None
+        )
+
+    def _moved(self, heads: Mapping[str, Version]) -> Mapping[str, str | None]:
+        """Tables whose metadata is not where the ledger last saw it; None where they are gone."""
+        known = self.ledger.locations()
+        return self.lake.moved({t: known.get(t, "") for t in map(table_name, heads)})
+
+    @property
+    def damaged(self) -> frozenset[str]:
+        """Tables that were seen to have lost files: what they have is not to be remembered."""
+        return frozenset(name for name, gone in self._looked_at.items() if gone)
+
+    @property
+    def closely(self) -> bool:
+        """Whether a table was looked at closely, and is sound: it need not be again."""
+        return any(not gone for gone in self._looked_at.values())
+
+    def _refuse_damaged(
+        self, heads: Mapping[str, Version], moved: Mapping[str, str | None]
+    ) -> None:
+        """Tables that lost a file although nobody committed anything; looked for by names alone."""
+        known = self.ledger.locations()
+        for name in heads:
+            table = table_name(name)
+            before = known.get(FILES.format(table))
+            if table in moved or before is None or name not in self.project:
+                continue
+            if name in self._complete:
+                continue
+            if name not in self._looked_at and self.lake.listed(table) == before:
+                self._complete.add(name)
+                continue
+            if name not in self._looked_at:
+                self._looked_at[name] = self.lake.missing(table)
+            if gone := self._looked_at[name]:
+                self._refused.setdefault(name, mismatches.damaged_table(name, gone[0], len(gone)))
+
+    def _model(
+        self, node: Node, trace: Trace | None, heads: Mapping[str, Version], entries: int
+    ) -> ModelObservation:
+        head = heads.get(node.name)
+        fresh = trace is None or trace.fingerprint != node.fingerprint
+        again = fresh or node.name in self.restated  # then all files are taken in anew
+        files = self._files(node, fresh=again) if node.model.kind is Kind.EVENTS else None
+        inputs = tuple(
+            self._input(entry.name, trace, heads, fresh, node.name in self.restated)
+            for entry in node.stored
+        )
+        if any(news.changes for news in inputs):  # what one changes is built from the others too
+            inputs = tuple(
+                news if news.cells else replace(news, cells=tuple(self.ledger.cells(news.name)))
+                for news in inputs
+            )
+        said = node.model.incremental
+        waits = said is not None and said.cron is not None
+        holds = waits or (fresh and trace is not None) or (files and files.peek)
+        cells = self.ledger.cells(node.name) if holds else ()
+        return ModelObservation(
+            trace=trace,
+            version=head.number if head else 0,
+            files=files,
+            inputs=inputs,
+            cells=tuple(cells),
+            rows=head.rows if head else 0,
+            as_of=self._as_of(node, head),
+            entries=entries,
+        )
+
+    def _as_of(self, node: Node, head: Version | None) -> int | None:
+        """The clock of the run behind a model's newest version, where a cron asks for it."""
+        said = node.model.incremental
+        if head is None or said is None or said.cron is None:
+            return None
+        return next((run.as_of for run in self.ledger.runs(1, run=head.run)), None)
+
+    def _input(
+        self,
+        name: str,
+        trace: Trace | None,
+        heads: Mapping[str, Version],
+        fresh: bool,
+        restated: bool,
+    ) -> InputDiff:
+        head = heads[name].number if name in heads else 0
+        since = trace.inputs.get(name, 0) if trace else 0
+        changes = net(self.ledger.changes(name, since)) if head > since and not fresh else ()
+        pending = bool(trace and trace.pending)
+        cells = tuple(self.ledger.cells(name)) if changes or fresh or pending or restated else ()
+        # A table that was dropped meanwhile has no snapshot left that its reader has read.
+        anew = bool(changes) and dropped(self.ledger.versions(name, since))
+        return InputDiff(name, since, head, changes, cells, anew)
+
+    def _files(self, node: Node, *, fresh: bool) -> FileDiff:
+        source = self.project.sources[node.source or node.name]
+        try:
+            found, settling = self._listing(source)
+        except (errors.InfoldError, OSError) as error:
+            known_as = failures.named(error)
+            if known_as is None:
+                raise
+            self._refused.setdefault(node.name, known_as)
+            return FileDiff(source=source.name, as_of=self.as_of)
+        known = {file.path: file for file in self.ledger.files(node.name)}
+        present = [
+            with_state(file, known.get(file.path), warehouse_check(source)) for file in found
+        ]
+        by_path = {file.path: file for file in present}
+        changed = [
+            file
+            for file in present
+            if file.path not in known or known[file.path].fingerprint != file.fingerprint
+        ]
+        # A known file that is being written again stays as it was taken in, until it has settled.
+        steady = {path: file for path, file in known.items() if path in settling}
+        gone = [
+            file
+            for path, file in known.items()
+            if path not in steady and _left(file, by_path.get(path))
+        ]
+        kept = [file for file in known.values() if file not in gone]
+        due = [file for file in kept if file.next_due is not None and file.next_due <= self.as_of]
+        new = list(present) if fresh else changed
+        peek = None
+        granularity = node.model.granularity
+        if new and self.peek is not None and granularity is not None:
+            peek = self.peek(source, new, granularity, self.as_of)
+        if peek is not None and node.start is not None:
+            peek = tuple(cell for cell in peek[0] if cell.cell.end > node.start), peek[1]
+        replaced = [file for file in changed if file.path in known]
+        lost = _lost(source, known, gone, present)
+        count = self.count if replaced and not self.freely else None
+        return FileDiff(
+            source=source.name,
+            new=tuple(new),
+            gone=tuple(gone),
+            due=() if fresh else tuple(due),
+            settling=len(settling),
+            same=len(kept),
+            peek=None if peek is None else peek[0],
+            ahead=0 if peek is None else peek[1],
+            as_of=self.as_of,
+            known=tuple(known.values()),
+            lost=lost,
+            counted={} if count is None else count(source, replaced),
+            freely=self.freely,
+        )
+
+    def _listing(self, source: Source) -> Files:
+        if source.name not in self._listed:
+            self._listed[source.name] = self.listing(source)
+        return self._listed[source.name]
+
+
+def warehouse_check(source: Source) -> str:
+    """What decides which files are set aside as a whole; empty where none is."""
+    says = [source.on_drift.value, source.new_columns.value, source.on_unreadable.value]
+    if Drift.SET_ASIDE.value not in says:
+        return ""
+    declared = [[column.name, column.type, column.optional] for column in source.columns]
+    return sha256(json.dumps([says, declared]).encode()).hexdigest()[:12]
+
+
+def _lost(
+    source: Source,
+    known: Mapping[str, FileKnown],
+    gone: Sequence[FileKnown],
+    present: Sequence[FileSeen],
+) -> tuple[FileKnown, ...]:
+    """
+    The files that left without others in their place.
+
+    As many that came stand for those that went: they were renamed, or are the next full copy. Of an
+    Iceberg table any do, since few files take the place of many when it is compacted.
+    """
+    sizes = {file.path: file.size for file in present}
+    lost = tuple(file for file in gone if not sizes.get(file.path) and (file.size or not sizes))
+    came = sum(1 for path, size in sizes.items() if size and path not in known)
+    enough = 1 if source.format is Format.ICEBERG else len(lost)
+    return () if came >= enough else lost
+
+
+def _left(known: FileKnown, seen: FileSeen | None) -> bool:
+    """Whether a version of a file is no longer there."""
+    return seen is None or seen.fingerprint != known.fingerprint

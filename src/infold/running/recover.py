@@ -1,0 +1,101 @@
+"""
+What a dead run left unfinished, finished or forgotten before anything else is done.
+
+A step whose commit is in its table's history, with what will hold written down, is finished; where
+only its cells were, their rows are counted and they are built again. Any other never happened. A
+table that was replaced as a whole by a step that said nothing beforehand holds what nobody knows,
+so its trace no longer holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import md5
+
+from infold.core.interval import Ranges
+from infold.core.model import table_name
+from infold.core.ports import Lake, Ledger
+from infold.core.record import Outcome, StepRecord
+from infold.core.trace import UNKNOWN, Cause, Pending, joined, wrap
+
+FORGET = "forget"
+"""The action of a step that forgets a model; once the ledger has forgotten it, its table goes."""
+
+LOSE = "lose"
+"""The action of a step that forgets a model whose table is gone: nothing is left to drop."""
+
+
+def recover(ledger: Ledger, lake: Lake) -> Iterator[str]:
+    """Finish or forget every open step of earlier runs; says what was done."""
+    for record in ledger.unfinished():
+        snapshot = committed(lake, record.model, record.id)
+        if snapshot is not None and record.outcome is not None:
+            outcome: Outcome = replace(record.outcome, snapshot=snapshot)
+            if outcome.untold is not None:
+                outcome = _counted(lake, record.id, outcome, outcome.untold, snapshot)
+            ledger.finish_step(record.id, outcome)
+            yield f"{record.model}: a step that a dead run had committed was finished"
+        elif record.outcome is not None and not record.outcome.committed:
+            ledger.finish_step(record.id, record.outcome)
+            yield f"{record.model}: a step that a dead run had ended was finished"
+        elif record.action in (FORGET, LOSE):
+            if record.model in ledger.traces():
+                ledger.close_step(record.id, "forgotten")
+                yield f"{record.model}: a run died before it forgot it"
+            else:
+                if record.action == FORGET:
+                    lake.drop(table_name(record.model))
+                ledger.close_step(record.id, "done")
+                yield f"{record.model}: forgetting it, which a dead run had begun, was finished"
+        else:
+            if snapshot is not None:
+                # All content was replaced, by what nobody wrote down: whatever the trace
+                # says, it no longer holds. The cells stay, so that readers see the change.
+                _distrust(ledger, record)
+            ledger.close_step(record.id, "forgotten")
+            yield f"{record.model}: a step that a dead run had begun is done again"
+
+
+def _counted(lake: Lake, step: str, outcome: Outcome, column: str, snapshot: int) -> Outcome:
+    """
+    The outcome of a commit that nobody was left to say the content of.
+
+    Its rows are counted, and its cells left pending: a content is written down for each that is no
+    cell's, so they are found to differ when they are built again, and replaced.
+    """
+    times = lake.times(table_name(outcome.model), column, snapshot)
+    changes = []
+    for change in outcome.changes:
+        own = [at for at in times if at in change.cell]
+        if own:
+            nobodys = md5(f"{step} {change.cell.start}".encode(), usedforsecurity=False).digest()
+            changes.append(
+                replace(
+                    change,
+                    added=len(own),
+                    rows_after=len(own),
+                    content_after=wrap(int.from_bytes(nobodys[:8])),
+                    last=max(own),
+                )
+            )
+    if not changes:  # a commit of nothing is no version
+        return replace(outcome, changes=(), committed=False, snapshot=None, untold=None)
+    again = Pending(Cause.MISSING, Ranges.of(change.cell for change in changes))
+    trace = replace(outcome.trace, pending=joined((*outcome.trace.pending, again)))
+    return replace(outcome, changes=tuple(changes), trace=trace, untold=None)
+
+
+def committed(lake: Lake, model: str, step: str) -> int | None:
+    """The snapshot that a step made, if it did: then it is not failed but unfinished."""
+    head = lake.head(table_name(model))
+    return head.steps.get(step) if head else None
+
+
+def _distrust(ledger: Ledger, record: StepRecord) -> None:
+    trace = ledger.traces().get(record.model)
+    heads = ledger.heads()
+    if trace is not None and record.model in heads:
+        unknown = replace(trace, fingerprint=UNKNOWN)
+        version = heads[record.model].number
+        ledger.finish_step(record.id, Outcome(record.model, version, unknown, committed=False))

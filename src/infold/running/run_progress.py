@@ -1,0 +1,143 @@
+"""
+How far a run has come: its plans, what was done, what failed, and what hangs on that.
+
+One failure is one model's. Those that read it are not tried, as their inputs are not what they
+should be; all others are built. What is told of the run in the end is made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from infold.core.interval import Ranges
+from infold.core.plan import UP_TO_DATE, Plan, PlanOptions, Step
+from infold.core.project import Project
+from infold.core.record import Receipt
+from infold.core.report import Failure, ModelState, RunResult
+from infold.messages.errors import InfoldError
+from infold.planning.model_states import after
+from infold.planning.planner import HELD_BACK
+from infold.running.run_totals import total
+
+ENDS = frozenset({"lease-lost", "ledger-unusable", "not-a-ledger", "engine-died", "spark-start"})
+"""Errors that concern no model: after one of them nothing more can be built."""
+
+
+@dataclass
+class RunProgress:
+    """One run so far; ``fail_fast`` ends it with the first failure."""
+
+    run: str
+    project: Project
+    asked: PlanOptions
+    fail_fast: bool = False
+    plans: list[Plan] = field(default_factory=list)
+    before: tuple[ModelState, ...] = ()
+    done: list[tuple[Step, Receipt]] = field(default_factory=list)
+    failures: dict[str, Failure] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    begun: int = 0
+    """How many steps were begun: the number of the newest, as several of one model may fail."""
+
+    def refuse(self, refused: Mapping[str, InfoldError], now: Plan) -> None:
+        """Take note of models that must not be built, as far as they were asked for or read."""
+        needed = self.project.upstream(step.model for step in now.steps)
+        for name, error in refused.items():
+            chosen = self.asked.selected is None or name in self.asked.selected
+            if chosen or name in needed:
+                self.failures.setdefault(name, Failure(name, error))
+
+    def fail(self, step: Step, error: InfoldError) -> None:
+        """A step failed; of batches side by side the first that is told."""
+        earlier = sum(one.model == step.model for one, _ in self.done)
+        self.failures.setdefault(step.model, Failure(step.model, error, earlier + step.batches))
+
+    def fail_models(self, found: Mapping[str, InfoldError]) -> None:
+        """Models failed before any step of theirs was begun."""
+        for model, error in found.items():
+            self.failures.setdefault(model, Failure(model, error))
+
+    def left(self, now: Plan) -> Plan:
+        """What of a plan can be carried out: neither a failed model, nor what reads it."""
+        if self.failures and self.fail_fast:
+            return replace(now, steps=())
+        held = self.failures.keys() | self.project.downstream(self.failures)
+        return replace(now, steps=tuple(step for step in now.steps if step.model not in held))
+
+    @property
+    def receipt(self) -> Receipt:
+        """What all steps did."""
+        return total(self.done)
+
+    def result(self, touched: Mapping[str, Ranges]) -> RunResult:
+        """The run as it is told of; ``touched`` are the cells that its steps changed, by model."""
+        failures = tuple(self._with_kept(entry) for entry in self.failures.values())
+        return RunResult(
+            self.run,
+            self._state(),
+            tuple(self.plans),
+            tuple(self.done),
+            self.receipt,
+            (*self.notes, *self._held_back()),
+            error="; ".join(failure.reason for failure in failures),
+            standings=tuple(self._stood(entry, touched) for entry in self.before),
+            failures=failures,
+            untried=tuple(self._untried()),
+            current=self._current(),
+        )
+
+    def _held_back(self) -> Iterable[str]:
+        """The tables that a window left as they were; where nothing was done the plan says it."""
+        for entry in self.plans[-1].left if self.plans and self.done else ():
+            if entry.why == HELD_BACK:
+                yield f"{entry.model}: {entry.why}"
+
+    def ended(self, error: InfoldError) -> RunResult:
+        """The run as it is told of when something ended it that is no model's."""
+        self.failures[""] = Failure("", error)
+        return self.result({})
+
+    def _state(self) -> str:
+        if not self.failures:
+            return "done"
+        refused = all(failure.refused for failure in self.failures.values())
+        return "refused" if refused and not self.done else "failed"
+
+    def _with_kept(self, failure: Failure) -> Failure:
+        """A failure of one batch says how many others of its model were committed and stay."""
+        kept = sum(step.model == failure.model for step, _ in self.done)
+        if not kept or failure.batches < 2:
+            return failure
+        fact = ("committed", f"{kept:,} of {failure.batches:,} batches of this run, which stay")
+        return replace(failure, error=failure.error.saying(fact))
+
+    def _untried(self) -> Iterable[tuple[str, tuple[str, ...]]]:
+        """The steps of the last plan that were not carried out, and because of what."""
+        for step in self.plans[-1].steps if self.plans and self.failures else ():
+            if step.model not in self.failures:
+                reads = self.project.upstream((step.model,))
+                yield step.model, tuple(name for name in self.failures if name in reads)
+
+    def _current(self) -> tuple[str, ...]:
+        if not self.plans or "" in self.failures:
+            return ()
+        left = self.plans[-1].left
+        return tuple(
+            entry.model
+            for entry in left
+            if entry.why == UP_TO_DATE and entry.model not in self.failures
+        )
+
+    def _stood(self, entry: ModelState, touched: Mapping[str, Ranges]) -> ModelState:
+        """How a model stood, with the event time that the run's steps did process."""
+        own = [(step, receipt) for step, receipt in self.done if step.model == entry.model]
+        missing = entry.model in self.failures or entry.model in dict(self._untried())
+        if missing and not own:
+            return replace(entry, lower=None, upper=None, empty=False)
+        return after(self.project[entry.model], entry, own, touched.get(entry.model, Ranges()))
+
+
+def ends(error: InfoldError) -> bool:
+    """Whether nothing more can be built after an error."""
+    return error.slug in ENDS

@@ -1,0 +1,93 @@
+"""
+What a whole run did, from the receipts of its steps.
+
+Steps add up but for what belongs to files: rows of a file arrive once, however many models take the
+file in, and wait once. So do rows that several sessions models leave out: they are set aside once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from infold.core.plan import Step
+from infold.core.record import Receipt
+
+Done = Sequence[tuple[Step, Receipt]]
+
+
+def total(done: Done) -> Receipt:
+    """The receipt of a run: each file of a source counts once, and each row that is set aside."""
+    ran = {step.model for step, _ in done}
+    found = sum((_own(receipt, ran) for _, receipt in done), Receipt())
+    taken = _by_source(done)
+    if not taken:
+        return found
+    sources = [list(models.values()) for models in taken.values()]
+    return replace(
+        found,
+        arrived=sum(_once((one.arrived, one.new) for one in models) for models in sources),
+        waiting=sum(_once((one.waiting, one.looked_at) for one in models) for models in sources),
+        files_new=sum(len(set().union(*(one.new for one in models))) for models in sources),
+        files_removed=sum(len(set().union(*(one.gone for one in models))) for models in sources),
+    )
+
+
+def _own(receipt: Receipt, ran: Collection[str]) -> Receipt:
+    """A receipt without the rows that other models of the run set aside, and count, as well."""
+    again = sum(
+        rows
+        for names, rows in receipt.set_aside_also
+        if any(name in ran for name in names.split(", "))
+    )
+    if not receipt.set_aside_also:
+        return receipt
+    # A sessions model leaves rows out for one reason.
+    by = tuple((reason, rows - again) for reason, rows in receipt.set_aside_by if rows > again)
+    left = receipt.set_aside - again
+    return replace(receipt, set_aside=left, set_aside_by=by, set_aside_also=())
+
+
+@dataclass(slots=True)
+class _SourceTotals:
+    """What one model took in of one source: rows, and paths with sizes."""
+
+    arrived: int = 0
+    waiting: int = 0
+    new: dict[str, int] = field(default_factory=dict)
+    looked_at: dict[str, int] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+
+
+def _by_source(done: Done) -> dict[str, dict[str, _SourceTotals]]:
+    """Source → model → what it took in."""
+    found: dict[str, dict[str, _SourceTotals]] = {}
+    for step, receipt in done:
+        if step.files is None:
+            continue
+        one = found.setdefault(step.files.source, {}).setdefault(step.model, _SourceTotals())
+        one.arrived += receipt.arrived
+        one.waiting += receipt.waiting
+        one.new.update((file.path, file.size) for file in step.files.new)
+        one.looked_at.update((file.path, file.size) for file in step.files.new)
+        one.looked_at.update((file.path, file.size) for file in step.files.due)
+        if receipt.files_removed:
+            one.gone.update(file.path for file in step.files.gone)
+    return found
+
+
+def _once(counts: Iterable[tuple[int, Mapping[str, int]]]) -> int:
+    """
+    Rows of files that several models took in, each file's once.
+
+    Models mostly take in the same files, or one takes in all that another does. Where two share
+    some, the rows of the others are told by the sizes of files.
+    """
+    known: set[str] = set()
+    rows = 0
+    for count, files in sorted(counts, key=lambda pair: -len(pair[1])):
+        size = sum(files.values())
+        fresh = sum(size for path, size in files.items() if path not in known)
+        rows += count if fresh == size else round(count * fresh / size)
+        known.update(files)
+    return rows

@@ -1,0 +1,232 @@
+"""
+Spark's own analyser as the judge of definitions, before any row is read and any step begun.
+
+Every model is analysed over tables without rows, which have the columns that its inputs have by
+their definitions: those of sources as declared, those of models as their own analysis says. So
+functions, types, names and determinism are as Spark has them, and what Spark sees to read must be
+what the analysis saw. Nothing is executed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.core.model import NUMBERS, Kind, Override
+from infold.core.project import Node, Project, SessionsQuery
+from infold.messages import analyser_findings
+from infold.messages.errors import InfoldError, Spot
+from infold.running.run_progress import ends
+from infold.spark import analysed
+from infold.spark.content import column, plain
+from infold.spark.reading import source_rows
+from infold.spark.step_context import Work
+from infold.system import failures
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What is known of a project's models, each judged once."""
+
+    project: Project
+    work: Callable[[], Work]
+    found: dict[str, InfoldError] = field(default_factory=dict)
+    schemas: dict[str, T.StructType] = field(default_factory=dict)
+    """The columns of models that nothing is wrong with, as a reader of their tables sees them."""
+    replaced: dict[str, str | None] = field(default_factory=dict)
+    """Functions of Spark's -> what stands for them in this session; None: they themselves."""
+
+    def judge(self, models: Iterable[str]) -> Mapping[str, InfoldError]:
+        """What is wrong with models; one that reads a wrong one cannot be judged yet."""
+        wanted = frozenset(models)
+        needed = wanted | self.project.upstream(wanted)
+        for node in self.project:
+            if node.name in needed and all(name in self.schemas for name in self._reads(node)):
+                self._look_at(node)
+        return {name: error for name, error in self.found.items() if name in wanted}
+
+    def _reads(self, node: Node) -> Iterator[str]:
+        return (name for name in node.reads if name in self.project and name != node.name)
+
+    def _look_at(self, node: Node) -> None:
+        try:
+            with self.work() as work:
+                rows = self._analysed(work, node)
+                self._told(work, node, rows)
+        except (PySparkException, Py4JError) as error:
+            known = failures.named(error)
+            if known is not None and ends(known):
+                raise known from error
+            said = known.saying(("model", node.name)) if known else _refused(node, error)
+            self.found[node.name] = said
+
+    def _analysed(self, work: Work, node: Node) -> DataFrame:
+        """The model's rows over inputs without rows."""
+        if node.model.kind is Kind.EVENTS:
+            source = self.project.sources[node.source or node.name].without(node.unread)
+            rows = empty(work.spark, source_rows.values(source))
+            return work.sql(node, {**self._frames(work, node), source.name: rows})
+        if node.query is not None:
+            return _sessions(self._input(work, node.query.input), node.query)
+        return work.sql(node, self._frames(work, node))
+
+    def _input(self, work: Work, name: str) -> DataFrame:
+        """What a sessions query ranges over: a stored table, or a view."""
+        node = self.project[name]
+        if node.model.kind is Kind.VIEW:
+            return work.sql(node, self._frames(work, node))
+        return empty(work.spark, self.schemas[name])
+
+    def _frames(self, work: Work, node: Node) -> dict[str, DataFrame]:
+        return {
+            one.name: empty(work.spark, self.schemas[one.name])
+            if one.name in self.schemas
+            else empty(work.spark, source_rows.values(self.project.sources[one.name]))
+            for one in node.stored
+        }
+
+    def _told(self, work: Work, node: Node, rows: DataFrame) -> None:
+        """Keep what the analyser says of a model's rows."""
+        schema = plain(rows).schema
+        wrong = next(chain(self._otherwise(work, node, rows), _not_stored(node, schema)), None)
+        if wrong is not None:
+            self.found[node.name] = wrong
+        else:
+            self.schemas[node.name] = schema
+
+    def _otherwise(self, work: Work, node: Node, rows: DataFrame) -> Iterator[InfoldError]:
+        """Where the analyser sees something else than the analysis of the text did."""
+        at, name = _spot(node), node.name
+        others, missing = analysed.read(rows, work.views)
+        yield from (analyser_findings.reads_unseen(at, name, what) for what in others)
+        yield from (analyser_findings.not_read(at, name, work.views[view]) for view in missing)
+        for function in sorted(analysed.called(node.model.sql)):
+            if function not in self.replaced:
+                self.replaced[function] = analysed.replaced(work.spark, function)
+            if (class_ := self.replaced[function]) is not None:
+                yield analyser_findings.function_replaced(at, name, function, class_)
+        if not _any_will_do(node):
+            for what in analysed.uncertain(rows):
+                yield analyser_findings.not_determined(at, name, what)
+
+
+def empty(spark: SparkSession, schema: T.StructType) -> DataFrame:
+    """A frame of some columns without rows, known to Spark's analyser alone."""
+    row = F.lit(None).cast(_as_stored(schema)).alias("row")
+    return spark.range(0).select(row).select("row.*")
+
+
+def _sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
+    """The columns of a sessions model, each of its expressions typed; not how sessions are told."""
+    kept = events.where(query.where) if query.where else events
+    campaign = query.cuts.campaign.columns if query.cuts.campaign else ()
+    said = [query.cuts.start or "false", *(f"cast({sql} AS string)" for sql in campaign)]
+    of = F.expr(query.who) if query.who else column(query.user)
+    if query.fallback is not None:
+        said.append(f"cast({query.fallback.user} AS string)")
+        of = of.cast("string")
+    time = column(query.time_column)
+    grouped = kept.groupBy(of.alias(_OF)).agg(
+        F.first(time).alias("session_start"),
+        *(F.expr(f"any_value({sql})").alias(f"_said{at}") for at, sql in enumerate(said)),
+        *(F.expr(call.sql).alias(call.name) for call in query.aggregates),
+    )
+    named = grouped.where("NOT _said0 OR _said0 IS NULL").withColumns(
+        {
+            "session_id": F.lit(""),
+            query.user: F.col(_OF),
+            "session_end": F.col("session_start"),
+            **dict(zip(NUMBERS, (F.lit(1).cast("bigint"), F.lit(True)), strict=True)),
+        }
+    )
+    if query.chosen:
+        named = named.withColumn(query.chosen.name, F.expr(query.chosen.sql))
+    return named.select(
+        *map(column, query.given),
+        *(F.expr(output.sql).alias(output.name) for output in query.outputs),
+    )
+
+
+_OF = "_infold_of"
+
+
+# -- types
+
+
+def _as_stored(type_: T.DataType) -> T.DataType:
+    """The type that a column of a table has into which values of a type were written."""
+    if isinstance(type_, T.ByteType | T.ShortType):
+        return T.IntegerType()
+    if isinstance(type_, T.ArrayType):
+        return T.ArrayType(_as_stored(type_.elementType), type_.containsNull)
+    if isinstance(type_, T.MapType):
+        return T.MapType(_as_stored(type_.keyType), _as_stored(type_.valueType))
+    if isinstance(type_, T.StructType):
+        inner = (T.StructField(one.name, _as_stored(one.dataType)) for one in type_.fields)
+        return T.StructType(list(inner))
+    return type_
+
+
+def _not_stored(node: Node, schema: T.StructType) -> Iterator[InfoldError]:
+    for one in schema.fields if node.model.kind is not Kind.VIEW else ():
+        if not _storable(one.dataType):
+            type_ = one.dataType.simpleString()
+            yield analyser_findings.type_not_stored(_spot(node), node.name, one.name, type_)
+
+
+def _any_will_do(node: Node) -> bool:
+    """Whether the model's author says so."""
+    said = node.model.incremental
+    return Override.NONDETERMINISTIC in (*node.model.overrides, *(said.overrides if said else ()))
+
+
+def _storable(type_: T.DataType) -> bool:
+    """Whether a table can have a column of a type."""
+    if isinstance(type_, T.ArrayType):
+        return _storable(type_.elementType)
+    if isinstance(type_, T.MapType):
+        return _storable(type_.keyType) and _storable(type_.valueType)
+    if isinstance(type_, T.StructType):
+        return all(_storable(one.dataType) for one in type_.fields)
+    return not isinstance(type_, _NEVER_STORED)
+
+
+_NEVER_STORED = (T.NullType, T.DayTimeIntervalType, T.YearMonthIntervalType, T.CalendarIntervalType)
+
+
+# -- Spark's words
+
+
+def _refused(node: Node, error: PySparkException | Py4JError) -> InfoldError:
+    said = str(error)
+    lines = (line.lstrip(": ") for line in said.splitlines() if not line.startswith(_CALLING))
+    why = next(filter(None, lines), type(error).__name__)
+    why = _STATE.split(_OWN_VIEW.sub("", why))[0].strip()
+    at = _WHERE.search(said) if node.query is None else None
+    condition = ""
+    with suppress(Exception):
+        condition = error.getCondition() or "" if isinstance(error, PySparkException) else ""
+    why = why.removeprefix(f"[{condition}] ")
+    return analyser_findings.refused_by_spark(_spot(node, at), node.name, why[:500], condition)
+
+
+_CALLING = "An error occurred while calling "
+"""How py4j begins where Java failed; what failed is in the next line."""
+_STATE = re.compile(r" SQLSTATE: | \(line \d+, pos")
+_OWN_VIEW = re.compile(r"`?infold_view_\d+`?\.?")
+_WHERE = re.compile(r"== SQL \(line (\d+), position \d+\) ==|line (\d+),? pos")
+
+
+def _spot(node: Node, found: re.Match[str] | None = None) -> Spot:
+    """The line of the model's file that is meant; that on which its query starts if nobody says."""
+    line = int(found[1] or found[2]) if found else 1
+    return Spot(node.model.place.file, node.model.sql_line + line - 1)

@@ -1,0 +1,1 @@
+"""Folds ``cumulative_aggregate`` models: one row for each key of GROUP BY."""

@@ -1,0 +1,71 @@
+"""
+Which stored table is to blame when Spark cannot read: one whose files are gone, or are corrupt.
+
+Spark says what a reader of files says, mostly without the table and often without the file. So
+where its words are of that kind, the tables that were read are looked at, one after the other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from infold.core.model import table_name
+from infold.core.ports import Lake
+from infold.messages import mismatches
+from infold.messages.errors import InfoldError
+from infold.spark.tables.port import Tables
+
+_WORDS = re.compile(
+    "FileNotFound|NotFoundException|NoSuchFile|does not exist|open input stream|parquet|corrupt"
+    "|decompress|zstd|checksum|magic|EOFException|end of file|puffin|avro",
+    re.IGNORECASE,
+)
+_FILE = re.compile(r"(?:file:)?(/[^\s:;,()'\"]+\.(?:parquet|avro|puffin|orc|csv|json|gz))\b")
+_LONGEST = 300
+
+
+def blamed(
+    lake: Lake, tables: Tables, names: Iterable[str], error: BaseException
+) -> tuple[str, InfoldError] | None:
+    """The first of these tables that is damaged, and how; None where the error is of no such."""
+    if not _WORDS.search(str(error)):
+        return None
+    names = list(names)
+    for name in names:
+        gone = lake.missing(table_name(name))
+        if gone:
+            return name, mismatches.damaged_table(name, gone[0], len(gone))
+    files = _FILE.findall(str(error))
+    if files:  # of these tables or of none: a source's file, say
+        return next(
+            (
+                (name, mismatches.damaged_table(name, _said(error)))
+                for name in names
+                if any(_is_of(lake, name, file) for file in files)
+            ),
+            None,
+        )
+    for name in names:
+        try:
+            tables.read(name).write.format("noop").mode("overwrite").save()
+        except Exception as found:  # noqa: BLE001 (whatever keeps a table from being read)
+            return name, mismatches.damaged_table(name, _said(found))
+    return None
+
+
+def _is_of(lake: Lake, name: str, file: str) -> bool:
+    """Whether a file lies in the folder of a table."""
+    head = lake.head(table_name(name))
+    if head is None:
+        return False
+    folder = "/" + head.location.removeprefix("file:").lstrip("/").rsplit("/", 2)[0] + "/"
+    return ("/" + file.lstrip("/")).startswith(folder)
+
+
+def _said(error: BaseException) -> str:
+    """The line of a long text that says most: the last cause, or else the first line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    line = causes[-1].removeprefix("Caused by: ") if causes else next(iter(lines), "")
+    return (line or type(error).__name__)[:_LONGEST]

@@ -1,0 +1,289 @@
+"""
+Rows of files on their way into an events table: the model's query, then the rules for rows.
+
+The query is row-wise, and it runs as the user wrote it but for two things: one more column is
+carried through (:data:`CARRIED`: file, raw row, problem and received time), and WHERE lets rows
+with a problem pass, so that one scan finds the rows to keep and the rows to set aside.
+
+What becomes of a row follows from what it says, and from the instants between which its file's
+rows are admitted: after ``low`` (taken in before) and up to ``high`` (now; later ones wait).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.core.interval import Interval
+from infold.core.model import Source
+from infold.core.project import Node, Reference
+from infold.spark.content import cell_of, cell_start, column, content, micros, quoted, row_hash
+from infold.spark.step_context import Work
+
+CARRIED = "_infold_row"
+STATE, REASON, RAW, FILE, HASH = "_state", "_reason", "_raw", "_source_file", "_hash"
+AT = "_at"
+OWN = (STATE, REASON, RAW, FILE, HASH, AT)
+
+_FIRST_DATE, _LAST_DATE = "DATE'0001-01-01'", "DATE'9999-12-31'"
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
+
+
+class State(IntEnum):
+    """What becomes of a row."""
+
+    ADMITTED = 0
+    WAITING = 1
+    """Its time has not come."""
+    ASIDE = 2
+    """It cannot be used; the reason says why."""
+    HELD = 3
+    """It was taken in before."""
+    BEFORE = 4
+    """It is from before the start, and left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Between which instants a file's rows are admitted: after ``low``, up to ``high``."""
+
+    high: int
+    low: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Rows of one file in one state; of one cell when admitted, for one reason when set aside."""
+
+    file: int
+    state: State
+    cell: Interval | None
+    reason: str | None
+    rows: int
+    first: int | None
+    last: int | None
+    content: int
+
+
+def arrivals(
+    work: Work,
+    node: Node,
+    source: Source,
+    rows: DataFrame,
+    bounds: Mapping[int, Bounds],
+    lookups: Mapping[str, DataFrame] = {},
+) -> DataFrame:
+    """
+    The model's columns for every row that its query keeps, its file, and what becomes of it.
+
+    ``rows`` come from ``sources.read``; rows with a problem have no values. With ``lookups``, the
+    stored tables that the query joins, these pass it by, as a join may lose or repeat them.
+    """
+    carried = F.struct(
+        F.col(FILE).alias("file"),
+        F.col(RAW).alias("raw"),
+        F.col("_problem").alias("problem"),
+        _received(rows, source).alias("received"),
+    )
+    wrong = F.col("_problem").isNotNull()
+    given = rows.where(~wrong) if lookups else rows
+    given = given.withColumn(CARRIED, carried).drop(FILE, RAW, "_problem")
+    found = _evaluated(work, node, {**lookups, source.name: given})
+    names = [name for name in found.columns if name != CARRIED]
+    plain = found.select(
+        *map(column, names),
+        F.col(f"{CARRIED}.file").alias(FILE),
+        F.col(f"{CARRIED}.raw").alias(RAW),
+        F.col(f"{CARRIED}.problem").alias("_problem"),
+        F.col(f"{CARRIED}.received").alias("_received"),
+    )
+    if lookups:
+        empty = [F.lit(None).cast(plain.schema[name].dataType) for name in names]
+        plain = plain.unionAll(
+            rows.where(wrong).select(*empty, FILE, RAW, "_problem", _received(rows, source))
+        )
+    return _judged(node, source, plain, names, bounds)
+
+
+def _evaluated(work: Work, node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """The model's query over frames, through views, with :data:`CARRIED` once and last."""
+    name = node.references[0].name
+    if name not in frames:
+        frames = {**frames, name: _evaluated(work, work.project[name], frames)}
+    found = work.sql(carrying(node), frames)
+    names, at = _places(found.columns)
+    found = found.toDF(*(str(i) for i in range(len(found.columns))))
+    return found.select(
+        *(F.col(str(i)).alias(name) for i, name in names), F.col(str(at)).alias(CARRIED)
+    )
+
+
+def carrying(node: Node) -> Node:
+    """The model with :data:`CARRIED` in its SELECT and a WHERE that lets problems pass."""
+    from sqlglot import TokenType, tokenize
+
+    sql, reference = node.model.sql, node.references[0]
+    tokens = tokenize(sql, read="spark")
+    start = max(
+        token.start
+        for token in tokens
+        if token.token_type is TokenType.FROM and token.start < reference.start
+    )
+    where = next(
+        (
+            token
+            for token in tokens
+            if token.token_type is TokenType.WHERE and token.start > reference.end
+        ),
+        None,
+    )
+    end = max(token.end for token in tokens if token.token_type is not TokenType.SEMICOLON) + 1
+    added = f", {quoted(CARRIED)} "
+    rest = sql[start:end]
+    if where is not None:
+        cut = where.end + 1
+        rest = f"{sql[start:cut]} ({sql[cut:end]}) OR {quoted(CARRIED)}.problem IS NOT NULL"
+    shifted = tuple(
+        Reference(entry.name, entry.start + len(added), entry.end + len(added))
+        for entry in node.references  # none stands after WHERE
+    )
+    model = replace(node.model, sql=sql[:start] + added + rest)
+    return replace(node, model=model, references=shifted)
+
+
+def filters(node: Node) -> bool:
+    """Whether the model's query leaves rows out."""
+    from sqlglot import TokenType, tokenize
+
+    tokens = tokenize(node.model.sql, read="spark")
+    through_view = node.references[0].name != node.source
+    return through_view or any(token.token_type is TokenType.WHERE for token in tokens)
+
+
+def _places(columns: Sequence[str]) -> tuple[list[tuple[int, str]], int]:
+    """Where the model's columns are, and the carried one: a ``*`` has put in more of it."""
+    names = [(i, name) for i, name in enumerate(columns) if name != CARRIED]
+    return names, max(i for i, name in enumerate(columns) if name == CARRIED)
+
+
+def _received(rows: DataFrame, source: Source) -> Column:
+    if source.received_column is None:
+        return F.lit(None).cast("bigint")
+    return _instant(rows, source.received_column)
+
+
+def _instant(rows: DataFrame, name: str) -> Column:
+    """A time column in microseconds; NULL where it is outside the calendar."""
+    value = column(name)
+    if isinstance(rows.select(value).schema.fields[0].dataType, T.DateType):
+        inside = value.between(F.expr(_FIRST_DATE), F.expr(_LAST_DATE))
+        return F.when(inside, micros(value))
+    at = micros(value)
+    return F.when(at.between(_FIRST, _LAST), at)
+
+
+def _judged(
+    node: Node,
+    source: Source,
+    rows: DataFrame,
+    names: Sequence[str],
+    bounds: Mapping[int, Bounds],
+) -> DataFrame:
+    """Each row with its state, the reason when it is set aside, and its hash."""
+    model = node.model
+    at: Column = F.lit(None).cast("bigint")
+    rules = [F.when(F.col("_problem").isNotNull(), F.col("_problem"))]
+    if model.timeseries is not None:
+        time = model.timeseries.event_time_column
+        at = _instant(rows, time)
+        rules.append(F.when(column(time).isNull(), F.lit("null event time")))
+        rules.append(F.when(F.col(AT).isNull(), F.lit("invalid event time")))
+    rules += [F.when(column(key).isNull(), F.lit(f"null key: {key}")) for key in model.unique_key]
+    waits = model.timeseries is not None and source.received_column is None
+    if model.timeseries is not None and source.received_column is not None:
+        latest = F.col("_received") + F.lit(source.future_tolerance)
+        rules.append(F.when(F.col("_received").isNull(), F.lit("null received")))
+        rules.append(F.when(F.col(AT) > latest, F.lit("future: later than received")))
+    start = F.lit(None) if node.start is None or model.timeseries is None else F.lit(node.start)
+    early = F.col("_problem").isNull() & (F.col(AT) < start)
+    state = F.when(early, F.lit(int(State.BEFORE)))
+    state = state.when(F.col(REASON).isNotNull(), F.lit(int(State.ASIDE)))
+    if waits:
+        lows = {id_: entry.low for id_, entry in bounds.items() if entry.low is not None}
+        if lows:
+            held = F.col(AT) <= _by_file(lows, len(bounds))
+            state = state.when(held, F.lit(int(State.HELD)))
+        highs = {id_: entry.high for id_, entry in bounds.items()}
+        if highs:
+            ahead = F.col(AT) > _by_file(highs, len(bounds))
+            state = state.when(ahead, F.lit(int(State.WAITING)))
+    plain = T.StructType([rows.schema.fields[i] for i in range(len(names))])
+    return (
+        rows.withColumn(AT, at)
+        .withColumn(REASON, F.coalesce(*rules))
+        .withColumn(STATE, state.otherwise(F.lit(int(State.ADMITTED))))
+        .select(
+            *map(column, names),
+            FILE,
+            STATE,
+            REASON,
+            F.when(F.col(STATE) == int(State.ASIDE), F.col(RAW)).alias(RAW),
+            AT,
+            row_hash(plain).alias(HASH),
+        )
+    )
+
+
+def _by_file(values: Mapping[int, int], files: int) -> Column:
+    """A value for the row's file, NULL for files without one; mostly one value for all files."""
+    distinct: dict[int, list[int]] = {}
+    for id_, value in values.items():
+        distinct.setdefault(value, []).append(id_)
+    if len(distinct) == 1 and len(values) == files:
+        return F.lit(next(iter(distinct)))
+    found = F.when(F.lit(False), F.lit(0).cast("bigint"))
+    for value, ids in distinct.items():
+        found = found.when(F.col(FILE).isin(ids), F.lit(value))
+    return found
+
+
+def counts(rows: DataFrame, node: Node) -> list[Count]:
+    """How many rows of each file become what; one Spark action."""
+    granularity = node.model.granularity
+    time = F.lit(None).cast("timestamp")
+    if node.model.timeseries is not None:
+        time = column(node.model.timeseries.event_time_column)
+    admitted = F.col(STATE) == int(State.ADMITTED)
+    grouped = rows.groupBy(
+        FILE,
+        STATE,
+        F.when(admitted, cell_start(time, granularity)).alias("cell"),
+        # Without the details, of which there may be many.
+        F.substring_index(REASON, ":", 1).alias("reason"),
+    ).agg(
+        F.count(F.lit(1)).alias("rows"),
+        F.min(AT).alias("first"),
+        F.max(AT).alias("last"),
+        F.sum(F.shiftright(HASH, 32)).alias("hi"),
+        F.sum(F.col(HASH).bitwiseAND(F.lit(0xFFFFFFFF))).alias("lo"),
+    )
+    return [_count(row, node) for row in grouped.collect()]
+
+
+def _count(row: Row, node: Node) -> Count:
+    cell = None if row["cell"] is None else cell_of(row["cell"], node.model.granularity)
+    return Count(
+        file=row[FILE],
+        state=State(row[STATE]),
+        cell=cell,
+        reason=row["reason"],
+        rows=row["rows"],
+        first=row["first"],
+        last=row["last"],
+        content=content(row["hi"], row["lo"]),
+    )

@@ -1,0 +1,186 @@
+"""
+Which copy of an event is kept, and what that does to a table.
+
+The identity of an event is its key and its event time; with ``deduplicate: everywhere`` its key
+alone. Among its copies the declared preference decides, then the earliest event time, then the row
+hash: content alone, never arrival or file. Copies of equal hash are equal, and among these a stored
+one stays where it is, so that a repeated delivery changes nothing.
+
+One window over all copies of the identities concerned (stored, new, and those of files that once
+lost to a row which now leaves) says for every row what becomes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.core.model import Deduplicate
+from infold.core.project import Node
+from infold.spark.content import column, row_hash
+
+FILE, VERSION, HASH = "_source_file", "_version", "_hash"
+ORIGIN, GONE, FATE = "_origin", "_gone", "_fate"
+DIFFERS, ELSEWHERE, _REST = "_differs", "_elsewhere", "_rest"
+
+STORED, NEW, BACK = 0, 1, 2
+"""Where a copy is from: the table, a file being taken in, a file taken in before."""
+
+
+class CopyFate(StrEnum):
+    """What becomes of a copy."""
+
+    STAYS = "stays"
+    ADDED = "added"
+    MOVED_IN = "moved in"
+    """Takes the place of an equal row whose file is gone: no change of content."""
+    REMOVED = "removed"
+    MOVED_OUT = "moved out"
+    LEFT_OUT = "left out"
+    """A new copy that is not the one kept."""
+    BEATEN = "beaten"
+    """A stored row that leaves because a better copy arrived."""
+    STILL_LOST = "still lost"
+    """A copy from before that lost again."""
+
+
+INSERTED = (CopyFate.ADDED, CopyFate.MOVED_IN)
+DELETED = (CopyFate.REMOVED, CopyFate.MOVED_OUT, CopyFate.BEATEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """
+    What makes rows copies of one event, and which of them is preferred.
+
+    ``keys`` are equal in all copies. ``time`` is the event time where copies may differ in it.
+    """
+
+    keys: tuple[str, ...]
+    time: str | None = None
+    prefer: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(node: Node) -> Identity:
+        """What a model with a key declares."""
+        if node.model.deduplicate is Deduplicate.EVERYWHERE and node.model.timeseries:
+            time = node.model.timeseries.event_time_column
+            return Identity(node.model.unique_key, time, node.model.prefer)
+        return Identity(place(node), None, node.model.prefer)
+
+    def order(self) -> list[Column]:
+        """The best copy first; the row hash is to follow."""
+        return [*preference(self.prefer), *([column(self.time).asc()] if self.time else [])]
+
+    def prepared(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
+        """
+        The rows with a hash of what their copies should agree in: ``names``, all but the time.
+
+        Where copies have one time it is the row hash, and nothing is added.
+        """
+        if self.time is None:
+            return rows
+        kept = [rows.schema[name] for name in names if name.lower() != self.time.lower()]
+        return rows.withColumn(_REST, row_hash(T.StructType(kept)))
+
+    def compared(self, best: WindowSpec) -> tuple[Column, Column]:
+        """``_differs`` and ``_elsewhere``, against the first row of a window."""
+        rest = F.col(HASH if self.time is None else _REST)
+        differs = rest != F.first(rest).over(best)
+        if self.time is None:
+            return differs.alias(DIFFERS), F.lit(False).alias(ELSEWHERE)
+        time = column(self.time)
+        return differs.alias(DIFFERS), (time != F.first(time).over(best)).alias(ELSEWHERE)
+
+
+def place(node: Node) -> tuple[str, ...]:
+    """What finds a stored row: event time, then key, in the order in which rows are sorted."""
+    time = (node.model.timeseries.event_time_column,) if node.model.timeseries else ()
+    # The event time may be part of the key as well.
+    keys = [key for key in node.model.unique_key if key.lower() not in map(str.lower, time)]
+    return (*time, *keys)
+
+
+def best(rows: DataFrame, identity: Identity, at: Column | None = None) -> DataFrame:
+    """
+    The rows with ``_copy`` (1 for the one to keep), ``_differs`` and ``_elsewhere``.
+
+    The last two compare with the kept one: in what copies should agree in, and in the event time.
+    ``rows`` are ``identity.prepared``. ``at`` is a coarse function of the identity by which the
+    rows are partitioned already: then the window needs no shuffle of its own.
+    """
+    coarse = () if at is None else (at,)
+    window = Window.partitionBy(*coarse, *map(column, identity.keys)).orderBy(
+        *identity.order(), F.col(HASH), F.col(FILE)
+    )
+    return rows.select(
+        "*",
+        F.row_number().over(window).alias("_copy"),
+        *identity.compared(window),
+    )
+
+
+def preference(prefer: Sequence[str]) -> list[Column]:
+    """The declared order as sort columns; NULL is never preferred."""
+    found = []
+    for entry in prefer:
+        name, _, direction = entry.strip().rpartition(" ")
+        if direction.lower() not in ("asc", "desc") or not name:
+            name, direction = entry.strip(), "asc"
+        by = column(name.strip().strip("`"))
+        found.append(by.desc_nulls_last() if direction.lower() == "desc" else by.asc_nulls_last())
+    return found
+
+
+def fates(copies: DataFrame, identity: Identity, version: int) -> DataFrame:
+    """
+    All copies of the identities concerned, each with its ``_fate`` and the ``_version`` to store.
+
+    ``copies`` carry ``_origin``, ``_gone`` (a stored row whose file is gone), ``_hash``,
+    ``_source_file`` and, when stored, ``_version``, and are ``identity.prepared``; at most one copy
+    of an identity is stored.
+    ``_differs`` and ``_elsewhere`` are as in :func:`best`.
+    """
+    alike = Window.partitionBy(*map(column, identity.keys))
+    order = alike.orderBy(F.col(GONE), *identity.order(), F.col(HASH), F.col(ORIGIN), F.col(FILE))
+    stored = F.col(ORIGIN) == STORED
+    seen = copies.select(
+        "*",
+        F.row_number().over(order).alias("_place"),
+        F.first(HASH).over(order).alias("_best"),
+        *identity.compared(order),
+        F.first(GONE).over(order).alias("_none"),  # even the first is gone: nothing is kept
+        F.max(F.when(stored & F.col(GONE), F.col(HASH))).over(alike).alias("_left"),
+        F.max(F.when(stored & F.col(GONE), F.col(VERSION))).over(alike).alias("_since"),
+    )
+    wins = (F.col("_place") == 1) & ~F.col(GONE)
+    moved = F.col("_left").isNotNull() & (F.col("_left") == F.col("_best")) & ~F.col("_none")
+    fate = (
+        F.when(stored & wins, CopyFate.STAYS.value)
+        .when(stored & F.col(GONE) & moved, CopyFate.MOVED_OUT.value)
+        .when(stored & F.col(GONE), CopyFate.REMOVED.value)
+        .when(stored, CopyFate.BEATEN.value)
+        .when(wins & moved, CopyFate.MOVED_IN.value)
+        .when(wins, CopyFate.ADDED.value)
+        .when(F.col(ORIGIN) == BACK, CopyFate.STILL_LOST.value)
+        .otherwise(CopyFate.LEFT_OUT.value)
+    )
+    judged = seen.withColumn(FATE, fate)
+    kept_version = F.when(F.col(FATE) == CopyFate.MOVED_IN.value, F.col("_since"))
+    return judged.withColumn(VERSION, F.coalesce(kept_version, F.lit(version).cast("bigint"))).drop(
+        "_place", "_best", "_none", "_left", "_since"
+    )
+
+
+def among(rows: DataFrame, others: DataFrame, identity: Sequence[str]) -> DataFrame:
+    """The rows whose identity is that of one of ``others``; identities are never NULL."""
+    keys = others.select(*(column(name).alias(f"_i{at}") for at, name in enumerate(identity)))
+    same = [column(name) == F.col(f"_i{at}") for at, name in enumerate(identity)]
+    return rows.join(keys, reduce(and_, same), "left_semi")

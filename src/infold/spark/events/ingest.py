@@ -1,0 +1,244 @@
+"""One step on one events model: what every part of it needs to know, and what it reads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from infold.core.files import FileCell, FileKnown
+from infold.core.interval import Granularity, Interval, Ranges
+from infold.core.model import Source
+from infold.core.plan import FileDiff, Step
+from infold.core.project import Node
+from infold.core.record import Outcome, Receipt
+from infold.planning.removals import refuse_fewer
+from infold.spark.content import cell_of, column, content, in_time, micros, plain, row_hash
+from infold.spark.events import set_aside
+from infold.spark.events.arrivals import FILE, HASH, OWN, Bounds, arrivals, filters
+from infold.spark.events.ingest_counts import Tally
+from infold.spark.reading import source_rows
+from infold.spark.step_context import Work
+
+ROWS = "rows"
+
+
+@dataclass(frozen=True)
+class Ingest:
+    """A step with its model, source and files; ``new`` are the files not taken in before, by id."""
+
+    work: Work
+    step: Step
+    node: Node
+    source: Source
+    news: FileDiff
+    new: Mapping[int, source_rows.File]
+
+    @staticmethod
+    def of(work: Work, step: Step) -> Ingest:
+        """New files are given their ids, for good."""
+        node = work.project[step.model]
+        source = work.project.sources[node.source or node.name].without(node.unread)
+        news = step.files if step.files is not None else FileDiff(source.name)
+        ids = work.ledger.register_files(source.name, news.new) if news.new else {}
+        return Ingest(work, step, node, source, news, {ids[file.path]: file for file in news.new})
+
+    @cached_property
+    def again(self) -> Mapping[int, FileKnown]:
+        """The files taken in before that are taken in again, by id: a lookup changed."""
+        return {file.id: file for file in self.news.again}
+
+    @cached_property
+    def due(self) -> Mapping[int, FileKnown]:
+        """The files taken in before that have rows whose time has come, by id."""
+        others = self.new.keys() | self.again.keys()
+        return {file.id: file for file in self.news.due if file.id not in others}
+
+    @property
+    def time(self) -> str | None:
+        """The event time column; None for a lookup."""
+        return self.node.model.timeseries.event_time_column if self.node.model.timeseries else None
+
+    @property
+    def granularity(self) -> Granularity | None:
+        """The length of the table's cells."""
+        return self.node.model.granularity
+
+    def time_or_null(self) -> Column:
+        """The event time, NULL for a lookup."""
+        return F.lit(None).cast("timestamp") if self.time is None else column(self.time)
+
+    def micros(self) -> Column:
+        """The event time in microseconds, NULL for a lookup."""
+        return micros(self.time_or_null())
+
+    def read(
+        self, files: Mapping[int, source_rows.File], bounds: Mapping[int, Bounds]
+    ) -> tuple[DataFrame, Observation | Mapping[int, int] | None]:
+        """
+        The rows of some files with what becomes of each, and a count of those of new files.
+
+        The count (``rows``) is there when the model has a WHERE. It is known once an action has
+        read any row; to ask for it before is to wait for ever. Where lookups are joined, the rows
+        of each file are counted at once, and kept: those with a problem go another way.
+        """
+        work = self.work
+        rows = source_rows.read(work.spark, work.project, self.source, list(files.items()))
+        if self.node.stored:
+            rows = rows.localCheckpoint(eager=False)
+            counted = {row[FILE]: row["count"] for row in rows.groupBy(FILE).count().collect()}
+            beside = lookups(work, self.node, self.step)
+            return arrivals(work, self.node, self.source, rows, bounds, beside), counted
+        observed = None
+        if filters(self.node) and not rows.isLocal():
+            observed = Observation(f"infold {self.node.name}")
+            new = F.col(FILE).isin(list(self.new))
+            rows = rows.observe(observed, F.count_if(new).alias(ROWS))
+        return arrivals(work, self.node, self.source, rows, bounds), observed
+
+    def stored(self, cells: Ranges) -> DataFrame:
+        """The stored rows in some cells."""
+        rows = self.work.tables.read(self.step.model)
+        return rows if self.time is None else rows.where(self.within(rows, cells))
+
+    def within(self, rows: DataFrame, cells: Ranges) -> str:
+        """The predicate that a row is in some cells; a superset when there are many."""
+        if self.time is None:
+            return "true"
+        return in_time(rows, self.time, cells)
+
+    def aside(self, arriving: DataFrame | None, tally: Tally) -> int:
+        """Keep the rows set aside, before anything is committed; the number of commits."""
+        if arriving is None or not any(tally.aside.values()):
+            return 0
+        paths = {id_: file.path for id_, file in {**self.new, **self.again}.items()}
+        return set_aside.write(self.work, self.step, arriving, paths)
+
+    def tidied(self, outcome: Outcome, tally: Tally) -> Outcome:
+        """Once an outcome holds: rows set aside of files that are no longer there leave."""
+        before = [file for file in self.work.ledger.files(self.step.model) if file.set_aside]
+        gone = {file.id for file in (before if outcome.whole else self.news.gone)} | {*self.again}
+        if not (any(file.id in gone for file in before) or self._after_a_death()):
+            return outcome  # looking costs a job of Spark's
+        keep = {file.id for file in before} - gone
+        keep.update(file for file, rows in tally.aside.items() if rows)
+        commits = set_aside.tidy(self.work, self.step, keep)
+        receipt = replace(outcome.receipt, commits=outcome.receipt.commits + commits)
+        return replace(outcome, receipt=receipt)
+
+    def _after_a_death(self) -> bool:
+        """Whether the model's last run did not end well, and may have left rows behind."""
+        runs = self.work.ledger.runs(2, model=self.step.model)
+        return any(run.state != "done" for run in runs if run.id != self.work.run)
+
+    def refuse_losses(self, tally: Tally, counts: Mapping[int, int] | None = None) -> None:
+        """
+        Raise ``mismatches.source_shrank`` where files were replaced by too few rows.
+
+        With the ``counts`` of all rows of files these are held, whatever a lookup leaves of them.
+        """
+        held = tally.held() if counts is None else counts
+        counted = {file.path: held.get(id_, 0) for id_, file in self.new.items()}
+        refuse_fewer(self.source, replace(self.news, counted=counted))
+
+    def unchanged(self, files: Iterable[source_rows.File]) -> None:
+        """Raise ``errors.source_changed`` unless the files are still what was listed."""
+        source_rows.refuse_changed(self.work.project, self.source, files)
+
+    def outcome(
+        self,
+        tally: Tally,
+        removed: Collection[int],
+        *,
+        whole: bool = False,
+        commits: int,
+        read: int,
+        scanned: int,
+    ) -> Outcome:
+        """What the ledger is to record."""
+        work, step = self.work, self.step
+        known = {} if whole else {**self.due, **self.again}
+        held: Sequence[FileCell] = ()
+        if self.due and not whole:
+            held = work.ledger.file_cells(step.model, list(self.due))
+        before = work.cells(step.model, Ranges.of(tally.touched))
+        changes = tally.changes(before)
+        real = tuple(change for change in changes if change.real)
+        receipt = Receipt(
+            arrived=tally.arrived,
+            read=read,
+            scanned=scanned,
+            written=tally.written,
+            removed=tally.removed,
+            set_aside=sum(tally.aside.values()),
+            before_start=tally.before,
+            waiting=sum(tally.waiting.values()),
+            deduplicated=tally.copies,
+            conflicting=tally.conflicting,
+            elsewhere=tally.elsewhere,
+            keys_scanned=tally.keys_scanned,
+            cells_built=len(changes),
+            cells_cut_off=len(changes) - len(real),
+            files_new=len(self.new),
+            files_removed=len(removed),
+            commits=commits,
+            set_aside_by=tuple(sorted(tally.reasons.items())),
+        )
+        assert step.trace is not None, "a planned step says what will hold"
+        return Outcome(
+            model=step.model,
+            version=step.version,
+            trace=step.trace,
+            changes=changes if whole else real,
+            whole=whole,
+            files=tally.files(
+                self.source.name,
+                {**self.new, **known},
+                held,
+                removed,
+                horizon=self.news.as_of,
+                received_at=time.time_ns() // 1000,
+            ),
+            receipt=receipt,
+        )
+
+    def cell(self, start: int) -> Interval:
+        """The cell that starts at an instant."""
+        return cell_of(start, self.granularity)
+
+
+def lookups(work: Work, node: Node, step: Step) -> Mapping[str, DataFrame]:
+    """The stored tables that an events model joins, at the versions that a step reads."""
+    return {
+        entry.name: plain(work.frame(entry.name, step.inputs[entry.name][1]))
+        for entry in node.stored
+    }
+
+
+def model_columns(rows: DataFrame) -> list[str]:
+    """The model's own columns among those that rows carry on their way."""
+    return [name for name in plain(rows).columns if name not in OWN]
+
+
+def hashed(rows: DataFrame) -> DataFrame:
+    """Stored rows with their hash."""
+    return rows.withColumn(HASH, row_hash(rows.schema))
+
+
+def sums() -> tuple[Column, ...]:
+    """Rows and the two halves of their content, for an aggregation of rows that carry a hash."""
+    return (
+        F.count(F.lit(1)).alias(ROWS),
+        F.sum(F.shiftright(HASH, 32)).alias("hi"),
+        F.sum(F.col(HASH).bitwiseAND(F.lit(0xFFFFFFFF))).alias("lo"),
+    )
+
+
+def summed(row: Any) -> int:
+    """The content that :func:`sums` added up."""
+    return content(row["hi"], row["lo"])

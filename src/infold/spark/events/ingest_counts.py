@@ -1,0 +1,192 @@
+"""
+What an ingest did, in numbers: rows by file and cell, changes of cells, the receipt's counts.
+
+Collected rows of the step's few Spark actions come in, values of the ledger go out. Nothing here
+touches Spark.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from infold.core.files import FileCell, FileKnown, FileSeen, FilesOutcome
+from infold.core.interval import Interval
+from infold.core.trace import CellChange, CellState, wrap
+from infold.spark.events.arrivals import Count, State
+
+Spot = tuple[int, Interval]
+"""A file and a cell."""
+
+
+@dataclass(slots=True)
+class Cell:
+    """What is added to one cell and removed from it."""
+
+    added: int = 0
+    removed: int = 0
+    content: int = 0
+    last: int | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """
+    The sums of one ingest while they are put together.
+
+    ``rows`` and ``dropped`` are by file and cell, and differences to what the ledger has for files
+    that were taken in before.
+    """
+
+    rows: dict[Spot, int] = field(default_factory=lambda: defaultdict(int))
+    dropped: dict[Spot, int] = field(default_factory=lambda: defaultdict(int))
+    cells: dict[Interval, Cell] = field(default_factory=lambda: defaultdict(Cell))
+    waiting: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    next_due: dict[int, int] = field(default_factory=dict)
+    aside: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    reasons: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    again: frozenset[int] = frozenset()
+    arrived: int = 0
+    before: int = 0
+    copies: int = 0
+    conflicting: int = 0
+    elsewhere: int = 0
+    keys_scanned: int = 0
+    written: int = 0
+    removed: int = 0
+
+    def arrive(
+        self,
+        counts: Collection[Count],
+        fresh: Iterable[int],
+        seen: int | None = None,
+        again: Iterable[int] = (),
+    ) -> None:
+        """
+        Rows of files: of ``fresh`` ones all, of others those that came due or still wait.
+
+        ``seen`` is how many rows of fresh files there were when WHERE has left some out. Those
+        taken in ``again`` are judged anew, all of their rows, and none arrived.
+        """
+        new, self.again = frozenset(fresh), frozenset(again)
+        for count in counts:
+            if count.state is State.ADMITTED and count.cell is not None:
+                self.rows[count.file, count.cell] += count.rows
+            elif count.state is State.WAITING:
+                self.waiting[count.file] += count.rows
+                if count.first is not None:
+                    self.next_due[count.file] = min(
+                        count.first, self.next_due.get(count.file, count.first)
+                    )
+            elif count.state is State.ASIDE and count.file in new | self.again:
+                self.aside[count.file] += count.rows
+                self.reasons[count.reason or ""] += count.rows
+            elif count.state is State.BEFORE and count.file in new:
+                self.before += count.rows
+        counted = sum(count.rows for count in counts if count.file in new)
+        self.arrived = counted if seen is None else seen
+
+    def held(self) -> Counter[int]:
+        """How many rows each file has, those that wait among them."""
+        found = Counter(self.waiting)
+        for (file, _), rows in self.rows.items():
+            found[file] += rows
+        return found
+
+    def add(self, cell: Interval, rows: int, content: int, last: int | None) -> None:
+        """Rows that enter a cell."""
+        entry = self.cells[cell]
+        entry.added += rows
+        entry.content += content
+        if last is not None:
+            entry.last = last if entry.last is None else max(last, entry.last)
+
+    def remove(self, cell: Interval, rows: int, content: int) -> None:
+        """Rows that leave a cell."""
+        entry = self.cells[cell]
+        entry.removed += rows
+        entry.content -= content
+
+    @property
+    def touched(self) -> tuple[Interval, ...]:
+        """The cells that rows enter or leave."""
+        return tuple(sorted(self.cells))
+
+    def changes(self, before: Iterable[CellState]) -> tuple[CellChange, ...]:
+        """One change for each touched cell, real or not, in order."""
+        known = {state.cell: state for state in before}
+        return tuple(
+            _change(known.get(cell, CellState(cell, 0, 0)), entry)
+            for cell, entry in sorted(self.cells.items())
+        )
+
+    def files(
+        self,
+        source: str,
+        taken: Mapping[int, FileSeen | FileKnown],
+        held: Iterable[FileCell],
+        removed: Iterable[int],
+        *,
+        horizon: int,
+        received_at: int,
+    ) -> FilesOutcome:
+        """What the ledger is told of files; ``held`` are the cells of those taken in before."""
+        gone = frozenset(removed)
+        spots: dict[Spot, tuple[int, int]] = {
+            (entry.file_id, entry.cell): (entry.rows, entry.dropped) for entry in held
+        }
+        elsewhere = []
+        for spot in sorted({*self.rows, *self.dropped}):
+            rows, dropped = self.rows.get(spot, 0), self.dropped.get(spot, 0)
+            if spot[0] in taken:
+                old = spots.get(spot, (0, 0))
+                spots[spot] = (old[0] + rows, old[1] + dropped)
+            elif dropped and spot[0] not in gone:
+                elsewhere.append(FileCell(spot[0], spot[1], 0, dropped))
+        cells = [FileCell(id_, cell, *pair) for (id_, cell), pair in sorted(spots.items())]
+        sums: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+        for cell in cells:
+            sums[cell.file_id][0] += cell.rows
+            sums[cell.file_id][1] += cell.dropped
+        known = tuple(
+            FileKnown(
+                id=id_,
+                path=file.path,
+                size=file.size,
+                fingerprint=file.fingerprint,
+                horizon=horizon,
+                next_due=self.next_due.get(id_),
+                rows=sums[id_][0],
+                waiting=self.waiting.get(id_, 0),
+                set_aside=file.set_aside
+                if isinstance(file, FileKnown) and id_ not in self.again
+                else self.aside.get(id_, 0),
+                dropped=sums[id_][1],
+                received_at=file.received_at if isinstance(file, FileKnown) else received_at,
+            )
+            for id_, file in sorted(taken.items())
+        )
+        return FilesOutcome(
+            source=source,
+            taken=known,
+            removed=tuple(sorted(gone)),
+            cells=tuple(cells),
+            dropped=tuple(elsewhere),
+        )
+
+
+def _change(old: CellState, entry: Cell) -> CellChange:
+    last = entry.last
+    if old.last is not None and (last is None or old.last > last):
+        last = old.last
+    return CellChange(
+        cell=old.cell,
+        added=entry.added,
+        removed=entry.removed,
+        rows_before=old.rows,
+        rows_after=old.rows + entry.added - entry.removed,
+        content_before=old.content,
+        content_after=wrap(old.content + entry.content),
+        last=last,
+    )

@@ -1,0 +1,100 @@
+"""
+The table of rows that could not be used: which model, which file, why, and the raw row.
+
+Rows come before the step's own commit, so that none is missing once the ledger says that its file
+is taken in; rows leave after it, so that none is missing while the ledger says so still. Whatever
+a step that died has left too many is of files that the ledger does not know, or knows to have
+nothing set aside: the next step of the model takes it out, with what leaves by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from infold.core.model import SET_ASIDE
+from infold.core.plan import Step
+from infold.core.project import Node
+from infold.spark.content import column
+from infold.spark.events.arrivals import AT, FILE, RAW, REASON, STATE, State
+from infold.spark.step_context import Work
+from infold.spark.tables.port import Layout
+
+TABLE = SET_ASIDE
+
+
+def write(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]) -> int:
+    """
+    Before the step's commit: the rows of the files in ``paths``; the number of commits it took.
+
+    Some are set aside. What an earlier step wrote of the same files is replaced.
+    """
+    fresh = _rows(work, step, arriving, paths)
+    if not work.tables.exists(TABLE):
+        work.tables.create(TABLE, fresh, Layout(), work.stamp(step))
+    elif old := set(paths).intersection(_files(work, step)):
+        _merge(work, step, fresh, old)
+    else:
+        work.tables.append(TABLE, fresh, work.stamp(step))
+    return 1
+
+
+def tidy(work: Work, step: Step, keep: Collection[int]) -> int:
+    """
+    After the step's commit: take out the model's rows but for those of the files in ``keep``.
+
+    The number of commits comes back.
+    """
+    if not work.tables.exists(TABLE):
+        return 0
+    over = _files(work, step).difference(keep)
+    if over:
+        _merge(work, step, work.tables.read(TABLE).limit(0), over)
+    return 1 if over else 0
+
+
+def _files(work: Work, step: Step) -> set[int]:
+    """The files of which the table has rows of the step's model."""
+    stored = work.tables.read(TABLE).where(F.col("model") == step.model)
+    return {row["file_id"] for row in stored.select("file_id").distinct().collect()}
+
+
+def _merge(work: Work, step: Step, insert: DataFrame, files: Collection[int]) -> None:
+    """Put rows in the place of all that there are of some files."""
+    ids = sorted(files)
+    table = pa.table({"model": [step.model] * len(ids), "file_id": pa.array(ids, pa.int64())})
+    work.tables.merge(
+        TABLE,
+        insert=insert,
+        delete=work.spark.createDataFrame(table),
+        on=("model", "file_id"),
+        within="true",
+        stamp=work.stamp(step),
+    )
+
+
+def _rows(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]) -> DataFrame:
+    node: Node = work.project[step.model]
+    table = pa.table(
+        {"_id": list(paths), "_path": list(paths.values())},
+        schema=pa.schema([("_id", pa.int64()), ("_path", pa.string())]),
+    )
+    known = F.broadcast(work.spark.createDataFrame(table))
+    aside = arriving.where(F.col(STATE) == int(State.ASIDE))
+    joined = aside.join(known, aside[FILE] == known["_id"], "inner")
+    time = F.lit(None).cast("timestamp")
+    if node.model.timeseries is not None:
+        name = column(node.model.timeseries.event_time_column)
+        time = F.when(F.col(AT).isNotNull(), name.cast("timestamp"))
+    return joined.select(
+        F.lit(step.model).alias("model"),
+        F.lit(node.source or step.model).alias("source"),
+        F.col("_path").alias("file"),
+        F.col("_id").alias("file_id"),
+        F.col(REASON).alias("reason"),
+        F.col(RAW).alias("raw"),
+        time.alias("event_time"),
+    )

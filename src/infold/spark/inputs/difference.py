@@ -1,0 +1,88 @@
+"""
+The change of a table that is computed again: the rows that came and those that left, one by one.
+
+A cell is replaced as a whole, and mostly holds the rows that it held before but for a few. What
+folds a table's changes (sessions, cumulative aggregates) has to be told of these few alone. Rows
+are compared as multisets, by the hash that the content of a cell is made of: of two equal rows one
+may leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from infold.core.interval import Interval
+from infold.core.model import Kind
+from infold.core.project import Node, Project
+from infold.core.trace import CellChange
+from infold.spark.content import cell_of, cell_start, column, in_cells, plain, row_hash
+
+FOLDS = (Kind.SESSIONS, Kind.KEYED)
+"""The kinds that fold what changed in what they read."""
+
+
+def asked_for(project: Project, name: str) -> bool:
+    """Whether a model folds the changes of a table, so that they are to be told row by row."""
+    return any(
+        node.model.kind in FOLDS and any(entry.name == name for entry in node.inputs)
+        for node in project
+    )
+
+
+def row_by_row(
+    node: Node, changes: Sequence[CellChange], before: DataFrame, now: DataFrame
+) -> tuple[CellChange, ...]:
+    """
+    The changes with how many rows really came and left, in cells that held some and hold some.
+
+    ``before`` and ``now`` are the rows of the table; of other cells than the changed ones too.
+    """
+    both = [c for c in changes if c.real and c.rows_before and c.rows_after]
+    before, now = plain(before), plain(now)
+    if not both or dict(before.dtypes) != dict(now.dtypes):
+        return tuple(changes)
+    counts = _counts(node, [change.cell for change in both], before.select(_named(now)), now)
+    return tuple(
+        replace(change, added=counts[change.cell][0], removed=counts[change.cell][1])
+        if change.cell in counts
+        else change
+        for change in changes
+    )
+
+
+def _named(rows: DataFrame) -> list[Column]:
+    return [column(name) for name in rows.columns]
+
+
+def _counts(
+    node: Node, cells: Sequence[Interval], before: DataFrame, now: DataFrame
+) -> Mapping[Interval, tuple[int, int]]:
+    """How many rows of each cell are in one of two frames alone: in ``now``, in ``before``."""
+    hashes = _hashes(node, cells, now, 1).unionAll(_hashes(node, cells, before, -1))
+    rows = hashes.groupBy("cell", "hash").agg(F.sum("n").alias("n"))
+    sums = rows.groupBy("cell").agg(
+        F.sum(F.greatest("n", F.lit(0))).alias("added"),
+        F.sum(F.greatest(-F.col("n"), F.lit(0))).alias("removed"),
+    )
+    granularity = node.model.granularity
+    return {
+        cell_of(row["cell"], granularity): (row["added"], row["removed"]) for row in sums.collect()
+    }
+
+
+def _hashes(node: Node, cells: Sequence[Interval], rows: DataFrame, count: int) -> DataFrame:
+    """The hash of each row of some cells, beside its cell and how it counts."""
+    series, granularity = node.model.timeseries, node.model.granularity
+    time = F.lit(None).cast("timestamp")
+    if series is not None and granularity is not None:
+        rows = in_cells(rows, series.partition_column, cells, granularity)
+        time = column(series.partition_column)
+    return rows.select(
+        cell_start(time, granularity).alias("cell"),
+        row_hash(rows.schema).alias("hash"),
+        F.lit(count).alias("n"),
+    )

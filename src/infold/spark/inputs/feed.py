@@ -1,0 +1,171 @@
+"""
+What a model that folds reads: stored tables, maybe seen through views, at two versions of each.
+
+Such a view makes each of its rows of one row of one table, and of lookups that this row matches.
+So the view over the rows that came and those that left is what came and left in the view. Where
+keys of a lookup changed, all rows that have one of them count as left, seen with the lookup as it
+was, and as come, seen with it as it is: the others see of it what they saw before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from infold.core.interval import Ranges
+from infold.core.plan import Step
+from infold.core.project import Input, Match, Node
+from infold.core.trace import CellState
+from infold.spark.content import in_cells, in_time, plain
+from infold.spark.inputs.changed_rows import ChangedRows, changed_table, traceable_table
+from infold.spark.inputs.matched import having, lacking
+from infold.spark.step_context import Work
+
+
+def foldable(work: Work, node: Node, step: Step) -> bool:
+    """Whether there is a table to fold into, and all that it reads has the columns it had."""
+    return work.tables.exists(step.model) and all(
+        traceable_table(work, name, since, upto, compared=node.looks_up(name))
+        for name, (since, upto) in step.inputs.items()
+        if since != upto
+    )
+
+
+class Feed:
+    """The tables that feed a model under the name in its FROM, and what changed in them."""
+
+    def __init__(self, work: Work, node: Node, step: Step, name: str) -> None:
+        self.work, self.node, self.step, self.name = work, node, step, name
+        self.names = [entry.name for entry in node.fed]
+        self.beside = [entry.name for entry in node.inputs if entry.name not in self.names]
+
+    @cached_property
+    def changed(self) -> Mapping[str, ChangedRows]:
+        """What changed in each of the tables."""
+        return {entry.name: self._changed(entry) for entry in self.node.fed}
+
+    @cached_property
+    def lookups(self) -> Mapping[str, ChangedRows]:
+        """What changed in the lookups, those that did."""
+        found = {name: self._changed(self.node.input(name)) for name in self.beside}
+        return {name: changed for name, changed in found.items() if changed.changes}
+
+    def _changed(self, entry: Input) -> ChangedRows:
+        key = self.work.project[entry.name].model.unique_key
+        since, upto = self.step.inputs[entry.name]
+        return changed_table(self.work, entry.name, since, upto, time=entry.time_column, key=key)
+
+    # -- what it costs, and where it is
+
+    @property
+    def rows(self) -> int:
+        """About how many rows came or went."""
+        of_keys = 2 * sum(rows for _, _, rows in self.step.found)
+        return sum(changed.rows for changed in self.changed.values()) + of_keys
+
+    @property
+    def looked_through(self) -> int:
+        """How many rows lie in what has to be read to find them."""
+        every = (*self.changed.values(), *self.lookups.values())
+        looked = sum(changed.looked_through for changed in every)
+        for name, times, _ in self.step.found:
+            looked += 2 * sum(state.rows for state in self.work.cells(name, times))
+        return looked + self.step.scanned
+
+    @property
+    def times(self) -> Ranges:
+        """When what changed is."""
+        cells = (c.cell for changed in self.changed.values() for c in changed.changes)
+        found = (part for _, times, _ in self.step.found for part in times)
+        return Ranges.of((*cells, *found))
+
+    @property
+    def cells(self) -> list[CellState]:
+        """The cells of all tables that feed the model."""
+        return [state for name in self.names for state in self.work.cells(name)]
+
+    # -- rows, as the view shows them
+
+    @cached_property
+    def now(self) -> DataFrame:
+        """All rows."""
+        return self._seen({name: self._frame(name) for name in self.names})
+
+    def during(self, times: Ranges) -> DataFrame:
+        """All rows of certain times."""
+        found = {}
+        for entry in self.node.fed:
+            rows = self._frame(entry.name)
+            assert entry.time_column is not None, "what is read by time has times"
+            found[entry.name] = rows.where(in_time(rows, entry.time_column, times))
+        return self._seen(found)
+
+    def arrived(self) -> DataFrame:
+        """The rows that were added to the tables."""
+        return self._seen({name: changed.added() for name, changed in self.changed.items()})
+
+    def added(self) -> DataFrame:
+        """The rows that were not there before."""
+        found = {}
+        for name, changed in self.changed.items():
+            found[name] = self._with_keys(name, changed, changed.added(), changed.now)
+        return self._seen(found)
+
+    def gone(self) -> DataFrame | None:
+        """The rows that are no longer there; None when nothing was removed."""
+        found = {}
+        for name, changed in self.changed.items():
+            rows = changed.gone()
+            if changed.before is not None and self._of(name):
+                nothing = changed.before.where(F.lit(False))
+                rows = self._with_keys(
+                    name, changed, nothing if rows is None else rows, changed.before
+                )
+            if rows is not None:
+                found[name] = rows
+        if not found:
+            return None
+        nobody = {n: c.now.where(F.lit(False)) for n, c in self.changed.items() if n not in found}
+        return self._seen({**nobody, **found}, before=True)
+
+    def _of(self, name: str) -> list[Match]:
+        matches = (match for match in self.node.matches if match.lookup in self.lookups)
+        return [match for match in matches if match.input == name]
+
+    def _with_keys(
+        self, name: str, changed: ChangedRows, rows: DataFrame, every: DataFrame
+    ) -> DataFrame:
+        """Some rows of a table, and in place of those with changed keys all that have one."""
+        matches = self._of(name)
+        if not matches:
+            return rows
+        near = every
+        if changed.time is not None:
+            found = (part for table, times, _ in self.step.found if table == name for part in times)
+            cells = [*found, *(change.cell for change in changed.changes)]
+            near = in_cells(every, changed.time, cells, None)
+        mine = having(near, matches, self.lookups)
+        return lacking(plain(rows), matches, self.lookups).unionByName(plain(mine))
+
+    def _seen(self, frames: Mapping[str, DataFrame], *, before: bool = False) -> DataFrame:
+        """Rows of the tables as the view shows them, with lookups as they are, or were before."""
+        if self.name in frames:
+            return frames[self.name]
+        beside = {name: self._lookup(name, before=before) for name in self.beside}
+        several = len(frames) > 1 or bool(beside)
+        given = {name: plain(frame) if several else frame for name, frame in frames.items()}
+        return self.work.sql(self.work.project[self.name], {**given, **beside})
+
+    def _frame(self, name: str) -> DataFrame:
+        return self.work.frame(name, self.step.inputs[name][1])
+
+    def _lookup(self, name: str, *, before: bool) -> DataFrame:
+        changed = self.lookups.get(name) if before else None
+        if changed is None:
+            return plain(self._frame(name))
+        if changed.before is None:
+            return plain(changed.now).where(F.lit(False))
+        return plain(changed.before)

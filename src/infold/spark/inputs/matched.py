@@ -1,0 +1,118 @@
+"""
+The rows of a model's inputs that have a key which changed in one of its lookups.
+
+A lookup's rows are compared by what they say: a file that is replaced by one with the same rows, or
+a table that is built anew, changes only the keys whose rows are others now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from infold.core.interval import Interval, Ranges
+from infold.core.model import Kind
+from infold.core.plan import ChangedKeyRows
+from infold.core.project import Match, Node
+from infold.spark.content import cell_of, cell_start, column, plain
+from infold.spark.events.arrivals import FILE
+from infold.spark.inputs.changed_rows import ChangedRows, changed_table, traceable_table
+from infold.spark.reading import source_rows
+from infold.spark.step_context import Work
+
+SMALL = 400_000
+"""Up to this many changed rows, their keys are sent to every task rather than shuffled."""
+
+
+def find(work: Work, node: Node, lookup: str, since: int, upto: int) -> ChangedKeyRows:
+    """Where the rows with changed keys are, and how many; ``everywhere`` if that cannot be told."""
+    if not traceable_table(work, lookup, since, upto, compared=True):
+        return ChangedKeyRows(everywhere=True)
+    changed = changed_table(work, lookup, since, upto)
+    if node.model.kind is Kind.EVENTS:
+        return _in_files(work, node, changed, node.matched(lookup))
+    times, scanned = [], changed.looked_through
+    for name in dict.fromkeys(match.input for match in node.matched(lookup)):
+        matches = [match for match in node.matched(lookup) if match.input == name]
+        frame = work.frame(name, work.ledger.heads()[name].number)
+        cells = _counted(work, node, name, having(frame, matches, {lookup: changed}))
+        times.append((name, Ranges.of(cells), sum(cells.values())))
+        scanned += sum(state.rows for state in work.cells(name))
+    return ChangedKeyRows(tuple(times), scanned)
+
+
+def _in_files(
+    work: Work, node: Node, changed: ChangedRows, matches: Sequence[Match]
+) -> ChangedKeyRows:
+    """The files of a source with rows of changed keys; of those that are as they were taken in."""
+    source = work.project.sources[node.source or node.name].without(node.unread)
+    known = [
+        file
+        for file in work.ledger.files(node.name)
+        if source_rows.unchanged(work.project, source, file)
+    ]
+    rows = source_rows.read(work.spark, work.project, source, [(file.id, file) for file in known])
+    found = having(rows, matches, {match.lookup: changed for match in matches})
+    counts = {row[FILE]: row["count"] for row in found.groupBy(FILE).count().collect()}
+    scanned = sum(file.rows + file.waiting + file.set_aside for file in known)
+    return ChangedKeyRows(
+        ((source.name, Ranges(), sum(counts.values())),),
+        changed.looked_through + scanned,
+        files=tuple(sorted(counts)),
+    )
+
+
+def _counted(work: Work, node: Node, name: str, rows: DataFrame) -> dict[Interval, int]:
+    """The cells of an input that some of its rows are in, and how many."""
+    time, granularity = node.input(name).time_column, work.project[name].model.granularity
+    assert time is not None, "a lookup is matched with rows that have a time"
+    found = rows.groupBy(cell_start(column(time), granularity).alias("cell")).count().collect()
+    return {
+        cell_of(row["cell"], granularity): row["count"] for row in found if row["cell"] is not None
+    }
+
+
+def having(
+    rows: DataFrame, matches: Iterable[Match], changed: Mapping[str, ChangedRows]
+) -> DataFrame:
+    """The rows of an input that have a changed key by any of the matches, once each."""
+    found, rest = [], rows
+    for match in matches:
+        found.append(_joined(rest, match, changed[match.lookup], "left_semi"))
+        rest = _joined(rest, match, changed[match.lookup], "left_anti")
+    return reduce(DataFrame.unionByName, found) if found else rows.where(F.lit(False))
+
+
+def lacking(
+    rows: DataFrame, matches: Iterable[Match], changed: Mapping[str, ChangedRows]
+) -> DataFrame:
+    """The other rows."""
+    for match in matches:
+        rows = _joined(rows, match, changed[match.lookup], "left_anti")
+    return rows
+
+
+def _joined(rows: DataFrame, match: Match, changed: ChangedRows, how: str) -> DataFrame:
+    """Rows with, or without, one of the keys that changed."""
+    names = [f"__key{at}" for at, _ in enumerate(match.pairs)]
+    keys = [F.expr(own).alias(name) for name, (_, own) in zip(names, match.pairs, strict=True)]
+    known = net(changed).select(*keys).dropna().distinct()
+    values = {f"{name}_of": F.expr(sql) for name, (sql, _) in zip(names, match.pairs, strict=True)}
+    same = reduce(and_, (F.col(f"{name}_of") == F.col(name) for name in names))
+    sent = F.broadcast(known) if changed.rows <= SMALL else known
+    return rows.withColumns(values).join(sent, same, how).drop(*values)
+
+
+def net(changed: ChangedRows) -> DataFrame:
+    """The rows of a lookup that are there at one of two versions alone."""
+    added, gone = plain(changed.added()), changed.gone()
+    if gone is None:
+        return added
+    gone = plain(gone).select(*map(column, added.columns))
+    if not changed.numbered:  # they were compared
+        return added.unionAll(gone)
+    return added.exceptAll(gone).unionAll(gone.exceptAll(added))

@@ -1,0 +1,1 @@
+"""Starts, reaches and ends the JVM: Java, jars, settings, the class archive."""

@@ -1,0 +1,136 @@
+"""
+The archive of loaded classes (AppCDS) that halves a small run's time.
+
+A JVM can write the classes it loaded into a file as it exits; later JVMs map that file instead of
+finding, parsing and verifying some fifteen thousand classes. Writing is dear: the JVM that
+records is slower by half from its start on, and takes many seconds to exit. So no ordinary run
+records. The first run that finds no archive leaves behind a process of lowest priority that
+plays through what runs do (``infold.spark.training``) and goes away.
+
+The rules that keep this harmless:
+- The file's name carries everything it depends on: Java, pyspark, jars, this program's version.
+- One process records at a time, and moves the file into place when its JVM has ended well.
+- ``-Xshare:auto`` makes a JVM that cannot use an archive start without it.
+- ``INFOLD_ARCHIVE=off`` neither uses nor makes one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from infold import __version__
+from infold.spark.jvm.jars import cache_dir, jar_paths, spark_home
+from infold.spark.jvm.java import Java, find_java
+
+# Remarks about an archive that does not fit help nobody.
+QUIET = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
+
+
+def reading(java: Java, jars: Iterable[Path]) -> tuple[str, ...]:
+    """The options for a JVM that is to use the archive; none when there is no archive."""
+    file = _file(java, jars)
+    return (f"-XX:SharedArchiveFile={file}", *QUIET) if file and file.is_file() else ()
+
+
+def recording(written: Path) -> tuple[str, ...]:
+    """The options for a JVM that is to write its classes into ``written`` as it exits."""
+    return (f"-XX:ArchiveClassesAtExit={written}", *QUIET)
+
+
+def make_later() -> bool:
+    """
+    Have the archive made by a process that outlives this one; False when there is no need.
+
+    It starts Spark once, at the lowest priority, and ends by itself.
+    """
+    file = _file(find_java(), jar_paths())
+    if file is None or file.is_file() or _busy(file):
+        return False
+    subprocess.Popen(
+        ["nice", "-n", "19", sys.executable, "-m", "infold.spark.jvm.warm_up"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    return True
+
+
+@contextmanager
+def making() -> Iterator[Path | None]:
+    """
+    Where to write the archive, which is put in its place afterwards; None when not needed.
+
+    Whoever comes second waits for the first and then finds it done.
+    """
+    file = _file(find_java(), jar_paths())
+    if file is None or file.is_file():
+        yield None
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if file.is_file():
+            yield None
+            return
+        for left in file.parent.glob("*.part"):
+            left.unlink()
+        written = file.with_suffix(f".{os.getpid()}.part")
+        try:
+            yield written
+        finally:  # half a tour's classes are better than trying again after every run
+            if written.is_file():
+                written.replace(file)
+                _forget_older(file)
+
+
+def _file(java: Java, jars: Iterable[Path]) -> Path | None:
+    """Where the archive for this JVM is, or will be; None where there can be none."""
+    if os.environ.get("INFOLD_ARCHIVE") == "off":
+        return None
+    # A folder with files on the class path (spark-defaults.conf lies in one) rules it out.
+    settings = Path(os.environ.get("SPARK_CONF_DIR") or spark_home() / "conf")
+    if settings.is_dir() and any(settings.iterdir()):
+        return None
+    return cache_dir() / "classes" / f"{_key(java, jars)}.jsa"
+
+
+def _key(java: Java, jars: Iterable[Path]) -> str:
+    """Short name of everything that makes an archive unusable when it changes."""
+    home = spark_home()
+    facts = [
+        __version__,
+        java.version,
+        str(java.home),
+        str(home),
+        str((home / "jars").stat().st_mtime_ns),
+        *(f"{jar}:{jar.stat().st_mtime_ns}" for jar in jars),
+    ]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
+
+
+def _busy(file: Path) -> bool:
+    """Whether somebody is recording now."""
+    try:
+        with file.with_suffix(".lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _forget_older(newest: Path) -> None:
+    """Keep this archive and the one before; each takes some 200 MB."""
+    others = [file for file in newest.parent.glob("*.jsa") if file != newest]
+    for file in sorted(others, key=lambda each: each.stat().st_mtime)[:-1]:
+        file.unlink(missing_ok=True)
+        file.with_suffix(".lock").unlink(missing_ok=True)

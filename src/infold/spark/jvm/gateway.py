@@ -1,0 +1,182 @@
+"""
+The JVM: how it is started, reached, ended; and fewer round trips to it.
+
+PySpark names a Java class on every call (``jvm.functions.col``). Py4J answers each time anew, by
+two round trips, and the JVM by looking through a few hundred jars for classes of that name in
+other packages. A run makes thousands of such calls, so the classes in use are looked up once here
+and kept, with the methods that were called.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import signal
+import struct
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import py4j
+from py4j.java_gateway import JavaClass, JavaGateway, JavaMember, JVMView
+
+from infold.spark.jvm.jars import spark_home
+from infold.system import signals
+
+NAMES = (
+    "functions",
+    "org.apache.spark.sql.functions",
+    "org.apache.spark.sql.classic.SparkSession",
+    "PythonSQLUtils",
+    "PythonUtils",
+)
+"""As PySpark writes them; see ``pyspark/sql/functions/builtin.py`` and ``classic/column.py``."""
+
+
+class _Remembered(JavaClass):  # type: ignore[misc]  # py4j has no types
+    """A class whose static methods are looked up once."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        if isinstance(found, JavaMember):
+            self.__dict__[name] = found
+        return found
+
+
+def remember(jvm: JVMView) -> None:
+    """Keep the classes of :data:`NAMES` with the view through which PySpark asks for them."""
+    for name in NAMES:
+        found = getattr(jvm, name)
+        if isinstance(found, JavaClass):
+            jvm.__dict__[name] = _Remembered(found._fqn, found._gateway_client)  # noqa: SLF001
+
+
+# -- the JVM, from its start to its end ------------------------------------------------------------
+
+_started: list[subprocess.Popen[bytes]] = []
+
+
+def launch(
+    settings: Mapping[str, str], folder: Path, output: IO[str], inherit: Sequence[int]
+) -> JavaGateway:
+    """
+    Start a JVM with Spark in it, and connect to it.
+
+    As PySpark's own ``launch_gateway``, except for three things. The JVM is in a session of its
+    own, so that what is typed at a terminal reaches this process only. It is ended when its start
+    is broken off: PySpark takes the file away into which the JVM is about to write where it can be
+    reached, and a JVM that cannot write it waits for ever. And settings of ours come after those
+    of ``PYSPARK_SUBMIT_ARGS``, so they hold.
+
+    A JVM ends by itself as soon as its input is closed, that is once this process is gone.
+    """
+    from pyspark.java_gateway import launch_gateway
+
+    address = folder / "address"
+    command = [str(spark_home() / "bin" / "spark-submit"), *_submit_args()]
+    for key, value in settings.items():
+        command += ["--conf", f"{key}={value}"]
+    env = {
+        **os.environ,
+        "SPARK_CONNECT_MODE": "0",
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address),
+        # Goes before spark.local.dir.
+        "SPARK_LOCAL_DIRS": settings.get("spark.local.dir", str(folder)),
+    }
+    with signals.later():
+        process = subprocess.Popen(
+            [*command, "pyspark-shell"],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            env=env,
+            pass_fds=tuple(inherit),
+            start_new_session=True,
+        )
+        _started.append(process)
+        signals.ends_with(end)
+    try:
+        port, secret = _reached(process, address)
+        with _environment(PYSPARK_GATEWAY_PORT=port, PYSPARK_GATEWAY_SECRET=secret):
+            gateway = launch_gateway()
+    except BaseException:
+        end()
+        raise
+    gateway.proc = process
+    remember(gateway.jvm)
+    return gateway
+
+
+def quiet() -> None:
+    """
+    Leave it to errors to say what went wrong, once.
+
+    py4j logs a stack for each call to a JVM that went away, PySpark one for each query that failed.
+    """
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
+    logging.getLogger("py4j").propagate = False
+    logging.getLogger().addFilter(_not_py4j)
+
+
+def _not_py4j(record: logging.LogRecord) -> bool:
+    return not record.pathname.startswith(str(Path(py4j.__file__).parent))
+
+
+def started() -> bool:
+    """Whether this process's JVM is one that was started here, and not handed in."""
+    return bool(_started)
+
+
+def lost() -> bool:
+    """Whether the JVM that was started here has ended, by whatever; said once."""
+    if not _started or _started[-1].poll() is None:
+        return False
+    _started.clear()
+    return True
+
+
+def end() -> None:
+    """Kill the JVM, if there is one, with whatever its start-up scripts have started."""
+    for process in _started:
+        if process.poll() is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(10)
+
+
+def _submit_args() -> list[str]:
+    """What the environment says for spark-submit, without the word that has to come last."""
+    words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    return words[:-1] if words[-1:] == ["pyspark-shell"] else words
+
+
+def _reached(process: subprocess.Popen[bytes], address: Path) -> tuple[str, str]:
+    """Port and secret, once the JVM has written them down; it renames the file when it is whole."""
+    while process.poll() is None and not address.is_file():
+        time.sleep(0.05)
+    if not address.is_file():
+        raise ChildProcessError(f"Java ended with code {process.returncode} before it was ready")
+    text = address.read_bytes()
+    address.unlink()
+    (port,) = struct.unpack("!i", text[:4])
+    (length,) = struct.unpack("!i", text[4:8])
+    return str(port), text[8 : 8 + length].decode("utf-8")
+
+
+@contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    """Variables for the block only."""
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name in values:
+            os.environ.pop(name, None)

@@ -1,0 +1,107 @@
+"""Settings that come from elsewhere: the project, the environment, a session that is there."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from infold.core import fixed_settings
+from infold.messages import faults
+from infold.system import failures
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULTS = "spark-defaults.conf"
+
+
+def refuse_given(where: str, settings: Mapping[str, str]) -> None:
+    """Refuse settings that exactness does not allow, by name; ``where`` they were found."""
+    found = tuple(fixed_settings.changed_settings(settings))
+    if found:
+        raise faults.fixed_setting(where, found)
+
+
+def refuse_environment(spark_home: Path) -> None:
+    """The same of all that spark-submit reads by itself."""
+    words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    refuse_given("PYSPARK_SUBMIT_ARGS", dict(_confs(words)))
+    files = [Path(name) for name in _values(words, "--properties-file")]
+    folder = Path(os.environ.get("SPARK_CONF_DIR") or spark_home / "conf")
+    for file in files or [folder / DEFAULTS]:
+        refuse_given(str(file), dict(_properties(file)))
+
+
+def refuse_session(session: SparkSession, *, ours: bool) -> None:
+    """
+    The same of a session, whoever made it: what spark-env.sh or a system property says is in it.
+
+    What can be set anew in a session of infold's own is refused only where somebody said it.
+    """
+    said = dict(session.conf.getAll)
+    if ours:
+        said = {
+            key: value
+            for key, value in said.items()
+            if not key.startswith(
+                f"spark.sql.catalog.{fixed_settings.FIXED['spark.sql.defaultCatalog']}"
+            )
+        }
+    else:
+        # None, and no text: a text that the setting may not have is an error of Spark's.
+        for key, unsaid in _UNSAID.items():
+            said.setdefault(key, session.conf.get(key, None) or unsaid)
+        said.pop("spark.sql.defaultCatalog", None)
+    refuse_given(
+        "the settings of Spark's start" if ours else "the Spark session of this process", said
+    )
+
+
+def refuse_without_iceberg(session: SparkSession, catalog: str) -> None:
+    """Refuse a session, made by somebody else, whose Spark cannot open infold's catalog."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        session.sql(f"USE {catalog}")
+    except (PySparkException, Py4JError) as error:
+        if known := failures.named(error):
+            raise known from error
+        # Where Java was called, the call stands in one line and the cause below it.
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        caused = [line.removeprefix(": ") for line in lines if line.startswith(": ")]
+        raise faults.spark_without_iceberg(next(iter((*caused, *lines)), "")) from error
+
+
+_UNSAID = {"spark.sql.extensions": "", "spark.sql.catalogImplementation": "in-memory"}
+"""What holds of a start in which nobody said anything."""
+
+
+def _confs(words: list[str]) -> Iterator[tuple[str, str]]:
+    for value in (*_values(words, "--conf"), *_values(words, "-c")):
+        key, _, text = value.partition("=")
+        yield key.strip(), text.strip()
+
+
+def _values(words: list[str], option: str) -> Iterator[str]:
+    """The values of an option, written apart or with an equals sign."""
+    for word, after in zip(words, [*words[1:], ""], strict=False):
+        if word == option:
+            yield after
+        elif word.startswith(f"{option}="):
+            yield word.removeprefix(f"{option}=")
+
+
+def _properties(file: Path) -> Iterator[tuple[str, str]]:
+    """A file of properties as Spark reads it: key and value parted by a space, = or a colon."""
+    if not file.is_file():
+        return
+    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+        text = line.strip()
+        if not text or text.startswith(("#", "!")):
+            continue
+        at = next((i for i, letter in enumerate(text) if letter in " \t=:"), len(text))
+        yield text[:at], text[at:].lstrip(" \t=:").strip()

@@ -1,0 +1,187 @@
+"""
+The jars beside Spark's own, pinned here and nowhere else, and fetched once.
+
+Spark can fetch jars itself at every start (``spark.jars.packages``), which costs seconds even when
+nothing is missing. So it does that a single time, in a process of its own, into a scratch folder;
+the jars are checked against the hashes below and renamed into the cache. A jar in the cache is
+therefore whole, whoever put it there, and two processes that fetch at once do no harm.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from infold.messages.errors import InfoldError, jars_unresolved
+from infold.spark.jvm.java import find_java
+
+FETCH_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Jar:
+    """A Maven artifact and the SHA-256 of its one file."""
+
+    group: str
+    artifact: str
+    version: str
+    sha256: str
+
+    @property
+    def coordinates(self) -> str:
+        """``group:artifact:version``, as Spark's option takes it."""
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+    @property
+    def file_name(self) -> str:
+        """The name under which Ivy and the cache keep it."""
+        return f"{self.group}_{self.artifact}-{self.version}.jar"
+
+
+JARS = (
+    Jar(
+        "org.apache.iceberg",
+        "iceberg-spark-runtime-4.1_2.13",
+        "1.12.0",
+        "3123c3798af642dd537230923548e013ef41cc28b6626e5225808cf5670a0f82",
+    ),
+    Jar(
+        "org.xerial",
+        "sqlite-jdbc",
+        "3.50.3.0",
+        "a3f53a2aa15ae9425a9e793bbe9c8e5288febeb4b65ef5c1a4e80d4c2045cf08",
+    ),
+)
+
+# What sqlite-jdbc would bring along. Spark has a newer slf4j, which must stay the only one.
+EXCLUDED = "org.slf4j:slf4j-api"
+
+
+def cache_dir() -> Path:
+    """
+    Where fetched and derived files are kept: ``INFOLD_CACHE``, or ``infold`` in the user's cache.
+
+    Everything in it can be deleted at any time; it is made again when needed.
+    """
+    own = os.environ.get("INFOLD_CACHE")
+    if own:
+        return Path(own).expanduser().resolve()
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "infold"
+
+
+def spark_home() -> Path:
+    """The Spark that came with the pyspark of this interpreter."""
+    found = importlib.util.find_spec("pyspark")
+    if found is None or found.origin is None:  # pragma: no cover - it is a dependency
+        raise ModuleNotFoundError("pyspark", name="pyspark")
+    return Path(found.origin).parent
+
+
+def jar_paths() -> tuple[Path, ...]:
+    """The jars as files, fetched first when this is the first time on this machine."""
+    folder = cache_dir() / "jars"
+    paths = tuple(folder / jar.file_name for jar in JARS)
+    if all(path.is_file() for path in paths):
+        return paths
+    folder.mkdir(parents=True, exist_ok=True)
+    with _alone(folder / ".lock"):
+        # Another process may have fetched them while this one waited.
+        missing = [jar for jar in JARS if not (folder / jar.file_name).is_file()]
+        if missing:
+            _fetch(folder)
+    return paths
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Hold ``lock`` for a while; the system gives it back when this process dies."""
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+def _fetch(folder: Path) -> None:
+    """Let Spark resolve the coordinates, then move the checked jars into ``folder``."""
+    scratch = Path(tempfile.mkdtemp(prefix=".fetch-", dir=folder))
+    try:
+        said = _resolve(scratch)
+        for jar in JARS:
+            fetched = scratch / "jars" / jar.file_name
+            if not fetched.is_file():
+                raise _unresolved(folder, _reason(said))
+            if _sha256(fetched) != jar.sha256:
+                raise _unresolved(folder, f"{jar.file_name} is not the file that was published")
+            fetched.replace(folder / jar.file_name)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _resolve(ivy: Path) -> str:
+    """
+    Run spark-submit on an empty program, which fetches ``JARS`` into ``ivy``; what it said.
+
+    Ivy's settings are Spark's own, so a company's mirror set in ``spark-defaults.conf``
+    (``spark.jars.ivySettings``) holds here too.
+    """
+    java, home = find_java(), spark_home()
+    nothing = ivy / "nothing.py"
+    nothing.touch()
+    command = [
+        str(home / "bin" / "spark-submit"),
+        *("--master", "local[1]"),
+        *("--packages", ",".join(jar.coordinates for jar in JARS)),
+        *("--exclude-packages", EXCLUDED),
+        *("--conf", f"spark.jars.ivy={ivy}"),
+        str(nothing),
+    ]
+    env = {
+        **os.environ,
+        "JAVA_HOME": str(java.home),
+        "SPARK_HOME": str(home),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+    try:
+        ran = subprocess.run(
+            command,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=FETCH_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer within {FETCH_SECONDS} seconds"
+    return ran.stderr
+
+
+def _reason(said: str) -> str:
+    """The line of Ivy's report that tells most; a refused connection before its consequences."""
+    lines = [line.strip(" :\t") for line in said.splitlines() if line.strip(" :\t")]
+    for telling in ("Server access error", "no answer", "Exception", "not found", "ERROR"):
+        for line in lines:
+            if telling in line:
+                return line
+    return lines[-1] if lines else "nothing was said"
+
+
+def _unresolved(folder: Path, why: str) -> InfoldError:
+    return jars_unresolved(tuple(jar.coordinates for jar in JARS), str(folder), why)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

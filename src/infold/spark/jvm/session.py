@@ -1,0 +1,414 @@
+"""
+Starting Spark: one place for every setting, and for what each is good for.
+
+The plan is known before the JVM starts, so its size chooses. A *small* run is over before a
+compiler's work pays: it gets the quick compiler only, no generated code, one shuffle partition. A
+*medium* one, a day's tens of thousands of rows or a few of them into millions, gains from Spark's
+generated code and not yet from the JVM's second compiler. A *large* one gets all of it. Each is
+about half of the time that it would take in its neighbour's settings; see bench/startup.py.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TextIO
+
+from infold.core import fixed_settings
+from infold.messages.errors import InfoldError, spark_failed_to_start
+from infold.spark.jvm import class_archive
+from infold.spark.jvm.gateway import end, launch, lost, quiet, started
+from infold.spark.jvm.given_settings import (
+    refuse_environment,
+    refuse_given,
+    refuse_session,
+    refuse_without_iceberg,
+)
+from infold.spark.jvm.jars import cache_dir, jar_paths, spark_home
+from infold.spark.jvm.java import find_java
+from infold.spark.jvm.spill import new_folder
+from infold.system import failures
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Size = Literal["small", "medium", "large"]
+
+CATALOG = "infold"  # pyiceberg finds the tables under the same name only
+DEFAULT_MEMORY = "2g"
+LOG_BYTES = 10_000_000
+
+
+def start(
+    warehouse: Path,
+    catalog_db: Path,
+    *,
+    size: Size = "small",
+    memory: str | None = None,
+    app_cds: bool = True,
+    log: Path | None = None,
+    inherit: Sequence[int] = (),
+    spill: Path | None = None,
+    extra: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """
+    A Spark session whose default catalog holds the tables of ``warehouse``.
+
+    ``catalog_db`` is the SQLite file of the catalog, made when it is missing. ``memory`` is the
+    heap (``2g``; the environment's ``INFOLD_MEMORY`` comes before the default). Whatever the JVM
+    prints goes to ``log``, by default a file in the cache; the terminal stays the caller's.
+    ``inherit`` are open file descriptors that the JVM gets too. A JVM can outlive a killed Python
+    by a moment, and commit in it; a lock held through such a descriptor is free when both are gone.
+    Rows that do not fit in memory go to a folder of the process's own below ``spill`` (by default
+    beside the log), which nobody else can read.
+    ``extra`` overrides any setting but those that exactness stands on (``premises``).
+
+    A process has one JVM. Called again while Spark runs, this gives a new session with a catalog
+    and SQL settings of its own in the same JVM; heap and compiler stay as they were.
+
+    Timestamps: ask for Arrow (``toArrow``). Rows from ``collect`` come in the local time zone.
+    """
+    settings = {
+        **_fixed_settings(),
+        **_catalog_settings(warehouse, catalog_db),
+        **_size_settings(size),
+        **(extra or {}),
+    }
+    refuse_given("targets.spark of infold.yml", extra or {})
+    forget_dead()
+    quiet()
+    running = _running()
+    if running is not None:
+        return _another(running, settings)
+    refuse_environment(spark_home())
+    settings.setdefault("spark.driver.memory", memory or default_memory())
+    log = log or cache_dir() / "spark.log"
+    parents = _spill_parents(settings, spill or log.parent / "spill")
+    return _first(settings, size, log, inherit, parents, app_cds=app_cds)
+
+
+def tune(session: SparkSession, size: Size) -> None:
+    """Give a running session the SQL settings for a run of another size."""
+    for key, value in _size_settings(size).items():
+        session.conf.set(key, value)
+
+
+@contextmanager
+def unshuffled(session: SparkSession) -> Iterator[None]:
+    """
+    Settings for a step whose inputs are few rows, each read in one part, whatever the run's size.
+
+    Such a plan needs no shuffle, so there is nothing that adaptive execution could adapt; it would
+    only run each of its stages as a job of its own.
+    """
+    with _set(session, _UNSHUFFLED):
+        yield
+
+
+@contextmanager
+def side_by_side(session: SparkSession) -> Iterator[None]:
+    """
+    Settings for a union of frames of one part each, which is to be as many parts, not one.
+
+    Spark takes such frames for parts of a whole, and a single task reads all of them.
+    """
+    with _set(session, {"spark.sql.unionOutputPartitioning": "false"}):
+        yield
+
+
+@contextmanager
+def _set(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    before = {key: session.conf.get(key) or "" for key in settings}
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            session.conf.set(key, value)
+
+
+_UNSHUFFLED = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    # Dates stand in the query, so each day's code would be new, and compiled for one use.
+    "spark.sql.codegen.wholeStage": "false",
+}
+
+
+def stop(*, wait_seconds: float = 0) -> None:
+    """
+    End Spark; with ``wait_seconds``, also its JVM, and wait until that is gone.
+
+    There is no need to call this at the end of a process: its JVM sees that and ends by itself.
+    """
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - no public way to ask
+        SparkSession.builder.getOrCreate().stop()
+    gateway = SparkContext._gateway  # noqa: SLF001
+    if wait_seconds and gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+        gateway.proc.wait(wait_seconds)
+
+
+def default_memory() -> str:
+    """The driver's heap when nobody says otherwise."""
+    return os.environ.get("INFOLD_MEMORY") or DEFAULT_MEMORY
+
+
+def _fixed_settings() -> dict[str, str]:
+    """What holds for every run: exactness first, then quiet."""
+    return {
+        "spark.app.name": "infold",
+        "spark.master": "local[*]",
+        # One machine: nothing listens beyond it, whatever its name resolves to.
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # What exactness stands on: times are UTC, overflow and bad casts are errors.
+        **fixed_settings.FIXED,
+        # No spark-warehouse folder wherever the command was typed.
+        "spark.sql.warehouse.dir": str(cache_dir() / "spark-warehouse"),
+        # All data is on this machine, so no task waits for a better place.
+        "spark.locality.wait": "0",
+        # Where in Python an expression was made is in no message of ours, and finding it costs
+        # a dozen round trips to the JVM for each call: half of a small run.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+        "spark.sql.dataFrameQueryContext.enabled": "false",
+        # Generated code that differs in the number of its stage only is compiled once.
+        "spark.sql.codegen.useIdInClassName": "false",
+        # Asked for by pyspark's own data frames in tests and Python models only.
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+    }
+
+
+def _catalog_settings(warehouse: Path, catalog_db: Path) -> dict[str, str]:
+    """The Iceberg catalog on SQLite, which pyiceberg reads without a JVM."""
+    prefix = f"spark.sql.catalog.{CATALOG}"
+    return {
+        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        f"{prefix}.catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
+        # Two runs may write at once; SQLite lets one wait for the other.
+        f"{prefix}.uri": f"jdbc:sqlite:{catalog_db.resolve()}?busy_timeout=30000",
+        f"{prefix}.jdbc.schema-version": "V1",
+        f"{prefix}.warehouse": str(warehouse.resolve()),
+        # A cached table would hide another process's commit for half a minute.
+        f"{prefix}.cache-enabled": "false",
+        "spark.sql.defaultCatalog": CATALOG,
+    }
+
+
+def _size_settings(size: Size) -> dict[str, str]:
+    """SQL settings for a run that is over in seconds, or for one that is not."""
+    if size == "small":
+        return {
+            "spark.sql.shuffle.partitions": "1",
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        }
+    return {
+        "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 2)),
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.codegen.wholeStage": "true",
+        "spark.sql.codegen.factoryMode": "FALLBACK",
+    }
+
+
+def _java_options(size: Size) -> tuple[str, ...]:
+    # The collector for throughput: a large first build takes 0.85x of the time with G1.
+    common = (
+        "-Duser.timezone=UTC",
+        "-XX:+IgnoreUnrecognizedVMOptions",
+        "-XX:+UseParallelGC",
+        # A query of a thousand ORs or UNION ALLs is as deep as that for Spark; only what is used
+        # of a stack is ever taken.
+        "-Xss8m",
+    )
+    if size != "large":
+        # The quick compiler only.
+        # Alone, that compiler gets 48 MB for its code; a process of many runs would fill them and
+        # spend its time sweeping.
+        return (
+            *common,
+            "-XX:TieredStopAtLevel=1",
+            "-XX:ReservedCodeCacheSize=240m",
+        )
+    return common
+
+
+def _running() -> SparkSession | None:
+    """This process's first session, if Spark runs; on any thread."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is None:  # noqa: SLF001 - no public way to ask
+        return None
+    return SparkSession.builder.getOrCreate()
+
+
+def _another(running: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """A session beside ``running``: temporary views, settings and catalogs are its own."""
+    refuse_session(running, ours=started())
+    session = running.newSession()
+    for key, value in settings.items():
+        if session.conf.isModifiable(key) or key.startswith("spark.sql.catalog."):
+            session.conf.set(key, value)
+    if not started():
+        refuse_without_iceberg(session, CATALOG)
+    return session
+
+
+def _spill_parents(settings: Mapping[str, str], own: Path) -> tuple[Path, ...]:
+    """The folders for spilled rows: below those that were said to be for them, else ``own``."""
+    said = settings.get("spark.local.dir") or os.environ.get("SPARK_LOCAL_DIRS") or ""
+    names = [name.strip() for name in said.split(",") if name.strip()]
+    return tuple(Path(name) / f"infold-{os.getuid()}" for name in names) or (own.resolve(),)
+
+
+def _first(
+    settings: dict[str, str],
+    size: Size,
+    log: Path,
+    inherit: Sequence[int],
+    parents: Sequence[Path],
+    *,
+    app_cds: bool,
+) -> SparkSession:
+    """Start the JVM, with its output going to ``log``, and a session in it."""
+    java, jars = find_java(), jar_paths()
+    # On the JVM's own class path: unlike spark.jars nothing is copied, and the archive covers it.
+    settings["spark.driver.extraClassPath"] = os.pathsep.join(str(jar) for jar in jars)
+    options = [
+        *_java_options(size),
+        f"-Dlog4j2.configurationFile={_log_settings().as_uri()}",
+        *(class_archive.reading(java, jars) if app_cds else ()),
+    ]
+    more = settings.get("spark.driver.extraJavaOptions", "")
+    ours = " ".join(f'"{option}"' for option in options)
+    settings["spark.driver.extraJavaOptions"] = f"{more} {ours}".strip()
+    os.environ["JAVA_HOME"] = str(java.home)
+    os.environ["SPARK_HOME"] = str(spark_home())  # never another Spark that happens to be there
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # asks no resolver who we are
+    try:
+        session = _launch(settings, log, inherit, parents)
+    except Exception as error:
+        raise failures.named(error) or spark_failed_to_start(
+            _first_line(error), str(log)
+        ) from error
+    try:
+        refuse_session(session, ours=True)
+    except InfoldError:
+        end()
+        forget_dead()
+        raise
+    return session
+
+
+def _launch(
+    settings: dict[str, str], log: Path, inherit: Sequence[int], parents: Sequence[Path]
+) -> SparkSession:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    conf = SparkConf(loadDefaults=False)
+    # A JVM whose Spark was stopped is still there, and a process can have no second one.
+    gateway = SparkContext._gateway  # noqa: SLF001
+    if gateway is None:
+        spills = [new_folder(parent) for parent in parents]
+        folders = [folder for folder, _ in spills]
+        settings["spark.local.dir"] = ",".join(map(str, folders))
+        # The last word, after what anybody says: jars put down here what they carry in them.
+        settings["spark.driver.extraJavaOptions"] += f' "-Djava.io.tmpdir={folders[0]}"'
+        with _opened(log) as output:
+            held = (*inherit, *(lock for _, lock in spills))
+            gateway = launch(settings, folders[0], output, held)
+    for key, value in settings.items():
+        conf.set(key, value)
+    with _own_signals():
+        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Whoever heeds Ctrl-C goes on doing so: PySpark's way asks a JVM that may be busy or gone."""
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def forget_dead() -> bool:
+    """Let go of a JVM that is gone, so that the next start makes another one."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if not lost():
+        return False
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    SparkContext._active_spark_context = None  # noqa: SLF001
+    SparkSession._instantiatedSession = None  # noqa: SLF001
+    return True
+
+
+def stopped() -> bool:
+    """Whether nothing runs in this process: Spark was never started, or somebody stopped it."""
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is None  # noqa: SLF001 - no public way to ask
+
+
+def _opened(log: Path) -> TextIO:
+    """The log to append to; a new one when it has grown long."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if log.exists() and log.stat().st_size > LOG_BYTES:
+        log.unlink()
+    return log.open("a", encoding="utf-8")
+
+
+def _log_settings() -> Path:
+    """The log4j2 file for the JVM: warnings, without those that come at every start."""
+    file = cache_dir() / "log4j2.properties"
+    if not file.is_file() or file.read_text(encoding="utf-8") != _LOG4J2:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = file.with_suffix(f".{os.getpid()}")
+        fresh.write_text(_LOG4J2, encoding="utf-8")
+        fresh.replace(file)
+    return file
+
+
+_LOG4J2 = """\
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} %p %c{1}: %m%n%ex
+logger.native.name = org.apache.hadoop.util.NativeCodeLoader
+logger.native.level = error
+"""
+
+
+def _first_line(error: BaseException) -> str:
+    """What was wrong; where Java was called, the call stands in one line and the cause below it."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    if len(lines) > 1 and lines[1].startswith(": "):
+        return lines[1].removeprefix(": ")
+    return lines[0]

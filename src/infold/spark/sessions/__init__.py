@@ -1,0 +1,1 @@
+"""Builds and folds ``sessions`` models: islands of events, cut, merged and numbered."""

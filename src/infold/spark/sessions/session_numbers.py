@@ -1,0 +1,63 @@
+"""
+The number of each session among those of its user, in order of start and id, from 1.
+
+A session that comes, goes or moves renumbers those of its user that follow it and no others.
+Sessions without a user have no number.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from infold.core.interval import Granularity
+from infold.core.model import NUMBERS
+from infold.core.project import SessionsQuery
+from infold.spark.content import column
+from infold.spark.session_columns import FIRST, ID, VERSION
+from infold.spark.sessions.islands import EVENTS
+from infold.spark.sessions.totals import KEY, NEW, OLD, ROW, deleted, inserted, key_of
+
+
+def numbered(rows: DataFrame, query: SessionsQuery) -> DataFrame:
+    """All sessions of some users, with their numbers."""
+    number, first = NUMBERS
+    user = column(query.whose)
+    in_order = Window.partitionBy(user).orderBy(FIRST, ID)
+    found = F.when(user.isNotNull(), F.row_number().over(in_order).cast("bigint"))
+    return rows.withColumns({number: found, first: found == 1})
+
+
+def renumbered(
+    changed: DataFrame,
+    table: DataFrame,
+    query: SessionsQuery,
+    granularity: Granularity | None,
+    version: int,
+) -> DataFrame:
+    """
+    What has to be changed of a table for every session to have its number, session by session.
+
+    ``changed`` are the components of a fold, whose rows have none; ``table`` is as it was before.
+    All sessions of users who have a changed one are looked at.
+    """
+    user = column(query.whose)
+    fresh, gone = inserted(changed), F.broadcast(deleted(changed))
+    lost = table.join(gone, [ID, FIRST], "left_semi")
+    users = fresh.select(user.alias("__of")).union(lost.select(user.alias("__of"))).distinct()
+    theirs = table.join(F.broadcast(users), user == F.col("__of"), "left_semi")
+    theirs = theirs.unionByName(lost.where(user.isNull()))
+    stay = theirs.join(gone, [ID, FIRST], "left_anti")
+    now = numbered(stay.unionByName(fresh), query)
+    now = now.withColumn(VERSION, F.lit(version).cast("bigint"))
+    now = now.select(*map(column, table.columns))  # joins by name reorder, and hashes would differ
+    row = F.struct(*map(column, table.columns))
+    was = theirs.select(key_of(theirs, granularity).alias(KEY), F.lit(None).cast(table.schema))
+    made = now.select(key_of(now, granularity).alias(KEY), row)
+    both = was.toDF(KEY, ROW).unionAll(made.toDF(KEY, ROW))
+    pairs = both.groupBy(F.col(f"{KEY}.id").alias("__id"), F.col(f"{KEY}.first").alias("__at")).agg(
+        F.collect_list(F.when(F.col(ROW).isNull(), F.col(KEY))).alias(OLD),
+        F.collect_list(F.when(F.col(ROW).isNotNull(), F.struct(KEY, ROW))).alias(NEW),
+    )
+    other = F.col(OLD) != F.transform(NEW, lambda new: new[KEY])
+    return pairs.where(other).select(OLD, NEW, F.lit(0).alias(EVENTS))

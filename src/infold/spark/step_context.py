@@ -1,0 +1,162 @@
+"""What a kind is handed to carry out one step: session, tables, ledger, and pinned inputs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field
+from typing import Self
+
+from pyspark.sql import DataFrame, SparkSession
+
+from infold.core.interval import Ranges
+from infold.core.model import Kind
+from infold.core.plan import Step
+from infold.core.ports import Ledger
+from infold.core.project import Bound, Input, Node, Project
+from infold.core.trace import CellState
+from infold.spark.content import in_time, plain, quoted
+from infold.spark.tables.port import Stamp, Tables
+
+_view_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Work:
+    """
+    One step's surroundings. Inputs are always read at the version that the step names.
+
+    Left (``with``) when the step's rows have been written: Spark resolves names until then.
+    """
+
+    spark: SparkSession
+    tables: Tables
+    ledger: Ledger
+    project: Project
+    run: str
+    step_id: str
+    views: dict[str, str] = field(default_factory=dict)
+    """
+    Names that were given to frames, with the table, source or view that each stands for.
+
+    They hold what these are made from until they are gone.
+    """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        # Where Spark itself has gone, that it went is to be heard, and not that this failed.
+        with nullcontext() if kind is None else suppress(Exception):
+            while self.views:
+                self.spark.catalog.dropTempView(self.views.popitem()[0])
+
+    def stamp(self, step: Step) -> Stamp:
+        """What the step's commit carries."""
+        inputs = {name: upto for name, (_, upto) in step.inputs.items()}
+        return Stamp(run=self.run, step=self.step_id, version=step.version, inputs=inputs)
+
+    def cells(self, model: str, within: Ranges | None = None) -> Sequence[CellState]:
+        """The non-empty cells of a table as the ledger knows them."""
+        return self.ledger.cells(model, within)
+
+    def snapshot(self, model: str, version: int) -> int | None:
+        """The snapshot of a version of a table; None when that version holds nothing."""
+        for entry in reversed(self.ledger.versions(model, version - 1)):
+            if entry.number == version:
+                return entry.snapshot
+        return None
+
+    def frame(self, name: str, version: int) -> DataFrame:
+        """A stored table at a version, technical columns included."""
+        return self.tables.read(name, self.snapshot(name, version))
+
+    def inputs(self, node: Node, step: Step) -> dict[str, DataFrame]:
+        """Every stored input of a step at the version to read, technical columns left out."""
+        return {
+            entry.name: plain(self.frame(entry.name, step.inputs[entry.name][1]))
+            for entry in node.inputs
+        }
+
+    def sql(
+        self, node: Node, frames: Mapping[str, DataFrame], cells: Ranges | None = None
+    ) -> DataFrame:
+        """
+        The model's query over ``frames``, which hold its stored inputs by name.
+
+        The text stays the user's: only the names in FROM are replaced, by temporary views.
+        Models that are views are evaluated in place. With ``cells``, each name of an input is
+        replaced by no more of it than these cells of the output are made from.
+        """
+        needed = frames if cells is None else self._narrowed(node, frames, cells)
+        parts: list[str] = []
+        at = 0
+        made: dict[tuple[str, Bound | None], str] = {}
+        for reference in sorted(node.references, key=lambda entry: entry.start):
+            name, bound = reference.name, None if cells is None else reference.bound
+            if (name, bound) not in made:
+                if bound is not None and cells is not None and name in frames:
+                    rows = _during(frames[name], node.input(name), bound.read(cells))
+                    made[name, bound] = self._named(name, rows)
+                else:
+                    made[name, bound] = self._view(name, needed)
+            parts += [node.model.sql[at : reference.start], made[name, bound]]
+            if self._needs_alias(node.model.sql, reference.end):
+                parts.append(f" AS {quoted(reference.name.rpartition('.')[2])}")
+            at = reference.end
+        parts.append(node.model.sql[at:])
+        return self.spark.sql("".join(parts))
+
+    def _narrowed(
+        self, node: Node, frames: Mapping[str, DataFrame], cells: Ranges
+    ) -> dict[str, DataFrame]:
+        """Every input with no more of it than the model reads for these cells in any way."""
+        return {
+            entry.name: _during(frames[entry.name], entry, entry.read(cells))
+            for entry in node.inputs
+        }
+
+    def _view(self, name: str, frames: Mapping[str, DataFrame]) -> str:
+        frame = frames.get(name)
+        return self._named(name, self.sql(self.project[name], frames) if frame is None else frame)
+
+    def _named(self, name: str, frame: DataFrame) -> str:
+        """The name of a new temporary view of a frame."""
+        view = f"infold_view_{next(_view_numbers)}"
+        self.views[view] = name
+        frame.createOrReplaceTempView(view)
+        return view
+
+    def _needs_alias(self, sql: str, end: int) -> bool:
+        return not _has_alias(sql, end)
+
+
+def _during(frame: DataFrame, entry: Input, times: Ranges) -> DataFrame:
+    """The rows of an input at certain times; a lookup whole."""
+    name = entry.time_column
+    if name is None:
+        return frame
+    return frame.where(in_time(frame, name, times))
+
+
+def _has_alias(sql: str, end: int) -> bool:
+    """Whether an alias follows a table name that ends at ``end`` in a Spark SQL text."""
+    from sqlglot import TokenType, tokenize
+
+    rest = tokenize(sql[end:], read="spark")
+    if not rest:
+        return False
+    if rest[0].token_type is TokenType.ALIAS:
+        return True
+    return rest[0].token_type in (TokenType.VAR, TokenType.IDENTIFIER) and (
+        rest[0].text.upper() not in _AFTER_TABLE
+    )
+
+
+_AFTER_TABLE = frozenset({"LATERAL", "TABLESAMPLE", "PIVOT", "UNPIVOT", "ANTI", "SEMI", "NATURAL"})
+
+
+def stored(kind: Kind) -> bool:
+    """Whether models of this kind have a table."""
+    return kind is not Kind.VIEW

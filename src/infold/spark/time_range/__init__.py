@@ -1,0 +1,1 @@
+"""Recomputes whole tables and cells of models by time."""

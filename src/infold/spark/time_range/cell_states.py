@@ -1,0 +1,142 @@
+"""
+How the cells of a query's rows stand: how many rows each has, their content, their last time.
+
+A few cells, which is what a day's run builds, are observed while the rows are computed: one pass,
+which may be the one that writes them, and no shuffle. Many are grouped, in a query of its own over
+rows that are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from infold.core.interval import Interval, Ranges
+from infold.core.project import Node
+from infold.core.trace import CellState
+from infold.spark.content import (
+    cell_of,
+    cell_stats,
+    column,
+    content,
+    quoted,
+    row_hash,
+    within,
+)
+
+_FEW_CELLS = 16
+"""Up to so many cells are observed; each is four more sums for every row."""
+
+_HASH = "_infold_hash"
+
+
+@dataclass(frozen=True, slots=True)
+class CellStates:
+    """The cells asked for that hold rows; how many rows are in others."""
+
+    cells: Mapping[Interval, CellState]
+    beyond: int = 0
+
+
+def partition_column(node: Node) -> str:
+    """The column that says which cell a row of a time-range model is in."""
+    assert node.model.timeseries is not None, "a time-range model has a timeseries"
+    return node.model.timeseries.partition_column
+
+
+def computed(
+    rows: DataFrame, node: Node, asked: Ranges, type_: str
+) -> tuple[DataFrame, CellStates]:
+    """
+    The rows, computed once and kept, and how the cells ``asked`` for stand in them.
+
+    ``type_`` is the partition column's: ``date`` or ``timestamp``.
+    """
+    watched = observed(rows, node, asked, type_)
+    if watched is None:
+        rows = rows.localCheckpoint(eager=False)
+        test = within(partition_column(node), type_, asked, exact=True)
+        return rows, grouped(rows, node, F.expr(test))
+    rows = watched.rows.localCheckpoint()
+    return rows, watched.states()
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedRows:
+    """Rows that say how their cells stand when they are computed, which is to be once."""
+
+    rows: DataFrame
+    cells: Sequence[Interval]
+    seen: Observation
+
+    def states(self) -> CellStates:
+        """How the cells stand; waits until the rows have been computed."""
+        return _told(self.seen.get, self.cells)
+
+
+def observed(rows: DataFrame, node: Node, asked: Ranges, type_: str) -> ObservedRows | None:
+    """The same rows, watched; None where the cells ``asked`` for are too many for that."""
+    cells, name = _few(node, asked), partition_column(node)
+    if cells is None:
+        return None
+    tests = [within(name, type_, Ranges((cell,)) & asked, exact=True) for cell in cells]
+    seen = Observation()
+    return ObservedRows(_observed(rows, seen, name, tests), cells, seen)
+
+
+def grouped(rows: DataFrame, node: Node, asked: Column | None = None) -> CellStates:
+    """The same of rows that are there already; without ``asked``, of all cells."""
+    granularity = node.model.granularity
+    time = F.lit(None).cast("timestamp")
+    if granularity is not None:
+        time = column(partition_column(node))
+    found, beyond = {}, 0
+    by = () if asked is None else (asked.alias("_asked"),)
+    for row in cell_stats(rows, time, granularity, by=by).collect():
+        if asked is not None and not row["_asked"]:
+            beyond += row["rows"]
+            continue
+        cell = cell_of(row["cell"], granularity)
+        found[cell] = CellState(cell, row["rows"], content(row["hi"], row["lo"]), row["last"])
+    return CellStates(found, beyond)
+
+
+def _few(node: Node, asked: Ranges) -> list[Interval] | None:
+    """The cells one by one, unless they are many."""
+    granularity = node.model.granularity
+    if granularity is None:
+        return None
+    each = (cell for part in granularity.cover(asked) for cell in granularity.cells(part))
+    found = list(islice(each, _FEW_CELLS + 1))
+    return found if len(found) <= _FEW_CELLS else None
+
+
+def _observed(rows: DataFrame, seen: Observation, name: str, tests: Sequence[str]) -> DataFrame:
+    """The rows; those that pass each of the ``tests`` are summed while they are computed."""
+    at = quoted(name)
+    sums = ["count(1) AS rows"]
+    for number, test in enumerate(tests):
+        sums += [
+            f"count_if({test}) AS rows_{number}",
+            f"sum(if({test}, shiftright({_HASH}, 32), 0)) AS hi_{number}",
+            f"sum(if({test}, {_HASH} & 4294967295, 0)) AS lo_{number}",
+            f"max(if({test}, unix_micros(cast({at} AS timestamp)), NULL)) AS last_{number}",
+        ]
+    hashed = rows.select("*", row_hash(rows.schema).alias(_HASH))
+    return hashed.observe(seen, *map(F.expr, sums)).drop(_HASH)
+
+
+def _told(sums: Mapping[str, Any], cells: Sequence[Interval]) -> CellStates:
+    found = {}
+    for number, cell in enumerate(cells):
+        # Spark forgets what it observed in a plan that turned out to be empty.
+        if count := sums.get(f"rows_{number}"):
+            hash_ = content(sums[f"hi_{number}"], sums[f"lo_{number}"])
+            found[cell] = CellState(cell, count, hash_, sums[f"last_{number}"])
+    inside = sum(state.rows for state in found.values())
+    return CellStates(found, int(sums.get("rows") or 0) - inside)

@@ -1,0 +1,354 @@
+"""
+The recompute rebuilder: whole tables, and cells of time-range models.
+
+Read wide, keep narrow: inputs with a time column are filtered to what the stale cells are made
+from, the query runs as the user wrote it, and the outermost clamp keeps rows whose partition value
+is in the stale cells. These are then replaced as one commit; cells whose content stayed the same
+are left out of it (early cutoff), and when all did, nothing is committed at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from infold.core.interval import Granularity, Interval, Ranges
+from infold.core.model import Kind, Strategy
+from infold.core.plan import Action, Step
+from infold.core.ports import Prepared
+from infold.core.project import Batches, Node
+from infold.core.record import Outcome, Receipt
+from infold.core.trace import CellChange, CellState
+from infold.messages import errors
+from infold.spark.content import column, in_time, time_type, within
+from infold.spark.inputs.difference import asked_for, row_by_row
+from infold.spark.jvm.session import unshuffled
+from infold.spark.step_context import Work
+from infold.spark.tables.port import Layout
+from infold.spark.time_range.by_cell import each_by_itself
+from infold.spark.time_range.cell_states import (
+    CellStates,
+    ObservedRows,
+    computed,
+    grouped,
+    observed,
+    partition_column,
+)
+from infold.spark.time_range.piecewise import pieced
+
+_ROWS_FOR_OWN_PARTITION = 200_000
+_ROWS_FOR_PARTITIONS = 500_000
+_ROWS_TO_CARRY = 20_000
+"""Rows of other cells that a replacement rewrites rather than leave one file more."""
+_ROWS_IN_ONE_PART = 200_000
+"""Up to so many rows to read, shuffling them takes longer than a second processor saves."""
+
+
+def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
+    """Compute the step's cells and replace them; ``prepared`` unless everything is replaced."""
+    node = work.project[step.model]
+    if step.action is Action.BUILD or not work.tables.exists(step.model):
+        return build(work, node, step, *_counted(work, node, step))
+    if not step.cells:  # something it reads changed, and nothing that it holds is made from that
+        nothing = _outcome(work, step, (), CellStates({}), snapshot=None, whole=False)
+        return prepared(replace(nothing, committed=False))
+    few = _rows_read(work, step) <= _ROWS_IN_ONE_PART
+    rows = _placed(node, _evaluated(work, node, step, narrow=True, together=few))
+    with unshuffled(work.spark) if few else nullcontext():
+        return _recompute(work, node, step, rows, prepared)
+
+
+def definition(work: Work, node: Node, step: Step, *, narrow: bool = True) -> DataFrame:
+    """
+    The model's rows in the step's cells, from the versions of its inputs that the step reads.
+
+    Unless ``narrow``, inputs are read whole, whatever is known of how far a cell reaches.
+    """
+    return _clamped(node, step.cells, _evaluated(work, node, step, narrow=narrow))
+
+
+def _evaluated(
+    work: Work, node: Node, step: Step, *, narrow: bool, together: bool = False
+) -> DataFrame:
+    """What the query yields; with ``together``, every input is read in one part: by one task."""
+    cells = step.cells if narrow and step.cells != Ranges.ever() else None
+    frames = work.inputs(node, step)
+    if together:
+        frames = {name: frame.coalesce(1) for name, frame in frames.items()}
+    if narrow and node.batches is Batches.PER_PARTITION_ONLY:
+        return each_by_itself(work, node, step.cells, frames)
+    return work.sql(node, frames, cells)
+
+
+def _placed(node: Node, rows: DataFrame) -> DataFrame:
+    """The rows, of which each has a cell; where nothing proves that, they are asked."""
+    if node.model.kind is Kind.TIME_RANGE and (node.declared or node.downgraded):
+        name = partition_column(node)
+        without = rows.where(column(name).isNull()).count()
+        if without:
+            raise errors.rows_without_cell(node.name, name, without)
+    return rows
+
+
+def _clamped(node: Node, cells: Ranges, rows: DataFrame) -> DataFrame:
+    """The rows that belong to ``cells``."""
+    if node.model.kind is Kind.WHOLE or node.model.timeseries is None:
+        return rows
+    name = node.model.timeseries.partition_column
+    kept = rows.where(column(name).isNotNull())
+    return kept.where(in_time(rows, name, cells, exact=True))
+
+
+def _counted(work: Work, node: Node, step: Step) -> tuple[DataFrame, Sequence[Observation]]:
+    """The step's rows, and counts of all that the query yields, filled when they are computed."""
+    if not step.pieces:
+        rows, seen = _watched(work, node, step)
+        return rows, [seen] if seen is not None else []
+    counts = []
+
+    def compute(piece: Ranges) -> DataFrame:
+        rows, seen = _watched(work, node, replace(step, cells=piece))
+        if seen is not None:
+            counts.append(seen)
+        return rows
+
+    return pieced(work, step.pieces, compute), counts
+
+
+def _watched(work: Work, node: Node, step: Step) -> tuple[DataFrame, Observation | None]:
+    rows = _placed(node, _evaluated(work, node, step, narrow=True))
+    if node.model.kind is Kind.WHOLE or node.model.timeseries is None:
+        return rows, None
+    seen = Observation()
+    counted = rows.observe(seen, F.count(F.lit(1)).alias("rows"))
+    return _clamped(node, step.cells, counted), seen
+
+
+def build(
+    work: Work, node: Node, step: Step, rows: DataFrame, seen: Sequence[Observation] = ()
+) -> Outcome:
+    """All of a table anew, from its rows, in one commit."""
+    before = {state.cell: state for state in work.cells(step.model)}
+    snapshot = work.tables.create(
+        step.model, rows, _layout(work, node, _type_of(rows, node)), work.stamp(step)
+    )
+    after = grouped(work.tables.read(step.model, snapshot), node)
+    changes = _told(work, node, step, _changes(before, after.cells), snapshot)
+    beyond = max(0, sum(map(_yielded, seen)) - sum(change.rows_after for change in changes))
+    came = replace(after, beyond=beyond)
+    return _outcome(work, step, changes, came, snapshot=snapshot, whole=True)
+
+
+def _told(
+    work: Work, node: Node, step: Step, changes: tuple[CellChange, ...], snapshot: int
+) -> tuple[CellChange, ...]:
+    """The changes of a table that was replaced, row by row where somebody folds them."""
+    old = work.snapshot(step.model, step.version - 1)
+    if old is None or not asked_for(work.project, step.model):
+        return changes
+    frames = (work.tables.read(step.model, at) for at in (old, snapshot))
+    return row_by_row(node, changes, *frames)
+
+
+def _recompute(
+    work: Work,
+    node: Node,
+    step: Step,
+    rows: DataFrame,
+    prepared: Prepared,
+) -> Outcome:
+    name = partition_column(node)
+    type_ = time_type(rows, name)
+    held = {state.cell: state for state in work.cells(step.model, step.cells)}
+    appended = _strategy(node) is Strategy.APPEND
+    if not held and step.batches == 1 and not appended:
+        # An append could not be made again after a crash, and batches are computed side by side.
+        watched = observed(rows, node, step.cells, type_)
+        if watched is not None:
+            kept = watched.rows.where(within(name, type_, step.cells, exact=True))
+            return _written_at_once(work, node, step, replace(watched, rows=kept), prepared)
+    # All that the query yields is kept where it is first computed, which is for its cells' states:
+    # rows of other cells are few, as inputs are read no further than the query needs.
+    rows, after = computed(rows, node, step.cells, type_)
+    changes = _changes(held, after.cells)
+    if asked_for(work.project, step.model) and any(change.real for change in changes):
+        inside = rows.where(within(name, type_, step.cells, exact=True))
+        changes = row_by_row(node, changes, work.tables.read(step.model), inside)
+    real = [change for change in changes if change.real]
+    outcome = _outcome(work, step, changes, after, snapshot=None, whole=False)
+    if not real:
+        return prepared(replace(outcome, changes=(), committed=False))
+    again = [c.cell for c in real if c.rows_before and step.cells.overlaps(c.cell)]
+    if appended and again:
+        raise errors.append_would_repeat(step.model, len(again), str(again[0]))
+    outcome = prepared(replace(outcome, changes=tuple(real)))
+    ranges = Ranges.of(change.cell for change in real) & step.cells
+    kept = rows.where(within(name, type_, ranges, exact=True))
+    return replace(outcome, snapshot=_write(work, node, step, outcome, kept, ranges))
+
+
+def _written_at_once(
+    work: Work, node: Node, step: Step, watched: ObservedRows, prepared: Prepared
+) -> Outcome:
+    """
+    Cells that hold nothing yet, computed while they are written: there is nothing to compare with.
+
+    What they come to hold is known once they are committed. Should the run die in between, it is
+    for the next one to count them and to build them again (``recover``).
+    """
+    changes = _changes({}, {cell: CellState(cell, 0, 0) for cell in watched.cells})
+    untold = _outcome(work, step, changes, CellStates({}), snapshot=None, whole=False)
+    announced = prepared(replace(untold, untold=partition_column(node)))
+    snapshot = _write(work, node, step, announced, watched.rows, step.cells)
+    came = watched.states()
+    made = _outcome(work, step, _changes({}, came.cells), came, snapshot=snapshot, whole=False)
+    if not made.changes:  # a commit of nothing is no version
+        return replace(made, committed=False, snapshot=None, trace=announced.trace)
+    return replace(made, version=announced.version, trace=announced.trace)
+
+
+def _write(
+    work: Work, node: Node, step: Step, outcome: Outcome, rows: DataFrame, ranges: Ranges
+) -> int:
+    """Replace ``ranges`` by the step's rows in them; add these where nothing is to be replaced."""
+    name = partition_column(node)
+    stamp = work.stamp(replace(step, version=outcome.version))
+    appended = _strategy(node) is Strategy.APPEND
+    held = any(change.rows_before for change in outcome.changes)
+    if not held and (appended or _carried(work, step, ranges) > _ROWS_TO_CARRY):
+        return work.tables.append(step.model, rows, stamp)
+    return work.tables.replace(step.model, column=name, ranges=ranges, rows=rows, stamp=stamp)
+
+
+def _carried(work: Work, step: Step, ranges: Ranges) -> int:
+    """Rows of other cells that lie in the partitions of ``ranges``: a replacement rewrites them."""
+    partition = work.tables.layout(step.model).partition
+    touched = Ranges.ever() if partition is None else partition.cover(ranges)
+    return sum(state.rows for state in work.cells(step.model, touched - ranges))
+
+
+def _strategy(node: Node) -> Strategy:
+    said = node.model.incremental
+    return said.strategy if said is not None else Strategy.DELETE_INSERT
+
+
+def _changes(
+    before: Mapping[Interval, CellState], after: Mapping[Interval, CellState]
+) -> tuple[CellChange, ...]:
+    changes = []
+    for cell in sorted({*before, *after}):
+        old = before.get(cell, CellState(cell, 0, 0))
+        new = after.get(cell, CellState(cell, 0, 0))
+        changes.append(
+            CellChange(
+                cell=cell,
+                added=new.rows,
+                removed=old.rows,
+                rows_before=old.rows,
+                rows_after=new.rows,
+                content_before=old.content,
+                content_after=new.content,
+                last=new.last,
+            )
+        )
+    return tuple(changes)
+
+
+def _outcome(
+    work: Work,
+    step: Step,
+    changes: tuple[CellChange, ...],
+    came: CellStates,
+    *,
+    snapshot: int | None,
+    whole: bool,
+) -> Outcome:
+    real = [change for change in changes if change.real]
+    read = _rows_read(work, step)
+    receipt = Receipt(
+        read=read,
+        scanned=read + step.scanned,
+        written=sum(change.rows_after for change in (changes if whole else real)),
+        removed=sum(change.rows_before for change in (changes if whole else real)),
+        cells_built=len(changes),
+        cells_cut_off=len(changes) - len(real),
+        commits=1 if whole or real else 0,
+        clamped=came.beyond,
+    )
+    assert step.trace is not None, "a planned step says what will hold"
+    return Outcome(
+        model=step.model,
+        version=step.version,
+        trace=step.trace,
+        changes=changes,
+        whole=whole,
+        snapshot=snapshot,
+        receipt=receipt,
+    )
+
+
+def _yielded(seen: Observation) -> int:
+    """How many rows a query yielded."""
+    found = seen.get  # Spark forgets what it observed in a plan that turned out to be empty
+    return int(found.get("rows") or 0)
+
+
+def _rows_read(work: Work, step: Step) -> int:
+    """Rows of the inputs in the cells that the step reads."""
+    node = work.project[step.model]
+    if not step.cells:
+        return 0
+    total = 0
+    for entry in node.inputs:
+        cells = None if entry.time_column is None else entry.read(step.cells)
+        total += sum(state.rows for state in work.cells(entry.name, cells))
+    return total
+
+
+def _layout(work: Work, node: Node, type_: str) -> Layout:
+    """
+    Partitions by the size of the inputs: few rows need none, a cell of many rows is one by itself.
+
+    A replaced cell rewrites its partition, so partitions must be small; each is a file at least,
+    so they must not be many.
+    """
+    granularity = node.model.granularity
+    if granularity is None:
+        return Layout()
+    cells = 0
+    rows = 0
+    for entry in node.inputs:
+        if entry.time_column is not None:
+            states = work.cells(entry.name)
+            cells += len(states)
+            rows += sum(state.rows for state in states)
+    if rows < _ROWS_FOR_PARTITIONS:
+        return Layout()
+    name = partition_column(node)
+    if cells and rows / cells > _ROWS_FOR_OWN_PARTITION and granularity in _TRANSFORMS:
+        return Layout(name, _TRANSFORMS[granularity], type_)
+    return Layout(name, _COARSER[granularity], type_)
+
+
+_TRANSFORMS = {
+    Granularity.HOUR: Granularity.HOUR,
+    Granularity.DAY: Granularity.DAY,
+    Granularity.MONTH: Granularity.MONTH,
+}
+_COARSER = {
+    Granularity.HOUR: Granularity.MONTH,
+    Granularity.DAY: Granularity.MONTH,
+    Granularity.WEEK: Granularity.YEAR,
+    Granularity.SUNDAY_WEEK: Granularity.YEAR,
+    Granularity.MONTH: Granularity.YEAR,
+    Granularity.QUARTER: Granularity.YEAR,
+    Granularity.YEAR: Granularity.YEAR,
+}
+
+
+def _type_of(rows: DataFrame, node: Node) -> str:
+    return time_type(rows, partition_column(node)) if node.model.timeseries else "timestamp"

@@ -1,0 +1,1 @@
+"""Compares stored tables with their definitions evaluated from scratch."""

@@ -1,0 +1,186 @@
+"""
+Two sets of rows compared: by content for each cell, then row by row where that differs.
+
+Doubles that a query adds up come out a little different when rows come in another order, so rows
+that differ by content count as equal when they pair up with every double within one part in 10^9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.core.interval import Granularity, Interval
+from infold.core.trace import CellState, wrap
+from infold.spark.content import (
+    cell_of,
+    cell_start,
+    cell_stats,
+    column,
+    content,
+    row_hash,
+)
+
+TOLERANCE = 1e-9
+_SAMPLE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """
+    What stored and rebuilt rows have in common.
+
+    ``differing`` are (cell, rows stored, rows rebuilt) of cells whose rows differ; ``sample`` a
+    few rows of one side alone; ``rounded`` cells that are equal but for the last digits of
+    doubles. ``rows``, ``cells`` and ``content`` are those stored.
+    """
+
+    rows: int
+    cells: int
+    content: int
+    differing: tuple[tuple[Interval, int, int], ...]
+    sample: tuple[tuple[str, Mapping[str, Any]], ...]
+    rounded: int
+    stored: Mapping[Interval, CellState]
+
+
+def compare(
+    stored: DataFrame,
+    rebuilt: DataFrame,
+    time: str | None,
+    granularity: Granularity | None,
+    key: Sequence[str] = (),
+) -> Comparison:
+    """
+    Compare two frames of the same columns, cell by cell of the column ``time``.
+
+    ``key`` are the columns that tell rows apart, if they are known: the sample then has the rows
+    of both sides of a few keys.
+    """
+    rebuilt = rebuilt.select(*(column(name) for name in stored.columns))
+    left, right = states(stored, time, granularity), states(rebuilt, time, granularity)
+    suspects = [
+        cell
+        for cell in sorted(set(left) | set(right))
+        if _key(left.get(cell)) != _key(right.get(cell))
+    ]
+    differing: list[tuple[Interval, int, int]] = []
+    sample: list[tuple[str, Mapping[str, Any]]] = []
+    if suspects:
+        found = _row_by_row(stored, rebuilt, time, granularity, suspects, key)
+        bad = {cell_of(row["_cell"], granularity) for row in found}
+        differing = [
+            (cell, _rows(left.get(cell)), _rows(right.get(cell)))
+            for cell in suspects
+            if cell in bad
+        ]
+        sample = [(row["_side"], _shown(row, stored.schema)) for row in found[: 2 * _SAMPLE]]
+    return Comparison(
+        rows=sum(state.rows for state in left.values()),
+        cells=len(left),
+        content=wrap(sum(state.content for state in left.values())),
+        differing=tuple(differing),
+        sample=tuple(sample),
+        rounded=len(suspects) - len(differing),
+        stored=left,
+    )
+
+
+def states(
+    rows: DataFrame, time: str | None, granularity: Granularity | None
+) -> dict[Interval, CellState]:
+    """Rows and content of each cell of a frame."""
+    at = F.lit(None).cast("timestamp") if time is None else column(time)
+    found = {}
+    for row in cell_stats(rows, at, granularity).collect():
+        cell = cell_of(row["cell"], granularity)
+        found[cell] = CellState(cell, row["rows"], content(row["hi"], row["lo"]))
+    return found
+
+
+def _key(state: CellState | None) -> tuple[int, int]:
+    return (state.rows, state.content) if state else (0, 0)
+
+
+def _rows(state: CellState | None) -> int:
+    return state.rows if state else 0
+
+
+def _row_by_row(
+    stored: DataFrame,
+    rebuilt: DataFrame,
+    time: str | None,
+    granularity: Granularity | None,
+    suspects: list[Interval],
+    key: Sequence[str],
+) -> list[Any]:
+    """Rows of the suspect cells that have no partner on the other side, some of each cell."""
+    at = F.lit(None).cast("timestamp") if time is None else column(time)
+    starts = [cell.start for cell in suspects]
+    floats = [
+        field.name
+        for field in stored.schema.fields
+        if isinstance(field.dataType, T.DoubleType | T.FloatType)
+    ]
+    exact = [name for name in stored.columns if name not in floats]
+    sides = []
+    for side, rows in (("stored", stored), ("rebuilt", rebuilt)):
+        cell = cell_start(at, granularity)
+        kept = rows.withColumn("_cell", cell).where(F.col("_cell").isin(starts))
+        schema = T.StructType([stored.schema[name] for name in exact])
+        kept = kept.withColumn("_hash", row_hash(schema)).withColumn("_side", F.lit(side))
+        window = Window.partitionBy("_cell", "_hash").orderBy(*map(column, floats), F.lit(1))
+        sides.append(kept.withColumn("_nth", F.row_number().over(window)))
+    names = ["_cell", "_hash", "_nth"]
+    right = sides[1].select(*names, *(column(name).alias(f"_other_{name}") for name in floats))
+    left = sides[0].select(*names, *(column(name).alias(f"_other_{name}") for name in floats))
+    alone = _alone(sides[0], right, floats).unionByName(_alone(sides[1], left, floats))
+    return (
+        alone.withColumn("_rank", _rank(stored.schema, key))
+        .where(F.col("_rank") <= _SAMPLE)
+        .orderBy("_cell", "_rank", F.desc("_side"), "_hash", "_nth")
+        .drop("_rank", "_hash", "_nth")
+        .collect()
+    )
+
+
+def _rank(schema: T.StructType, key: Sequence[str]) -> Column:
+    """The place of a row in its cell: one for both sides of a key, else by its columns."""
+    if key:
+        by_key = Window.partitionBy("_cell").orderBy(F.xxhash64(*map(column, key)))
+        return F.dense_rank().over(by_key)
+    atomic = [field.name for field in schema.fields if isinstance(field.dataType, T.AtomicType)]
+    by_columns = Window.partitionBy("_cell", "_side").orderBy(*map(column, atomic), "_hash")
+    return F.row_number().over(by_columns)
+
+
+def _alone(rows: DataFrame, other: DataFrame, floats: list[str]) -> DataFrame:
+    close: Column = F.lit(True)
+    for name in floats:
+        a, b = column(name), column(f"_other_{name}")
+        scale = F.greatest(F.abs(a), F.abs(b))
+        close = close & (a.eqNullSafe(b) | (F.abs(a - b) <= scale * TOLERANCE))
+    return rows.join(
+        other.withColumnsRenamed({"_cell": "_c", "_hash": "_h", "_nth": "_n"}),
+        (F.col("_cell") == F.col("_c"))
+        & (F.col("_hash") == F.col("_h"))
+        & (F.col("_nth") == F.col("_n"))
+        & close,
+        "left_anti",
+    )
+
+
+def _shown(row: Any, schema: T.StructType) -> Mapping[str, Any]:
+    """A row of a side, its instants in UTC: Spark gives them in the time zone of the machine."""
+    instants = {field.name for field in schema if isinstance(field.dataType, T.TimestampType)}
+    return {
+        name: value.astimezone(UTC) if name in instants and value is not None else value
+        for name, value in row.asDict().items()
+        if name not in ("_cell", "_side")
+    }

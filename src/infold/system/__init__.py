@@ -1,0 +1,1 @@
+"""The operating system around the program: signals, locks between processes, failing disks."""

@@ -1,0 +1,184 @@
+"""Settings that exactness stands on: fixed, and refused by name wherever they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from tests.declare.shop import INFOLD, SHOP, write
+
+from infold.core.fixed_settings import FIXED, changed_settings
+from infold.declare import check
+from infold.messages.errors import InfoldError
+from infold.spark.jvm.given_settings import (
+    refuse_environment,
+    refuse_given,
+    refuse_session,
+    refuse_without_iceberg,
+)
+
+WRONG = {
+    "spark.sql.session.timeZone": "America/New_York",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.storeAssignmentPolicy": "LEGACY",
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+    "spark.sql.files.ignoreCorruptFiles": "true",
+    "spark.sql.files.ignoreMissingFiles": "true",
+    "spark.files.ignoreCorruptFiles": "true",
+    "spark.sql.legacy.timeParserPolicy": "LEGACY",
+    "spark.sql.legacy.sizeOfNull": "true",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
+    "spark.sql.parquet.int96RebaseModeInRead": "LEGACY",
+    "spark.sql.parquet.binaryAsString": "true",
+    "spark.sql.iceberg.handle-timestamp-without-timezone": "true",
+    "spark.sql.parser.escapedStringLiterals": "true",
+    "spark.sql.extensions": "com.example.Mine",
+    "spark.sql.catalog.infold.cache-enabled": "true",
+    "spark.sql.defaultCatalog": "spark_catalog",
+    "spark.speculation": "true",
+    "spark.sql.variable.substitute": "true",
+    "spark.sql.groupByOrdinal": "false",
+    "spark.sql.runSQLOnFiles": "true",
+}
+FREE = {
+    "spark.sql.shuffle.partitions": "7",
+    "spark.driver.memory": "4g",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.catalog.other": "org.apache.iceberg.spark.SparkCatalog",
+    "spark.local.dir": "/scratch",
+    "spark.sql.session.timeZone": "utc",
+    "spark.sql.iceberg.snapshot-property.infold.step": "r-1",
+}
+
+
+@pytest.mark.parametrize("key", WRONG)
+def test_what_changes_rows_is_refused_by_name(key: str) -> None:
+    """In infold.yml at its place, by check already, as a mistake of the project."""
+    assert [name for name, _, _ in changed_settings({key: WRONG[key]})] == [key]
+
+
+def test_what_changes_no_row_is_free() -> None:
+    """Memory, parallelism, compression; and what is said as it is anyway."""
+    assert list(changed_settings(FREE)) == []
+    assert list(changed_settings(FIXED)) == []
+
+
+def test_a_name_in_another_case_is_no_way_around() -> None:
+    """Spark would pass over it without a word, and whoever wrote it meant something."""
+    assert list(changed_settings({"spark.sql.session.timezone": "UTC"}))
+
+
+def test_in_a_target(tmp_path: Path) -> None:
+    """With file, line and what it is."""
+    spark = "  night:\n    spark: {spark.sql.session.timeZone: America/New_York}\n"
+    write(tmp_path, {**SHOP, "infold.yml": INFOLD.replace("targets:\n", f"targets:\n{spark}")})
+
+    (error,) = check(tmp_path)
+
+    assert (error.slug, error.exit_code) == ("fixed-setting", 2)
+    assert error.what == "spark.sql.session.timeZone cannot be America/New_York"
+    assert dict(error.facts)["it is"] == "UTC"
+
+
+def _submit(text: str) -> Callable[[Path, Any], None]:
+    return lambda _, patch: patch.setenv("PYSPARK_SUBMIT_ARGS", text)
+
+
+def _defaults(text: str) -> Callable[[Path, Any], None]:
+    def made(folder: Path, patch: Any) -> None:
+        (folder / "spark-defaults.conf").write_text(text)
+        patch.setenv("SPARK_CONF_DIR", str(folder))
+
+    return made
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        _submit("--conf spark.sql.ansi.enabled=false pyspark-shell"),
+        _submit('--conf "spark.sql.ansi.enabled = false" --driver-memory 1g pyspark-shell'),
+        _submit("--conf=spark.sql.ansi.enabled=false pyspark-shell"),
+        _submit("-c spark.sql.ansi.enabled=false pyspark-shell"),
+        _defaults("# mine\nspark.sql.ansi.enabled   false\n"),
+        _defaults("spark.sql.ansi.enabled=false\n"),
+    ],
+)
+def test_in_the_environment(
+    given: Callable[[Path, Any], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever spark-submit would read by itself, in every form in which it does."""
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    refuse_environment(tmp_path)
+    given(tmp_path, monkeypatch)
+
+    with pytest.raises(InfoldError, match=r"spark\.sql\.ansi\.enabled cannot be false") as caught:
+        refuse_environment(tmp_path)
+
+    assert (caught.value.slug, caught.value.exit_code) == ("fixed-setting", 2)
+
+
+def test_several_are_all_named() -> None:
+    """The first in the sentence, each in the facts."""
+    with pytest.raises(InfoldError) as caught:
+        refuse_given("here", WRONG)
+
+    assert {name for name, _ in caught.value.facts} == {"where", *WRONG}
+
+
+class _Conf(dict[str, str]):
+    @property
+    def getAll(self) -> dict[str, str]:  # noqa: N802 (as Spark calls it)
+        return dict(self)
+
+
+class _Session:
+    """A session that was made by somebody else."""
+
+    def __init__(self, **more: str) -> None:
+        fixed = {key: FIXED[key] for key in ("spark.sql.extensions",)}
+        self.conf = _Conf({**fixed, "spark.sql.catalogImplementation": "in-memory", **more})
+
+
+def test_in_a_session_of_somebody_else() -> None:
+    """What was said there counts; what it has by default is set anew in infold's own."""
+    refuse_session(_Session(), ours=False)  # type: ignore[arg-type]
+
+    with pytest.raises(InfoldError, match="timeZone cannot be Asia/Tokyo"):
+        refuse_session(
+            _Session(**{"spark.sql.session.timeZone": "Asia/Tokyo"}),  # type: ignore[arg-type]
+            ours=False,
+        )
+
+
+class WithoutJars:
+    """A session in which a catalog cannot be opened, or can."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def sql(self, text: str) -> None:
+        """Spark loads a catalog when it is first named."""
+        assert text == "USE infold"
+        if self.why:
+            raise PySparkException(self.why)
+
+
+def test_a_session_without_the_jars_is_refused_by_name() -> None:
+    """What is missing cannot be given later, so nothing is tried with it."""
+    refuse_without_iceberg(WithoutJars(""), "infold")  # type: ignore[arg-type]
+    why = "Cannot find catalog plugin class for catalog 'infold': org.apache.iceberg.spark.Spark"
+
+    for text in (f"\n{why}\nat x", f"An error occurred while calling o1.sql.\n: {why}\n\tat x"):
+        with pytest.raises(InfoldError) as caught:
+            refuse_without_iceberg(WithoutJars(text), "infold")  # type: ignore[arg-type]
+
+        assert (caught.value.slug, caught.value.exit_code) == ("no-iceberg", 2)
+        assert caught.value.facts == (("why", why),)

@@ -1,0 +1,227 @@
+"""The manifest tables: what they say follows from what holds, and every command can have it."""
+
+from __future__ import annotations
+
+import json
+from hashlib import md5
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from pyarrow import parquet
+from tests.running.standing_tables import day, stand_up
+
+from infold import api
+from infold.cli import cli
+from infold.core.interval import Ranges, moment
+from infold.core.project import Project
+from infold.core.record import Outcome, QuarantinedSession
+from infold.core.trace import Cause, CellChange, Pending, Trace
+from infold.inspecting.manifest import named
+from infold.lake.iceberg import IcebergLake
+
+FIRST, SECOND = (moment(day(i).start + (i + 1) * 1_000) for i in (0, 1))
+"""The newest event of each of the two days that were built."""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Three tables, each built once; the sessions table's rows stand in for Iceberg's."""
+    project = stand_up(tmp_path / "shop")
+    rows = {
+        "session_id": ["s1", "s2"],
+        "user_id": ["ann", None],
+        "session_start": [moment(day(0).start), moment(day(1).start)],
+        "session_end": [FIRST, SECOND],
+    }
+
+    def stored(_: IcebergLake, table: str, *, columns: list[str], **__: Any) -> pa.Table:
+        assert table == "sessions"
+        return pa.table({name: rows[name] for name in columns})
+
+    monkeypatch.setattr(IcebergLake, "rows", stored)
+    return project
+
+
+def infold(project: Project, *words: str) -> str:
+    """What a command says that ends well."""
+    done = CliRunner().invoke(cli, ["-C", str(project.root), *words])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def success(project: Project) -> dict[str, Any]:
+    """The incremental manifest, by model."""
+    rows = api.manifest(project, "incremental_manifest").to_pylist()
+    return {row["model"]: row["last_success"] for row in rows}
+
+
+def step(project: Project, outcome: Outcome) -> None:
+    """A run does one step."""
+    book = api.ledger(project)
+    number = len(book.runs(100)) + 1
+    book.acquire(f"r{number}")
+    book.begin_run(f"r{number}", "run", 0, {})
+    book.begin_step(f"r{number}", f"r{number}-1", 1, outcome.model, "build", {})
+    book.finish_step(f"r{number}-1", outcome)
+    book.close()
+
+
+def change(number: int, rows: int, last: int) -> CellChange:
+    """Rows added to a day, the newest of them ``last`` into it."""
+    return CellChange(day(number), rows, 0, 0, rows, 0, rows, day(number).start + last)
+
+
+class TestLastSuccess:
+    """The newest event time that a model has processed, whatever rows it keeps."""
+
+    def test_models_in_sync_show_the_same(self, shop: Project) -> None:
+        """Inputs come before their readers."""
+        assert success(shop) == {"clicks": SECOND, "sessions": SECOND, "daily": SECOND}
+        assert list(success(shop)) == ["clicks", "sessions", "daily"]
+
+    def test_one_that_is_behind_shows_an_earlier_one(self, shop: Project) -> None:
+        """What it has not read does not count; what it has read does."""
+        trace = Trace("clicks", shop["clicks"].fingerprint, {})
+        step(shop, Outcome("clicks", 2, trace, (change(2, 5, 9_000),), snapshot=104))
+
+        assert success(shop) == {
+            "clicks": moment(day(2).start + 9_000),
+            "sessions": SECOND,
+            "daily": SECOND,
+        }
+
+    def test_what_is_pending_does_not_count(self, shop: Project) -> None:
+        """A stretch that a limit left is not processed, so the mark stands before it."""
+        pending = (Pending(Cause.MISSING, Ranges((day(1),))),)
+        trace = Trace("daily", shop["daily"].fingerprint, {"sessions": 1}, pending)
+        step(shop, Outcome("daily", 2, trace, committed=False))
+
+        assert success(shop)["daily"] == FIRST
+
+    def test_what_was_never_built_is_not_listed(self, shop: Project) -> None:
+        """As in the packages."""
+        api.forget(shop, ["daily"])
+
+        assert set(success(shop)) == {"clicks", "sessions"}
+
+
+class TestCommands:
+    """By name, with the options of any table; without Spark."""
+
+    def test_on_the_screen(self, shop: Project) -> None:
+        """With its schema or without; limited like any table."""
+        text = infold(shop, "show", "infold.incremental_manifest", "--limit", "2")
+
+        assert text == (
+            "model     last_success\n"
+            "--------  --------------------------\n"
+            f"clicks    {str(SECOND).removesuffix('+00:00')}\n"
+            f"sessions  {str(SECOND).removesuffix('+00:00')}\n"
+            "\n"
+            "2 rows shown, 1 more (--limit 0 for all).\n"
+        )
+
+    def test_rows_of_some_models(self, shop: Project) -> None:
+        """By the terms of select, and by --where; as JSON and CSV."""
+        by_term = infold(shop, "show", "incremental_manifest", "--select", "daily", "--json", "-")
+        by_row = infold(
+            shop, "show", "incremental_manifest", "--where", "model = 'daily'", "--csv", "-"
+        )
+
+        assert json.loads(by_term)["model"] == "daily"
+        assert by_row.startswith("model,last_success\ndaily,")
+        assert by_row.count("\n") == 2
+
+    def test_where_knows_times(self, shop: Project) -> None:
+        """A date is an instant in UTC; what cannot be understood is said."""
+        words = ("show", "sessions_lifecycle_manifest", "--csv", "-", "--where")
+
+        assert infold(shop, *words, "start_tstamp >= '2024-03-02'").count("\n") == 2
+        refused = CliRunner().invoke(cli, ["-C", str(shop.root), *words, "nobody = 1"])
+        assert refused.exit_code == 2
+        assert "bad-filter" in refused.output
+
+    def test_the_sessions_lifecycle(self, shop: Project) -> None:
+        """A row for each session, with the seed's columns; a user may be missing."""
+        rows = api.manifest(shop, "sessions_lifecycle_manifest").to_pylist()
+
+        assert rows == [
+            {
+                "session_identifier": "s1",
+                "user_identifier": "ann",
+                "start_tstamp": moment(day(0).start),
+                "end_tstamp": FIRST,
+            },
+            {
+                "session_identifier": "s2",
+                "user_identifier": None,
+                "start_tstamp": moment(day(1).start),
+                "end_tstamp": SECOND,
+            },
+        ]
+
+    def test_quarantined_sessions(self, shop: Project) -> None:
+        """With user, reason, span and events; the id is the one that the table would have."""
+        start, end = day(0).start, day(1).start
+        held = (QuarantinedSession("ann", start, end, 12),)
+        trace = Trace("sessions", "f", {"clicks": 1})
+        step(shop, Outcome("sessions", 2, trace, committed=False, held=held))
+        (row,) = api.manifest(shop, "quarantined_sessions").to_pylist()
+
+        assert row == {
+            "session_identifier": md5(f"ann|{start}".encode()).hexdigest(),
+            "user_identifier": "ann",
+            "reason": "",
+            "start_tstamp": moment(start),
+            "end_tstamp": moment(end),
+            "events": 12,
+        }
+        many = ("show", "quarantined_sessions", "--where", "events > 12", "--csv", "-")
+        assert infold(shop, *many).count("\n") == 1
+
+    def test_select_is_for_manifest_tables(self, shop: Project) -> None:
+        """Other tables are of one model."""
+        done = CliRunner().invoke(cli, ["-C", str(shop.root), "show", "daily", "--select", "daily"])
+
+        assert done.exit_code == 2
+
+    def test_files_for_other_engines(self, shop: Project, tmp_path: Path) -> None:
+        """A folder for each table with one file, which a second time replaces."""
+        out = tmp_path / "out"
+        for _ in (1, 2):
+            text = infold(shop, "manifest", str(out))
+
+        assert text == (
+            f"{out / 'incremental_manifest'}: 3 rows\n"
+            f"{out / 'sessions_lifecycle_manifest'}: 2 rows\n"
+            f"{out / 'quarantined_sessions'}: 0 rows\n"
+        )
+        assert sorted(str(path.relative_to(out)) for path in out.rglob("*.parquet")) == [
+            "incremental_manifest/rows.parquet",
+            "quarantined_sessions/rows.parquet",
+            "sessions_lifecycle_manifest/rows.parquet",
+        ]
+        found = parquet.read_table(out / "incremental_manifest" / "rows.parquet")
+        assert found.schema.names == ["model", "last_success"]
+        assert str(found.schema.field("last_success").type) == "timestamp[us, tz=UTC]"
+
+    def test_before_the_first_run_they_are_empty(self, shop: Project) -> None:
+        """And have their columns."""
+        api.teardown(shop)
+
+        assert api.manifest(shop, "incremental_manifest").num_rows == 0
+        assert api.manifest(shop, "sessions_lifecycle_manifest").column_names == [
+            "session_identifier",
+            "user_identifier",
+            "start_tstamp",
+            "end_tstamp",
+        ]
+
+
+def test_a_model_may_have_such_a_name_in_another_schema() -> None:
+    """Only their names, and these in the schema infold, mean manifests."""
+    assert named("incremental_manifest") == named("infold.incremental_manifest")
+    assert named("shop.incremental_manifest") is None

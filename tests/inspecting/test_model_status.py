@@ -1,0 +1,97 @@
+"""What `infold status` calls stale: the cells, where they are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.planning.test_planner import DAILY as WITH_USERS
+from tests.planning.test_planner import EVENTS, SESSIONS, built, changed, day, project, states
+
+from infold.core.interval import MAX, MIN, Interval, Ranges
+from infold.core.plan import InputDiff, ModelObservation, Observations
+from infold.core.project import Node
+from infold.core.trace import Cause, CellState, Pending, Trace
+from infold.inspecting.model_status import status_of
+from infold.ledger.memory import MemoryLedger
+from infold.planning.model_states import model_states
+from infold.planning.planner import plan
+from infold.render.plan import plan_screen
+from infold.render.status import status_screen
+
+DAILY = replace(WITH_USERS, inputs=WITH_USERS.inputs[:1])
+
+
+class Book(MemoryLedger):
+    """A ledger that knows the cells of one table."""
+
+    def cells(self, table: str, within: Ranges | None = None) -> tuple[CellState, ...]:
+        """The week as it is drawn."""
+        del table, within
+        return states("# # # # # # #")
+
+
+def stale(node: Node, **seen: ModelObservation) -> str:
+    """The word of the screen for what is stale of one model."""
+    made = project(EVENTS, SESSIONS, DAILY)
+    observed = Observations(
+        day(6).end, {"events": built(EVENTS), "sessions": built(SESSIONS), **seen}
+    )
+    todo = plan(made, observed)
+    known = {entry.model: entry for entry in model_states(made, observed, todo)}
+    step = next((step for step in todo.steps if step.model == node.name), None)
+    book: Any = Book()
+    entry = status_of(node, book, observed, step, known[node.name])
+    line = status_screen(made, [entry], {}).splitlines()[3]
+    return line.split("2019-10-28", 1)[1].rsplit("never", 1)[0].strip()
+
+
+def daily(*pending: Interval, definition: str = DAILY.fingerprint) -> ModelObservation:
+    """The daily table, of which some is pending."""
+    left = (Pending(Cause.MISSING, Ranges.of(pending)),) if pending else ()
+    trace = Trace("daily", definition, {"sessions": 1}, left)
+    news = InputDiff("sessions", 1, 1, (), states("# # # # # # #"))
+    return ModelObservation(trace=trace, version=1, inputs=(news,))
+
+
+@pytest.mark.parametrize(
+    ("seen", "word"),
+    [
+        (daily(), ""),
+        (daily(day(2)), "1 cell"),
+        (daily(Interval(MIN, day(1).start), Interval(day(4).start, MAX)), "4 cells"),
+        (daily(Interval(MIN, MAX)), "all of it"),
+        (daily(definition="another"), "all of it"),
+    ],
+)
+def test_of_a_table_that_is_built_cell_by_cell(seen: ModelObservation, word: str) -> None:
+    """What a window left out has no ends, and is some of the cells with rows all the same."""
+    assert stale(DAILY, daily=seen) == word
+
+
+def test_a_plan_counts_the_same_cells() -> None:
+    """And does not call what a window left out the whole table."""
+    pending = daily(Interval(MIN, day(1).start), Interval(day(4).start, MAX))
+    made = project(EVENTS, SESSIONS, DAILY)
+    tables = {"events": built(EVENTS), "sessions": built(SESSIONS), "daily": pending}
+    observed = Observations(day(6).end, tables)
+
+    text = plan_screen(made, observed, plan(made, observed), {})
+
+    assert "1. daily  recompute  4 cells  about 40 rows" in text
+
+
+def test_of_sessions_that_somebody_spoke_of() -> None:
+    """Which they are is found by the run; they are not all."""
+    spoken = ModelObservation(
+        trace=Trace("sessions", SESSIONS.fingerprint, {"events": 1}),
+        version=1,
+        inputs=(InputDiff("events", 1, 1, (), states("# # # # # # #")),),
+        entries=1,
+    )
+
+    assert stale(SESSIONS, sessions=spoken, daily=daily()) == "some of it"
+    assert stale(DAILY, sessions=spoken, daily=daily()) == "some of it"
+    late = changed(SESSIONS, "events", "# # # + # # #")
+    assert stale(SESSIONS, sessions=late, daily=daily()) == "3 cells"

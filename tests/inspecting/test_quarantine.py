@@ -1,0 +1,306 @@
+"""What people say of sessions by hand: which they mean, and what is written down."""
+
+from __future__ import annotations
+
+import json
+from hashlib import md5
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from tests.inspecting.test_manifest import step
+from tests.running.standing_tables import day, stand_up
+
+from infold import api
+from infold.cli import cli
+from infold.core.interval import moment
+from infold.core.manual_entry import ManualEntry
+from infold.core.project import Project
+from infold.core.record import Outcome, QuarantinedSession
+from infold.core.trace import Trace
+from infold.inspecting.manifest import filtered
+from infold.lake.iceberg import IcebergLake
+from infold.messages import errors
+
+START, END = day(0).start, day(0).start + 1_000
+LATER = day(1).start
+
+
+def id_of(of: str, start: int = START) -> str:
+    """The id of a session."""
+    return md5(f"{of}|{start}".encode()).hexdigest()
+
+
+def stored(monkeypatch: pytest.MonkeyPatch, **columns: list[Any]) -> None:
+    """Let the sessions table hold these rows, all with one span."""
+    number = len(columns["session_id"])
+    spans = {"session_start": [moment(START)] * number, "session_end": [moment(END)] * number}
+    table = pa.table({**columns, **spans})
+
+    def rows(
+        _: IcebergLake, name: str, *, columns: list[str], where: str, limit: int | None = None
+    ) -> pa.Table:
+        assert name == "sessions"
+        found = filtered(table.cast(_known(table)), where)
+        return found.select(columns)
+
+    monkeypatch.setattr(IcebergLake, "rows", rows)
+
+
+def _known(table: pa.Table) -> pa.Schema:
+    """Types that a manifest table has, to be filtered as one."""
+    plain = {field.name: field.type for field in table.schema}
+    texts = {name: pa.string() for name, kind in plain.items() if not pa.types.is_timestamp(kind)}
+    return pa.schema([(name, texts.get(name, kind)) for name, kind in plain.items()])
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Sessions by user and gap: Ann's is in the table, Bob's in quarantine."""
+    project = stand_up(tmp_path / "shop")
+    stored(monkeypatch, session_id=[id_of("ann")], user_id=["ann"])
+    trace = Trace("sessions", "f", {"clicks": 1})
+    held = (QuarantinedSession("bob", LATER, LATER + 5, 12),)
+    step(project, Outcome("sessions", 2, trace, committed=False, held=held))
+    return project
+
+
+def by_identifier(root: Path, more: str = "") -> Project:
+    """The same project with sessions by identifier."""
+    project = stand_up(root)
+    (root / "models" / "sessions.sql").write_text(
+        "---\nmaterialization: sessions\n"
+        f"sessions: {{identifier: url, user: user_id{more}}}\n---\n"
+        "SELECT count(*) AS events, sum(amount) AS revenue FROM clicks\n"
+    )
+    return api.open_project(root, project.target.name)
+
+
+def said(project: Project) -> list[tuple[str, bool | None, int | None, int | None]]:
+    """The entries of the ledger."""
+    entries = api.ledger(project).entries("sessions")
+    return [(one.of, one.held, one.start, one.end) for one in entries]
+
+
+class TestWhich:
+    """A session is named by its id, an identifier, or a user."""
+
+    def test_a_session_of_the_table(self, shop: Project) -> None:
+        """The entry has its user and its present span."""
+        api.add_quarantine_entries(shop, "sessions", terms=[id_of("ann")], held=True)
+        assert said(shop) == [("ann", True, START, END)]
+
+    def test_a_session_in_quarantine(self, shop: Project) -> None:
+        """It is not in the table."""
+        api.add_quarantine_entries(shop, "sessions", terms=[id_of("bob", LATER)], held=False)
+        assert said(shop) == [("bob", False, LATER, LATER + 5)]
+
+    def test_all_sessions_of_a_user(self, shop: Project) -> None:
+        """Those to come as well, so there is no span."""
+        api.add_quarantine_entries(
+            shop, "sessions", terms=[], users=["eve", "o'hara"], held=True, force=True
+        )
+        assert said(shop) == [("eve", True, None, None), ("o'hara", True, None, None)]
+
+    def test_an_unknown_session_is_refused_and_nothing_is_written(self, shop: Project) -> None:
+        """Not even for those named before it."""
+        with pytest.raises(errors.InfoldError, match="has no session nonsense"):
+            api.add_quarantine_entries(
+                shop, "sessions", terms=[id_of("ann"), "nonsense"], held=True
+            )
+        assert said(shop) == []
+
+    def test_nobody_whom_nothing_is_known_of(self, shop: Project) -> None:
+        """A name that is typed wrong would hold nothing, and nobody would know."""
+        with pytest.raises(errors.InfoldError, match="has no session of the user anne"):
+            api.add_quarantine_entries(shop, "sessions", terms=[], users=["anne"], held=True)
+        api.add_quarantine_entries(shop, "sessions", terms=[], users=["ann", "bob"], held=True)
+        api.add_quarantine_entries(
+            shop, "sessions", terms=[], users=["anne"], held=True, force=True
+        )
+        api.add_quarantine_entries(shop, "sessions", terms=[], users=["anne"], held=False)
+        assert [(of, held) for of, held, *_ in said(shop)] == [
+            ("ann", True),
+            ("bob", True),
+            ("anne", True),
+            ("anne", False),
+        ]
+
+    def test_a_reason_stays_when_the_same_is_said_again(self, shop: Project) -> None:
+        """Until something else is said of the session, or another reason is given."""
+        reasons = []
+        for held, reason in (
+            (True, "bot"),
+            (True, ""),
+            (False, ""),
+            (True, ""),
+            (True, "test"),
+            (True, ""),
+        ):
+            [entry] = api.add_quarantine_entries(
+                shop, "sessions", terms=[id_of("ann")], held=held, reason=reason
+            )
+            reasons.append(entry.reason)
+        assert reasons == ["bot", "bot", "", "", "test", "test"]
+
+    def test_users_that_are_no_text(self, shop: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        """They are named as Spark casts them to text."""
+        ids = [id_of("42"), id_of("true")]
+        for user, of in ((42, "42"), (True, "true")):
+            stored(monkeypatch, session_id=ids[:1] if of == "42" else ids[1:], user_id=[user])
+            api.add_quarantine_entries(shop, "sessions", terms=[id_of(of)], held=True)
+        assert [of for of, *_ in said(shop)] == ["42", "true"]
+
+    def test_an_identifier_is_all_its_sessions(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """And a session's id is that one."""
+        shop = by_identifier(tmp_path / "shop")
+        columns = {"session_id": [id_of("k1")], "session_identifier": ["k1"], "user_id": ["ann"]}
+        stored(monkeypatch, **columns)
+        api.add_quarantine_entries(shop, "sessions", terms=["k1", id_of("k1")], held=True)
+        assert said(shop) == [("k1", True, None, None), ("k1", True, START, END)]
+        with pytest.raises(errors.InfoldError, match="of the identifier k2"):
+            api.add_quarantine_entries(shop, "sessions", terms=["k2"], held=True)
+        with pytest.raises(errors.InfoldError, match="by identifier"):
+            api.add_quarantine_entries(shop, "sessions", terms=[], users=["ann"], held=True)
+
+    def test_where_users_stand_in_for_identifiers(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A letter tells the two apart in the ledger, and people do not see it."""
+        shop = by_identifier(tmp_path / "shop", ", without_identifier: {gap: 30 minutes}")
+        stored(
+            monkeypatch,
+            session_id=[id_of("uann")],
+            session_identifier=pa.array([None], pa.string()),
+            user_id=["ann"],
+        )
+        terms = ["k1", id_of("uann")]
+        entries = api.add_quarantine_entries(
+            shop, "sessions", terms=terms, users=["bob"], held=True, force=True
+        )
+        assert [entry.of for entry in entries] == ["k1", "ann", "bob"]
+        assert said(shop) == [
+            ("ik1", True, None, None),
+            ("uann", True, START, END),
+            ("ubob", True, None, None),
+        ]
+
+    @pytest.mark.parametrize("model", ["daily", "nonsense"])
+    def test_of_other_models_there_are_no_sessions(self, shop: Project, model: str) -> None:
+        """The message names those that have."""
+        with pytest.raises(errors.InfoldError) as caught:
+            api.add_quarantine_entries(shop, model, terms=["x"], held=True)
+        assert caught.value.exit_code == 2
+
+
+class TestCommand:
+    """``infold quarantine``."""
+
+    def infold(self, shop: Project, *words: str, code: int = 0) -> str:
+        """What a command says."""
+        done = CliRunner().invoke(cli, ["-C", str(shop.root), "quarantine", *words])
+        assert done.exit_code == code, done.output
+        return done.output
+
+    def test_add_and_release_say_what_they_mean(self, shop: Project) -> None:
+        """And what happens next."""
+        assert self.infold(shop, "add", "sessions", id_of("ann"), "--user", "eve", "--force") == (
+            "Into quarantine, in sessions:\n"
+            "  the session of ann, 2024-03-01 to 2024-03-01 00:00:00.001000\n"
+            "  all sessions of eve\n"
+            "`infold run` takes them out of sessions.\n"
+        )
+        assert self.infold(shop, "release", "sessions", "--user", "eve") == (
+            "Released, in sessions:\n"
+            "  all sessions of eve\n"
+            "`infold run` brings them back to sessions.\n"
+        )
+        assert self.infold(shop, "auto", "sessions", id_of("ann"), "--entry", "3") == (
+            "Taken back, in sessions:\n"
+            "  the session of ann, 2024-03-01 to 2024-03-01 00:00:00.001000\n"
+            "  all sessions of eve\n"
+            "`infold run` goes by quarantine_after again, in sessions.\n"
+        )
+        assert [held for _, held, *_ in said(shop)] == [True, True, False, None, None]
+        assert "automatic" in self.infold(shop, "list")
+        text = self.infold(shop, "auto", "sessions", "--entry", "9", code=2)
+        assert text.startswith("unknown-entry: there is no manual entry 9 of sessions\n")
+
+    def test_list_has_what_is_held_and_what_was_said(self, shop: Project) -> None:
+        """Entries that no run has heeded yet say so."""
+        self.infold(shop, "add", "sessions", "--user", "eve", "--reason", "bot", "--force")
+        text = self.infold(shop, "list")
+        assert id_of("bob", LATER) in text
+        assert "all sessions of eve" in text
+        assert "with the next run" in text
+        found = json.loads(self.infold(shop, "list", "--json"))
+        assert [row["user_identifier"] for row in found["quarantined_sessions"]] == ["bob"]
+        [entry] = found["entries"]
+        assert (entry["of"], entry["held"], entry["reason"], entry["heeded"]) == (
+            "eve",
+            True,
+            "bot",
+            False,
+        )
+
+    def test_the_reason_is_in_the_manifest_table(self, shop: Project) -> None:
+        """Once a run has heeded the entry; the newest one about the session counts."""
+        book = api.ledger(shop)
+        book.add_entries(
+            "sessions",
+            [
+                ManualEntry(0, "bob", held=False),
+                ManualEntry(0, "bob", held=True, reason="bot"),
+                ManualEntry(0, "bob", held=True, start=0, end=1, reason="another session"),
+            ],
+        )
+        trace = Trace("sessions", "f", {"clicks": 1}, entries=3)
+        step(shop, Outcome("sessions", 3, trace, committed=False))
+        [row] = api.manifest(shop, "quarantined_sessions").to_pylist()
+        assert row["reason"] == "by hand: bot"
+
+    def test_the_user_of_a_head_is_that_of_its_row(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What is not read any more names nobody, as the table has it."""
+        more = ", choose_user: last, quarantine_after: 3 days, keep: head"
+        shop = by_identifier(tmp_path / "shop", more)
+        columns = {"session_id": [id_of("k1")], "session_identifier": ["k1"], "user_id": ["ann"]}
+        stored(monkeypatch, **columns)
+        held = (
+            QuarantinedSession("k1", START, LATER, 9, "bob", LATER),
+            QuarantinedSession("k2", START, LATER, 9, "eve", LATER),
+        )
+        trace = Trace("sessions", "f", {"clicks": 1})
+        step(shop, Outcome("sessions", 2, trace, committed=False, held=held))
+
+        rows = api.manifest(shop, "quarantined_sessions").to_pylist()
+
+        assert [(row["session_identifier"], row["user_identifier"]) for row in rows] == [
+            ("k1", "ann"),
+            ("k2", "eve"),
+        ]
+
+    def test_a_teardown_says_what_goes(self, shop: Project) -> None:
+        """What people said is nowhere else."""
+        for user in ("ann", "bob"):
+            self.infold(shop, "add", "sessions", "--user", user)
+        words = ("-C", str(shop.root), "teardown")
+
+        asked = CliRunner().invoke(cli, words).output
+        done = CliRunner().invoke(cli, (*words, "--yes")).output
+
+        assert "with 2 manual entries of quarantines" in asked
+        assert "2 manual entries of quarantines went with it." in done
+
+    def test_nothing_named_is_a_mistake(self, shop: Project) -> None:
+        """Of the command's use."""
+        assert "Name a SESSION" in self.infold(shop, "add", "sessions", code=2)
+
+    def test_nothing_in_quarantine(self, tmp_path: Path) -> None:
+        """Is said in a sentence."""
+        assert self.infold(stand_up(tmp_path / "shop"), "list") == "No session is in quarantine.\n"

@@ -1,0 +1,234 @@
+"""Which rows of the input a session's events are, and when that cannot be told without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.cli import sample
+
+from infold.core.model import Materialization, Sessions
+from infold.core.ports import TimeSpan
+from infold.core.project import Fallback, Node, Reference
+from infold.core.record import Outcome
+from infold.core.trace import Trace
+from infold.inspecting.session_events import BY_SPARK, UserEvents, events_of
+from infold.inspecting.session_history import Event
+from infold.ledger.memory import MemoryLedger
+
+ROWS = pa.table(
+    {
+        "event_ts": pa.array(
+            [datetime(1970, 1, 1, 0, 0, second, tzinfo=UTC) for second in (2, 1)],
+            pa.timestamp("us", "UTC"),
+        ),
+        "_version": [4, 3],
+        "_source_file": [8, 7],
+    }
+)
+
+
+class FakePast:
+    """Two rows of whatever is asked for; only predicates without a bracket are understood."""
+
+    def __init__(self, rows: pa.Table | None = ROWS) -> None:
+        self.rows = rows
+        self.asked: list[dict[str, Any]] = []
+
+    def kept(self, table: str) -> frozenset[int]:
+        """One snapshot is."""
+        del table
+        return frozenset({70})
+
+    def found(
+        self,
+        table: str,
+        any_of: Sequence[Mapping[str, Any]],
+        *,
+        columns: Sequence[str] | None = None,
+        near: TimeSpan | None = None,
+        where: str | None = None,
+        snapshot: int | None = None,
+    ) -> pa.Table | None:
+        """The rows, and what was asked is kept."""
+        del columns
+        if where is not None and "(" in where:
+            raise ValueError(where)
+        self.asked.append(
+            {"table": table, "any_of": any_of, "near": near, "where": where, "snapshot": snapshot}
+        )
+        return self.rows
+
+
+def ledger(snapshot: int = 70) -> MemoryLedger:
+    """Sessions were made from version 1 of the clicks."""
+    found = MemoryLedger()
+    found.acquire("r")
+    found.begin_run("r", "run", 0, {})
+    for seq, (model, reads) in enumerate((("clicks", {}), ("sessions", {"clicks": 1}))):
+        found.begin_step("r", model, seq, model, "build", {})
+        trace = Trace(model, "f", dict(reads))
+        found.finish_step(model, Outcome(model, 1, trace, whole=True, snapshot=snapshot))
+    return found
+
+
+def node(sessions: Sessions | None = None, **query: Any) -> Node:
+    """The sample's sessions model, said otherwise."""
+    own = sample.SESSIONS
+    assert own.query is not None
+    model = own.model if sessions is None else replace(own.model, sessions=sessions)
+    return replace(own, model=model, query=replace(own.query, **query))
+
+
+def found(past: FakePast, of: Node, match: Mapping[str, Any], snapshot: int = 70) -> UserEvents:
+    """The events from 1 to 9 of whoever it is."""
+    people = replace(
+        sample.CLICKS.model,
+        name="people",
+        materialization=Materialization.VIEW,
+        sql="SELECT lower(user_id) AS user_id, event_ts FROM clicks",
+    )
+    view = replace(sample.CLICKS, model=people, references=(Reference("clicks", 48, 54),))
+    project = sample.project(sample.CLICKS, view)
+    return events_of(project, ledger(snapshot), past, of, match, 1, 9)
+
+
+def test_events_of_a_user() -> None:
+    """By time, with what brought them, at the version that the sessions were made from."""
+    past = FakePast()
+
+    theirs = found(past, node(), {"user_id": "ann"})
+
+    assert theirs == UserEvents(
+        (Event(1_000_000, 3, 7, "clicks"), Event(2_000_000, 4, 8, "clicks"))
+    )
+    assert past.asked == [
+        {
+            "table": "clicks",
+            "any_of": [{"user_id": "ann"}],
+            "near": TimeSpan("event_ts", "event_ts", 1, 9),
+            "where": None,
+            "snapshot": 70,
+        }
+    ]
+
+
+def test_an_input_whose_snapshot_is_gone() -> None:
+    """It is read as it is now."""
+    past = FakePast()
+    found(past, node(), {"user_id": "ann"}, snapshot=60)
+
+    assert past.asked[0]["snapshot"] is None
+
+
+@pytest.mark.parametrize(
+    ("match", "any_of"),
+    [
+        (
+            {"session_identifier": "x", "user_id": None},
+            [{"cookie": "x"}, {"cookie": None, "device": "x"}],
+        ),
+        (
+            {"session_identifier": None, "user_id": "ann"},
+            [{"cookie": None, "device": None, "who": "ann"}],
+        ),
+    ],
+)
+def test_events_of_an_identifier(match: Mapping[str, Any], any_of: list[dict[str, Any]]) -> None:
+    """The first of several that is not NULL; or none of them, and a user."""
+    said = Sessions("who", None, ("cookie", "`device`"), fallback_gap=1)
+    past = FakePast()
+
+    found(past, node(said, user="session_identifier", fallback=Fallback("who", 1)), match)
+
+    assert past.asked[0]["any_of"] == any_of
+
+
+@pytest.mark.parametrize(
+    ("of", "why"),
+    [
+        (node(input="people"), f"they are seen through the view people, {BY_SPARK}"),
+        (
+            node(who="lower(user_id)"),
+            f"whose an event is follows from lower(user_id), {BY_SPARK}",
+        ),
+        (
+            node(Sessions(None, None, ("lower(cookie)",)), who="lower(cookie)"),
+            f"whose an event is follows from lower(cookie), {BY_SPARK}",
+        ),
+    ],
+)
+def test_what_only_spark_could_tell(of: Node, why: str) -> None:
+    """Nothing is read, and the reason is said."""
+    past = FakePast()
+
+    assert found(past, of, {"user_id": "ann"}) == UserEvents(untold=why, judge=True)
+    assert past.asked == []
+
+
+@pytest.mark.parametrize(
+    ("where", "applied"),
+    [
+        ("url != 'x'", True),
+        ("length(url) > 3", False),
+        ('url != "x"', True),
+        ("url != 'it''s'", True),
+        ("url != 'a\\\\b'", True),
+    ],
+)
+def test_where(where: str, applied: bool) -> None:
+    """Applied if it compares columns with values; what it means is what Spark takes it for."""
+    past = FakePast()
+
+    theirs = found(past, node(where=where), {"user_id": "ann"})
+
+    assert past.asked[-1]["where"] == (where if applied else None)
+    assert theirs.unsure == ("" if applied else f"`WHERE {where}`")
+
+
+def test_rows_that_do_not_say_when_they_came() -> None:
+    """A table that is recomputed cell by cell."""
+    theirs = found(FakePast(ROWS.select(["event_ts"])), node(), {"user_id": "ann"})
+
+    assert theirs.undated == ("clicks",)
+    assert theirs.events == (Event(1_000_000, input="clicks"), Event(2_000_000, input="clicks"))
+
+
+def test_an_input_without_the_column() -> None:
+    """It had another definition then."""
+    assert found(FakePast(None), node(), {"user_id": "ann"}).untold == (
+        "clicks has no column that says whose they are"
+    )
+
+
+@pytest.mark.parametrize(("kind", "told"), [(pa.string(), True), (pa.int64(), False)])
+def test_a_user_of_several_types(kind: pa.DataType, told: bool) -> None:
+    """Which value stands for which, once they are cast to one type, only Spark can tell."""
+
+    class TwoTables(FakePast):
+        """Clicks name users by text, taps by another type perhaps."""
+
+        def found(self, table: str, any_of: Sequence[Mapping[str, Any]], **_: Any) -> pa.Table:
+            self.asked.append({"table": table, "any_of": any_of})
+            (user,) = any_of[0]
+            values = pa.array([None, None], pa.string() if table == "clicks" else kind)
+            return ROWS.append_column(user, values)
+
+    sql = "SELECT user_id AS u, event_ts FROM clicks UNION ALL SELECT who, event_ts FROM taps"
+    both = replace(sample.CLICKS.model, name="both", materialization=Materialization.VIEW, sql=sql)
+    taps = replace(sample.CLICKS, model=replace(sample.CLICKS.model, name="taps"))
+    references = (Reference("clicks", 38, 44), Reference("taps", 81, 85))
+    view = replace(sample.CLICKS, model=both, references=references)
+    project = sample.project(sample.CLICKS, taps, view)
+    past = TwoTables()
+
+    of = node(input="both", user="u")
+    theirs = events_of(project, ledger(), past, of, {"u": "ann"}, 1, 9)
+
+    assert [asked["any_of"] for asked in past.asked] == [[{"user_id": "ann"}], [{"who": "ann"}]]
+    assert {event.input for event in theirs.events} == ({"clicks", "taps"} if told else set())
+    assert theirs.judge is not told

@@ -1,0 +1,202 @@
+"""Which cells new files touch, by their event times alone, in every format and notation."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from infold.core.files import FileSeen
+from infold.core.interval import HOUR, Granularity, instant, moment, show
+from infold.core.model import Format, Source
+from infold.lake.event_times import peek
+
+NOW = instant("2100-01-01")
+
+
+def look(
+    root: Path,
+    name: str,
+    *,
+    format: Format = Format.CSV,  # noqa: A002 - as the declaration has it
+    granularity: Granularity = Granularity.DAY,
+    budget: int = 1_000_000,
+    **values: Any,
+) -> dict[str, int] | None:
+    """Rows by the start of their cell."""
+    source = Source("raw.x", format, (), path="*", event_time_column="t", **values)
+    file = FileSeen(name, (root / name).stat().st_size, 0, "")
+    found = peek(root, source, [file], granularity, NOW, budget)
+    return None if found is None else {show(state.cell.start): state.rows for state in found[0]}
+
+
+@pytest.mark.parametrize(
+    ("written", "values"),
+    [
+        ("iso", ["2024-03-08T23:59:59.999999", "2024-03-09", "2024-03-09 01:00:00"]),
+        ("iso", ["2024-03-09T01:30:00+02:00", "2024-03-09T00:00:00Z", "2024-03-09 05:00:00"]),
+        ("epoch_seconds", ["1709942399", "1709942400", "1709942401"]),
+        ("epoch_seconds", ["1709942399.5", "1709942400", "1709942401.25"]),
+        ("epoch_millis", ["1709942399999", "1709942400000", "1709942400001"]),
+        ("epoch_micros", ["1709942399999999", "1709942400000000", "1709942400000001"]),
+        ("dd/MM/yy H:mm", ["08/03/24 23:59", "09/03/24 0:00", "09/03/24 1:02"]),
+        (
+            "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+            [
+                "2024-03-08T23:59:59.999Z",
+                "2024-03-09T03:00:00.000+03:00",
+                "2024-03-09T23:00:00.000Z",
+            ],
+        ),
+    ],
+)
+@pytest.mark.parametrize("bad", [[], ["", "soon"]], ids=["clean", "with rows that do not parse"])
+def test_notations(tmp_path: Path, written: str, values: list[str], bad: list[str]) -> None:
+    """A value that does not parse is passed over; the others count."""
+    lines = ["id,t", *(f"{i},{value}" for i, value in enumerate([*values, *bad]))]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+
+    found = look(tmp_path, "a.csv", timestamp_format=written)
+
+    assert found == {"2024-03-08": 1, "2024-03-09": 2}
+
+
+def test_gzip_and_another_delimiter(tmp_path: Path) -> None:
+    """As the source is declared."""
+    with gzip.open(tmp_path / "a.csv.gz", "wt") as file:
+        file.write("t;x\n2024-03-09;a\n2024-03-10;b\n")
+
+    assert look(tmp_path, "a.csv.gz", delimiter=";") == {"2024-03-09": 1, "2024-03-10": 1}
+
+
+JSON = '{"t": "2024-03-09T10:00:00", "x": {"y": [1]}}\n{"x": 2}\n{"t": null}\n'
+
+
+@pytest.mark.parametrize("extra", ["", "no json\n", '{"t": 7}\n', '{"t": {"a": 1}}\n[1]\n'])
+def test_json(tmp_path: Path, extra: str) -> None:
+    """Broken lines, missing and null values, values of other kinds are passed over."""
+    (tmp_path / "a.json").write_text(JSON + extra)
+
+    assert look(tmp_path, "a.json", format=Format.JSON) == {"2024-03-09": 1}
+
+
+def test_json_numbers(tmp_path: Path) -> None:
+    """Epochs may be numbers or texts."""
+    (tmp_path / "a.json").write_text(
+        '{"t": 1709942400}\n{"t": "1709942401"}\n{"t": 1709942401.5}\n'
+    )
+
+    found = look(tmp_path, "a.json", format=Format.JSON, timestamp_format="epoch_seconds")
+
+    assert found == {"2024-03-09": 3}
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([datetime(2024, 3, 9, 5, tzinfo=UTC), None], pa.timestamp("ns", "Europe/Paris")),
+        pa.array([datetime(2024, 3, 9, 5, tzinfo=UTC), None], pa.timestamp("ms")),
+        pa.array([date(2024, 3, 9), None]),
+        pa.array(["2024-03-09", "x"]),
+    ],
+    ids=["aware", "naive", "date", "text"],
+)
+def test_parquet(tmp_path: Path, column: pa.Array) -> None:
+    """Whatever the column is stored as."""
+    pq.write_table(pa.table({"t": column, "x": [1, 2]}), tmp_path / "a.parquet")
+
+    assert look(tmp_path, "a.parquet", format=Format.PARQUET) == {"2024-03-09": 1}
+
+
+@pytest.mark.parametrize(
+    ("granularity", "starts"),
+    [
+        (Granularity.HOUR, {"1969-12-31 23:00": 1, "2024-02-29 23:00": 2}),
+        (Granularity.WEEK, {"1969-12-29": 1, "2024-02-26": 2}),
+        (Granularity.MONTH, {"1969-12-01": 1, "2024-02-01": 2}),
+    ],
+)
+def test_granularities(tmp_path: Path, granularity: Granularity, starts: dict[str, int]) -> None:
+    """Before the epoch too."""
+    times = "1969-12-31 23:30:00\n2024-02-29 23:00:00\n2024-02-29 23:59:59"
+    (tmp_path / "a.csv").write_text(f"t\n{times}\n")
+
+    assert look(tmp_path, "a.csv", granularity=granularity) == starts
+
+
+def test_cells_have_no_content_yet(tmp_path: Path) -> None:
+    """Only their rows are known."""
+    (tmp_path / "a.csv").write_text("t\n2024-03-09\n")
+    source = Source("raw.x", Format.CSV, (), path="*", event_time_column="t")
+
+    found = peek(tmp_path, source, [FileSeen("a.csv", 13, 0, "")], Granularity.DAY, NOW)
+
+    assert found is not None
+    assert [(state.cell.start, state.rows, state.content, state.last) for state in found[0]] == [
+        (instant("2024-03-09"), 1, 0, None)
+    ]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"budget": 3},
+        {"timestamp_format": "yyyy-QQQ"},
+        {"format": Format.PARQUET},
+        {"delimiter": "|"},
+    ],
+    ids=["over budget", "a pattern of the engine's own", "not that format", "no such column"],
+)
+def test_what_cannot_be_peeked_is_none(tmp_path: Path, values: dict[str, Any]) -> None:
+    """The plan then says that cells are known after the ingest."""
+    (tmp_path / "a.csv").write_text("t,x\n2024-03-09,1\n")
+
+    assert look(tmp_path, "a.csv", **values) is None
+
+
+def test_a_source_without_event_time_has_nothing_to_peek(tmp_path: Path) -> None:
+    """Lookups have one cell."""
+    source = Source("raw.x", Format.CSV, (), path="*")
+
+    assert peek(tmp_path, source, [], Granularity.DAY, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("received", "latest"), [("", "2024-03-09 12:00"), ("received", "2024-03-09 13:00")]
+)
+@pytest.mark.parametrize("written", ["iso", "epoch_micros", "yyyy-MM-dd HH:mm:ss.SSSSSS"])
+def test_rows_dated_in_the_future(tmp_path: Path, received: str, latest: str, written: str) -> None:
+    """They touch no cell now; a source that says when rows were received lets an hour pass."""
+    last = instant(latest)
+    at = [last - 1, last, last + 1, last + 40 * 24 * HOUR]
+    texts = [
+        str(time) if written == "epoch_micros" else moment(time).isoformat(" ", "microseconds")[:26]
+        for time in at
+    ]
+    (tmp_path / "a.csv").write_text("\n".join(["t", *texts]))
+    source = Source(
+        "raw.x",
+        Format.CSV,
+        (),
+        path="*",
+        event_time_column="t",
+        timestamp_format=written,
+        received_column=received or None,
+    )
+
+    found = peek(
+        tmp_path,
+        source,
+        [FileSeen("a.csv", 99, 0, "")],
+        Granularity.DAY,
+        instant("2024-03-09 12:00"),
+    )
+
+    assert found is not None
+    assert [(show(state.cell.start), state.rows) for state in found[0]] == [("2024-03-09", 2)]
+    assert found[1] == 2

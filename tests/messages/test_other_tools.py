@@ -1,0 +1,94 @@
+"""Words of other tools: a project that has them is told what they are called here."""
+
+from __future__ import annotations
+
+import pytest
+from tests.analysis.rules.test_rules import around
+from tests.declare.shop import read
+
+from infold.core.interval import DAY, HOUR, show_duration
+
+TABLE = "---\nmaterialization: table\n---\n"
+
+
+def said(text: str) -> str:
+    """All that is found in a model's file."""
+    _, found = read({**around(f"clicks {text}"), "models/subject.sql": text})
+    return "\n".join(str(error) for error in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("---\nkind: full\n---\nSELECT user_id FROM clicks", "materialization (and incremental"),
+        (f"{TABLE[:-4]}lookback: 3\n---\nSELECT user_id FROM clicks", "as SQLMesh has it"),
+        (
+            (
+                "---\nmaterialization: sessions\n"
+                "sessions: {user: user_id, gap: 30 minutes, max_session_days: 3}\n---\n"
+                "SELECT count(*) AS n FROM clicks"
+            ),
+            "sessions.quarantine_after (as Snowplow has it)",
+        ),
+        (
+            (
+                "---\nmaterialization: table\ntimeseries: {interval_unit: day}\n---\n"
+                "SELECT user_id FROM clicks"
+            ),
+            "timeseries.granularity (as SQLMesh has it)",
+        ),
+        (f"{TABLE[:-4]}materialized: view\n---\nSELECT user_id FROM clicks", "as dbt has it"),
+        ("MODEL (name x, kind FULL);\nSELECT user_id FROM clicks", "a model of SQLMesh"),
+        (TABLE + "SELECT user_id FROM {{ ref('clicks') }}", "name the model itself in FROM"),
+        (
+            TABLE + "SELECT user_id FROM clicks {% if is_incremental() %} WHERE true {% endif %}",
+            "each run works out what is stale",
+        ),
+    ],
+)
+def test_a_word_of_another_tool_is_answered_by_ours(text: str, expected: str) -> None:
+    """Keys, headers and templates alike."""
+    assert expected in said(text)
+
+
+def test_what_looks_like_a_template_in_a_text_is_a_text() -> None:
+    """A query that can be read is read as it is."""
+    assert not said(TABLE + "SELECT user_id, '{{ x }}' AS t FROM clicks")
+
+
+DAILY = (
+    "---\nmaterialization: table\nincremental: {}\n"
+    "timeseries: {event_time_column: day, partition_column: day}\n---\n"
+)
+
+
+def test_a_refusal_names_declared_bounds_with_what_is_known_of_them() -> None:
+    """Six rows of days back are six days; where nothing says how far, the length stays open."""
+    rows = "SELECT day, sum(n) OVER (ORDER BY day, user_id ROWS 6 PRECEDING) AS s FROM daily"
+    pairs = "SELECT a.day FROM daily AS a JOIN clicks AS b ON a.user_id = b.user_id"
+
+    assert "bounds: {daily: {before: 6 days}}" in said(DAILY + rows)
+    assert "safety_overrides: {allow_window_functions: true}" in said(DAILY + rows)
+    assert "daily: {before: …}, clicks: {before: …}" in said(DAILY + pairs)
+
+
+def test_one_cause_is_one_finding() -> None:
+    """What hangs on a join that says nothing of time is not judged; what is wrong by itself is."""
+    join = "FROM daily AS a JOIN clicks AS b ON a.user_id = b.user_id"
+    one = said(f"{DAILY}SELECT a.day, count(*) AS n {join} GROUP BY a.day")
+    two = said(f"{DAILY}SELECT to_date(a.user_id) AS day, count(*) AS n {join} GROUP BY 1")
+
+    assert "join-over-cells" in one
+    assert "partition-not-proven" not in one
+    assert "group-over-cells" not in one
+    assert "join-over-cells" in two
+    assert "partition-not-proven" in two
+
+
+@pytest.mark.parametrize(
+    ("length", "shown"),
+    [(7 * DAY - 1, "1 week"), (6 * DAY - 1, "6 days"), (HOUR - 1, "1 hour"), (0, "0 seconds")],
+)
+def test_a_microsecond_less_is_said_as_the_whole(length: int, shown: str) -> None:
+    """604799999999 microseconds are a week."""
+    assert show_duration(length) == shown

@@ -1,0 +1,51 @@
+"""When models are due, by instants that a person would name."""
+
+from __future__ import annotations
+
+import pytest
+
+from infold.core.interval import instant, show
+from infold.planning.cron import following, last, normal, zone
+
+
+@pytest.mark.parametrize(
+    ("cron", "place", "at", "before", "after"),
+    [
+        ("0 5 * * *", "UTC", "2024-03-04T05:00", "03-04 05:00", "03-05 05:00"),
+        ("0 5 * * *", "UTC", "2024-03-04T04:59:59", "03-03 05:00", "03-04 05:00"),
+        ("0 5 * * *", "Europe/Berlin", "2024-07-01T12:00", "07-01 03:00", "07-02 03:00"),
+        ("0 0 * * *", "America/New_York", "2024-03-10T12:00", "03-10 05:00", "03-11 04:00"),
+        ("@hourly", "UTC", "2024-02-29T23:30", "02-29 23:00", "03-01"),
+        ("*/15 9-17 * * 1-5", "UTC", "2024-03-02T12:00", "03-01 17:45", "03-04 09:00"),
+    ],
+)
+def test_ticks_around_an_instant(cron: str, place: str, at: str, before: str, after: str) -> None:
+    """The newest that is not after it, and the first behind it; in UTC."""
+    fields = normal(cron)
+
+    assert show(last(fields, place, instant(at))) == f"2024-{before}"
+    assert show(following(fields, place, instant(at))) == f"2024-{after}"
+
+
+def test_a_time_that_summer_skips_comes_once() -> None:
+    """Half past two does not exist in Berlin on 2024-03-31, and is twice there on 2024-10-27."""
+    for day in ("2024-03-31", "2024-10-27"):
+        ticks = set()
+        at = instant(f"{day}T00:00")
+        while at < instant(f"{day}T23:00"):
+            at = following("30 2 * * *", "Europe/Berlin", at)
+            ticks.add(show(at)[:10])
+        assert day in ticks
+
+
+@pytest.mark.parametrize("text", ["", "* * *", "61 * * * *", "0 5 * * * *", "@reboot"])
+def test_what_is_no_cron_expression(text: str) -> None:
+    """Six fields, a minute beyond the hour, a nickname without a time."""
+    with pytest.raises(ValueError, match=r".+"):
+        normal(text)
+
+
+def test_what_is_no_zone() -> None:
+    """By its name."""
+    with pytest.raises(ValueError, match="Mars"):
+        zone("Mars/Base")

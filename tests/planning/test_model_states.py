@@ -1,0 +1,502 @@
+"""The four states, model by model: their edge cases as a table, each with the right answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from tests.planning.test_planner import (
+    DAILY,
+    EVENTS,
+    SESSIONS,
+    USERS,
+    built,
+    changed,
+    day,
+    node,
+    project,
+    states,
+)
+
+from infold.core.files import FileSeen
+from infold.core.interval import DAY, MAX, Interval, Ranges, instant, show
+from infold.core.model import Incremental, Materialization, Model, Timeseries
+from infold.core.plan import (
+    Action,
+    FileDiff,
+    InputDiff,
+    ModelObservation,
+    Observations,
+    PlanOptions,
+    Reason,
+    Step,
+)
+from infold.core.project import Input, Node
+from infold.core.record import Receipt
+from infold.core.report import ModelState, State
+from infold.core.trace import UNKNOWN, Cause, Pending, Trace
+from infold.planning.model_states import after, model_states
+from infold.planning.planner import plan
+from infold.render.manifest_states import message
+
+NOW = day(6).end
+
+
+def hourly(name: str, *tags: str, **more: object) -> Node:
+    """A model built cell by cell from the events."""
+    made = node(
+        Model(
+            name,
+            Materialization.TABLE,
+            "",
+            Timeseries("ts", "ts"),
+            incremental=Incremental(),
+            tags=tags,
+        ),
+        Input("events", "ts"),
+    )
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+A, B = hourly("a"), hourly("b", "web")
+OTHERS = node(
+    Model("others", Materialization.EVENTS, "", Timeseries("ts", "ts"), unique_key=("id",)),
+    Input("raw.clicks"),
+)
+
+
+def new(strip: str = "# # # # # # #") -> ModelObservation:
+    """A model that was never built, over events as drawn."""
+    return ModelObservation(inputs=(InputDiff("events", 0, 1, (), states(strip)),))
+
+
+def files(*names: str) -> FileDiff:
+    """New files, of which nothing but the name is known."""
+    return FileDiff("raw.clicks", new=tuple(FileSeen(name, 1, 0, "f") for name in names))
+
+
+def stand(*nodes: Node, asked: Any = None, **seen: Any) -> dict[str, ModelState]:
+    """How each model stands."""
+    observed = Observations(NOW, seen)
+    made = project(*nodes)
+    todo = plan(made, observed, asked or PlanOptions())
+    return {entry.model: entry for entry in model_states(made, observed, todo)}
+
+
+def drawn(found: dict[str, ModelState]) -> dict[str, str]:
+    """The states alone."""
+    return {name: entry.state.value for name, entry in found.items()}
+
+
+PENDING = Trace("b", B.fingerprint, {"events": 1}, (Pending(Cause.MISSING, Ranges((day(2),))),))
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is there, and the state that each model is in."""
+
+    claim: str
+    nodes: tuple[Node, ...]
+    seen: dict[str, ModelObservation]
+    states: dict[str, str] = field(default_factory=dict)
+    says: dict[str, str] = field(default_factory=dict)
+
+
+CASES = (
+    Case(
+        "nothing was ever built: the first run of every model",
+        (EVENTS, A),
+        {"events": ModelObservation(files=files("x.csv")), "a": ModelObservation()},
+        {"events": "first run", "a": "first run"},
+        {"a": "No data in manifest. Processing data from the first row"},
+    ),
+    Case(
+        "a model is added: it is new, and nobody else is anything but in a standard run",
+        (EVENTS, A, B),
+        {"events": built(EVENTS), "a": built(A), "b": new()},
+        {"events": "standard run", "a": "standard run", "b": "new model"},
+        {
+            "b": "New incremental model. Backfilling. "
+            "Processing data between 2019-10-21 and 2019-10-28",
+            "a": "Standard incremental run. Nothing to process",
+        },
+    ),
+    Case(
+        "new files arrive while a model is new: what is live goes on at once",
+        (EVENTS, A, B),
+        {"events": built(EVENTS, files=files("x.csv")), "a": built(A), "b": new()},
+        {"events": "standard run", "a": "standard run", "b": "new model"},
+        {"a": "Standard incremental run"},
+    ),
+    Case(
+        "an earlier run left a part unbuilt",
+        (EVENTS, A, B),
+        {"events": built(EVENTS), "a": built(A), "b": built(B, trace=PENDING)},
+        {"events": "standard run", "a": "standard run", "b": "out of sync"},
+    ),
+    Case(
+        "the definition changed",
+        (EVENTS, A),
+        {"events": built(EVENTS), "a": built(A, trace=Trace("a", "another", {"events": 1}))},
+        {"events": "standard run", "a": "out of sync"},
+    ),
+    Case(
+        "a run died while it replaced the table",
+        (EVENTS, A),
+        {"events": built(EVENTS), "a": built(A, trace=Trace("a", UNKNOWN, {"events": 1}))},
+        {"events": "standard run", "a": "out of sync"},
+    ),
+    Case(
+        "an input was built further, and the run ended before this model",
+        (EVENTS, A, B),
+        {"events": built(EVENTS), "a": built(A), "b": changed(B, "events", "# # # + # # #")},
+        {"events": "standard run", "a": "standard run", "b": "out of sync"},
+        {
+            "b": "Incremental model out of sync. Syncing: events was built further than it has "
+            "read. Processing data between 2019-10-24 and 2019-10-25"
+        },
+    ),
+    Case(
+        "another model of the same source has taken in a file that this one has not",
+        (EVENTS, OTHERS),
+        {
+            "events": built(EVENTS, files=files("new.csv")),
+            "others": built(OTHERS, files=files("new.csv", "old.csv")),
+        },
+        {"events": "standard run", "others": "out of sync"},
+    ),
+    Case(
+        "models whose last events differ, because they keep different rows, are in sync",
+        (EVENTS, A, B),
+        {
+            "events": built(EVENTS),
+            "a": built(A, cells=states("# # # # # # #")),
+            "b": built(B, cells=states("# # . . . . .")),
+        },
+        {"events": "standard run", "a": "standard run", "b": "standard run"},
+    ),
+    Case(
+        "a disabled model (its file is gone) counts for nothing",
+        (EVENTS,),
+        {"events": ModelObservation(files=files("x.csv"))},
+        {"events": "first run"},
+    ),
+    Case(
+        "a tagged model that is never selected keeps nobody else in another state",
+        (EVENTS, A, B),
+        {"events": built(EVENTS), "a": built(A), "b": new()},
+        {"events": "standard run", "a": "standard run", "b": "new model"},
+    ),
+    Case(
+        "what changed lies before the model's start: it is not behind",
+        (EVENTS, hourly("a", start=day(5).start)),
+        {"events": built(EVENTS), "a": changed(A, "events", "+ + # # # # #")},
+        {"events": "standard run", "a": "standard run"},
+    ),
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.claim)
+def test_states(case: Case) -> None:
+    """The state of each model, and what is said of it."""
+    found = stand(*case.nodes, **case.seen)
+
+    assert drawn(found) == case.states
+    assert {name: message(found[name]) for name in case.says} == case.says
+
+
+class TestOneModelAfterTheOther:
+    """A model's state is its own, whatever is run and whatever is not."""
+
+    def test_who_is_not_selected_waits_and_nobody_waits_for_it(self) -> None:
+        """A run of one tag is of its models alone; what arrived for others goes on without it."""
+        seen = {"events": built(EVENTS), "a": changed(A, "events", "# # # # # # n"), "b": new()}
+        todo = plan(
+            project(EVENTS, A, B),
+            Observations(NOW, seen),
+            PlanOptions(selected=frozenset({"events", "a"})),
+        )
+
+        assert [step.model for step in todo.steps] == ["a"]
+        assert ("b", "not selected") in {(left.model, left.why) for left in todo.left}
+
+    def test_sessions_and_whole_tables_have_states_too(self) -> None:
+        """They have no limits, because they take in what changed whatever its time."""
+        found = stand(
+            EVENTS,
+            SESSIONS,
+            USERS,
+            DAILY,
+            events=built(EVENTS),
+            sessions=changed(SESSIONS, "events", "# # + # # # #"),
+            users=ModelObservation(inputs=(InputDiff("raw.users", 0, 1, (), ()),)),
+            daily=built(DAILY),
+        )
+
+        assert drawn(found) == {
+            "events": "standard run",
+            "sessions": "out of sync",
+            "users": "new model",
+            "daily": "standard run",
+        }
+        assert (found["users"].lower, found["users"].upper) == (None, None)
+
+
+class TestLimits:
+    """Lower and upper limit: half-open event times, as far as they are known beforehand."""
+
+    def test_a_first_run_is_from_the_start(self) -> None:
+        """And up to the last row of what is read."""
+        late = hourly("a", start=day(2).start)
+        found = stand(EVENTS, late, events=built(EVENTS), a=new())["a"]
+
+        assert (found.lower, found.upper) == (day(2).start, day(6).end)
+
+    def test_the_lower_limit_never_lies_before_the_start(self) -> None:
+        """A late row from before it changes nothing, and moves no limit."""
+        late = hourly("a", start=day(2).start)
+        seen = changed(late, "events", "+ # + # # # #")
+        found = stand(EVENTS, late, events=built(EVENTS), a=seen)["a"]
+
+        assert (found.lower, found.upper) == (day(2).start, day(2).end)
+
+    def test_a_start_after_all_data_is_said(self) -> None:
+        """Lower above upper: the table is built without rows, and the message says why."""
+        far = hourly("a", start=instant("2031-01-01"))
+        found = stand(EVENTS, far, events=built(EVENTS), a=new())["a"]
+
+        assert message(found) == (
+            "New incremental model. Backfilling: it starts on 2031-01-01, after all that it reads. "
+            "No data in events from 2031-01-01 on; covered without rows"
+        )
+
+    def test_a_window_without_data_is_said_and_covered(self) -> None:
+        """It is built all the same: what was asked for is not asked for again."""
+        seen = new("# # . . . # #")
+        window = Interval(day(2).start, day(5).start)
+        asked = PlanOptions(window=window)
+        found = stand(EVENTS, A, asked=asked, events=built(EVENTS), a=seen)["a"]
+        (step,) = plan(
+            project(EVENTS, A), Observations(NOW, {"events": built(EVENTS), "a": seen}), asked
+        ).steps
+
+        assert message(found).endswith(
+            "No data in events between 2019-10-23 and 2019-10-26; covered without rows"
+        )
+        assert step.trace is not None
+        assert not step.trace.unbuilt.overlaps(window)
+
+    def test_what_files_hold_is_not_guessed(self) -> None:
+        """Before they are read, a run of files has no limits, and is not called empty."""
+        found = stand(EVENTS, events=built(EVENTS, files=files("x.csv")))["events"]
+
+        assert (found.lower, found.upper, found.empty) == (None, None, False)
+        assert message(found) == "Standard incremental run"
+
+    def test_cells_far_apart_are_shown_and_not_their_span(self) -> None:
+        """A few by name; of many how many there are, between which limits."""
+        few = stand(EVENTS, A, events=built(EVENTS), a=changed(A, "events", "+ # # + + # #"))["a"]
+        many = stand(EVENTS, A, events=built(EVENTS), a=new("# . # . # . #"))["a"]
+
+        assert message(few).endswith("Processing data of 2019-10-21, [2019-10-24, 2019-10-26)")
+        assert message(many).endswith(
+            "Processing data of 4 cells between 2019-10-21 and 2019-10-28"
+        )
+
+    def test_what_a_run_changed_is_what_is_shown_after_it(self) -> None:
+        """Of tables that take in what changed, whatever its time."""
+        (entry,) = (
+            after(SESSIONS, found, [(fold(), Receipt(read=9))], Ranges((day(0), day(6))))
+            for found in (
+                stand(EVENTS, SESSIONS, events=built(EVENTS), sessions=new())["sessions"],
+            )
+        )
+
+        assert (entry.lower, entry.upper) == (day(0).start, day(6).end)
+        assert message(entry).endswith("Processing data of 2019-10-21, 2019-10-27")
+
+
+def fold(cause: Cause = Cause.ARRIVED, rows: int = 0) -> Step:
+    """A step of the sessions, because of so many rows."""
+    return Step("sessions", Action.FOLD, Ranges(), (Reason(cause, "", Ranges((day(3),)), rows),))
+
+
+@pytest.mark.parametrize(
+    ("step", "receipt", "empty"),
+    [
+        (fold(), Receipt(), True),
+        (fold(rows=5), Receipt(), False),  # a WHERE lets none of them pass
+        (fold(), Receipt(read=5), False),
+        (fold(), Receipt(arrived=5, set_aside=5), False),
+        (fold(Cause.QUARANTINE), Receipt(), False),
+        (fold(Cause.REMOVED), Receipt(), False),
+    ],
+)
+def test_no_data_is_said_where_there_is_none(step: Step, receipt: Receipt, empty: bool) -> None:
+    """Not where rows are left out, have gone, or never mattered."""
+    entry = ModelState("sessions", State.STANDARD_RUN, work=True, reads=("events",))
+
+    found = after(SESSIONS, entry, [(step, receipt)], Ranges())
+
+    assert found.empty is empty
+    assert ("No data in events" in message(found)) is empty
+
+
+class TestBackfillLimit:
+    """One run takes on so much of a backlog; what is live never waits for it."""
+
+    LIMITED = hourly("a", backfill_limit=2 * DAY)
+
+    def rounds(
+        self, target: Node, seen: ModelObservation, **asked: object
+    ) -> tuple[str, Ranges, Ranges]:
+        """What a run builds, drawn, with what its trace leaves; batches one after the other."""
+        observed = Observations(NOW, {"events": built(EVENTS), target.name: seen})
+        todo = plan(project(EVENTS, target), observed, PlanOptions(**asked))  # type: ignore[arg-type]
+        step = next((step for step in todo.steps if step.model == target.name), None)
+        if step is None or step.trace is None:
+            return "", Ranges(), Ranges()
+        marks = ("B" if step.stale.overlaps(day(i)) else "-" for i in range(7))
+        return " ".join(marks), step.cells, step.trace.unbuilt
+
+    def after(self, left: Ranges, strip: str, changes: str = "") -> ModelObservation:
+        """The model once a run has left some of it, with what changed since."""
+        trace = Trace("a", self.LIMITED.fingerprint, {"events": 1})
+        trace = replace(trace, pending=(Pending(Cause.MISSING, left),))
+        base = changed(self.LIMITED, "events", changes) if changes else built(self.LIMITED)
+        news = replace(base.inputs[0], cells=states(strip))
+        return replace(base, trace=trace, inputs=(news,))
+
+    def test_a_first_run_takes_on_so_much_and_the_next_goes_on(self) -> None:
+        """From the first row on, oldest first, until nothing is left."""
+        made, _, left = self.rounds(self.LIMITED, new())
+        then, _, rest = self.rounds(self.LIMITED, self.after(left, "# # # # # # #"))
+
+        assert made == "B B - - - - -"
+        assert then == "- - B B - - -"
+        assert not rest.overlaps(Interval(day(0).start, day(4).start))
+        assert rest.overlaps(day(4))
+
+    def test_one_run_does_not_begin_a_second_stretch(self) -> None:
+        """Once its stretch is built, the same run finds nothing more to do."""
+        _, _, left = self.rounds(self.LIMITED, new())
+        seen = self.after(left, "# # # # # # #")
+
+        made, _, _ = self.rounds(self.LIMITED, seen, backfilled={"a": day(1).end})
+
+        assert made == ""
+
+    def test_what_is_left_is_said(self) -> None:
+        """Left alone, beyond the limit, with its cells."""
+        observed = Observations(NOW, {"events": built(EVENTS), "a": new()})
+        (left,) = (
+            entry
+            for entry in plan(project(EVENTS, self.LIMITED), observed).left
+            if entry.model == "a"
+        )
+
+        assert left.why == "beyond its backfill_limit of 2 days"
+        assert show(min(left.stale).start) == "2019-10-23"
+
+    def test_live_data_of_the_same_model_does_not_wait(self) -> None:
+        """A new day is built beside the next stretch of the backlog, and is left no more."""
+        left = Ranges((Interval(day(2).start, day(6).end + 100 * DAY),))
+        made, _, rest = self.rounds(
+            self.LIMITED, self.after(left, "# # # # # # +", "# # # # # # +")
+        )
+
+        assert made == "- - B B - - B"
+        assert not rest.overlaps(day(6))
+        assert rest.overlaps(day(4))
+
+    def test_a_gap_longer_than_the_limit_is_no_trap(self) -> None:
+        """Stretches without rows are covered on the way; nothing is tried for ever."""
+        made, _, left = self.rounds(self.LIMITED, new("# . . . . # #"))
+        then, _, rest = self.rounds(self.LIMITED, self.after(left, "# . . . . # #"))
+
+        assert made == "B B - - - - -"
+        assert then == "- - B B B B B"
+        assert not rest
+
+    def test_a_start_long_before_the_data_costs_no_run(self) -> None:
+        """The limit counts from the first row, not from the start."""
+        early = replace(self.LIMITED, start=day(0).start - 3650 * DAY)
+        made, cells, _ = self.rounds(early, new())
+
+        assert made == "B B - - - - -"
+        assert cells.hull == Interval(day(0).start - 3650 * DAY, day(1).end)
+
+    def test_a_limit_shorter_than_a_cell_takes_on_one(self) -> None:
+        """Else it would take on nothing, for ever."""
+        made, _, _ = self.rounds(replace(self.LIMITED, backfill_limit=1), new())
+
+        assert made == "B - - - - - -"
+
+    def test_a_window_with_both_ends_goes_before_the_limit(self) -> None:
+        """Who asks for a stretch means it."""
+        window = Interval(day(0).start, day(5).start)
+        made, _, _ = self.rounds(self.LIMITED, new(), window=window)
+
+        assert made == "B B B B B - -"
+
+    def test_batches_are_cut_inside_the_limit(self) -> None:
+        """A batch is a commit, the limit is a run: the smaller one comes first."""
+        made, cells, _ = self.rounds(self.LIMITED, new(), batch_size=1)
+
+        assert made == "B B - - - - -"
+        assert cells.hull is not None
+        assert cells.hull.end == day(0).end
+
+    def test_a_changed_definition_is_built_at_once(self) -> None:
+        """One table, one definition: the limit bounds what was never built."""
+        seen = replace(new(), trace=Trace("a", "another", {"events": 1}), version=3)
+        made, _, left = self.rounds(self.LIMITED, seen)
+
+        assert made == "B B B B B B B"
+        assert not left
+
+    def test_a_changed_definition_leaves_what_no_run_came_to(self) -> None:
+        """All that the old table may hold is built; the rest is backlog as before."""
+        waiting = Ranges((Interval(day(3).start, MAX),))
+        seen = self.after(waiting, "# # # # # # #")
+        assert seen.trace is not None
+        other = replace(seen, trace=replace(seen.trace, fingerprint="another"))
+        made, _, left = self.rounds(self.LIMITED, other)
+        assert (made, left) == ("B B B - - - -", waiting)
+
+        # Unless the old table holds some of it: what a run that died had committed.
+        held = replace(other, cells=states(". . . . # . ."))
+        made, _, left = self.rounds(self.LIMITED, held)
+        assert made == "B B B - B - -"
+
+    def test_what_an_older_infold_mixed_is_built_at_once(self) -> None:
+        """A stretch that is pending for its definition holds rows of the one before."""
+        seen = self.after(Ranges((day(3),)), "# # # # # # #")
+        assert seen.trace is not None
+        pending = (Pending(Cause.DEFINITION, Ranges((day(3),))),)
+        mixed = replace(seen, trace=replace(seen.trace, pending=pending))
+
+        assert self.rounds(self.LIMITED, mixed)[0] == "B B B B B B B"
+        found = stand(EVENTS, self.LIMITED, events=built(EVENTS), a=mixed)["a"]
+        assert "it holds rows of two definitions" in message(found)
+
+    def test_late_rows_know_no_limit(self) -> None:
+        """However many cells they touch: a standard run is never cut."""
+        made, _, left = self.rounds(self.LIMITED, changed(self.LIMITED, "events", "+ + + + + + +"))
+
+        assert made == "B B B B B B B"
+        assert not left
+
+    def test_what_was_left_is_out_of_sync(self) -> None:
+        """Until the last stretch is built; the message gives the limits of the next one."""
+        left = Ranges((Interval(day(2).start, day(6).end),))
+        found = stand(
+            EVENTS, self.LIMITED, events=built(EVENTS), a=self.after(left, "# # # # # # #")
+        )["a"]
+
+        assert found.state is State.OUT_OF_SYNC
+        assert message(found) == (
+            "Incremental model out of sync. Syncing: an earlier run left a part of it unbuilt. "
+            "Processing data between 2019-10-23 and 2019-10-25"
+        )

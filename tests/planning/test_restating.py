@@ -1,0 +1,110 @@
+"""What is built again because someone asks for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.declare.shop import read
+
+from infold.core.interval import Granularity, Interval, Ranges, instant
+from infold.core.plan import FileDiff, InputDiff, ModelObservation, Observations
+from infold.core.project import Project
+from infold.core.trace import Cause, CellState, Pending, Trace
+from infold.planning.planner import plan
+from infold.planning.restating import backbuild, restate
+
+SERIES = "timeseries: {event_time_column: day, partition_column: day}"
+HEAD = f"---\nmaterialization: table\n{SERIES}\nincremental: {{}}\n---\n"
+FILES = {
+    "infold.yml": """
+name: shop
+sources:
+  raw.clicks:
+    path: clicks/*.json
+    event_time_column: ts
+    columns: {id: int, ts: timestamp}
+""",
+    "models/daily.sql": HEAD
+    + "SELECT cast(ts AS date) AS day, count(*) AS n FROM raw.clicks GROUP BY 1",
+    "models/week.sql": HEAD
+    + "SELECT day, sum(n) OVER (ORDER BY day RANGE BETWEEN INTERVAL 6 DAYS PRECEDING "
+    "AND CURRENT ROW) AS n FROM daily",
+    "models/seen.sql": "---\nmaterialization: view\n---\nSELECT * FROM week",
+    "models/top.sql": "---\nmaterialization: table\n---\nSELECT max(n) AS n FROM seen",
+}
+
+
+@pytest.fixture(scope="module")
+def project() -> Project:
+    """Daily sums, a rolling week of them, a view, a whole table."""
+    found, errors = read(FILES)
+    assert found is not None, errors
+    return found
+
+
+def window(start: str, end: str) -> Interval:
+    """A stretch of days."""
+    return Interval(instant(start), instant(end))
+
+
+def test_restating_means_the_named_models_and_runs_those_that_read_them(project: Project) -> None:
+    """What reads them is built where they changed, and only there."""
+    days = window("2024-03-01", "2024-03-03")
+
+    again = restate(project, ["daily"], days)
+
+    assert again.asked.restated == {"daily": Ranges((days,))}
+    assert again.asked.selected == frozenset({"daily", "week", "seen", "top"})
+
+
+def test_a_window_leaves_whole_tables_alone(project: Project) -> None:
+    """And says so; without a window they are built again."""
+    days = window("2024-03-01", "2024-03-03")
+
+    assert restate(project, ["+top"], days).left == (
+        ("raw.clicks", "a window bounds no model of its kind"),
+        ("top", "a window bounds no model of its kind"),
+    )
+    assert restate(project, ["top"], None).asked.restated == {"top": Ranges.ever()}
+
+
+def test_backbuilding_reads_upstream_as_far_as_the_target_does(project: Project) -> None:
+    """Six days more of what a rolling week reads; files are only brought up to date."""
+    again = backbuild(project, ["+week"], window("2024-03-10", "2024-03-11"))
+
+    assert again.asked.restated == {
+        "week": Ranges((window("2024-03-10", "2024-03-11"),)),
+        "daily": Ranges((window("2024-03-04", "2024-03-11"),)),
+    }
+    assert again.left == (("raw.clicks", "it is brought up to date, not built again"),)
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_table_that_was_never_built_is_built_in_its_window(
+    project: Project, changed: bool
+) -> None:
+    """The rest stays pending, now and in the rest of the run, which plans again after each step."""
+    days = [
+        CellState(cell, 5, 1) for cell in Granularity.DAY.cells(window("2024-03-01", "2024-03-31"))
+    ]
+    again = backbuild(project, ["daily"], window("2024-03-10", "2024-03-12"))
+    pending = (
+        Pending(Cause.MISSING, Ranges.ever() - Ranges((window("2024-03-10", "2024-03-12"),))),
+    )
+    daily = Trace("daily", project["daily"].fingerprint, {"raw.clicks": 1}, pending)
+    landed = Trace("raw.clicks", project["raw.clicks"].fingerprint)
+    news = InputDiff("raw.clicks", 1 if changed else 0, 1, (), tuple(days))
+    seen = {
+        "raw.clicks": ModelObservation(trace=landed, version=1, files=FileDiff("raw.clicks")),
+        "daily": ModelObservation(trace=daily if changed else None, inputs=(news,)),
+    }
+    asked = replace(again.asked, restated={}) if changed else again.asked
+
+    found = plan(project, Observations(instant("2024-04-01"), seen), asked)
+
+    (left,) = (entry for entry in found.left if entry.model == "daily")
+    assert left.why == "outside the window"
+    assert [step.cells for step in found.steps] == (
+        [] if changed else [Ranges((window("2024-03-10", "2024-03-12"),))]
+    )

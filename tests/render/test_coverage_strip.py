@@ -1,0 +1,215 @@
+"""Strips as drawn, and never wider than they may be."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infold.core.interval import DAY, EVER, HOUR, Granularity, Interval, Ranges, instant
+from infold.render.coverage_strip import COLUMNS, Row, axis, header, strip
+
+
+def span(start: str, end: str) -> Ranges:
+    """One range."""
+    return Ranges((Interval(instant(start), instant(end)),))
+
+
+def drawn(built: Ranges, arrived: Ranges, granularity: Granularity = Granularity.DAY) -> str:
+    """The strip of one table."""
+    row = Row("t", (("+", arrived), ("#", built)), " ")
+    return "\n".join(strip([row], granularity, 100))
+
+
+CASES = {
+    "a week is labelled day by day": (
+        span("2024-03-04", "2024-03-11"),
+        span("2024-03-06", "2024-03-07"),
+        Granularity.DAY,
+        """
+             March 2024
+             04 05 06 07 08 09 10
+          t   #  #  +  #  #  #  #
+        """,
+    ),
+    "six weeks are labelled by their mondays": (
+        span("2024-01-29", "2024-03-11"),
+        span("2024-02-06", "2024-02-07"),
+        Granularity.DAY,
+        """
+                February 2024                March 2024
+             29     05     12     19     26     04
+          t  ########+#################################
+        """,
+    ),
+    "ten months are weeks": (
+        span("2023-05-29", "2024-03-11"),
+        span("2024-02-06", "2024-02-07"),
+        Granularity.DAY,
+        """
+             2023                           2024
+              Jun Jul  Aug Sep Oct  Nov Dec Jan  Feb Mar
+          t  ####################################+####
+        """,
+    ),
+    "three years are months": (
+        span("2021-05-29", "2024-03-11"),
+        span("2024-02-06", "2024-02-07"),
+        Granularity.DAY,
+        """
+             2021    2022        2023        2024
+             MJJASONDJFMAMJJASONDJFMAMJJASONDJFM
+          t  #################################+#
+        """,
+    ),
+    "ten years are quarters": (
+        span("2014-05-29", "2024-03-11"),
+        span("2024-02-06", "2024-02-07"),
+        Granularity.DAY,
+        """
+             14 15  16  17  18  19  20  21  22  23  2024
+             2341234123412341234123412341234123412341
+          t  #######################################+
+        """,
+    ),
+    "a century is years, the first ones left out": (
+        span("1914-05-29", "2024-03-11"),
+        span("2024-02-06", "2024-02-07"),
+        Granularity.DAY,
+        """
+                 1975 1980 1985 1990 1995 2000 2005 2010 2015 2020
+          t  …####################################################+
+        """,
+    ),
+    "an event of long ago is two columns": (
+        span("2024-03-09", "2024-03-11"),
+        span("1999-02-06", "1999-02-07"),
+        Granularity.DAY,
+        """
+             Feb   March 2024
+             06    09 10
+          t   +  …  #  #
+        """,
+    ),
+    "two days of hours": (
+        span("2024-03-09", "2024-03-11"),
+        span("2024-03-09", "2024-03-09T05:00"),
+        Granularity.HOUR,
+        """
+             Sat 9 March 2024        Sun 10 March 2024
+             00    06    12    18    00    06    12    18
+          t  +++++###########################################
+        """,
+    ),
+    "a few months have their names": (
+        span("2024-03-01", "2024-07-01"),
+        Ranges(),
+        Granularity.MONTH,
+        """
+             2024
+             Mar Apr May Jun
+          t   #   #   #   #
+        """,
+    ),
+    "weeks from sunday": (
+        span("2024-03-03", "2024-03-17"),
+        Ranges(),
+        Granularity.SUNDAY_WEEK,
+        """
+             2024
+             03-03 03-10
+          t   #     #
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_as_drawn(case: str) -> None:
+    """The picture a person would draw."""
+    built, arrived, granularity, picture = CASES[case]
+
+    assert drawn(built, arrived, granularity) == _picture(picture)
+
+
+def _picture(text: str) -> str:
+    lines = dedent(text).strip("\n").splitlines()
+    return "\n".join(f"  {line}".rstrip() for line in lines if line.strip())
+
+
+def test_the_first_mark_that_meets_a_column_is_drawn() -> None:
+    """A week in which one day is built is a week with something to build."""
+    year = span("2024-01-01", "2024-12-31")
+    row = Row("t", (("B", span("2024-02-06", "2024-02-07")), ("-", year)))
+
+    assert strip([row], Granularity.DAY, 100)[-1] == "  t  -----B-----------------------------" + (
+        "-" * 18
+    )
+
+
+def test_a_table_of_one_cell_has_one_mark() -> None:
+    """Beside others it stands in the first column."""
+    rows = [Row("t", (("#", span("2024-03-04", "2024-03-06")),)), Row("one", single="B", says="x")]
+
+    assert strip(rows, Granularity.DAY, 100) == [
+        "       March 2024",
+        "       04 05",
+        "  t     #  #",
+        "  one   B       x",
+    ]
+
+
+def test_open_ranges_do_not_stretch_the_axis() -> None:
+    """A table that is built whole is drawn over what is known of the others."""
+    rows = [
+        Row("t", (("#", span("2024-03-04", "2024-03-06")),)),
+        Row("all", (("B", Ranges((EVER,))),)),
+    ]
+
+    assert strip(rows, Granularity.DAY, 100)[-1] == "  all   B  B"
+
+
+def test_what_stands_right_is_cut_to_the_screen() -> None:
+    """A long reason ends in an ellipsis; the whole of it stands below the strip."""
+    row = Row("t", (("#", span("2024-03-04", "2024-03-06")),), says="because " * 30)
+
+    line = strip([row], Granularity.DAY, 60)[-1]
+
+    assert len(line) == 60
+    assert line.endswith("…")
+
+
+instants = st.integers(instant("1900-01-01") // HOUR, instant("2200-01-01") // HOUR)
+ranges = st.lists(st.tuples(instants, st.integers(1, 24 * 400)), min_size=1, max_size=8).map(
+    lambda drawn: Ranges.of(Interval(at * HOUR, (at + hours) * HOUR) for at, hours in drawn)
+)
+
+
+@given(ranges, st.sampled_from(Granularity))
+def test_a_strip_is_never_wider_than_its_columns(built: Ranges, granularity: Granularity) -> None:
+    """Whatever the ranges and however far apart: the strip fits beside a name and a reason."""
+    found = axis(built, granularity)
+
+    assert found.width <= COLUMNS
+    assert all(len(line) <= COLUMNS + 18 for line in header(found))
+    assert len(strip([Row("t", (("#", built),))], granularity, 100)[-1]) <= COLUMNS + 5
+
+
+@given(ranges, st.sampled_from(Granularity))
+def test_columns_are_in_order_and_hold_everything(built: Ranges, granularity: Granularity) -> None:
+    """No column is drawn twice, and every range that was not left out is in one."""
+    found = axis(built, granularity)
+    cells = [cell for cell in found.columns if cell is not None]
+
+    assert cells == sorted(set(cells))
+    if found.columns[0] is not None:
+        assert not built - Ranges.of(cells)
+
+
+def test_a_wide_table_costs_nothing() -> None:
+    """Five years of hours are never expanded."""
+    built = Ranges((Interval(0, 50 * 365 * DAY),))
+
+    assert axis(built, Granularity.HOUR).granularity is Granularity.YEAR

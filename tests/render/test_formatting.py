@@ -1,0 +1,57 @@
+"""Numbers, times and ranges in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from infold.core.interval import EVER, MAX, MIN, Granularity, Interval, Ranges, instant
+from infold.render import formatting
+
+DAY = Granularity.DAY
+
+
+@pytest.mark.parametrize(
+    ("length", "text"),
+    [(0, "0.00 s"), (0.314, "0.31 s"), (9.999, "10.0 s"), (12.4, "12.4 s"), (200, "3 min 20 s")],
+)
+def test_measured_times(length: float, text: str) -> None:
+    """Two digits below ten seconds, one below a hundred, minutes after."""
+    assert formatting.seconds(length) == text
+
+
+def test_ranges() -> None:
+    """One cell is its name, several are half-open, open ends are words, many are cut."""
+    march = [Interval(instant(f"2024-03-{d:02}"), instant(f"2024-03-{d + 1:02}")) for d in (1, 3)]
+    longer = Interval(instant("2024-03-05"), instant("2024-03-08"))
+    last = Interval(instant("2024-04-01"), MAX)
+
+    text = formatting.ranges_text(Ranges.of([*march, longer, last]), DAY)
+
+    assert text == "2024-03-01, 2024-03-03, [2024-03-05, 2024-03-08), and 1 more"
+    assert formatting.range_text(last, DAY) == "since 2024-04-01"
+    assert formatting.range_text(Interval(MIN, last.start), DAY) == "until 2024-04-01"
+    assert formatting.range_text(EVER, None) == "all of it"
+
+
+def test_cells() -> None:
+    """A cell is as short as its granularity allows."""
+    at = instant("2024-03-01")
+
+    assert formatting.cell_text(Granularity.MONTH.cell(at), Granularity.MONTH) == "2024-03"
+    assert formatting.cell_text(Granularity.YEAR.cell(at), Granularity.YEAR) == "2024"
+    assert formatting.cell_text(Granularity.HOUR.cell(at), Granularity.HOUR) == "2024-03-01 00:00"
+
+
+def test_counting_cells() -> None:
+    """Calendar cells are counted, open ranges are not."""
+    year = Ranges((Interval(instant("2024-01-01"), instant("2025-01-01")),))
+
+    assert formatting.cells_in(year, DAY) == 366
+    assert formatting.cells_in(year, Granularity.MONTH) == 12
+    assert formatting.cells_in(Ranges.ever(), DAY) is None
+
+
+def test_instants_for_programs() -> None:
+    """ISO 8601 with a Z, to the microsecond; an open end is none."""
+    assert formatting.iso(instant("2024-03-09T12:00:00.000001")) == "2024-03-09T12:00:00.000001Z"
+    assert formatting.iso(MAX) is None

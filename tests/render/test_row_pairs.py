@@ -1,0 +1,55 @@
+"""What of a comparison's rows became what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from infold.render.row_pairs import paired
+
+Row = Mapping[str, Any]
+
+
+def rows(side: str, *found: str) -> list[tuple[str, Row]]:
+    """Rows drawn as ``a=1 b=x``."""
+    return [(side, dict(word.split("=") for word in row.split())) for row in found]
+
+
+@pytest.mark.parametrize(
+    ("stored", "rebuilt", "key", "said"),
+    [
+        (["k=1 n=1"], ["k=1 n=2"], ["k"], ["k=1: n 1 2"]),
+        (["k=1 n=1", "k=2 n=2"], ["k=2 n=3"], ["k"], ["k=1: gone", "k=2: n 2 3"]),
+        (["k=1 n=1"], ["k=2 n=1"], ["k"], ["k=1: gone", "k=2: new"]),
+        (["k=1 n=1", "k=1 n=2"], ["k=1 n=3"], ["k"], ["k=1: n 1 3", "k=1: gone"]),
+        (["d=1 a=1 b=1"], ["d=1 a=2 b=2"], [], [": a 1 2, b 1 2"]),
+        (["d=1 a=1 b=1"], ["d=1 a=1 b=2", "d=1 a=2 b=1"], [], [": b 1 2", ": new"]),
+        (["d=1 a=1"], ["d=2 a=2"], [], [": gone", ": new"]),
+    ],
+)
+def test_pairs(
+    stored: Sequence[str], rebuilt: Sequence[str], key: Sequence[str], said: Sequence[str]
+) -> None:
+    """By key where it is known, else by what is alike; what has no partner stands alone."""
+    found = []
+    for pair in paired([*rows("stored", *stored), *rows("rebuilt", *rebuilt)], key):
+        known = " ".join(f"{name}={value}" for name, value in pair.key.items())
+        values = ", ".join(f"{name} {a} {b}" for name, (a, b) in pair.differing.items())
+        alone = "gone" if pair.rebuilt is None else "new"
+        found.append(f"{known}: {values or alone}")
+
+    assert found == said
+
+
+def test_the_last_digits_of_doubles_are_no_difference() -> None:
+    """What the comparison takes for equal is not shown as what differs."""
+    sample = [
+        ("stored", {"k": 1, "x": 0.1 + 0.2, "y": float("nan"), "n": 1}),
+        ("rebuilt", {"k": 1, "x": 0.3, "y": float("nan"), "n": 2}),
+    ]
+
+    (pair,) = paired(sample, ["k"])
+
+    assert pair.differing == {"n": (1, 2)}

@@ -1,0 +1,112 @@
+"""A project whose tables stand and whose ledger says so, made without an engine."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from tests.declare.shop import INFOLD, SHOP, write
+
+from infold import api
+from infold.core.files import FileCell, FileKnown, FileSeen, FilesOutcome
+from infold.core.interval import DAY, Interval, instant
+from infold.core.project import Project
+from infold.core.record import Outcome, Receipt
+from infold.core.trace import CellChange, Trace
+from infold.ledger.store import SqlLedger
+
+START = instant("2024-03-01")
+NAMES = ("clicks", "sessions", "daily")
+INPUTS = {"clicks": {}, "sessions": {"clicks": 1}, "daily": {"sessions": 1}}
+
+CATALOG = """
+CREATE TABLE iceberg_tables (
+    catalog_name TEXT, table_namespace TEXT, table_name TEXT,
+    metadata_location TEXT, previous_metadata_location TEXT, iceberg_type TEXT,
+    PRIMARY KEY (catalog_name, table_namespace, table_name)
+)
+"""
+
+
+def day(number: int) -> Interval:
+    """A day of March 2024, from 0."""
+    return Interval(START + number * DAY, START + (number + 1) * DAY)
+
+
+def stand_up(root: Path, targets: str = "", target: str | None = None) -> Project:
+    """The shop of the declared examples, each table built once with two days of rows."""
+    write(root, {**SHOP, "infold.yml": INFOLD + targets})
+    (root / "landing" / "clicks").mkdir(parents=True)
+    (root / "countries.csv").write_text("code,country\n", encoding="utf-8")
+    project = api.open_project(root, target)
+    project.warehouse.mkdir(parents=True)
+    with closing(sqlite3.connect(project.catalog_db)) as catalog, catalog:
+        catalog.execute(CATALOG)
+    book = api.ledger(project)
+    book.acquire("r1")
+    book.begin_run("r1", "run", 0, {})
+    for seq, name in enumerate(NAMES, 1):
+        _build(project, book, name, seq)
+    book.finish_run("r1", "done", Receipt())
+    book.close()
+    return project
+
+
+def _build(project: Project, book: SqlLedger, name: str, seq: int) -> None:
+    changes = tuple(
+        CellChange(day(i), 3, 0, 0, 3, 0, 7 + i, day(i).start + (i + 1) * 1_000) for i in (0, 1)
+    )
+    files = None
+    if name == "clicks":
+        known = book.register_files("raw.clicks", [FileSeen("landing/a.json", 1, 0, "f")])
+        (id_,) = known.values()
+        taken = (FileKnown(id_, "landing/a.json", 1, "f", horizon=0, rows=6),)
+        files = FilesOutcome("raw.clicks", taken, (), (FileCell(id_, day(0), 3),), ())
+    trace = Trace(name, project[name].fingerprint, dict(INPUTS[name]))
+    snapshot = 100 + seq
+    book.begin_step("r1", f"r1-{seq}", seq, name, "build", {})
+    book.finish_step(
+        f"r1-{seq}", Outcome(name, 1, trace, changes, whole=True, snapshot=snapshot, files=files)
+    )
+    put(project, name, f"r1-{seq}", snapshot)
+
+
+def put(project: Project, name: str, step: str, snapshot: int, *before: tuple[str, int]) -> None:
+    """A table in the catalog, with a file of metadata and one of rows; ``before`` are older."""
+    folder = project.warehouse / project.name / name
+    for part in ("metadata", "data"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    (folder / "data" / "rows.parquet").write_bytes(b"rows")
+    found, parent = [], None
+    for by, number in (*before, (step, snapshot)):
+        summary = {"infold.step": by, "operation": "append"}
+        found.append({"snapshot-id": number, "parent-snapshot-id": parent, "summary": summary})
+        parent = number
+    metadata = folder / "metadata" / f"{len(found)}.metadata.json"
+    metadata.write_text(
+        json.dumps({"snapshots": found, "current-snapshot-id": snapshot}), encoding="utf-8"
+    )
+    with closing(sqlite3.connect(project.catalog_db)) as catalog, catalog:
+        catalog.execute(
+            "INSERT OR REPLACE INTO iceberg_tables VALUES ('infold', ?, ?, ?, NULL, 'TABLE')",
+            (project.name, name, f"file:{metadata}"),
+        )
+
+
+def tables(project: Project) -> set[str]:
+    """The tables in the catalog."""
+    return {name for name in NAMES if api.lake(project).head(name) is not None}
+
+
+def folders(project: Project) -> set[str]:
+    """The folders of tables that there are."""
+    base = project.warehouse / project.name
+    return {path.name for path in base.iterdir()} if base.exists() else set()
+
+
+def drop(project: Project, name: str) -> None:
+    """As another engine drops a table: its row in the catalog goes."""
+    with closing(sqlite3.connect(project.catalog_db)) as catalog, catalog:
+        catalog.execute("DELETE FROM iceberg_tables WHERE table_name = ?", (name,))

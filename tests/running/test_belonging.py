@@ -1,0 +1,196 @@
+"""A ledger and tables that do not belong together: backups, two ledgers, another project's."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.declare.shop import INFOLD, SHOP, write
+from tests.running.standing_tables import NAMES, day, put, stand_up
+from tests.running.test_forget import infold
+
+from infold import api
+from infold.core.project import Project
+from infold.core.record import Outcome, Receipt
+from infold.core.trace import CellChange, Trace
+from infold.messages.errors import InfoldError
+from infold.running.belonging import strangers
+
+CLICKS = ("r1-1", 101)
+"""The step and the snapshot of the first version of clicks."""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Project:
+    """Three tables that stand, and a ledger that knows them."""
+    return stand_up(tmp_path / "shop")
+
+
+def ledger_file(shop: Project) -> Path:
+    """Where the ledger is."""
+    return shop.root / ".infold" / "ledger.db"
+
+
+def second_run(shop: Project) -> None:
+    """A run that commits a second version of clicks."""
+    book = api.ledger(shop)
+    book.acquire("r2")
+    book.begin_run("r2", "run", 0, {})
+    book.begin_step("r2", "r2-1", 1, "clicks", "ingest", {})
+    change = CellChange(day(1), 1, 0, 3, 4, 8, 9)
+    trace = Trace("clicks", shop["clicks"].fingerprint)
+    book.finish_step("r2-1", Outcome("clicks", 2, trace, (change,), snapshot=201))
+    book.finish_run("r2", "done", Receipt())
+    book.close()
+    put(shop, "clicks", "r2-1", 201, CLICKS)
+
+
+def refusals(shop: Project) -> list[InfoldError]:
+    """What each command that looks at the tables says."""
+    commands: tuple[Callable[[], object], ...] = (
+        lambda: api.observe(shop),
+        lambda: api.status(shop),
+        lambda: api.run(shop),
+        lambda: api.verify(shop),
+        lambda: api.explain(shop, "clicks"),
+    )
+    found = []
+    for command in commands:
+        with pytest.raises(InfoldError) as caught:
+            command()
+        found.append(caught.value)
+    return found
+
+
+def refused(shop: Project, slug: str) -> dict[str, str]:
+    """The facts of a refusal that every command gives alike."""
+    found = refusals(shop)
+    assert {(error.slug, error.exit_code) for error in found} == {(slug, 3)}
+    assert len({str(error) for error in found}) == 1
+    return dict(found[0].facts)
+
+
+def test_an_older_ledger_beside_newer_tables(shop: Project) -> None:
+    """A backup of the ledger was put back: refused, with the step it does not know."""
+    shutil.copy(ledger_file(shop), shop.root / "old.db")
+    second_run(shop)
+    newer = ledger_file(shop).read_bytes()
+    shutil.copy(shop.root / "old.db", ledger_file(shop))
+
+    assert refused(shop, "ledger-behind") == {
+        "ledger": "sqlite:///.infold/ledger.db",
+        "clicks": "1 commit unknown to it, the newest by step r2-1",
+    }
+    code, text = infold(shop, "plan")
+    assert code == 3
+    assert "infold forget clicks\n  infold run\n" in text
+    assert not api.ledger(shop).unfinished()
+
+    ledger_file(shop).write_bytes(newer)  # the right one, put back
+    assert api.observe(shop).models["clicks"].version == 2
+
+
+def test_an_older_table_beside_a_newer_ledger(shop: Project) -> None:
+    """A backup of the warehouse was put back: refused, with the version that is missing."""
+    second_run(shop)
+    put(shop, "clicks", *CLICKS)
+
+    assert refused(shop, "tables-behind")["clicks"] == "it lacks version 2"
+
+
+@pytest.mark.parametrize("by", ["forget", "teardown"])
+def test_a_lost_ledger(shop: Project, by: str) -> None:
+    """Tables that no ledger tells of are neither replaced nor verified; forgetting them helps."""
+    ledger_file(shop).unlink()
+
+    facts = refused(shop, "ledger-behind")
+    assert set(facts) == {"ledger", *NAMES}
+    words = ("forget", *NAMES, "--yes") if by == "forget" else ("teardown", "--yes")
+    assert infold(shop, *words)[0] == 0
+    api.observe(shop)
+
+
+def test_two_ledgers_on_one_warehouse(tmp_path: Path) -> None:
+    """The second target is refused, and what the first one built stays."""
+    dev = stand_up(tmp_path / "shop", "  other: {ledger: 'sqlite:///other.db'}\n")
+    other = api.open_project(dev.root, "other")
+
+    facts = refused(other, "ledger-behind")
+
+    assert facts["ledger"] == "sqlite:///other.db"
+    assert api.observe(dev).models["daily"].version == 1
+
+
+def test_a_step_that_a_dead_run_committed_is_known(shop: Project) -> None:
+    """Its intent is in the ledger: that is for the next run to finish, and no other's."""
+    book = api.ledger(shop)
+    book.acquire("r2")
+    book.begin_run("r2", "run", 0, {})
+    book.begin_step("r2", "r2-1", 1, "clicks", "ingest", {})
+    book.close()
+
+    put(shop, "clicks", "r2-1", 201, CLICKS)
+    api.observe(shop)
+    put(shop, "clicks", "r2-1", 201)  # it replaced all of the table
+    api.observe(shop)
+
+
+def test_a_run_that_goes_on_meanwhile_is_no_older_state(shop: Project) -> None:
+    """It replaced a table after somebody else had asked the ledger for its newest version."""
+    book = api.ledger(shop)
+    heads = book.heads()
+    second_run(shop)
+    put(shop, "clicks", "r2-1", 201)
+
+    moved = {"clicks": "elsewhere"}
+    assert strangers(shop, book, api.lake(shop), heads, moved) == {}
+
+
+def test_one_ledger_for_two_warehouses(tmp_path: Path) -> None:
+    """Else the tables of the first would be taken for dropped, and then for rolled back."""
+    dev = stand_up(tmp_path / "shop", "  other: {warehouse: elsewhere}\n")
+    book = api.ledger(dev)
+    book.acquire("r2")
+    book.belong_to(dev.name, "warehouse")
+    book.close()
+
+    other = api.open_project(dev.root, "other")
+    assert refused(other, "other-warehouse") == {"ledger": "sqlite:///.infold/ledger.db"}
+    assert api.observe(dev).models["daily"].version == 1
+
+
+class TestOtherProject:
+    """A ledger belongs to one project, which its first run writes into it."""
+
+    @pytest.fixture
+    def wrong(self, shop: Project) -> Project:
+        """The same project by another name, with the ledger of the first."""
+        book = api.ledger(shop)
+        book.acquire("r2")
+        book.belong_to(shop.name, "warehouse")
+        book.close()
+        root = shop.root.parent / "store"
+        write(root, {**SHOP, "infold.yml": INFOLD.replace("name: shop", "name: store")})
+        (root / "landing" / "clicks").mkdir(parents=True)
+        (root / "countries.csv").write_text("code,country\n", encoding="utf-8")
+        (root / ".infold").mkdir()
+        shutil.copy(ledger_file(shop), root / ".infold" / "ledger.db")
+        return api.open_project(root)
+
+    def test_nothing_of_it_is_used(self, wrong: Project) -> None:
+        """Refused by name, before anything is written into it."""
+        before = ledger_file(wrong).read_bytes()
+
+        assert refused(wrong, "other-project") == {"ledger": "sqlite:///.infold/ledger.db"}
+        assert ledger_file(wrong).read_bytes() == before
+
+    @pytest.mark.parametrize("words", [("forget", "daily"), ("teardown",)])
+    def test_nothing_of_it_is_dropped(self, wrong: Project, words: tuple[str, ...]) -> None:
+        """Nor is what the other project knows of its tables."""
+        code, text = infold(wrong, *words, "--yes")
+
+        assert code == 3
+        assert "this ledger is of the project shop, and this project is store" in text
+        assert set(api.ledger(wrong).traces()) == set(NAMES)

@@ -1,0 +1,111 @@
+"""Batches of one model side by side: whose turn it is, and what each leaves behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from infold.core.interval import DAY, Interval, Ranges, instant
+from infold.core.plan import Action, Reason, Step
+from infold.core.record import Outcome
+from infold.core.trace import Cause, Pending, Trace
+from infold.running.commit_order import CommitOrder, CommitSlot, batches
+
+FIRST = instant("2024-03-01")
+
+
+def days(*numbers: int) -> Ranges:
+    """The days of a month, from 0."""
+    return Ranges.of(Interval(FIRST + n * DAY, FIRST + (n + 1) * DAY) for n in numbers)
+
+
+STEP = Step(
+    model="daily",
+    action=Action.RECOMPUTE,
+    cells=days(0, 1),
+    reasons=(Reason(Cause.LATE, "rows", days(0, 1, 2, 3, 4, 5)),),
+    inputs={"events": (1, 2)},
+    files=None,
+    version=7,
+    trace=Trace("daily", "fp", {"events": 2}, (Pending(Cause.LATE, days(2, 3, 4, 5)),)),
+    before=None,
+    expected=False,
+    batches=3,
+    beside=(days(2, 3), days(4, 5)),
+)
+
+
+def outcome(*, committed: bool = True) -> Outcome:
+    """What a batch came to, before it has its turn."""
+    assert STEP.trace is not None
+    return Outcome("daily", STEP.version, STEP.trace, committed=committed)
+
+
+def test_batches_beside_a_step_build_their_own_cells() -> None:
+    """The step's cells first, then those of each batch beside it; together all of them."""
+    assert [batch.cells for batch in batches(STEP)] == [days(0, 1), days(2, 3), days(4, 5)]
+
+
+def test_before_any_batch_all_of_their_cells_are_pending() -> None:
+    """Those of the step itself, too: which batch ends first is not known."""
+    assert CommitOrder.of(STEP).trace.unbuilt == days(0, 1, 2, 3, 4, 5)
+
+
+def test_each_batch_leaves_pending_what_the_others_have_yet_to_build() -> None:
+    """And no more: what was committed before it holds."""
+    turns = CommitOrder.of(STEP)
+    left = []
+    for cells in (days(2, 3), days(0, 1), days(4, 5)):
+        turn = CommitSlot(cells, turns)
+        holds = turn.take(outcome())
+        turn.give(holds)
+        left.append(holds.trace.unbuilt)
+
+    assert left == [days(0, 1, 4, 5), days(4, 5), Ranges()]
+
+
+def test_each_commit_is_the_next_version_and_a_batch_without_one_uses_none() -> None:
+    """A batch whose cells came out as they were commits nothing."""
+    turns = CommitOrder.of(STEP)
+    versions = []
+    for cells, committed in ((days(0, 1), True), (days(2, 3), False), (days(4, 5), True)):
+        turn = CommitSlot(cells, turns)
+        holds = turn.take(outcome(committed=committed))
+        turn.give(holds)
+        versions.append(holds.version)
+
+    assert versions == [7, 8, 8]
+
+
+def test_a_batch_that_wrote_nothing_leaves_its_cells_pending() -> None:
+    """Whoever comes next must not count them as built."""
+    turns = CommitOrder.of(STEP)
+    failed = CommitSlot(days(0, 1), turns)
+    failed.take(outcome())
+    failed.give(None)
+
+    holds = CommitSlot(days(2, 3), turns).take(outcome())
+
+    assert (holds.version, holds.trace.unbuilt) == (7, days(0, 1, 4, 5))
+
+
+def test_nobody_builds_on_a_commit_that_the_ledger_does_not_know() -> None:
+    """A turn that ends between table and ledger ends the turns of all."""
+    turns = CommitOrder.of(STEP)
+    cut = CommitSlot(days(0, 1), turns)
+
+    def end_between() -> None:
+        with cut.held():
+            cut.take(outcome())
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="disk"):
+        end_between()
+    with pytest.raises(OSError, match="disk"):
+        CommitSlot(days(2, 3), turns).take(outcome())
+
+
+def test_a_step_by_itself_needs_no_turn() -> None:
+    """What it says holds as it is."""
+    alone = CommitSlot(days(0, 1))
+
+    assert alone.take(outcome()) == outcome()

@@ -1,0 +1,419 @@
+"""Forgetting and tearing down: what goes, what stays, what is refused, and dying on the way."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from tests.crash.scenario import living
+from tests.running.standing_tables import NAMES, day, folders, put, stand_up, tables
+
+from infold import api
+from infold.cli import cli
+from infold.core.interval import Ranges
+from infold.core.plan import Action, PlanOptions
+from infold.core.project import Project
+from infold.core.record import Outcome
+from infold.core.report import RunFailed
+from infold.core.trace import CellChange, Trace, net
+from infold.ledger.lease import Holder
+from infold.ledger.store import SqlLedger
+from infold.messages.errors import InfoldError
+from infold.running.recover import recover
+
+PROD = "  prod: {warehouse: tables, ledger: 'sqlite:///prod.db', protected: true}\n"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Project:
+    """Three tables, each built once."""
+    return stand_up(tmp_path / "shop")
+
+
+@pytest.fixture
+def prod(tmp_path: Path) -> Project:
+    """The same on a protected target."""
+    return stand_up(tmp_path / "shop", PROD, "prod")
+
+
+def infold(project: Project, *words: str) -> tuple[int, str]:
+    """A command's exit code and what it says."""
+    root = ("-C", str(project.root), "--target", project.target.name)
+    done = CliRunner().invoke(cli, [*root, *words])
+    return done.exit_code, done.output
+
+
+class TestForget:
+    """One model is forgotten; the next run builds it anew while others go on."""
+
+    def test_its_table_and_its_trace_go(self, shop: Project) -> None:
+        """Those of others stay; the history says who forgot what."""
+        done = api.forget(shop, ["daily"])
+
+        assert (done.models, done.missing) == (("daily",), ())
+        assert tables(shop) == folders(shop) == {"clicks", "sessions"}
+        assert set(api.ledger(shop).traces()) == {"clicks", "sessions"}
+        (run, _) = api.history(shop)
+        assert (run.command, run.state) == ("forget", "done")
+        assert [(step.model, step.action, step.state) for step in run.steps] == [
+            ("daily", "forget", "done")
+        ]
+
+    def test_the_next_run_builds_it_anew_and_nothing_else(self, shop: Project) -> None:
+        """It is a new model then; the others have nothing to do."""
+        (shop.root / "landing" / "clicks" / "x").mkdir()
+        api.forget(shop, ["daily"])
+        todo = api.make_plan(shop, api.observe(shop), select=["daily"])
+        states = {entry.model: str(entry.state) for entry in api.status(shop)}
+
+        assert [(step.model, step.action) for step in todo.steps] == [("daily", Action.BUILD)]
+        assert states["daily"] == "new model"
+
+    def test_readers_wait_until_it_is_there_again(self, shop: Project) -> None:
+        """Not selected, its readers are left alone instead of reading what is gone."""
+        api.forget(shop, ["sessions"])
+        todo = api.make_plan(shop, api.observe(shop), select=["daily"])
+
+        assert not todo.steps
+        assert [(entry.model, entry.why) for entry in todo.left if entry.model == "daily"] == [
+            ("daily", "its input sessions was never built")
+        ]
+
+    def test_readers_see_what_goes_and_what_comes_back(self, shop: Project) -> None:
+        """Built anew with the same rows it is no change to them; a cell that stays away is one."""
+        api.forget(shop, ["sessions"])
+        book = api.ledger(shop)
+        gone = net(book.changes("sessions", 1))
+        book.acquire("r2")
+        book.begin_run("r2", "run", 0, {})
+        book.begin_step("r2", "r2-1", 1, "sessions", "build", {})
+        again = CellChange(day(0), 3, 0, 0, 3, 0, 7, 1)
+        trace = Trace("sessions", "f", {"clicks": 1})
+        book.finish_step("r2-1", Outcome("sessions", 3, trace, (again,), whole=True, snapshot=200))
+        back = net(book.changes("sessions", 1))
+        book.close()
+
+        assert [(change.cell, change.rows_after) for change in gone] == [(day(0), 0), (day(1), 0)]
+        assert [(change.cell, change.rows_after) for change in back] == [(day(1), 0)]
+
+    def test_sessions_over_a_table_built_anew_are_built_not_folded(self, shop: Project) -> None:
+        """What its reader read has no snapshot any more, so nothing can be compared."""
+        api.forget(shop, ["clicks"])
+        book = api.ledger(shop)
+        book.acquire("r2")
+        book.begin_run("r2", "run", 0, {})
+        book.begin_step("r2", "r2-1", 1, "clicks", "build", {})
+        cells = (
+            CellChange(day(0), 3, 0, 0, 3, 0, 7, 1),
+            CellChange(day(1), 90, 0, 0, 90, 0, 8, 1),
+            CellChange(day(2), 1, 0, 0, 1, 0, 9, 1),
+        )
+        trace = Trace("clicks", shop["clicks"].fingerprint, {})
+        book.finish_step("r2-1", Outcome("clicks", 3, trace, cells, whole=True, snapshot=200))
+        book.close()
+        put(shop, "clicks", "r2-1", 200)
+        todo = api.make_plan(shop, api.observe(shop), select=["sessions"])
+
+        assert [(step.model, step.action) for step in todo.steps] == [("sessions", Action.BUILD)]
+        assert todo.steps[0].stale.overlaps(day(1))
+
+    def test_files_stay_known(self, shop: Project) -> None:
+        """So that rows set aside of files that are gone by then leave with the rebuild."""
+        api.forget(shop, ["clicks"])
+        (news,) = (
+            seen.files for seen in api.observe(shop).models.values() if seen.files is not None
+        )
+
+        assert [file.path for file in news.gone] == ["landing/a.json"]
+
+    def test_names_without_anything_are_said(self, shop: Project) -> None:
+        """The others are forgotten all the same, in the seed's words."""
+        assert infold(shop, "forget", "daily", "dialy", "--yes") == (
+            0,
+            (
+                "Deleted model daily from the manifest, and what was stored.\n"
+                "The next run builds what is still in the project anew.\n"
+                "dialy does not exist in the manifest.\n"
+            ),
+        )
+        assert infold(shop, "forget", "daily", "x") == (
+            0,
+            "daily, x do not exist in the manifest.\n",
+        )
+
+    def test_a_model_that_left_the_project_can_be_forgotten(self, shop: Project) -> None:
+        """By its name; its table goes with it."""
+        (shop.root / "models" / "daily.sql").unlink()
+        project = api.open_project(shop.root)
+
+        assert api.forget(project, ["daily"]).models == ("daily",)
+        assert "daily" not in tables(project)
+
+    def test_terms_are_those_of_select(self, shop: Project) -> None:
+        """A glob, a tag, a plus."""
+        assert set(api.forgettable(shop, ["sessions+"])[0]) == {"sessions", "daily"}
+
+    def test_json(self, shop: Project) -> None:
+        """What went, and what there was nothing of."""
+        code, text = infold(shop, "forget", "daily", "x", "--yes", "--json")
+
+        assert code == 0
+        assert json.loads(text) == {"models": ["daily"], "missing": ["x"], "entries": 0}
+
+
+class TestTeardown:
+    """All tables of a target, and its ledger."""
+
+    def test_nothing_is_left(self, shop: Project) -> None:
+        """The next run is a first run; twice does no harm."""
+        assert infold(shop, "teardown", "--yes") == (
+            0,
+            (
+                "Dropped 3 tables and the ledger of dev: clicks, sessions, daily.\n"
+                "The next run is a first run.\n"
+            ),
+        )
+        assert tables(shop) == folders(shop) == set()
+        assert list((shop.root / ".infold").glob("ledger.db*")) == []
+        assert {str(entry.state) for entry in api.status(shop)} == {"first run"}
+        assert infold(shop, "teardown", "--yes")[0] == 0
+
+    def test_tables_of_others_stay(self, shop: Project) -> None:
+        """Only what infold made is dropped: the namespace may hold more."""
+        put(shop, "foreign", "s", 9)
+        api.teardown(shop)
+
+        assert folders(shop) == {"foreign"}
+        assert api.lake(shop).head("foreign") is not None
+
+    def test_who_waits_for_the_ledger_gets_a_new_one(self, shop: Project) -> None:
+        """A run that waited beside it does not write into a file that is gone."""
+        waiting = api.ledger(shop)
+        assert waiting.heads()
+        waiting.acquire("w1")
+        waiting.release()
+        api.teardown(shop)
+
+        waiting.acquire("w2")
+        waiting.begin_run("w2", "run", 0, {})
+        waiting.close()
+
+        assert [run.id for run in api.history(shop)] == ["w2"]
+
+
+class TestRefusals:
+    """Nothing is dropped that was not meant, or is protected, or in use."""
+
+    @pytest.mark.parametrize("words", [("forget", "daily"), ("teardown",)])
+    def test_where_nobody_can_be_asked_yes_is_needed(
+        self, shop: Project, words: tuple[str, ...]
+    ) -> None:
+        """Exit code 3, and everything stands."""
+        code, text = infold(shop, *words)
+
+        assert code == 3
+        assert "--yes says that it is meant" in text
+        assert tables(shop) == set(NAMES)
+
+    @pytest.mark.parametrize("words", [("forget", "daily"), ("teardown",)])
+    def test_a_protected_target_minds(self, prod: Project, words: tuple[str, ...]) -> None:
+        """Unless that run is allowed to; the refusal says how."""
+        code, text = infold(prod, *words, "--yes")
+
+        assert code == 3
+        assert "--allow-refresh allows it, for this once" in text
+        assert tables(prod) == set(NAMES)
+        assert infold(prod, *words, "--yes", "--allow-refresh")[0] == 0
+        assert "daily" not in tables(prod)
+
+    @pytest.mark.parametrize("words", [("forget", "daily"), ("teardown",)])
+    def test_while_another_run_goes_on(
+        self, shop: Project, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Refused by the name of that run."""
+        other = SqlLedger(shop.root / ".infold/ledger.db", holder=Holder("else", "x", 1, "y"))
+        other.acquire("the-other-run")
+        try:
+            code, text = infold(shop, *words, "--yes")
+        finally:
+            other.close()
+
+        assert code == 3
+        assert "locked: run the-other-run is working on this target" in text
+        assert tables(shop) == set(NAMES)
+
+
+class TestProtection:
+    """On a protected target no run builds anew what stands."""
+
+    def refused(self, project: Project, *names: str, **asked: Any) -> str:
+        """Why a run of some models is refused, and that nothing began."""
+        with pytest.raises(RunFailed) as caught:
+            api.run(
+                project, asked=PlanOptions(selected=frozenset(names), **asked), allow_removals=True
+            )
+        assert caught.value.slug == "protected"
+        assert caught.value.exit_code == 3
+        assert not caught.value.result.steps
+        assert api.history(project)[0].state == "refused"
+        facts = [fact for error in caught.value.errors for fact in error.facts]
+        return "; ".join(f"{name}: {why}" for name, why in facts)
+
+    def changed(self, project: Project) -> Project:
+        """The project with another definition of its daily table."""
+        path = project.root / "models" / "daily.sql"
+        path.write_text(path.read_text().replace("count(*)", "count(*) + 1"), encoding="utf-8")
+        return api.open_project(project.root, "prod")
+
+    def test_a_changed_definition(self, prod: Project) -> None:
+        """It is a rebuild, and named; the plan says what a run would need."""
+        project = self.changed(prod)
+        todo = api.make_plan(project, api.observe(project), select=["daily"])
+
+        assert self.refused(project, "daily") == "daily: its definition changed"
+        assert todo.notes == (
+            "daily: its definition changed; prod is protected, so a run needs --allow-refresh",
+        )
+
+    def test_everything_again(self, prod: Project) -> None:
+        """A stretch of a table may be built again; all of it is a rebuild."""
+        every = self.refused(prod, "daily", restated={"daily": Ranges.ever()})
+        stretch = api.make_plan(
+            prod, api.observe(prod), PlanOptions(restated={"daily": Ranges((day(0),))})
+        )
+
+        assert every == "daily: all of it is to be built again"
+        assert not [note for note in stretch.notes if "protected" in note]
+
+    def test_a_lost_ledger(self, prod: Project) -> None:
+        """Tables that nothing is known of are not replaced as if there were none."""
+        (prod.root / "prod.db").unlink()
+
+        with pytest.raises(InfoldError, match="ledger-behind"):
+            api.run(prod)
+        with pytest.raises(InfoldError, match="protected"):
+            api.forget(prod, ["clicks"])
+
+    def test_a_model_that_left_keeps_its_state(self, prod: Project) -> None:
+        """A file deleted by mistake costs nothing once it is back."""
+        path = prod.root / "models" / "daily.sql"
+        text = path.read_text()
+        path.unlink()
+        without = api.open_project(prod.root, "prod")
+        done = api.run(without, select=["sessions"])
+        path.write_text(text, encoding="utf-8")
+
+        assert done.notes == (
+            "daily is no longer in the project; what is known of it stays: protected",
+        )
+        assert "daily" in api.ledger(prod).traces()
+
+    def test_a_free_target_minds_nothing(self, shop: Project) -> None:
+        """There the same is planned without a word."""
+        path = shop.root / "models" / "daily.sql"
+        path.write_text(path.read_text().replace("count(*)", "count(*) + 1"), encoding="utf-8")
+        project = api.open_project(shop.root)
+        todo = api.make_plan(project, api.observe(project), select=["daily"])
+
+        assert [step.model for step in todo.steps] == ["daily"]
+        assert not [note for note in todo.notes if "protected" in note]
+
+
+# -- dying on the way ------------------------------------------------------------------------------
+
+_DO = """
+import sys
+from pathlib import Path
+from infold import api
+project = api.open_project(Path(sys.argv[1]))
+api.forget(project, ["sessions"]) if sys.argv[2] == "forget" else api.teardown(project)
+"""
+
+
+def die(project: Project, what: str, **environment: str) -> int:
+    """The return code of a process that forgets or tears down."""
+    command = [sys.executable, "-c", _DO, str(project.root), what]
+    return subprocess.run(
+        command, env={"PYTHONPATH": _path(), **environment}, check=False
+    ).returncode
+
+
+def _path() -> str:
+    return str(Path(api.__file__).parents[1])
+
+
+def made_good(project: Project, what: str, where: str) -> None:
+    """After a death no trace vouches for a table that is gone; asked again, all is gone."""
+    assert set(api.ledger(project).traces()) <= tables(project), where
+    if what == "forget":
+        api.forget(project, ["sessions"])
+        assert set(api.ledger(project).traces()) == tables(project) == {"clicks", "daily"}
+        assert folders(project) == {"clicks", "daily"}, where
+    else:
+        api.teardown(project)
+        assert tables(project) == folders(project) == set(), where
+        assert list((project.root / ".infold").glob("ledger.db*")) == []
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("what", ["forget", "teardown"])
+def test_sigkill_is_made_good_by_asking_again(tmp_path: Path, what: str) -> None:
+    """Killed where the danger is: the table is out of the catalog, and its files are there."""
+    project = stand_up(tmp_path / "shop")
+
+    assert die(project, what, INFOLD_CRASH_AT="drop sessions: after") == -signal.SIGKILL
+
+    assert "sessions" in folders(project)
+    made_good(project, what, "drop sessions: after")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("what", ["forget", "teardown"])
+def test_a_death_at_any_write_point_is_made_good_by_asking_again(tmp_path: Path, what: str) -> None:
+    """
+    In the test's own process, as ``tests/crash`` does it.
+
+    Of a teardown, which does the same to each model, every point of the catalog and some of the
+    ledger.
+    """
+
+    def act(project: Project) -> None:
+        if what == "forget":
+            api.forget(project, ["sessions"])
+        else:
+            api.teardown(project)
+
+    whole = stand_up(tmp_path / "whole")
+    with living() as life:
+        act(whole)
+    points = [name for _, name in life.passed]
+    assert {"drop sessions: before", "drop sessions: after"} <= set(points)
+    assert ("ledger remove: before" in points) == (what == "teardown")
+    for at, name in enumerate(points, 1):
+        if what == "teardown" and name.startswith("ledger") and "remove" not in name and at % 7:
+            continue
+        project = stand_up(tmp_path / f"shop-{at}")
+        with living(at=at) as life:
+            act(project)
+        assert life.dead
+        made_good(project, what, name)
+
+
+@pytest.mark.deep
+def test_the_next_run_finishes_a_forgetting_that_died(tmp_path: Path) -> None:
+    """Whatever it builds itself: the table that nothing is known of goes first."""
+    project = stand_up(tmp_path / "shop")
+    die(project, "forget", INFOLD_CRASH_AT="drop sessions: before")
+    book = api.ledger(project)
+    book.acquire("r9")
+    said = list(recover(book, api.lake(project)))
+    book.close()
+
+    assert said == ["sessions: forgetting it, which a dead run had begun, was finished"]
+    assert "sessions" not in tables(project)

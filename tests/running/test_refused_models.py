@@ -1,0 +1,122 @@
+"""One table that is refused: plan, status, restate and explain say what there is of the others."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.running.standing_tables import stand_up
+
+from infold import api
+from infold.cli import cli
+from infold.core.project import Project
+from infold.messages.errors import InfoldError
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Project:
+    """The sessions were changed by others; a file has come, and a table that reads clicks."""
+    made = stand_up(tmp_path / "shop")
+    with closing(sqlite3.connect(made.catalog_db)) as catalog, catalog:
+        catalog.execute(
+            "UPDATE iceberg_tables SET metadata_location = "
+            "(SELECT metadata_location FROM iceberg_tables WHERE table_name = 'clicks') "
+            "WHERE table_name = 'sessions'"
+        )
+    (made.root / "landing" / "clicks" / "b.json").write_text("{}\n", encoding="utf-8")
+    text = "---\nmaterialization: table\n---\nSELECT count(*) AS n FROM clicks"
+    (made.root / "models" / "totals.sql").write_text(text, encoding="utf-8")
+    return api.open_project(made.root)
+
+
+def said(shop: Project, *words: str) -> tuple[int, str, str]:
+    """A command's exit code, what it prints, and its errors."""
+    done = CliRunner().invoke(cli, ["-C", str(shop.root), *words])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_a_plan_has_steps_of_all_that_does_not_read_it(shop: Project) -> None:
+    """As a run has; what is refused, and what waits for it, is left alone and named."""
+    todo = api.plan(shop)
+
+    assert [step.model for step in todo.steps] == ["clicks", "totals"]
+    assert list(todo.refused) == ["sessions"]
+    assert {entry.model: entry.why for entry in todo.left} == {
+        "sessions": "refused: sessions was changed by something other than infold",
+        "daily": "waits for sessions, which is refused",
+    }
+
+
+def test_what_does_not_read_it_can_be_asked_for(shop: Project) -> None:
+    """Then nothing is refused; a run of it is not either."""
+    todo = api.plan(shop, select=["totals", "clicks"])
+
+    assert [step.model for step in todo.steps] == ["clicks", "totals"]
+    assert not todo.refused
+
+
+def test_the_plan_ends_with_the_error_and_its_cure(shop: Project) -> None:
+    """Exit code 1, as that of the run; 3 where nothing else is to be done."""
+    code, out, errors = said(shop, "plan")
+    assert code == 1
+    assert "waits for sessions, which is refused" in out
+    assert errors.startswith("\nforeign-write: sessions was changed")
+    assert "Roll the table back" in errors
+
+    code, out, _ = said(shop, "plan", "sessions")
+    assert code == 3
+    assert out.startswith("Nothing can be done: ")
+
+
+def test_a_plan_as_json(shop: Project) -> None:
+    """One object, with the error in it."""
+    code, out, errors = said(shop, "plan", "--json")
+
+    found = json.loads(out)
+    assert (code, errors) == (1, "")
+    assert [step["model"] for step in found["steps"]] == ["clicks", "totals"]
+    [refused] = found["refused"]
+    assert (refused["model"], refused["error"]["slug"]) == ("sessions", "foreign-write")
+
+
+def test_status_shows_the_others(shop: Project) -> None:
+    """What is refused is so by its name, and what reads it waits; exit code 1."""
+    code, out, errors = said(shop, "status")
+
+    rows = {line.split()[0]: line for line in out.splitlines() if line.startswith("  ")}
+    assert code == 1
+    assert " refused " in next(line for line in out.splitlines() if "sessions  " in line)
+    assert "sessions: refused: sessions was changed by something other than infold" in out
+    assert "daily: waits for sessions, refused" in out
+    assert "totals" in rows
+    assert errors.startswith("\nforeign-write: ")
+    assert said(shop, "status", "clicks")[0] == 0
+    assert said(shop, "status", "sessions")[0] == 3
+
+
+def test_status_as_json(shop: Project) -> None:
+    """The error stands at its model."""
+    code, out, errors = said(shop, "status", "--json")
+
+    found = {entry["model"]: entry for entry in json.loads(out)["models"]}
+    assert (code, errors) == (1, "")
+    assert found["sessions"]["refused"]["slug"] == "foreign-write"
+    assert (found["daily"]["refused"], found["daily"]["waits_for"]) == (None, ["sessions"])
+    assert (found["clicks"]["refused"], found["clicks"]["waits_for"]) == (None, [])
+
+
+@pytest.mark.parametrize(("term", "code"), [("totals", 0), ("sessions", 3)])
+def test_what_would_be_restated(shop: Project, term: str, code: int) -> None:
+    """Only what is asked for can refuse it."""
+    assert said(shop, "restate", term, "--dry-run")[0] == code
+
+
+def test_explain_of_another_model(shop: Project) -> None:
+    """Is nobody's business but its own; of the refused one the error is said."""
+    assert api.explain(shop, "clicks").version == 1
+    with pytest.raises(InfoldError, match="foreign-write"):
+        api.explain(shop, "sessions")

@@ -1,0 +1,105 @@
+"""What a run did, from its steps: rows of files count once, however many models read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from infold.core.files import FileKnown, FileSeen
+from infold.core.interval import Ranges
+from infold.core.plan import Action, FileDiff, Step
+from infold.core.record import Receipt
+from infold.running.run_totals import total
+
+
+def took(
+    model: str, source: str, paths: str, receipt: Receipt, gone: str = "", due: str = ""
+) -> tuple[Step, Receipt]:
+    """A step of a model that took in files of ten bytes each, by their letters."""
+    files = FileDiff(
+        source,
+        new=tuple(FileSeen(path, 10, 0, "1") for path in paths),
+        gone=tuple(FileKnown(1, path, 10, "1", 0) for path in gone),
+        due=tuple(FileKnown(1, path, 10, "1", 0) for path in due),
+    )
+    return Step(model, Action.INGEST, Ranges(), (), files=files), receipt
+
+
+def of(rows: int, files: int = 1, waiting: int = 0, removed: int = 0) -> Receipt:
+    """A receipt of rows that arrived."""
+    return Receipt(arrived=rows, files_new=files, read=rows, waiting=waiting, files_removed=removed)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (("raw.a", "xy", 10), ("raw.a", "xy", 10), (10, 2)),
+        (("raw.a", "xy", 10), ("raw.b", "xy", 10), (20, 4)),
+        (("raw.a", "x", 4), ("raw.a", "xyz", 10), (10, 3)),
+        (("raw.a", "x", 4), ("raw.a", "yz", 10), (14, 3)),
+        (("raw.a", "xy", 8), ("raw.a", "yz", 10), (13, 3)),
+        (("raw.a", "", 0), ("raw.a", "", 0), (0, 0)),
+    ],
+    ids=["the same files", "other sources", "more files", "other files", "some alike", "none"],
+)
+def test_a_file_arrives_once(
+    first: tuple[str, str, int], second: tuple[str, str, int], expected: tuple[int, int]
+) -> None:
+    """And what was read adds up, since each model reads it."""
+    done = [
+        took(model, source, paths, of(rows, len(paths)))
+        for model, (source, paths, rows) in (("one", first), ("two", second))
+    ]
+    found = total(done)
+    assert (found.arrived, found.files_new) == expected
+    assert found.read == first[2] + second[2]
+
+
+def test_rows_wait_once_and_files_leave_once() -> None:
+    """With files that come due, and files that are gone."""
+    done = [
+        took(name, "raw.a", "x", of(3, waiting=2, removed=1), gone="g", due="y")
+        for name in ("one", "two")
+    ]
+    done.append((Step("three", Action.FOLD, Ranges(), ()), Receipt(read=5)))
+    found = total(done)
+    assert (found.arrived, found.waiting, found.files_removed, found.read) == (3, 2, 1, 11)
+
+
+def test_steps_of_one_model_add_up() -> None:
+    """A second step of a run takes in other rows of other files."""
+    done = [took("one", "raw.a", "x", of(3)), took("one", "raw.a", "y", of(4))]
+    assert (total(done).arrived, total(done).files_new) == (7, 2)
+
+
+def out(model: str, by: str, rows: int, **also: int) -> tuple[Step, Receipt]:
+    """A step of a sessions model that leaves rows out, some of which others leave out as well."""
+    others = tuple((names.replace("_", ", "), count) for names, count in also.items())
+    receipt = Receipt(set_aside=rows, set_aside_by=((by, rows),), set_aside_also=others)
+    return Step(model, Action.FOLD, Ranges(), ()), receipt
+
+
+@pytest.mark.parametrize(
+    ("done", "expected"),
+    [
+        ([out("a", "user", 3), out("b", "user", 2, a=2)], (("user", 3),)),
+        ([out("a", "user", 3), out("b", "id", 4, a=1)], (("id", 3), ("user", 3))),
+        ([out("b", "user", 2, a=2)], (("user", 2),)),
+        ([out("b", "user", 2, a=2), out("c", "user", 3, a=1, a_b=1)], (("user", 4),)),
+        ([out("a", "user", 3), out("c", "user", 3, a_b=2, b=1)], (("user", 4),)),
+    ],
+    ids=["the same", "some of them", "the other did not run", "twice", "in turn"],
+)
+def test_a_row_is_set_aside_once(
+    done: list[tuple[Step, Receipt]], expected: tuple[tuple[str, int], ...]
+) -> None:
+    """By the first model of the run that leaves it out; a model alone counts all of its own."""
+    found = total(done)
+    assert found.set_aside_by == expected
+    assert (found.set_aside, found.set_aside_also) == (sum(n for _, n in expected), ())
+
+
+def test_no_reason_is_left_where_all_rows_are_anothers() -> None:
+    """And what else was set aside is not touched."""
+    first = Step("c", Action.INGEST, Ranges(), ()), Receipt(set_aside=5, set_aside_by=(("bad", 5),))
+    found = total([first, out("a", "user", 2), out("b", "id", 2, a=2)])
+    assert (found.set_aside, found.set_aside_by) == (7, (("bad", 5), ("user", 2)))

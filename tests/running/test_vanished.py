@@ -1,0 +1,82 @@
+"""Tables that somebody dropped from the catalog behind infold's back."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.running.standing_tables import drop, folders, stand_up
+
+from infold import api
+from infold.core.interval import Ranges
+from infold.core.plan import Action
+from infold.messages.errors import InfoldError
+from infold.running.recover import LOSE, recover
+
+
+def test_it_is_built_anew_and_said(tmp_path: Path) -> None:
+    """Not shown as covered, as nothing holds it any more."""
+    shop = stand_up(tmp_path / "shop")
+    drop(shop, "daily")
+
+    todo = api.make_plan(shop, api.observe(shop), select=["daily"])
+    (daily,) = (entry for entry in api.status(shop) if entry.model == "daily")
+
+    assert [(step.model, step.action) for step in todo.steps] == [("daily", Action.BUILD)]
+    assert todo.notes == ("daily: its table was dropped, not by infold; all of it is built anew",)
+    assert (str(daily.state), daily.rows, daily.covered) == ("new model", 0, Ranges())
+    assert "daily" not in api.coverage(shop)
+    manifest = api.manifest(shop, "incremental_manifest").to_pylist()
+    assert [row["model"] for row in manifest] == ["clicks", "sessions"]
+
+
+def test_its_readers_wait_for_it(tmp_path: Path) -> None:
+    """They do not read what is gone, and are built once it is there again."""
+    shop = stand_up(tmp_path / "shop")
+    drop(shop, "sessions")
+
+    alone = api.make_plan(shop, api.observe(shop), select=["daily"])
+    both = api.make_plan(shop, api.observe(shop), select=["sessions", "daily"])
+
+    assert not alone.steps
+    assert [step.model for step in both.steps] == ["sessions", "daily"]
+    assert both.steps[1].expected
+
+
+def test_one_that_was_made_again_by_others_is_refused(tmp_path: Path) -> None:
+    """A table that stands and is not ours is never replaced."""
+    shop = stand_up(tmp_path / "shop")
+    with closing(sqlite3.connect(shop.catalog_db)) as catalog, catalog:
+        catalog.execute(
+            "UPDATE iceberg_tables SET metadata_location = "
+            "(SELECT metadata_location FROM iceberg_tables WHERE table_name = 'clicks') "
+            "WHERE table_name = 'daily'"
+        )
+
+    with pytest.raises(InfoldError) as caught:
+        api.observe(shop)
+
+    assert caught.value.slug == "foreign-write"
+
+
+def test_a_run_that_died_while_it_forgot_one_leaves_its_files(tmp_path: Path) -> None:
+    """Whoever dropped the table decides what becomes of its files."""
+    shop = stand_up(tmp_path / "shop")
+    drop(shop, "daily")
+    book = api.ledger(shop)
+    book.acquire("r2")
+    book.begin_run("r2", "run", 0, {})
+    book.begin_step("r2", "r2-gone1", 0, "daily", LOSE, {})
+    book.forget("daily", step="r2-gone1")
+    book.close()
+
+    book = api.ledger(shop)
+    book.acquire("r3")
+    said = list(recover(book, api.lake(shop)))
+
+    assert said == ["daily: forgetting it, which a dead run had begun, was finished"]
+    assert not book.unfinished()
+    book.close()
+    assert "daily" in folders(shop)

@@ -1,0 +1,238 @@
+"""
+A table of users over sessions that move, merge and vanish; one row for each key, whatever comes.
+
+Small drawn cases from the files to the users. A crowd of others stays as it is all the while, so
+that a run folds, and what it reads of them can be counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.spark.events.test_build import NOW, Shop, shop_with
+
+from infold import api
+from infold.core.interval import instant
+from infold.core.plan import Action
+from infold.core.record import Receipt
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SOURCE = """    event_time_column: at
+    columns: {id: string, user_id: string, at: timestamp, url: string, amount: "decimal(9,2)"}
+"""
+CLICKS = """---
+materialization: events
+unique_key: [id]
+timeseries: {event_time_column: at}
+---
+SELECT * FROM raw.clicks"""
+SESSIONS = """---
+materialization: sessions
+sessions: {user: user_id, gap: 30 minutes}
+---
+SELECT count(*) AS events, sum(amount) AS revenue, first(url) AS entry_url, last(url) AS exit_url
+FROM clicks"""
+USERS = """---
+materialization: cumulative_aggregate
+---
+SELECT user_id, count(*) AS sessions, sum(events) AS events, sum(revenue) AS revenue,
+  min(session_start) AS first_seen, max(session_end) AS last_seen,
+  min_by(entry_url, session_start) AS first_page, max_by(exit_url, session_start) AS last_page
+FROM sessions s GROUP BY s.user_id"""
+CROWD = 20
+ANN = ("ann", 2, 3, 6, "2024-03-02 09:00", "2024-03-05 12:00", "/a", "/c")
+
+FIRST = (
+    "1,ann,2024-03-02 09:00:00,/a,1",
+    "2,ann,2024-03-02 09:20:00,/b,2",
+    "3,ann,2024-03-05 12:00:00,/c,3",
+)
+
+
+@pytest.fixture
+def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[Shop]:
+    """Clicks, sessions, users, and what a crowd and Ann did; in the end all tables are right."""
+    made = shop_with(tmp_path, warehouse, CLICKS, SOURCE)
+    made.model("sessions", SESSIONS)
+    made.model("users", USERS)
+    put(made, "crowd.csv", *(f"c{n},u{n:02},2024-03-01 10:00:00,/,1" for n in range(CROWD)))
+    put(made, "ann.csv", *FIRST)
+    made.run()
+    assert user(made, "ann") == ANN
+    yield made
+    assert made.proven()
+
+
+def put(shop: Shop, name: str, *rows: str) -> None:
+    """A file of clicks."""
+    shop.put(name, *rows, header="id,user_id,at,url,amount")
+
+
+def user(shop: Shop, name: str | None, table: str = "users") -> tuple[Any, ...] | None:
+    """The one row of a user; all others are those of the crowd as they always were."""
+    rows = shop.rows(table)
+    others = [row for row in rows if str(row[0]).startswith("u")]
+    assert [row[1] for row in others] == [1] * CROWD
+    found = [row for row in rows if row[0] == name]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+def folded(shop: Shop, model: str = "users") -> Receipt:
+    """What a run did to the users, which must have been a fold."""
+    project = api.open_project(shop.root)
+    result = api.run(project, as_of=instant(NOW))
+    [(step, receipt)] = [(s, r) for s, r in result.steps if s.model == model]
+    assert step.action is Action.FOLD
+    return receipt
+
+
+class TestSessionsOfAUser:
+    """What happens to sessions shows in their user's row, and in no other."""
+
+    def test_a_late_event_moves_a_session_to_the_day_before(self, shop: Shop) -> None:
+        """The session gets another id, day and start; the user is first seen earlier."""
+        put(shop, "late.csv", "0,ann,2024-03-01 23:50:00,/z,5", "9,ann,2024-03-02 00:15:00,/y,1")
+        folded(shop)
+        assert user(shop, "ann") == ("ann", 3, 5, 12, "2024-03-01 23:50", *ANN[5:6], "/z", "/c")
+
+        put(shop, "later.csv", "8,ann,2024-03-01 23:30:00,/x,1")
+        receipt = folded(shop)
+        assert user(shop, "ann") == ("ann", 3, 6, 13, "2024-03-01 23:30", *ANN[5:6], "/x", "/c")
+        # one session came, one is gone, three are read again, one user is stored
+        assert (receipt.written, receipt.removed, receipt.read) == (1, 1, 6)
+
+    def test_two_sessions_merge(self, shop: Shop) -> None:
+        """One session less, though an event more."""
+        put(shop, "more.csv", "4,ann,2024-03-05 12:50:00,/d,1")
+        folded(shop)
+        assert user(shop, "ann") == ("ann", 3, 4, 7, *ANN[4:5], "2024-03-05 12:50", "/a", "/d")
+        put(shop, "between.csv", "5,ann,2024-03-05 12:25:00,/e,1")
+        folded(shop)
+        assert user(shop, "ann") == ("ann", 2, 5, 8, *ANN[4:5], "2024-03-05 12:50", "/a", "/d")
+
+    def test_an_old_session_goes_that_held_the_first_time(self, shop: Shop) -> None:
+        """The next one is the first; and nothing of it stays behind."""
+        put(shop, "ann.csv", FIRST[2])
+        folded(shop)
+        seen = "2024-03-05 12:00"
+        assert user(shop, "ann") == ("ann", 1, 1, 3, seen, seen, "/c", "/c")
+
+    def test_a_user_loses_all_and_comes_back(self, shop: Shop) -> None:
+        """Without sessions there is no row; with one there is one again."""
+        shop.drop("ann.csv")
+        assert folded(shop).removed == 1
+        assert user(shop, "ann") is None
+        put(shop, "ann.csv", *FIRST)
+        assert folded(shop).written == 1
+        assert user(shop, "ann") == ANN
+
+    def test_one_of_two_sessions_of_one_instant_goes(self, shop: Shop) -> None:
+        """Two users began at the same time and came at the same time; only one of them goes."""
+        put(shop, "twins.csv", "t1,ann,2024-03-07 08:00:00,/t,1", "t2,eve,2024-03-07 08:00:00,/t,1")
+        folded(shop)
+        put(shop, "twins.csv", "t1,ann,2024-03-07 08:00:00,/t,1")
+        assert folded(shop).removed == 1
+        assert user(shop, "ann") == ("ann", 3, 4, 7, ANN[4], "2024-03-07 08:00", "/a", "/t")
+        assert user(shop, "eve") is None
+
+    def test_an_event_is_corrected(self, shop: Shop) -> None:
+        """A file is replaced by one that says something else of one event."""
+        put(shop, "ann.csv", FIRST[0], "2,ann,2024-03-02 09:20:00,/b,7.5", FIRST[2])
+        folded(shop)
+        assert user(shop, "ann") == ("ann", 2, 3, 11.5, *ANN[4:])
+
+    def test_a_repeated_delivery_changes_nothing(self, shop: Shop) -> None:
+        """No session changes, so the users are not even looked at."""
+        version = shop.version("users")
+        put(shop, "again.csv", *FIRST)
+        result = api.run(api.open_project(shop.root), as_of=instant(NOW))
+        assert [step.model for step, _ in result.steps] == ["clicks"]
+        assert shop.version("users") == version
+
+
+class TestKeys:
+    """Keys are values like others: NULL, empty, expressions; rows of none are left alone."""
+
+    def test_null_is_a_key(self, shop: Shop) -> None:
+        """Rows of nobody are rows of one key, which is neither empty nor the text NULL."""
+        shop.model("pages", _of("clicks", "url"))
+        put(shop, "odd.csv", "n1,u00,2024-03-03 10:00:00,,4", "n2,u00,2024-03-03 11:00:00,NULL,1")
+        shop.run()
+        assert _as_dict(shop, "pages")[None] == (1, 4)
+        assert _as_dict(shop, "pages")["NULL"] == (1, 1)
+
+        put(shop, "more.csv", "n3,u01,2024-03-04 10:00:00,,6", "n4,u01,2024-03-04 11:00:00,/n,1")
+        receipt = folded(shop, "pages")
+        assert _as_dict(shop, "pages")[None] == (2, 10)
+        assert (receipt.written, receipt.removed) == (2, 1)
+        shop.drop("odd.csv")
+        folded(shop, "pages")
+        assert _as_dict(shop, "pages")[None] == (1, 6)
+        shop.drop("more.csv")
+        folded(shop, "pages")
+        assert None not in _as_dict(shop, "pages")
+
+    def test_a_new_key_is_made_of_what_came(self, shop: Shop) -> None:
+        """The sessions of others are not looked through: only the changed day, and the table."""
+        put(shop, "zoe.csv", "z1,zoe,2024-03-09 10:00:00,/z,1", "z2,zoe,2024-03-09 12:00:00,/y,1")
+        receipt = folded(shop)
+        assert (receipt.read, receipt.scanned) == (2, 2 + CROWD + 1)
+        assert user(shop, "zoe") is not None
+        said = api.explain(api.open_project(shop.root), "users")
+        assert said.inputs[0].mapping == "the rows of the same user_id"
+        assert said.notes == (
+            ("folds", "by user_id: where rows come or go, the query runs over its rows"),
+            ("looks at", "7 columns of sessions, for the rows of keys that are there already"),
+        )
+
+    def test_a_row_moves_from_key_to_key(self, shop: Shop) -> None:
+        """Both keys are looked at: the one that lost it and the one that got it."""
+        shop.model("pages", _of("clicks", "upper(url)"))
+        shop.run()
+        assert _as_dict(shop, "pages")["/B"] == (1, 2)
+        put(shop, "ann.csv", FIRST[0], "2,ann,2024-03-02 09:20:00,/q,2", FIRST[2])
+        receipt = folded(shop, "pages")
+        assert (receipt.written, receipt.removed) == (1, 1)
+        assert "/B" not in _as_dict(shop, "pages")
+        assert _as_dict(shop, "pages")["/Q"] == (1, 2)
+
+    def test_a_row_comes_out_as_it_was(self, shop: Shop) -> None:
+        """A change that the query does not show is no change, and nothing downstream is due."""
+        shop.model("pages", _of("clicks", "user_id"))
+        shop.run()
+        version = shop.version("pages")
+        put(shop, "ann.csv", FIRST[0], "2,ann,2024-03-02 09:21:00,/b,2", FIRST[2])
+        receipt = folded(shop, "pages")
+        assert (receipt.written, receipt.commits, receipt.cells_cut_off) == (0, 0, 1)
+        assert shop.version("pages") == version
+
+    def test_having_lets_keys_in_and_out(self, shop: Shop) -> None:
+        """A key is in the table while its rows pass HAVING."""
+        shop.model("pages", _of("sessions", "user_id", "events") + " HAVING count(*) > 1")
+        shop.run()
+        assert _as_dict(shop, "pages") == {"ann": (2, 3)}
+        put(shop, "more.csv", "m1,u03,2024-03-06 10:00:00,/,1")
+        folded(shop, "pages")
+        assert _as_dict(shop, "pages") == {"ann": (2, 3), "u03": (2, 2)}
+        shop.drop("more.csv")
+        folded(shop, "pages")
+        assert _as_dict(shop, "pages") == {"ann": (2, 3)}
+
+
+def _of(table: str, key: str, value: str = "amount") -> str:
+    head = "---\nmaterialization: cumulative_aggregate\n---\n"
+    return f"{head}SELECT {key} AS k, count(*) AS n, sum({value}) AS v FROM {table} GROUP BY {key}"
+
+
+def _as_dict(shop: Shop, table: str) -> dict[Any, tuple[Any, ...]]:
+    rows = shop.rows(table)
+    assert len({row[0] for row in rows}) == len(rows)
+    return {row[0]: row[1:] for row in rows}

@@ -1,0 +1,665 @@
+"""
+Events: what becomes of each row, which copy of an event is kept, and what files take along.
+
+Cases are projects with a few drawn rows, run from the files to the table as a user would.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infold import api
+from infold.core import interval
+from infold.core.files import FileSeen
+from infold.core.interval import Interval
+from infold.core.model import Format, Materialization, Model, Source, table_name
+from infold.core.project import Node, Reference
+from infold.core.record import Receipt
+from infold.messages.errors import InfoldError
+from infold.spark.events.set_aside import TABLE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NOW = "2024-03-10"
+
+COLUMNS = '{id: string, at: timestamp, v: int, "a.b`c": string, order: int}'
+
+MODEL = """---
+materialization: events
+unique_key: [id]
+timeseries: {event_time_column: at, granularity: day}
+---
+SELECT id, at, v FROM raw.clicks"""
+
+_numbers = itertools.count()
+
+
+class Shop:
+    """A project in a folder: files come and go, runs follow."""
+
+    def __init__(self, root: Path, warehouse: Path, model: str, source: str) -> None:
+        self.root = root
+        (root / "models").mkdir(parents=True)
+        (root / "landing").mkdir()
+        (root / "infold.yml").write_text(
+            f"name: events{next(_numbers)}\n"
+            "sources:\n"
+            "  raw.clicks:\n"
+            "    path: landing/*.csv\n"
+            f"{source}"
+            f"targets:\n  dev: {{storage: iceberg, warehouse: '{warehouse}'}}\n"
+        )
+        self.model("clicks", model)
+
+    def model(self, name: str, text: str) -> None:
+        """A model, or another definition of one."""
+        (self.root / "models" / f"{name}.sql").write_text(text)
+
+    def put(self, name: str, *rows: str, header: str = "id,at,v,a.b`c,order") -> None:
+        """A file of rows, each its first fields; one of that name is replaced."""
+        width = header.count(",")
+        lines = [row + "," * (width - row.count(",")) for row in rows]
+        (self.root / "landing" / name).write_text("\n".join([header, *lines]) + "\n")
+
+    def drop(self, name: str) -> None:
+        """A file goes away."""
+        (self.root / "landing" / name).unlink()
+
+    def run(self, now: str = NOW, model: str = "clicks") -> Receipt:
+        """One run; the receipt of a model, empty when it had nothing to do."""
+        result = api.run(
+            api.open_project(self.root), as_of=interval.instant(now), allow_removals=True
+        )
+        return sum((receipt for step, receipt in result.steps if step.model == model), Receipt())
+
+    def rows(self, table: str = "clicks") -> list[tuple[Any, ...]]:
+        """The table's rows, times as people write them."""
+        found = api.lake(api.open_project(self.root)).rows(table_name(table)).to_pylist()
+        return sorted(
+            (
+                tuple(
+                    interval.show(interval.micros(value)) if hasattr(value, "tzinfo") else value
+                    for value in row.values()
+                )
+                for row in found
+            ),
+            key=repr,
+        )
+
+    def aside(self) -> list[tuple[str, str]]:
+        """File and reason of the rows set aside."""
+        lake = api.lake(api.open_project(self.root))
+        if lake.head(TABLE) is None:
+            return []
+        return sorted(
+            (row["file"].removeprefix("landing/"), row["reason"])
+            for row in lake.rows(TABLE).to_pylist()
+        )
+
+    def files(self, model: str = "clicks") -> dict[str, tuple[int, int]]:
+        """Rows of each file that count, and how many of them lost to copies."""
+        book = api.ledger(api.open_project(self.root))
+        found = {}
+        for file in book.files(model):
+            cells = book.file_cells(model, [file.id])
+            assert sum(cell.rows for cell in cells) == file.rows
+            assert sum(cell.dropped for cell in cells) == file.dropped
+            found[file.path.removeprefix("landing/")] = (file.rows, file.dropped)
+        return found
+
+    def version(self, model: str = "clicks") -> int:
+        """The table's newest version."""
+        return api.ledger(api.open_project(self.root)).heads()[model].number
+
+    def changes(self, since: int, model: str = "clicks") -> list[tuple[str, int, int]]:
+        """Cells that changed since a version, with rows added and removed."""
+        book = api.ledger(api.open_project(self.root))
+        return [
+            (interval.show(change.cell.start), change.added, change.removed)
+            for change in book.changes(model, since)
+        ]
+
+    def proven(self) -> bool:
+        """Whether the table, and the ledger's account of it, equal a rebuild from the files."""
+        return all(verdict.equal for verdict in api.verify(api.open_project(self.root)).models)
+
+
+SOURCE = f"    event_time_column: at\n    columns: {COLUMNS}\n"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[Shop]:
+    """A project with the model ``clicks``."""
+    return Shop(tmp_path, warehouse, MODEL, SOURCE)  # type: ignore[return-value]
+
+
+def shop_with(tmp_path: Path, warehouse: Path, model: str = MODEL, source: str = SOURCE) -> Shop:
+    """A project with another model or source."""
+    return Shop(tmp_path, warehouse, model, source)
+
+
+@pytest.fixture(params=["small", "large"])
+def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The ways for few rows and for many, on the same few rows."""
+    if request.param == "large":
+        monkeypatch.setattr("infold.spark.events.build.IN_MEMORY", -1)
+        monkeypatch.setattr("infold.spark.events.fold.TWO_PHASES", -1)
+        monkeypatch.setattr("infold.spark.events.fold.BROADCAST", -1)
+        monkeypatch.setattr("infold.spark.events.layout.ROWS_FOR_PARTITIONS", 0)
+        monkeypatch.setattr("infold.spark.events.layout.ROWS_OF_A_TASK", 2)
+    return str(request.param)
+
+
+@pytest.mark.spark
+class TestCopies:
+    """An event is kept once, whichever copies of it came, in whatever order."""
+
+    def test_equal_copies_are_one_event(self, shop: Shop, size: str) -> None:
+        """In one file, across files, at once and later; a repeated delivery changes nothing."""
+        shop.put("a.csv", "1,2024-03-01,7", "1,2024-03-01,7", "2,2024-03-01,7")
+        shop.put("b.csv", "1,2024-03-01,7", "1,2024-03-02,7")
+        first = shop.run()
+        assert shop.rows() == [
+            ("1", "2024-03-01", 7),
+            ("1", "2024-03-02", 7),
+            ("2", "2024-03-01", 7),
+        ]
+        assert (first.arrived, first.written, first.deduplicated) == (5, 3, 2)
+        version = shop.version()
+        shop.put("c.csv", "2,2024-03-01,7", "1,2024-03-02,7")
+        again = shop.run()
+        assert (again.arrived, again.written, again.deduplicated, again.commits) == (2, 0, 2, 0)
+        assert shop.version() == version
+        assert sum(rows for rows, _ in shop.files().values()) == 7
+        assert sum(dropped for _, dropped in shop.files().values()) == 4
+        assert shop.proven()
+
+    @pytest.mark.parametrize(
+        ("prefer", "best", "order"),
+        [("v desc", "c", "abc"), ("v", "b", "cba"), ("v desc", "c", "bac"), ("v ASC", "b", "bac")],
+    )
+    def test_the_winner_is_a_matter_of_content(
+        self,
+        tmp_path: Path,
+        warehouse: Path,
+        spark: SparkSession,
+        prefer: str,
+        best: str,
+        order: str,
+    ) -> None:
+        """The preferred copy, NULL last, whichever came first; the others are conflicting."""
+        model = MODEL.replace("timeseries", f"prefer: [{prefer}]\ntimeseries")
+        shop = shop_with(tmp_path, warehouse, model)
+        copies = {"a": "1,2024-03-01,", "b": "1,2024-03-01,2", "c": "1,2024-03-01,9"}
+        total = Receipt()
+        for name in order:
+            shop.put(f"{name}.csv", copies[name])
+            total += shop.run()
+        assert shop.rows() == [("1", "2024-03-01", {"b": 2, "c": 9}[best])]
+        assert total.conflicting == 2
+        assert shop.files() == {f"{name}.csv": (1, int(name != best)) for name in order}
+        assert shop.proven()
+
+    def test_without_preference_the_hash_decides(self, shop: Shop, tmp_path: Path) -> None:
+        """Either order of arrival leaves the same row, and so does both at once."""
+        one, other = "1,2024-03-01,1", "1,2024-03-01,2"
+        found = set()
+        for name, waves in (
+            ("x", [[one], [other]]),
+            ("y", [[other], [one]]),
+            ("z", [[one, other]]),
+        ):
+            own = shop_with(tmp_path / name, Path(api.open_project(shop.root).target.warehouse))
+            for number, rows in enumerate(waves):
+                own.put(f"{number}.csv", *rows)
+                own.run()
+            found.add(tuple(own.rows()))
+        assert len(found) == 1
+
+    def test_a_better_copy_replaces_the_stored_row(self, shop: Shop) -> None:
+        """One row out and one in, in one cell; nothing else is touched."""
+        model = MODEL.replace("timeseries", "prefer: [v]\ntimeseries")
+        shop.model("clicks", model)
+        shop.put("a.csv", "1,2024-03-01,5", "2,2024-03-02,5")
+        shop.run()
+        version = shop.version()
+        shop.put("b.csv", "1,2024-03-01,4")
+        receipt = shop.run()
+        assert shop.rows() == [("1", "2024-03-01", 4), ("2", "2024-03-02", 5)]
+        assert shop.changes(version) == [("2024-03-01", 1, 1)]
+        assert (receipt.written, receipt.removed, receipt.conflicting) == (1, 1, 1)
+        assert shop.files() == {"a.csv": (2, 1), "b.csv": (1, 0)}
+
+
+@pytest.mark.spark
+class TestFilesThatLeave:
+    """A file that goes takes its rows along, unless another file has them too."""
+
+    def test_a_kept_copy_comes_back(self, shop: Shop, size: str) -> None:
+        """
+        Files a, b and c hold the same event; it stays until the last of them is gone.
+
+        | gone | event | change                             |
+        |------|-------|------------------------------------|
+        | a    | there | none: an equal copy takes its place |
+        | b    | there | none                               |
+        | c    | gone  | one row removed                    |
+        """
+        for name in ("a", "b", "c"):
+            shop.put(f"{name}.csv", "1,2024-03-01,7", f"{name},2024-03-02,1")
+        shop.run()
+        for name, left in (("a", 3), ("b", 2)):
+            version = shop.version()
+            shop.drop(f"{name}.csv")
+            shop.run()
+            assert len(shop.rows()) == left
+            assert ("1", "2024-03-01", 7) in shop.rows()
+            assert shop.changes(version) == [("2024-03-02", 0, 1)]
+        shop.drop("c.csv")
+        shop.run()
+        assert shop.rows() == []
+        assert shop.files() == {}
+        assert shop.proven()
+
+    def test_a_beaten_copy_comes_back(self, tmp_path: Path, warehouse: Path, spark: Any) -> None:
+        """Of two copies that differ the better is kept; when its file goes, the other returns."""
+        model = MODEL.replace("timeseries", "prefer: [v]\ntimeseries")
+        shop = shop_with(tmp_path, warehouse, model)
+        shop.put("a.csv", "1,2024-03-01,1")
+        shop.put("b.csv", "1,2024-03-01,2")
+        shop.put("c.csv", "1,2024-03-01,3")
+        shop.run()
+        version = shop.version()
+        shop.drop("a.csv")
+        shop.run()
+        assert shop.rows() == [("1", "2024-03-01", 2)]
+        assert shop.changes(version) == [("2024-03-01", 1, 1)]
+        assert shop.files() == {"b.csv": (1, 0), "c.csv": (1, 1)}
+        shop.drop("b.csv")
+        shop.put("d.csv", "1,2024-03-01,4")
+        shop.run()
+        assert shop.rows() == [("1", "2024-03-01", 3)]
+        assert shop.files() == {"c.csv": (1, 0), "d.csv": (1, 1)}
+        assert shop.proven()
+
+    def test_a_replaced_file(self, shop: Shop) -> None:
+        """Rows that stayed are no change, though their file is another; the rest comes and goes."""
+        shop.put("a.csv", "1,2024-03-01,1", "2,2024-03-02,2", "3,2024-03-03,3")
+        shop.put("b.csv", "2,2024-03-02,2")
+        shop.run()
+        version = shop.version()
+        shop.put("a.csv", "1,2024-03-01,1", "3,2024-03-03,4", "5,2024-03-05,5", "6,2024-03-05,6")
+        receipt = shop.run()
+        assert shop.rows() == [
+            ("1", "2024-03-01", 1),
+            ("2", "2024-03-02", 2),
+            ("3", "2024-03-03", 4),
+            ("5", "2024-03-05", 5),
+            ("6", "2024-03-05", 6),
+        ]
+        assert shop.changes(version) == [("2024-03-03", 1, 1), ("2024-03-05", 2, 0)]
+        assert (receipt.files_new, receipt.files_removed) == (1, 1)
+        assert shop.files() == {"a.csv": (4, 0), "b.csv": (1, 0)}
+        assert shop.proven()
+
+    def test_rows_that_were_copies_leave_without_a_trace(self, shop: Shop) -> None:
+        """A file whose every row had lost is gone without a commit."""
+        shop.put("a.csv", "1,2024-03-01,1")
+        shop.run()
+        shop.put("b.csv", "1,2024-03-01,1")
+        shop.run()
+        version = shop.version()
+        shop.drop("b.csv")
+        assert shop.run().commits == 0
+        assert shop.version() == version
+        assert shop.files() == {"a.csv": (1, 0)}
+
+
+@pytest.mark.spark
+class TestRules:
+    """What a row says decides whether it is kept, set aside or waits."""
+
+    def test_each_reason(self, shop: Shop, size: str) -> None:
+        """Set aside with file, reason and raw row; an empty string is a key like any other."""
+        shop.put(
+            "a.csv",
+            "1,2024-03-01,1",
+            '"",2024-03-01,1',
+            ",2024-03-01,1",
+            "2,,1",
+            "3,0000-12-31,1",
+            "4,2024-03-01,x",
+            "5,not a time,1",
+            "6,2024-03-01,1,,,,",
+        )
+        receipt = shop.run()
+        assert shop.rows() == [("", "2024-03-01", 1), ("1", "2024-03-01", 1)]
+        assert shop.aside() == [
+            ("a.csv", "invalid event time"),
+            ("a.csv", "null event time"),
+            ("a.csv", "null key: id"),
+            ("a.csv", "unparsable: at is not timestamp"),
+            ("a.csv", "unparsable: v is not int"),
+            ("a.csv", "unparsable: wrong number of fields"),
+        ]
+        assert (receipt.arrived, receipt.written, receipt.set_aside) == (8, 2, 6)
+        assert dict(receipt.set_aside_by) == {
+            "invalid event time": 1,
+            "null event time": 1,
+            "null key": 1,
+            "unparsable": 3,
+        }
+
+    def test_rows_set_aside_come_and_go_with_their_files(self, shop: Shop) -> None:
+        """Replaced with a replaced file, gone with a deleted one; a rebuild repeats none."""
+        shop.put("a.csv", "1,,1", "2,2024-03-01,1")
+        shop.put("b.csv", ",2024-03-01,1")
+        shop.run()
+        assert shop.aside() == [("a.csv", "null event time"), ("b.csv", "null key: id")]
+        shop.put("a.csv", "1,2024-03-02,1", ",2024-03-02,2")
+        shop.run()
+        assert shop.aside() == [("a.csv", "null key: id"), ("b.csv", "null key: id")]
+        shop.model("clicks", MODEL.replace("v FROM", "v + 1 AS v FROM"))
+        shop.run()
+        assert shop.aside() == [("a.csv", "null key: id"), ("b.csv", "null key: id")]
+        assert shop.rows() == [("1", "2024-03-02", 2)]
+        shop.drop("b.csv")
+        shop.put("a.csv", "1,2024-03-02,1")
+        shop.run()
+        assert shop.aside() == []
+
+    def test_rows_dated_in_the_future_wait(self, shop: Shop, size: str) -> None:
+        """They enter when their time has come, not a moment sooner, each once."""
+        shop.put("a.csv", "1,2024-03-01,1", "2,2024-03-11,1", "3,2024-03-20,1", "4,,1")
+        first = shop.run("2024-03-10")
+        assert (first.written, first.waiting) == (1, 2)
+        assert shop.run("2024-03-10 23:59").arrived == 0
+        second = shop.run("2024-03-11")
+        assert (second.arrived, second.written, second.waiting) == (0, 1, 1)
+        assert shop.rows() == [("1", "2024-03-01", 1), ("2", "2024-03-11", 1)]
+        shop.put("b.csv", "2,2024-03-11,1", "3,2024-03-20,1")
+        shop.run("2024-03-12")
+        shop.drop("a.csv")
+        shop.run("2024-03-13")
+        assert shop.rows() == [("2", "2024-03-11", 1)]
+        assert shop.run("2025-01-01").written == 1
+        assert shop.files() == {"b.csv": (2, 0)}
+        assert shop.aside() == []
+
+    def test_with_a_received_column_nothing_waits(
+        self, tmp_path: Path, warehouse: Path, spark: SparkSession
+    ) -> None:
+        """Later than received and the tolerance is set aside for good, whatever now is."""
+        columns = "{id: string, at: timestamp, seen: timestamp}"
+        shop = shop_with(
+            tmp_path,
+            warehouse,
+            MODEL.replace("id, at, v", "id, at"),
+            "    event_time_column: at\n    received_column: seen\n"
+            f"    future_tolerance: 1 hour\n    columns: {columns}\n",
+        )
+        shop.put(
+            "a.csv",
+            "1,2099-01-01T01:00:00,2099-01-01",
+            "2,2099-01-01T01:00:01,2099-01-01",
+            "3,2024-03-01,",
+            header="id,at,seen",
+        )
+        shop.run()
+        assert shop.rows() == [("1", "2099-01-01 01:00")]
+        assert shop.aside() == [
+            ("a.csv", "future: later than received"),
+            ("a.csv", "null received"),
+        ]
+
+
+@pytest.mark.spark
+class TestQuery:
+    """The model's query runs as it was written."""
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "SELECT * FROM raw.clicks",
+            "SELECT `id`, at, v, `a.b``c`, `order` FROM raw.clicks -- all",
+            "SELECT clicks.* FROM raw.clicks;",
+            "SELECT c.* /* from */ FROM raw.clicks AS c\n-- the end",
+        ],
+    )
+    def test_names_and_stars(
+        self, tmp_path: Path, warehouse: Path, spark: SparkSession, query: str
+    ) -> None:
+        """Reserved words, dots and quotes in names; what is carried along never shows."""
+        shop = shop_with(tmp_path, warehouse, MODEL.rpartition("---\n")[0] + "---\n" + query)
+        shop.put("a.csv", "1,2024-03-01,1,x,5", "2,,1,y,6")
+        shop.run()
+        assert shop.rows() == [("1", "2024-03-01", 1, "x", 5)]
+        assert shop.aside() == [("a.csv", "null event time")]
+
+    def test_where_leaves_rows_out_but_none_that_cannot_be_read(self, shop: Shop) -> None:
+        """What WHERE leaves out is neither kept nor set aside; what has a problem is."""
+        shop.model(
+            "clicks",
+            MODEL.replace("FROM raw.clicks", "FROM raw.clicks WHERE v > 1 OR v = 0 -- few"),
+        )
+        shop.put("a.csv", "1,2024-03-01,1", "2,2024-03-01,2", "3,2024-03-01,x", ",2024-03-01,1")
+        receipt = shop.run()
+        assert shop.rows() == [("2", "2024-03-01", 2)]
+        assert shop.aside() == [("a.csv", "unparsable: v is not int")]
+        assert (receipt.arrived, receipt.written, receipt.set_aside) == (4, 1, 1)
+        shop.put("b.csv", "4,2024-03-01,1", "5,2024-03-01,")
+        receipt = shop.run()
+        assert receipt.commits == 0
+        assert shop.files() == {"a.csv": (1, 0), "b.csv": (0, 0)}
+
+    def test_a_query_that_fails_on_a_row_fails_the_step(self, shop: Shop) -> None:
+        """The error names the model; nothing was written, and a right file makes it go on."""
+        shop.model("clicks", MODEL.replace("id, at, v", "id, at, 10 / v AS v"))
+        shop.put("a.csv", "1,2024-03-01,1")
+        shop.run()
+        shop.put("b.csv", "2,2024-03-01,0", ",2024-03-01,1")
+        with pytest.raises(InfoldError) as raised:
+            shop.run()
+        assert raised.value.slug == "step-failed"
+        assert "clicks" in raised.value.what
+        assert shop.aside() == []
+        assert len(shop.rows()) == 1
+        shop.put("b.csv", "2,2024-03-01,5")
+        shop.run()
+        assert len(shop.rows()) == 2
+
+    def test_drift_stops_the_step_before_anything_is_written(self, shop: Shop) -> None:
+        """No row of any file, and nothing set aside."""
+        shop.put("a.csv", "1,2024-03-01,1", ",2024-03-01,1")
+        shop.put("b.csv", "2", header="id")
+        with pytest.raises(InfoldError) as raised:
+            shop.run()
+        assert raised.value.slug == "drift"
+        assert shop.aside() == []
+        shop.drop("b.csv")
+        shop.run()
+        assert shop.rows() == [("1", "2024-03-01", 1)]
+
+    def test_a_file_that_drifts_can_be_set_aside(
+        self, tmp_path: Path, warehouse: Path, spark: SparkSession
+    ) -> None:
+        """All its rows, counted; a right one in its place is taken in."""
+        shop = shop_with(tmp_path, warehouse, source=SOURCE + "    on_drift: set_aside\n")
+        shop.put("a.csv", "1,2024-03-01,1")
+        shop.put("b.csv", "2", "3", header="id")
+        receipt = shop.run()
+        missing = "; ".join(f"missing column {name}" for name in ("at", "v", "a.b`c", "order"))
+        assert shop.aside() == [("b.csv", f"drift: {missing}")] * 2
+        assert receipt.set_aside_by == (("drift", 2),)
+        shop.put("b.csv", "2,2024-03-01,1")
+        shop.run()
+        assert len(shop.rows()) == 2
+        assert shop.aside() == []
+
+
+@pytest.mark.spark
+class TestWithoutKey:
+    """Sources that are read as they are: every row of every file."""
+
+    def test_a_landed_source(
+        self, tmp_path: Path, warehouse: Path, spark: SparkSession, size: str
+    ) -> None:
+        """Equal rows stay as often as they came; they leave with their files."""
+        counted = "---\nmaterialization: table\n---\nSELECT count(*) AS n FROM raw.clicks"
+        columns = "{id: string, at: timestamp}"
+        source = f"    event_time_column: at\n    columns: {columns}\n"
+        shop = shop_with(tmp_path, warehouse, counted, source)
+        shop.put("a.csv", "1,2024-03-01", "1,2024-03-01", ",2024-03-02", "2,", header="id,at")
+        shop.put("b.csv", "1,2024-03-01", header="id,at")
+        shop.run()
+        assert shop.rows("raw.clicks") == [
+            ("1", "2024-03-01"),
+            ("1", "2024-03-01"),
+            ("1", "2024-03-01"),
+            (None, "2024-03-02"),
+        ]
+        shop.drop("a.csv")
+        shop.put("c.csv", "1,2024-03-01", "3,2024-03-03", header="id,at")
+        receipt = shop.run(model="raw.clicks")
+        assert shop.rows("raw.clicks") == [
+            ("1", "2024-03-01"),
+            ("1", "2024-03-01"),
+            ("3", "2024-03-03"),
+        ]
+        assert (receipt.written, receipt.removed) == (2, 3)
+        assert shop.rows() == [(3,)]
+        assert shop.aside() == []
+        assert shop.proven()
+
+    def test_a_lookup(self, tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
+        """Without an event time there is one cell, and no rule about time."""
+        looked = "---\nmaterialization: table\n---\nSELECT max(id) AS id FROM raw.clicks"
+        shop = shop_with(tmp_path, warehouse, looked, "    columns: {id: string, n: int}\n")
+        shop.put("a.csv", "1,1", "2,", "3,x", header="id,n")
+        shop.run()
+        assert shop.rows("raw.clicks") == [("1", 1), ("2", None)]
+        shop.put("b.csv", "4,4", header="id,n")
+        shop.run()
+        shop.drop("a.csv")
+        shop.run()
+        assert shop.rows("raw.clicks") == [("4", 4)]
+        assert shop.rows() == [("4",)]
+        assert shop.proven()
+
+    def test_no_files_at_all(self, shop: Shop) -> None:
+        """An empty folder makes an empty table; files may come later."""
+        shop.model("clicks", MODEL.replace("FROM raw.clicks", "FROM raw.clicks WHERE v > 0"))
+        assert shop.run().written == 0
+        assert shop.rows() == []
+        shop.put("empty.csv")
+        shop.run()
+        shop.put("a.csv", "1,2024-03-01,1")
+        shop.run()
+        assert shop.rows() == [("1", "2024-03-01", 1)]
+
+
+PASS = " OR `_infold_row`.problem IS NOT NULL"
+
+
+class TestCarrying:
+    """The query with one more column, and a WHERE that lets rows with a problem pass."""
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("SELECT a FROM raw.c", "SELECT a , `_infold_row` FROM raw.c"),
+            (
+                "select a -- x from y\nfrom raw.c where a or b -- end",
+                f"select a -- x from y\n, `_infold_row` from raw.c where ( a or b){PASS}",
+            ),
+            (
+                "SELECT day(t), 'where from' FROM raw.c WHERE (a);",
+                f"SELECT day(t), 'where from' , `_infold_row` FROM raw.c WHERE ( (a)){PASS}",
+            ),
+        ],
+    )
+    def test_the_text_stays_the_users(self, before: str, after: str) -> None:
+        """Nothing is parsed and written anew."""
+        from infold.spark.events.arrivals import carrying
+
+        at = before.index("raw.c")
+        model = Model("m", Materialization.EVENTS, before)
+        node = Node(model, (), (Reference("raw.c", at, at + 5),), "", ())
+        found = carrying(node)
+        assert found.model.sql == after
+        (reference,) = found.references
+        assert after[reference.start : reference.end] == "raw.c"
+
+
+@pytest.mark.spark
+def test_the_time_of_a_source_that_declares_none(
+    tmp_path: Path, warehouse: Path, spark: SparkSession
+) -> None:
+    """The events model says which column it is; rows without one, and later ones, are as ever."""
+    shop = shop_with(tmp_path, warehouse, source=f"    columns: {COLUMNS}\n")
+    shop.put("a.csv", "1,2024-03-02,7", "2,,7", "3,2024-04-01,7", "1,2024-03-02,7")
+    first = shop.run()
+    assert (first.arrived, first.set_aside, first.waiting, first.deduplicated) == (4, 1, 1, 1)
+    assert shop.rows() == [("1", "2024-03-02", 7)]
+    shop.put("b.csv", "4,2024-03-01,7")
+    shop.run("2024-04-02")
+    assert [row[0] for row in shop.rows()] == ["1", "3", "4"]
+    assert shop.changes(1) == [("2024-03-01", 1, 0), ("2024-04-01", 1, 0)]
+    assert shop.proven()
+
+
+class TestTally:
+    """The account of rows by file and cell."""
+
+    def test_files_taken_in_before_keep_what_they_had(self) -> None:
+        """A file whose rows came due adds to its cells; others are told the difference only."""
+        from infold.core.files import FileCell, FileKnown
+        from infold.spark.events.ingest_counts import Tally
+
+        cell, other = Interval(0, 10), Interval(10, 20)
+        due = FileKnown(1, "a", 1, "f", 5, next_due=12, rows=2, waiting=3, set_aside=4)
+        tally = Tally()
+        tally.rows[1, other] += 1
+        tally.dropped[1, cell] += 1
+        tally.dropped[2, cell] -= 1
+        tally.dropped[3, cell] += 1
+        found = tally.files(
+            "raw.c", {1: due}, [FileCell(1, cell, 2, 0)], [3], horizon=15, received_at=9
+        )
+        kept = replace(due, horizon=15, next_due=None, rows=3, waiting=0, dropped=1)
+        assert found.taken == (kept,)
+        assert found.cells == (FileCell(1, cell, 2, 1), FileCell(1, other, 1, 0))
+        assert found.dropped == (FileCell(2, cell, 0, -1),)
+        assert found.removed == (3,)
+
+
+class TestChanged:
+    """A file that changes while it is read fails the step instead of being half of each."""
+
+    def test_a_changed_and_a_missing_file(self, tmp_path: Path) -> None:
+        """Told by what the listing saw: size and time of modification."""
+        from infold.core.model import Target
+        from infold.core.project import Project
+        from infold.spark.reading.source_rows import refuse_changed
+
+        path = tmp_path / "a.csv"
+        path.write_text("id\n1\n")
+        stat = path.stat()
+        seen = FileSeen("a.csv", stat.st_size, 0, f"{stat.st_size}:{stat.st_mtime_ns}")
+        source = Source("raw.c", Format.CSV, ())
+        project = Project("p", tmp_path, None, {}, (), Target("dev"))
+        refuse_changed(project, source, [seen])
+        os.utime(path, ns=(0, 0))
+        for _ in range(2):
+            with pytest.raises(InfoldError) as raised:
+                refuse_changed(project, source, [seen])
+            assert raised.value.slug == "source-changed"
+            path.unlink(missing_ok=True)

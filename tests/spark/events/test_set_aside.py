@@ -1,0 +1,129 @@
+"""Rows set aside are those of the files that were taken in, whatever failed on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+from tests.spark.events.test_build import MODEL, SOURCE, Shop, shop_with
+
+from infold.core.report import RunFailed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+GOOD, BAD = "2,2024-03-01,7", "3,never,7"
+LATE = ("infold.spark.events.build._commit", "infold.spark.events.ingest.Ingest.tidied")
+"""Just before the commit of a step, and just after it."""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Shop:
+    """A project with one good file taken in."""
+    found = shop_with(tmp_path, warehouse)
+    found.put("a.csv", "1,2024-03-01,7")
+    found.run()
+    return found
+
+
+def run_failing(shop: Shop, place: str) -> None:
+    """A run that fails at ``place``."""
+
+    def fail(*_: object) -> NoReturn:
+        raise RuntimeError("failed here")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(place, fail)
+        with pytest.raises(RunFailed) as caught:
+            shop.run()
+    assert "failed here" in caught.value.result.failures[0].error.what
+
+
+@pytest.mark.parametrize("place", LATE)
+def test_a_file_that_was_put_right_after_a_failure_has_none(shop: Shop, place: str) -> None:
+    """What the failed step wrote of the file that it found leaves, though no step took it in."""
+    shop.put("b.csv", GOOD, BAD)
+    run_failing(shop, place)
+    shop.put("b.csv", GOOD, "3,2024-03-02,777")
+    shop.run()
+    assert shop.aside() == []
+    assert shop.proven()
+
+
+@pytest.mark.parametrize("place", LATE)
+def test_a_file_that_is_taken_in_after_a_failure_has_them_once(shop: Shop, place: str) -> None:
+    """The step that is done again, or was done, leaves one copy of each row."""
+    shop.put("b.csv", GOOD, BAD)
+    run_failing(shop, place)
+    shop.put("c.csv", "4,never,7")
+    shop.run()
+    assert [file for file, _ in shop.aside()] == ["b.csv", "c.csv"]
+    assert shop.proven()
+
+
+def test_a_file_that_comes_back_after_a_failure_has_them_still(shop: Shop) -> None:
+    """While the ledger has a file, a step that fails to take it out leaves its rows."""
+    shop.put("b.csv", GOOD, BAD)
+    shop.run()
+    there, away = shop.root / "landing" / "b.csv", shop.root / "b.csv"
+    there.rename(away)
+    run_failing(shop, "infold.spark.events.build._commit")
+    away.rename(there)
+    shop.run()
+    assert [file for file, _ in shop.aside()] == ["b.csv"]
+    assert shop.proven()
+
+
+@pytest.mark.parametrize("rows", [(GOOD, BAD), (BAD,)], ids=["some", "all"])
+def test_rows_of_a_file_that_left_leave_later_at_worst(shop: Shop, rows: tuple[str, ...]) -> None:
+    """When a step fails after its commit, or had nothing to commit, the next one tidies up."""
+    shop.put("b.csv", *rows)
+    shop.run()
+    shop.drop("b.csv")
+    run_failing(shop, "infold.spark.events.ingest.Ingest.tidied")
+    assert len(shop.aside()) == 1
+    shop.put("c.csv", "4,2024-03-02,7")
+    shop.run()
+    assert shop.aside() == []
+    assert shop.proven()
+
+
+def test_a_load_that_is_done_again(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
+    """Rows set aside by a load that failed are there once after the next."""
+    shop = shop_with(tmp_path, warehouse)
+    shop.put("a.csv", GOOD, BAD)
+    run_failing(shop, "infold.spark.events.ingest.Ingest.tidied")
+    shop.run()
+    assert [file for file, _ in shop.aside()] == ["a.csv"]
+
+
+def test_declared_anew_nothing_may_be_left(shop: Shop, tmp_path: Path) -> None:
+    """A file that is read by another declaration keeps nothing of what the old one set aside."""
+    project = tmp_path / "infold.yml"
+    strict, right = SOURCE.replace("v: int", "V: int"), SOURCE
+    assert strict != right
+    text = project.read_text()
+    project.write_text(text.replace(right, strict + "    on_drift: set_aside\n"))
+    shop.run()
+    assert [file for file, _ in shop.aside()] == ["a.csv"]
+    project.write_text(text.replace(right, right + "    on_drift: set_aside\n"))
+    shop.run()
+    assert shop.rows() == [("1", "2024-03-01", 7)]
+    assert shop.aside() == []
+
+
+def test_each_model_has_its_own(shop: Shop) -> None:
+    """A model over the same files with another key leaves those of another alone."""
+    shop.model("landed", MODEL.replace("[id]", "[v]"))
+    shop.put("b.csv", ",2024-03-01,7")
+    shop.run()
+    assert shop.aside() == [("b.csv", "null key: id")]
+    shop.put("c.csv", GOOD)
+    shop.run()
+    assert shop.aside() == [("b.csv", "null key: id")]
+    shop.drop("b.csv")
+    shop.run()
+    assert shop.aside() == []

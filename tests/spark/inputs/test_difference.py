@@ -1,0 +1,102 @@
+"""
+What folds the changes of a table that is computed again is told of the rows that changed, alone.
+
+A table of clicks stands between the events and their sessions. A crowd stays as it is all the
+while, so that a run folds, and what it reads of them can be counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.cumulative.test_fold import CLICKS, CROWD, SOURCE, put
+from tests.spark.events.test_build import NOW, Shop, shop_with
+
+from infold import api
+from infold.core.interval import instant
+from infold.core.plan import Action
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+VISITS = """---
+materialization: table
+timeseries: {event_time_column: at, granularity: day}
+incremental: {}
+---
+SELECT user_id, at, url, amount FROM clicks"""
+SESSIONS = """---
+materialization: sessions
+sessions: {user: user_id, gap: 30 minutes}
+---
+SELECT count(*) AS events, sum(amount) AS revenue, last(url) AS exit_url FROM visits"""
+PAGES = """---
+materialization: cumulative_aggregate
+---
+SELECT url, count(*) AS visits, sum(amount) AS revenue FROM all_visits GROUP BY url"""
+ALL_VISITS = """---
+materialization: table
+---
+SELECT * FROM visits"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[Shop]:
+    """Sessions over a table of days, pages over a whole table; in the end all are right."""
+    made = shop_with(tmp_path, warehouse, CLICKS, SOURCE)
+    made.model("visits", VISITS)
+    made.model("sessions", SESSIONS)
+    made.model("all_visits", ALL_VISITS)
+    made.model("pages", PAGES)
+    put(made, "crowd.csv", *(f"c{n},u{n:02},2024-03-01 10:00:00,/{n},1" for n in range(CROWD)))
+    put(made, "ann.csv", *(f"{n},ann,2024-03-01 09:00:00,/a,1" for n in (1, 2, 3)))
+    made.run()
+    yield made
+    assert made.proven()
+
+
+def test_a_late_row_folds_itself_alone(shop: Shop) -> None:
+    """One click comes to a day of many: one row, its session, its page; no other is read."""
+    put(shop, "late.csv", "9,ann,2024-03-01 09:20:00,/b,5")
+    at = shop.version("visits")
+    result = folded_models(shop)
+    assert shop.changes(at, "visits") == [("2024-03-01", 1, 0)]
+    assert shop.changes(at, "all_visits")[0][1:] == (1, 0)
+    assert result == {"sessions": (2, 1, 1), "pages": (1, 1, 0)}
+
+
+def test_one_of_several_equal_rows_leaves(shop: Shop) -> None:
+    """Three clicks look alike in the table; where one of them goes, two stay."""
+    put(shop, "ann.csv", *(f"{n},ann,2024-03-01 09:00:00,/a,1" for n in (1, 3)))
+    at = shop.version("visits")
+    read = folded_models(shop)
+    assert shop.changes(at, "visits") == [("2024-03-01", 0, 1)]
+    assert read["sessions"][1:] == (1, 1)
+    assert ("ann", "/a") in {(row[1], row[-1]) for row in shop.rows("sessions")}
+    assert [row for row in shop.rows("pages") if row[0] == "/a"] == [("/a", 2, 2)]
+
+
+def test_a_row_that_changes_is_one_that_leaves_and_one_that_comes(shop: Shop) -> None:
+    """A corrected amount is folded as such, and the same rows delivered again are no change."""
+    put(shop, "ann.csv", *(f"{n},ann,2024-03-01 09:00:00,/a,{n}" for n in (1, 2)))
+    at = shop.version("visits")
+    folded_models(shop)
+    assert shop.changes(at, "visits") == [("2024-03-01", 1, 2)]
+    at = shop.version("sessions")
+    put(shop, "again.csv", "2,ann,2024-03-01 09:00:00,/a,2")
+    shop.run()
+    assert shop.version("sessions") == at
+
+
+def folded_models(shop: Shop) -> dict[str, tuple[int, int, int]]:
+    """Rows read, written and removed by the models that fold, all of which did."""
+    result = api.run(api.open_project(shop.root), as_of=instant(NOW))
+    found = {step.model: (step, receipt) for step, receipt in result.steps}
+    folds = {name: found[name] for name in ("sessions", "pages")}
+    assert {step.action for step, _ in folds.values()} == {Action.FOLD}
+    return {name: (r.read, r.written, r.removed) for name, (_, r) in folds.items()}

@@ -1,0 +1,150 @@
+"""
+Sessions and aggregates over views: several tables of events in one, and lookups joined by equality.
+
+Cases are projects with a few drawn rows, run from the files to the tables as a user would. A crowd
+stays as it is all the while, so that runs fold, and what they read can be counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.spark.cumulative.test_fold import CLICKS, put
+from tests.spark.events.test_build import NOW, Shop, shop_with
+
+from infold import api
+from infold.core.interval import MINUTE, instant, show
+from infold.core.plan import Action
+from infold.core.record import Receipt
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SOURCES = """    event_time_column: at
+    columns: {id: string, user_id: string, at: timestamp, url: string, amount: "decimal(9,2)"}
+  raw.taps:
+    path: taps/*.csv
+    event_time_column: tapped
+    columns: {tap: string, who: string, tapped: timestamp, cur: string, cents: int}
+  raw.rates:
+    path: rates/*.csv
+    columns: {cur: string, rate: "decimal(9,2)"}
+"""
+TAPS = """---
+materialization: events
+unique_key: [tap]
+timeseries: {event_time_column: tapped}
+---
+SELECT * FROM raw.taps"""
+VIEW = "---\nmaterialization: view\n---\n"
+BOTH = (
+    VIEW
+    + """SELECT id, user_id AS u, at, url AS page, 'eur' AS cur, amount FROM clicks
+UNION ALL
+SELECT tap, who, tapped, 'app', lower(cur), cast(cents / 100 AS decimal(9,2)) FROM taps
+WHERE cents >= 0"""
+)
+PRICED = (
+    VIEW
+    + """SELECT b.*, round(b.amount * r.rate, 2) AS price, r.rate IS NULL AS unknown
+FROM both b LEFT JOIN raw.rates r ON r.cur = b.cur"""
+)
+SESSIONS = """---
+materialization: sessions
+sessions: {user: u, gap: 30 minutes, quarantine_after: 1 day}
+---
+SELECT count(*) AS events, sum(price) AS revenue, count_if(unknown) AS unknown,
+  first(id) AS first_id, last(id) AS last_id, first(page) AS entry
+FROM priced"""
+PAGES = """---
+materialization: cumulative_aggregate
+---
+SELECT page, sum(price) AS revenue, count(DISTINCT u) AS people FROM priced GROUP BY page"""
+CROWD = 30
+
+
+@pytest.fixture
+def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[Shop]:
+    """A crowd on the web, Ann on the web and in the app; in the end all tables are right."""
+    made = shop_with(tmp_path, warehouse, CLICKS, SOURCES)
+    for name, text in {
+        "taps": TAPS,
+        "both": BOTH,
+        "priced": PRICED,
+        "sessions": SESSIONS,
+        "pages": PAGES,
+    }.items():
+        made.model(name, text)
+    (tmp_path / "rates").mkdir()
+    (tmp_path / "taps").mkdir()
+    other(made, "rates", "cur,rate", "eur,1", "usd,0.5")
+    other(made, "taps", "tap,who,tapped,cur,cents", "t1,ann,2024-03-02 09:10:00,USD,400")
+    put(made, "crowd.csv", *(f"c{n},u{n:02},2024-03-01 10:00:00,/{n},1" for n in range(CROWD)))
+    put(made, "ann.csv", "a1,ann,2024-03-02 09:00:00,/a,1", "a2,ann,2024-03-02 09:20:00,/b,2")
+    made.run()
+    assert ann(made) == [("2024-03-02 09:00", "2024-03-02 09:20", 3, 5, 0, "a1", "a2", "/a")]
+    yield made
+    assert made.proven()
+
+
+def other(shop: Shop, folder: str, header: str, *rows: str, name: str = "file") -> None:
+    """A file of another source than the clicks."""
+    (shop.root / folder / f"{name}.csv").write_text("\n".join([header, *rows]) + "\n")
+
+
+def ann(shop: Shop) -> list[tuple[Any, ...]]:
+    """Ann's sessions, without their id and hers."""
+    return [row[2:] for row in shop.rows("sessions") if row[1] == "ann"]
+
+
+def folded(shop: Shop) -> dict[str, Receipt]:
+    """What a run did to the sessions and pages, which were folded."""
+    result = api.run(api.open_project(shop.root), as_of=instant(NOW))
+    found = [(step, receipt) for step, receipt in result.steps if step.model in _FOLDS]
+    assert {step.action for step, _ in found} == {Action.FOLD}
+    return {step.model: receipt for step, receipt in found}
+
+
+_FOLDS = ("sessions", "pages")
+TAP = "tap,who,tapped,cur,cents"
+
+
+def test_rates_that_change_and_events_of_two_tables(shop: Shop) -> None:
+    """Sessions with rows of a currency are read again; rows are in order of time, then id."""
+    other(shop, "rates", "cur,rate", "usd,2", "eur,1.00")
+    receipts = folded(shop)
+    assert ann(shop)[0][3] == 3 + 8
+    # the row as it was and as it is, and the three of its session
+    assert (receipts["sessions"].read, receipts["sessions"].written) == (1 + 1 + 3, 1)
+    assert ("app", 8, 1) in shop.rows("pages")
+    other(shop, "rates", "cur,rate", "eur,1", "gbp,7")
+    other(shop, "taps", TAP, "t2,ann,2024-03-02 12:00:00,GBP,100", name="more")
+    folded(shop)
+    assert sorted(row[2:5] for row in ann(shop)) == [(1, 7, 0), (3, 3, 1)]
+    other(shop, "rates", "cur,rate", "eur,1", "gbp,7", "gbp,8", "usd,1")
+    folded(shop)
+    assert sorted(row[2:5] for row in ann(shop)) == [(2, 15, 0), (3, 7, 0)]
+    at = shop.version("sessions"), shop.version("pages")
+    other(shop, "rates", "cur,rate", "gbp,8", "usd,1", "eur,1", "gbp,7", "xyz,5")
+    folded(shop)
+    assert (shop.version("sessions"), shop.version("pages")) == at
+
+    put(shop, "late.csv", "a0,ann,2024-03-02 09:20:00,/z,3")
+    other(shop, "taps", TAP, "t3,ann,2024-03-02 09:20:00,EUR,700", name="file")
+    receipts = folded(shop)
+    # two came and one is gone, and the four of the session
+    assert (receipts["sessions"].read, receipts["sessions"].written) == (2 + 1 + 4, 1)
+    assert ("2024-03-02 09:00", "2024-03-02 09:20", 4, 13, 0, "a1", "t3", "/a") in ann(shop)
+    # every 29 minutes, from one table and the other, for more than a day: out of the table
+    start = instant("2024-03-02 09:20")
+    times = [show(start + 29 * n * MINUTE) for n in range(1, 52)]
+    put(shop, "web.csv", *(f"l{n},ann,{when},/l,0" for n, when in enumerate(times) if n % 2))
+    taps = (f"m{n},ann,{when},EUR,0" for n, when in enumerate(times) if not n % 2)
+    other(shop, "taps", TAP, *taps, name="many")
+    shop.run()
+    assert ann(shop) == []

@@ -1,0 +1,140 @@
+"""
+Lookups by key: what is read, and built, when some of their rows change.
+
+Cases are projects with a few drawn rows, run from the files to the tables as a user would. A crowd
+of others stays as it is all the while, so that what is read of them can be counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.cumulative.test_fold import CLICKS, put
+from tests.spark.events.test_build import NOW, Shop, shop_with
+
+from infold import api
+from infold.core.interval import Interval, instant, show
+from infold.core.plan import Step
+from infold.core.record import Receipt
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SOURCES = """    event_time_column: at
+    columns: {id: string, user_id: string, at: timestamp, url: string, amount: "decimal(9,2)"}
+  raw.rates:
+    path: rates/*.csv
+    columns: {url: string, rate: int}
+"""
+USERS = """---
+materialization: cumulative_aggregate
+---
+SELECT user_id, count(*) AS n FROM clicks GROUP BY user_id"""
+TABLE = """---
+materialization: table
+timeseries: {{event_time_column: at, partition_column: day}}
+incremental: {{}}
+---
+SELECT cast(c.at AS date) AS day, c.id, {0}"""
+KNOWN = TABLE.format("u.n FROM clicks c LEFT JOIN users u ON u.user_id = c.user_id")
+PRICED = TABLE.format("r.rate * c.amount AS price FROM clicks c LEFT JOIN raw.rates r USING (url)")
+LISTED = TABLE.format("c.url FROM clicks c WHERE c.url IN (SELECT url FROM raw.rates)")
+CROWD = 20
+
+
+@pytest.fixture
+def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[Shop]:
+    """Twenty users, one on each day, and Ann on three of them; in the end all tables are right."""
+    made = shop_with(tmp_path, warehouse, CLICKS, SOURCES)
+    (tmp_path / "rates").mkdir()
+    rates(made, "/0,10", "/1,11", "/2,12")
+    days = [f"2024-02-{day + 1:02} 10:00:00" for day in range(CROWD)]
+    put(made, "crowd.csv", *(f"c{n},u{n:02},{days[n]},/{n % 4},1" for n in range(CROWD)))
+    put(made, "ann.csv", *(f"a{n},ann,{days[n]},/a,1" for n in (3, 7, 15)))
+    yield made
+    assert made.proven()
+
+
+def rates(shop: Shop, *rows: str) -> None:
+    """The file of rates, written anew."""
+    (shop.root / "rates" / "rates.csv").write_text("\n".join(["url,rate", *rows]) + "\n")
+
+
+def steps(shop: Shop) -> dict[str, tuple[Step, Receipt]]:
+    """What a run did, by model."""
+    result = api.run(api.open_project(shop.root), as_of=instant(NOW))
+    return {step.model: (step, receipt) for step, receipt in result.steps}
+
+
+def days_of(step: Step) -> list[str]:
+    """The days of February that a step built."""
+    february = step.cells & step.cells.of((Interval(instant("2024-02-01"), instant("2024-03-01")),))
+    found = []
+    for part in february:
+        at = part.start
+        while at < part.end:
+            found.append(show(at).removeprefix("2024-02-"))
+            at += 86_400_000_000
+    return found
+
+
+class TestCellsThatHoldChangedKeys:
+    """A lookup changes in some rows: the cells with rows of their keys are built, and no other."""
+
+    def test_a_table_that_is_kept_by_key(self, shop: Shop) -> None:
+        """A late row of a user, all of that user's gone, and one of a user who was not there."""
+        shop.model("users", USERS)
+        shop.model("known", KNOWN)
+        shop.run()
+        put(shop, "late.csv", "a9,ann,2024-02-12 10:00:00,/a,1")
+        step, receipt = steps(shop)["known"]
+        assert days_of(step) == ["04", "08", "12", "16"]
+        # four days with a click of the crowd each and four of Ann's; the users are read whole
+        assert receipt.read == 4 + 4 + CROWD + 1
+        assert [reason.detail for reason in step.reasons] == [
+            "1 rows in 1 cell of clicks",
+            "4 rows with changed keys of users",
+        ]
+        put(shop, "ann.csv")
+        assert days_of(steps(shop)["known"][0]) == ["04", "08", "12", "16"]
+        put(shop, "new.csv", "e1,eve,2024-02-12 11:00:00,/a,1")
+        assert days_of(steps(shop)["known"][0]) == ["12"]
+
+    def test_a_file_that_is_replaced(self, shop: Shop) -> None:
+        """A rate changes, one comes, one goes, one stands twice; and one that nobody asks for."""
+        shop.model("priced", PRICED)
+        shop.model("listed", LISTED)
+        shop.run()
+        rates(shop, "/1,11", "/0,10", "/2,13")
+        done = steps(shop)
+        assert days_of(done["priced"][0]) == ["03", "07", "11", "15", "19"]
+        assert done["priced"][1].read == 5 + 3
+        assert done["listed"][1].cells_cut_off == 5
+        rates(shop, "/0,10", "/2,13", "/a,7")
+        anns = ["02", "04", "06", "08", "10", "14", "16", "18"]
+        assert days_of(steps(shop)["priced"][0]) == anns
+        rates(shop, "/2,13", "/2,14", "/a,7", "/0,10", "/nobody,1")
+        assert days_of(steps(shop)["priced"][0]) == ["03", "07", "11", "15", "19"]
+        at = shop.version("priced")
+        rates(shop, "/2,13", "/2,14", "/a,7", "/0,10", "/nobody,2")
+        step, receipt = steps(shop)["priced"]
+        assert (days_of(step), receipt.read, receipt.commits) == ([], 0, 0)
+        assert (shop.version("priced"), steps(shop)) == (at, {})
+
+    def test_a_lookup_that_is_computed_whole(self, shop: Shop) -> None:
+        """Built anew, it changes the keys whose rows are others; all of them with its columns."""
+        shop.model("best", "---\nmaterialization: table\n---\nSELECT url, rate FROM raw.rates")
+        shop.model("priced", PRICED.replace("raw.rates", "best"))
+        shop.run()
+        rates(shop, "/0,10", "/1,11")
+        assert days_of(steps(shop)["priced"][0]) == ["03", "07", "11", "15", "19"]
+        shop.model(
+            "best", "---\nmaterialization: table\n---\nSELECT url, rate, 1 AS one FROM raw.rates"
+        )
+        step, _ = steps(shop)["priced"]
+        assert len(days_of(step)) == 29

@@ -1,0 +1,152 @@
+"""Looking for Java: found where Spark will find it, or one message that says what to install."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from infold.messages.errors import InfoldError
+from infold.spark.jvm.java import find_java
+
+ROOT = Path(__file__).resolve().parents[3]
+
+Install = Callable[..., Path]
+
+
+@pytest.fixture
+def install(tmp_path: Path) -> Install:
+    """Make a folder that looks like a JDK; ``says`` is what its java prints, ``code`` its exit."""
+
+    def make(name: str, release: str | None = None, says: str = "", code: int = 0) -> Path:
+        home = tmp_path / name
+        (home / "bin").mkdir(parents=True)
+        java = home / "bin" / "java"
+        java.write_text(f"#!/bin/sh\ncat >&2 <<'TEXT'\n{says}\nTEXT\nexit {code}\n")
+        java.chmod(0o755)
+        if release is not None:
+            (home / "release").write_text(release)
+        return home
+
+    return make
+
+
+def environment(java_home: Path | str = "", path: Path | str = "/nowhere") -> dict[str, str]:
+    """An environment with these places for Java, and cat for the fake ones."""
+    return {"JAVA_HOME": str(java_home), "PATH": f"{path}{os.pathsep}/usr/bin{os.pathsep}/bin"}
+
+
+class TestFound:
+    """A new enough Java is taken from JAVA_HOME first, then from PATH."""
+
+    def test_the_release_file_tells_the_version(self, install: Install) -> None:
+        """No JVM starts when the release file says enough: this java would fail."""
+        home = install("jdk", release='IMPLEMENTOR="X"\nJAVA_VERSION="21.0.2"\n', code=1)
+
+        java = find_java(environment(home))
+
+        assert (java.home, java.version, java.major) == (home, "21.0.2", 21)
+
+    def test_without_a_release_file_java_is_asked(self, install: Install) -> None:
+        """The version and the home are the ones that java itself prints."""
+        says = '    java.home = /opt/real-jdk\nopenjdk version "17.0.9" 2023-10-17'
+        wrapper = install("shims", says=says)
+
+        java = find_java(environment(path=wrapper / "bin"))
+
+        assert (java.home, java.version) == (Path("/opt/real-jdk"), "17.0.9")
+
+    def test_java_home_wins_over_path(self, install: Install) -> None:
+        """Spark looks at JAVA_HOME first, and so does this."""
+        wanted = install("a", release='JAVA_VERSION="17.0.1"')
+        other = install("b", release='JAVA_VERSION="21"')
+
+        java = find_java(environment(wanted, other / "bin"))
+
+        assert java.home == wanted
+
+    def test_a_java_home_without_java_is_passed_over(self, install: Install) -> None:
+        """A stale JAVA_HOME does not hide a good Java on PATH."""
+        good = install("good", release='JAVA_VERSION="17"')
+
+        java = find_java(environment("/gone", good / "bin"))
+
+        assert java.home == good
+
+    def test_a_link_on_path_leads_to_the_home(self, install: Install, tmp_path: Path) -> None:
+        """/usr/bin/java is a link on most systems; the release file lies where it leads."""
+        home = install("jdk", release='JAVA_VERSION="17.0.15"')
+        links = tmp_path / "links"
+        links.mkdir()
+        (links / "java").symlink_to(home / "bin" / "java")
+
+        assert find_java(environment(path=links)).home == home
+
+
+class TestRefused:
+    """No Java, or one too old, gives one message: what is wrong, what was seen, what to install."""
+
+    def test_no_java_names_what_to_install(self, tmp_path: Path) -> None:
+        """The message names both places that were looked at, and the packages."""
+        with pytest.raises(InfoldError) as caught:
+            find_java({"PATH": str(tmp_path)})
+
+        assert str(caught.value) == (
+            "java-missing: Java 17 or newer is needed and none was found\n"
+            "\n"
+            "  JAVA_HOME:  not set\n"
+            "  PATH:       no java\n"
+            "\n"
+            "Install a Java runtime (apt-get install openjdk-17-jre-headless, "
+            "brew install openjdk@17), or set JAVA_HOME to one."
+        )
+        assert caught.value.exit_code == 2
+
+    def test_a_stub_that_only_says_where_to_get_java_is_none(self, install: Install) -> None:
+        """MacOS has a java that fails with advice: the same message as without any."""
+        stub = install("stub", says="Unable to locate a Java Runtime.", code=1)
+
+        with pytest.raises(InfoldError) as caught:
+            find_java({"JAVA_HOME": str(stub), "PATH": f"{stub}/bin{os.pathsep}/usr/bin:/bin"})
+
+        assert caught.value.slug == "java-missing"
+        assert caught.value.facts == (
+            ("JAVA_HOME", f"{stub}, which has no working bin/java"),
+            ("PATH", f"{stub}/bin/java, which does not work"),
+        )
+
+    @pytest.mark.parametrize(
+        ("release", "says"),
+        [('JAVA_VERSION="11.0.20"', ""), (None, 'java version "1.8.0_292"')],
+        ids=["11 by its release file", "8 by what it prints"],
+    )
+    def test_an_old_java_is_named(self, install: Install, release: str | None, says: str) -> None:
+        """The version found and its path are in the message, and a newer Java to install."""
+        home = install("old", release=release, says=says)
+
+        with pytest.raises(InfoldError) as caught:
+            find_java(environment(home))
+
+        text = str(caught.value)
+        assert text.startswith("java-too-old: Java 17 or newer is needed and ")
+        assert ("11.0.20" in text) or ("1.8.0_292" in text)
+        assert f"  found:  {home}/bin/java\n" in text
+        assert "openjdk-17-jre-headless" in text
+
+
+def test_the_check_runs_before_anything_is_installed(tmp_path: Path) -> None:
+    """A bare Python with only the source can say what is missing: make asks it first."""
+    ran = subprocess.run(
+        [sys.executable, "-S", "-m", "infold.spark.jvm.java"],
+        env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("java-missing: Java 17 or newer is needed")

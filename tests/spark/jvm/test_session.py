@@ -1,0 +1,217 @@
+"""Starting Spark: a session that writes Iceberg tables which others read, and says nothing."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infold.spark.jvm import jars
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+Start = Callable[[str], "SparkSession"]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Start:
+    """Start a session on a folder of its own, by name."""
+    from infold.spark.jvm.session import start as start_session
+
+    return lambda name: start_session(tmp_path / name, tmp_path / f"{name}.db")
+
+
+def read(folder: Path, name: str, table: str) -> Table:
+    """The table as pyiceberg sees it, through the same catalog file."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    return SqlCatalog(
+        "infold", uri=f"sqlite:///{folder / name}.db", warehouse=str(folder / name)
+    ).load_table(table)
+
+
+def python(code: str, *options: str, cache: Path | None = None) -> subprocess.Popen[str]:
+    """A fresh process that runs ``code``, in a cache of its own if given."""
+    more = {} if cache is None else {"INFOLD_CACHE": str(cache)}
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code), *options],
+        env={**os.environ, **more},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        close_fds=False,
+    )
+
+
+class TestTables:
+    """The session's default catalog holds ordinary Iceberg tables."""
+
+    def test_a_merged_v3_table_is_read_by_pyiceberg(self, start: Start, tmp_path: Path) -> None:
+        """A MERGE leaves deletion vectors, and a reader without a JVM sees its outcome."""
+        spark = start("lake")
+        spark.sql("CREATE NAMESPACE shop")
+        spark.sql(
+            "CREATE TABLE shop.clicks (id BIGINT, url STRING, ts TIMESTAMP) USING iceberg "
+            "PARTITIONED BY (months(ts)) "
+            "TBLPROPERTIES ('format-version' = '3', 'write.merge.mode' = 'merge-on-read')"
+        )
+        spark.sql(
+            "INSERT INTO shop.clicks (id, url, ts) "
+            "SELECT id, 'old', timestamp'2024-01-01 12:00:00' FROM range(5)"
+        )
+        spark.sql(
+            "MERGE INTO shop.clicks t USING (SELECT id + 4 AS id FROM range(2)) n ON t.id = n.id "
+            "WHEN MATCHED THEN UPDATE SET url = 'new' WHEN NOT MATCHED THEN "
+            "INSERT (id, url, ts) VALUES (n.id, 'new', timestamp'2024-02-29 23:59:59.999999')"
+        )
+
+        table = read(tmp_path, "lake", "shop.clicks")
+
+        rows = table.scan().to_arrow().sort_by("id").to_pydict()
+        assert table.metadata.format_version == 3
+        assert rows["url"] == ["old", "old", "old", "old", "new", "new"]
+        assert rows["ts"][0].isoformat() == "2024-01-01T12:00:00+00:00"
+        assert rows["ts"][-1].isoformat() == "2024-02-29T23:59:59.999999+00:00"
+        assert list((tmp_path / "lake").rglob("*.puffin"))
+
+    def test_a_second_start_has_its_own_catalog(self, start: Start) -> None:
+        """One process can work on several warehouses, though it has one JVM only."""
+        one, two = start("one"), start("two")
+        one.sql("CREATE NAMESPACE only_in_one")
+
+        assert one.sql("SHOW NAMESPACES").toArrow().num_rows == 1
+        assert two.sql("SHOW NAMESPACES").toArrow().num_rows == 0
+
+    def test_another_process_s_commit_is_seen_at_once(self, start: Start, tmp_path: Path) -> None:
+        """No cached table hides what pyiceberg has written meanwhile."""
+        spark = start("shared")
+        spark.sql("CREATE NAMESPACE shop")
+        spark.sql("CREATE TABLE shop.t USING iceberg AS SELECT 1 AS id")
+        spark.table("shop.t").toArrow()
+        table = read(tmp_path, "shared", "shop.t")
+
+        table.append(table.scan().to_arrow())
+
+        assert spark.table("shop.t").toArrow().num_rows == 2
+
+
+class TestSettings:
+    """What every run can count on."""
+
+    @pytest.mark.parametrize(
+        ("expression", "value"),
+        [
+            ("current_timezone()", "UTC"),
+            ("current_catalog()", "infold"),
+            ("cast(timestamp'2024-03-09 00:00:00.000001' AS string)", "2024-03-09 00:00:00.000001"),
+        ],
+    )
+    def test_sql_says(self, start: Start, expression: str, value: str) -> None:
+        """Times are UTC to the microsecond, and names mean the Iceberg catalog."""
+        table = start("lake").sql(f"SELECT {expression} AS it").toArrow()
+
+        assert table.to_pydict() == {"it": [value]}
+
+    def test_a_bad_cast_is_an_error(self, start: Start) -> None:
+        """ANSI mode is on: no silent NULL."""
+        with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+            start("lake").sql("SELECT cast('x' AS int)").toArrow()
+
+
+STARTS = """
+    import sys
+    from pathlib import Path
+    from infold.spark.session import start
+
+    folder = Path(sys.argv[1])
+    spark = start(folder, folder / "catalog.db", log=folder / "spark.log")
+    print(spark.sql("SELECT 1 AS one").toArrow().to_pydict())
+"""
+
+
+def test_a_broken_archive_does_no_harm_and_nothing_is_said(tmp_path: Path) -> None:
+    """With rubbish for an archive Spark starts all the same, and prints nothing of its own."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "jars").symlink_to(jars.cache_dir() / "jars")
+    rubbish = python(
+        "from infold.spark import archive, jars, java\n"
+        "file = archive._file(java.find_java(), jars.jar_paths())\n"
+        "file.parent.mkdir()\n"
+        "file.write_bytes(b'rubbish' * 1000)",
+        cache=cache,
+    )
+    assert rubbish.wait() == 0
+
+    process = python(STARTS, str(tmp_path), cache=cache)
+    out, err = process.communicate(timeout=120)
+
+    assert (process.returncode, out, err) == (0, "{'one': [1]}\n", "")
+
+
+def test_an_inherited_lock_lasts_until_the_jvm_is_gone(tmp_path: Path) -> None:
+    """A killed process's lock is free when its JVM too has ended, so nothing is committed after."""
+    lock = tmp_path / "lock"
+    process = python(
+        """
+        import fcntl, os, sys, time
+        from pathlib import Path
+        from infold.spark.session import start
+
+        folder = Path(sys.argv[1])
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        spark = start(folder, folder / "catalog.db", log=folder / "spark.log", inherit=[lock])
+        from pyspark import SparkContext
+        print(SparkContext._gateway.proc.pid, flush=True)
+        time.sleep(600)
+        """,
+        str(tmp_path),
+    )
+    assert process.stdout is not None
+    jvm = int(process.stdout.readline())
+
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+
+    assert _ended(jvm)
+
+
+def _ended(pid: int) -> bool:
+    """Whether the process is gone, or is on its very last steps with its files closed."""
+    for _ in range(50):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        status = Path(f"/proc/{pid}/status")
+        if status.exists() and "\nState:\tZ" in status.read_text():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_the_tour_for_the_archive_plays_to_its_end(start: Start, tmp_path: Path) -> None:
+    """What the archive is made from still works on this Spark and Iceberg."""
+    from infold.spark.jvm.warm_up import tour
+
+    session = start("lake")
+
+    tour(session, tmp_path)
+
+    assert session.sql("SHOW TABLES IN infold.tour").toArrow().num_rows == 2

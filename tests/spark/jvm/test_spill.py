@@ -1,0 +1,57 @@
+"""The folders that Spark spills into: nobody else's to read, and gone when nobody uses them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from infold.spark.jvm.spill import new_folder
+
+
+def test_only_its_owner_may_look_into_it(tmp_path: Path) -> None:
+    """Neither into the folder nor into the one around it, whatever the umask."""
+    before = os.umask(0)
+    try:
+        folder, held = new_folder(tmp_path / "spill")
+    finally:
+        os.umask(before)
+    os.close(held)
+
+    assert [path.stat().st_mode & 0o777 for path in (folder, folder.parent)] == [0o700, 0o700]
+
+
+def test_the_next_one_removes_what_nobody_holds(tmp_path: Path) -> None:
+    """What a killed process left goes; what another one uses stays."""
+    one, held_by_one = new_folder(tmp_path)
+    two, held_by_two = new_folder(tmp_path)
+    (one / "rows").write_text("ann")
+    (two / "rows").write_text("bob")
+    os.close(held_by_one)
+
+    three, held_by_three = new_folder(tmp_path)
+
+    assert not one.exists()
+    assert (two / "rows").read_text() == "bob"
+    assert three.is_dir()
+    os.close(held_by_two)
+    os.close(held_by_three)
+
+
+def test_whoever_inherits_the_lock_holds_it(tmp_path: Path) -> None:
+    """A JVM outlives its killed parent by a moment, and its rows with it."""
+    folder, held = new_folder(tmp_path)
+    child = subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(held,)
+    )
+    os.close(held)
+    _, other = new_folder(tmp_path)
+    os.close(other)
+    assert folder.exists()
+
+    child.communicate(b"\n")
+    _, last = new_folder(tmp_path)
+    os.close(last)
+
+    assert not folder.exists()

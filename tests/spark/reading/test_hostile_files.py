@@ -1,0 +1,69 @@
+"""
+Files of data that nobody should deliver: each row is stored, set aside or waits, and none is lost.
+
+The files of one format lie in one folder, and one run takes all of them in; then each is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.hostile import contents
+from tests.hostile.contents import ENDINGS, FILES, named
+from tests.hostile.outcome import judged
+
+from infold import api
+from infold.core import interval
+from infold.messages.errors import InfoldErrors
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def taken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """A project that took in all files by one run, and how many rows wait."""
+    root = tmp_path_factory.mktemp("hostile")
+    contents.write(root, aside=True)
+    try:
+        result = api.run(api.open_project(root), as_of=interval.instant("2024-04-01"))
+    except InfoldErrors as failed:
+        pytest.fail("\n\n".join(map(str, failed.errors)))
+    return root, result.receipt.waiting
+
+
+@pytest.mark.parametrize("format_", ENDINGS)
+def test_each_file_is_accounted_for(
+    format_: str, taken: tuple[Path, int], record_property: Callable[[str, object], None]
+) -> None:
+    """Its good rows are stored, and all others are set aside, one by one or with their file."""
+    root, _ = taken
+    project = api.open_project(root)
+    lake, book = api.lake(project), api.ledger(project)
+    paths = {file.id: file.path for file in book.files(f"raw.{format_}")}
+    stored: dict[str, list[str]] = {}
+    query = f"SELECT id, _source_file AS file FROM infold.hostile.raw__{format_}"
+    for row in api.session(project).sql(query).toArrow().to_pylist():
+        stored.setdefault(paths[row["file"]].rpartition("/")[2], []).append(row["id"] or "")
+    aside: dict[str, list[str]] = {}
+    for row in lake.rows("infold__set_aside").to_pylist():
+        if row["source"] == f"raw.{format_}":
+            aside.setdefault(row["file"].rpartition("/")[2], []).append(row["reason"])
+    wrong = {}
+    for file in FILES[format_]:
+        name = named(format_, file)
+        good, bad = sorted(stored.get(name, [])), aside.get(name, [])
+        if (good, len(bad)) != (sorted(file.good), 1 if file.whole else file.aside):
+            shown = [f"{one[:20]!a}" for one in good[:20]]
+            wrong[f"{file.name!a}"[:60]] = (
+                f"stored {len(good)}: {shown}, {len(bad)} set aside: {bad[:3]}"
+            )
+    record_property("hostile", len(FILES[format_]))
+
+    judged(f"data {format_}", wrong, [f"{file.name!a}"[:60] for file in FILES[format_]])
+
+
+def test_rows_of_the_future_wait(taken: tuple[Path, int]) -> None:
+    """As many as there are, whatever their format."""
+    assert taken[1] == sum(file.waiting for files in FILES.values() for file in files)

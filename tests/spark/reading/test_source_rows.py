@@ -1,0 +1,716 @@
+"""Reading the files of a source: every value exactly, or the row is unparsable and says why."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from infold.core.files import FileSeen
+from infold.core.model import Column, Drift, Format, NewColumns, Source, Target
+from infold.core.project import Project
+from infold.messages.errors import InfoldError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+ALL = {
+    "id": "string",
+    "n": "int",
+    "big": "bigint",
+    "amount": "decimal(18,2)",
+    "x": "double",
+    "ok": "boolean",
+    "day": "date",
+    "at": "timestamp",
+}
+"""One column of each simple type."""
+
+FEW = {"id": "string", "n": "int"}
+
+
+class Folder:
+    """A project's folder with files of one source, each with an id in the order written."""
+
+    def __init__(self, root: Path, spark: SparkSession) -> None:
+        self.root, self.spark = root, spark
+        self.files: list[tuple[int, FileSeen]] = []
+
+    def put(self, name: str, content: str | bytes | pa.Table) -> None:
+        """A file; text as UTF-8, gzipped when its name says so."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, pa.Table):
+            parquet.write_table(content, path)
+        else:
+            raw = content.encode() if isinstance(content, str) else content
+            path.write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+        stat = path.stat()
+        seen = FileSeen(name, stat.st_size, 0, f"{stat.st_size}:{stat.st_mtime_ns}")
+        self.files.append((len(self.files) + 1, seen))
+
+    def source(self, columns: Mapping[str, str], **others: Any) -> Source:
+        """A source of these columns; its format follows from the first file."""
+        name = self.files[0][1].path.removesuffix(".gz")
+        declared = tuple(Column(*pair) for pair in columns.items())
+        return Source("raw.rows", Format(name.rpartition(".")[2]), declared, path="*", **others)
+
+    def frame(self, columns: Mapping[str, str], **others: Any) -> DataFrame:
+        """All rows, not read yet."""
+        from infold.spark.reading.source_rows import read
+
+        source = self.source(columns, **others)
+        project = Project("p", self.root, None, {source.name: source}, (), Target("dev"))
+        return read(self.spark, project, source, self.files)
+
+    def rows(self, columns: Mapping[str, str], **others: Any) -> list[dict[str, Any]]:
+        """All rows as read, in the order of their raw text within a file."""
+        found = self.frame(columns, **others).toArrow().to_pylist()
+        return sorted(found, key=lambda row: (row["_source_file"], row["_raw"]))
+
+    def values(self, columns: Mapping[str, str], **others: Any) -> list[tuple[Any, ...]]:
+        """The rows' values, and the problem instead where there is one."""
+        return [
+            (row["_problem"],) if row["_problem"] else tuple(row[name] for name in columns)
+            for row in self.rows(columns, **others)
+        ]
+
+    def in_order(self, name: str, columns: Mapping[str, str]) -> list[dict[str, Any]]:
+        """The rows as read, in the order of the lines of a file whose lines all differ."""
+        found = {row["_raw"]: row for row in self.rows(columns)}
+        return [found[line] for line in (self.root / name).read_text().splitlines()]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, spark: SparkSession) -> Iterator[Folder]:
+    """An empty folder."""
+    return Folder(tmp_path, spark)  # type: ignore[return-value]
+
+
+def utc(*parts: int) -> datetime:
+    """A UTC instant."""
+    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc,arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", 'id,n\na\x00b,1\n"\x00",2\n'),
+        ("a.json", '{"id":"a\\u0000b","n":1}\n{"id":"\\u0000","n":2}'),
+    ],
+)
+def test_a_nul_is_a_character(folder: Folder, name: str, text: str) -> None:
+    """Of a text it is a part like any other, in both formats: two ids do not become one."""
+    folder.put(name, text)
+    assert sorted(folder.values(FEW)) == [("\x00", 2), ("a\x00b", 1)]
+
+
+class TestCsv:
+    """CSV: values are read as text and have to fit their declared types."""
+
+    def test_values_of_each_type(self, folder: Folder) -> None:
+        """Each type as people write it; an offset counts, none means UTC."""
+        folder.put(
+            "a.csv",
+            "id,n,big,amount,x,ok,day,at\n"
+            "a,1,9007199254740993,1.50,0.1,true,2024-03-01,2024-03-01T10:00:00.123456\n"
+            "b,-1,-1,-0.5,1e3,false,2024-12-31,2024-03-01 10:00:00+05:30\n"
+            "c,,,,,,,\n",
+        )
+        assert folder.values(ALL) == [
+            (
+                "a",
+                1,
+                9007199254740993,
+                Decimal("1.50"),
+                0.1,
+                True,
+                date(2024, 3, 1),
+                utc(2024, 3, 1, 10, 0, 0, 123456),
+            ),
+            ("b", -1, -1, Decimal("-0.50"), 1e3, False, date(2024, 12, 31), utc(2024, 3, 1, 4, 30)),
+            ("c", None, None, None, None, None, None, None),
+        ]
+
+    @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+    def test_a_value_that_does_not_fit_makes_the_row_unparsable(
+        self, folder: Folder, name: str
+    ) -> None:
+        """Never a silent NULL, never a rounded or invented value; every such column is named."""
+        wrong = {
+            "n": ["x", "1.5", "3000000000"],
+            "amount": ["1.239", "12345678901234567", "1,5"],
+            "x": ["1d", "1e400", "."],
+            "ok": ["maybe"],
+            "day": ["2024-02-30", "2024-03-01 10:00", "1/3/2024"],
+            "at": ["10:00", "T10:00", "1:00-08:00", "2024-13-01", "20240301", "1709287200"],
+        }
+        lines: list[str] = []
+        expected: list[tuple[str]] = []
+        for column, values in wrong.items():
+            for value in values:
+                fields = dict.fromkeys(ALL, "") | {"id": f"{len(lines):02}", column: f'"{value}"'}
+                lines.append(",".join(fields.values()))
+                expected.append((f"unparsable: {column} is not {ALL[column]}",))
+        lines.append("98,x,,,,maybe,,")
+        expected.append(("unparsable: n is not int, ok is not boolean",))
+        folder.put(name, ",".join(ALL) + "\n" + "\n".join(lines) + "\n")
+        assert folder.values(ALL) == expected
+
+    @pytest.mark.parametrize(
+        ("type_", "good", "bad"),
+        [
+            ("decimal(38,2)", ["1.230", "-1.2", ".5", "7.", "120e-2", "1.2e0"], ["1.239", "1e-3"]),
+            ("decimal(37,2)", ["1.2300"], ["1.2301", "0.001", "12301e-4", "."]),
+            ("decimal(38,0)", ["1" * 38, "1.5e1", "1000e-3", "0e-9"], ["1" * 39, "0.1", "1.5e0"]),
+            ("decimal(38,38)", [f"0.{'1' * 38}"], [f"0.{'1' * 39}", "1"]),
+            ("decimal(5,2)", [" 1.5 ", "1.5e2"], ["1.2345e1", "1e3", "1.5 x", "e5", ""]),
+        ],
+    )
+    def test_a_decimal_is_never_rounded(
+        self, folder: Folder, type_: str, good: list[str], bad: list[str]
+    ) -> None:
+        """Digits beyond the scale count at any precision, zeros behind them do not."""
+        lines = [f"{at:02},{text}" for at, text in enumerate(good)]
+        lines += [
+            f"{at},x{text}" if not text else f"{at},{text}" for at, text in enumerate(bad, 50)
+        ]
+        folder.put("a.csv", "id,v\n" + "\n".join(lines) + "\n")
+        assert folder.values({"id": "string", "v": type_}) == [
+            *((f"{at:02}", Decimal(text)) for at, text in enumerate(good)),
+            *((f"unparsable: v is not {type_}",) for _ in bad),
+        ]
+
+    @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+    def test_bytes_that_are_not_utf8_make_the_row_unparsable(
+        self, folder: Folder, name: str
+    ) -> None:
+        """Two users whose names differ in such a byte are not one; all other text is as written."""
+        good = "\ufeffid;n\n\u00e4\u20ac\U0001f600\ufffd;1\n".encode()
+        folder.put(name, good + b"u\xe4;2\nu\xfc;3\n\xff\nz;4\n")
+        found = folder.rows(FEW, delimiter=";")
+        assert sorted(
+            (row["id"] or "", row["n"], row["_problem"], row["_raw"]) for row in found
+        ) == [
+            ("", None, "unparsable: not UTF-8", "u\ufffd;2"),
+            ("", None, "unparsable: not UTF-8", "u\ufffd;3"),
+            ("", None, "unparsable: not UTF-8", "\ufffd"),
+            ("z", 4, None, "z;4"),
+            ("\u00e4\u20ac\U0001f600\ufffd", 1, None, "\u00e4\u20ac\U0001f600\ufffd;1"),
+        ]
+
+    @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+    def test_a_delimiter_beyond_ascii(self, folder: Folder, name: str) -> None:
+        """It is a character, whatever bytes it has."""
+        folder.put(name, "id\u00a6n\n\u00e4\u00a61\n")
+        assert folder.values(FEW, delimiter="\u00a6") == [("\u00e4", 1)]
+
+    @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+    def test_a_row_of_the_wrong_length_is_unparsable(self, folder: Folder, name: str) -> None:
+        """Too few and too many fields; blank lines are nothing."""
+        folder.put(name, "id,n\na\n\nb,2\n  \nc,3,4\n")
+        found = folder.rows(FEW)
+        assert [(row["_raw"], row["_problem"]) for row in found] == [
+            ("a", "unparsable: wrong number of fields"),
+            ("b,2", None),
+            ("c,3,4", "unparsable: wrong number of fields"),
+        ]
+
+    def test_an_empty_field_is_null_and_a_quoted_one_is_an_empty_string(
+        self, folder: Folder
+    ) -> None:
+        """The two are told apart in strings; a number has no empty value but NULL."""
+        folder.put("a.csv", 'id,n\n,1\n"",2\n"3",""\n')
+        assert folder.values(FEW) == [("", 2), (None, 1), ("3", None)]
+
+    @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+    def test_quotes_line_breaks_and_a_byte_order_mark(self, folder: Folder, name: str) -> None:
+        """RFC 4180: a doubled quote is one, a backslash is itself, a quoted field may break."""
+        text = '\ufeffid,n\r\n"say ""hi""",1\r\n"two\nlines",2\r\nback\\slash,3\r\n"a,b",4\r\n'
+        folder.put(name, text)
+        found = sorted(folder.values(FEW), key=lambda row: row[1])
+        assert found == [('say "hi"', 1), ("two\nlines", 2), ("back\\slash", 3), ("a,b", 4)]
+
+    def test_the_order_of_columns_may_differ_from_file_to_file(self, folder: Folder) -> None:
+        """Each file's own header counts; rows know their file."""
+        folder.put("a.csv", "id,n\na,1\n")
+        folder.put("b.csv.gz", "n,id\n2,b\n")
+        folder.put("c.csv", "n,id\n3,c\n")
+        folder.put("empty.csv", "")
+        folder.put("header.csv", "id,n\n")
+        found = [(row["_source_file"], row["id"], row["n"]) for row in folder.rows(FEW)]
+        assert found == [(1, "a", 1), (2, "b", 2), (3, "c", 3)]
+
+    def test_names_with_anything_in_them(self, folder: Folder) -> None:
+        """Dots, quotes, blanks and reserved words in columns; patterns and blanks in paths."""
+        columns = {"a.b": "string", "select": "int", "it's": "string", "back`tick": "int"}
+        folder.put("x [1]{2}*?%20ü+.csv", "a.b,select,it's,back`tick\nv,1,w,2\n")
+        folder.put("x 2.csv", "a.b,select,it's,back`tick\nv,3,w,4\n")
+        assert folder.values(columns) == [("v", 1, "w", 2), ("v", 3, "w", 4)]
+
+    def test_another_delimiter(self, folder: Folder) -> None:
+        """The raw row is in the source's own writing."""
+        folder.put("a.csv", "id;n\na,b;x\n")
+        assert folder.rows(FEW, delimiter=";")[0]["_raw"] == "a,b;x"
+
+    @pytest.mark.parametrize(
+        ("written", "good", "bad"),
+        [
+            ("epoch_seconds", "1709287200.5", "2024-03-01"),
+            ("epoch_millis", "1709287200500", "x"),
+            ("epoch_micros", "1709287200500000", "99999999999999999999"),
+            ("dd.MM.yyyy HH:mm:ss.S", "01.03.2024 10:00:00.5", "2024-03-01"),
+        ],
+    )
+    def test_timestamp_formats(self, folder: Folder, written: str, good: str, bad: str) -> None:
+        """The declared format and no other."""
+        folder.put("a.csv", f"id,at\n1,{good}\n2,{bad}\n")
+        columns = {"id": "string", "at": "timestamp"}
+        assert folder.values(columns, timestamp_format=written) == [
+            ("1", utc(2024, 3, 1, 10, 0, 0, 500_000)),
+            ("unparsable: at is not timestamp",),
+        ]
+
+    def test_a_timestamp_without_time_zone_is_taken_as_utc(self, folder: Folder) -> None:
+        """An offset is not ignored, whatever the column's type."""
+        folder.put("a.csv", "id,at\n1,2024-03-01T10:00:00+02:00\n")
+        columns = {"id": "string", "at": "timestamp_ntz"}
+        assert folder.values(columns) == [("1", utc(2024, 3, 1, 8).replace(tzinfo=None))]
+
+
+class TestJson:
+    """JSON lines: one object a line, and all of it."""
+
+    def test_values_of_each_type(self, folder: Folder) -> None:
+        """Numbers keep every digit; strings that read as the type fit; a missing key is NULL."""
+        folder.put(
+            "a.json",
+            '{"id":"a","n":1,"big":9007199254740993,"amount":1.50,"x":0.1,"ok":true,'
+            '"day":"2024-03-01","at":"2024-03-01T10:00:00Z"}\n'
+            '{"id":"b","n":"1","big":"9007199254740993","amount":"1.5","x":"0.1","ok":"true"}\n'
+            '{"id":"c","n":null}\n',
+        )
+        first = ("a", 1, 9007199254740993, Decimal("1.50"), 0.1, True)
+        assert folder.values(ALL) == [
+            (*first, date(2024, 3, 1), utc(2024, 3, 1, 10)),
+            ("b", *first[1:], None, None),
+            ("c", *[None] * 7),
+        ]
+
+    @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
+    def test_what_is_not_one_object_is_unparsable(self, folder: Folder, name: str) -> None:
+        """Two objects run together above all: the second must not be lost without a word."""
+        bad = [
+            "{",
+            "no record",
+            '{"id":"a"}{"id":"b"}',
+            '{"id":"a"} junk',
+            '{"id":"a"},{"id":"b"}',
+            '[{"id":"a"}]',
+            "null",
+            "5",
+            '{"id":"a","id":"b"}',
+            "{'id':'a'}",
+            '{"id":"a","n":NaN}',
+        ]
+        folder.put(name, '\ufeff{"id":"good","n":1}\n\n  \n' + "\n".join(bad) + "\n")
+        found = {row["_raw"].lstrip("\ufeff"): row for row in folder.rows(FEW)}
+        assert set(found) == {*bad, '{"id":"good","n":1}'}
+        assert {found[line]["_problem"] for line in bad} == {"unparsable: not one JSON object"}
+        assert found['{"id":"good","n":1}']["id"] == "good"
+
+    def test_a_value_that_does_not_fit_is_named(self, folder: Folder) -> None:
+        """Numbers with a fraction are no integers, digits beyond the scale are not rounded off."""
+        folder.put(
+            "a.json",
+            '{"id":"1","n":1.5}\n{"id":"2","amount":0.005}\n{"id":"3","ok":2,"day":20240301}\n'
+            '{"id":"4","n":""}\n{"id":"5","n":{"a":1}}\n{"id":"6","amount":12345678901234567.5}\n',
+        )
+        assert folder.values({name: ALL[name] for name in ("id", "n", "amount", "ok", "day")}) == [
+            ("unparsable: n is not int",),
+            ("unparsable: amount is not decimal(18,2)",),
+            ("unparsable: ok is not boolean, day is not date",),
+            ("unparsable: n is not int",),
+            ("unparsable: n is not int",),
+            ("unparsable: amount is not decimal(18,2)",),
+        ]
+
+    def test_numbers_are_what_is_written(self, folder: Folder) -> None:
+        """Numbers that are doubles to Spark: texts keep every digit, no decimal is rounded."""
+        long = "1234567890" * 4 + "1"
+        folder.put(
+            "a.json",
+            f'{{"id":"1","x":1e400}}\n{{"id":"2","x":{long}}}\n{{"id":{long}}}\n{{"id":1e5}}\n'
+            '{"id":"5","v":1e5}\n{"id":"6","v":1.5e-2}\n{"id":"7","v":1.239}\n'
+            '{"id":"8","v":12345678901234567890e0}\n{"id":"9","v":1.00000000000000000001e0}\n'
+            f'{{"id":"a","v":1.{"0" * 40}1}}\n{{"id":12345678901234567890,"x":"Infinity"}}\n'
+            f'{{"id":"{long}e5"}}\n{{"id":"100000.0"}}\n{{"id":1e5,"v":1.5e-3,"x":-1e999}}\n',
+        )
+        columns = {"id": "string", "v": "decimal(38,2)", "x": "double"}
+        values = [
+            row["_problem"] or (row["id"], row["v"], row["x"])
+            for row in folder.in_order("a.json", columns)
+        ]
+        assert values == [
+            "unparsable: x is not double",
+            ("2", None, float(long)),
+            (long, None, None),
+            ("1e5", None, None),
+            ("5", Decimal("100000.00"), None),
+            "unparsable: v is not decimal(38,2)",
+            "unparsable: v is not decimal(38,2)",
+            ("8", Decimal("12345678901234567890.00"), None),
+            "unparsable: v is not decimal(38,2)",
+            "unparsable: v is not decimal(38,2)",
+            ("12345678901234567890", None, float("inf")),
+            (f"{long}e5", None, None),
+            ("100000.0", None, None),
+            "unparsable: v is not decimal(38,2), x is not double",
+        ]
+
+    def test_numbers_in_objects_are_what_is_written(self, folder: Folder) -> None:
+        """The same within objects and lists, declared or kept as text."""
+        long = "1234567890" * 4 + "1"
+        folder.put(
+            "a.json",
+            f'{{"t":{{"v":{long}}}}}\n{{"t":[1, 1e400]}}\n{{"t":{{"v":1e-400}}}}\n'
+            '{"t":{"v":1e5}}\n{"t":{"v":12345678901234567890123.5}}\n{"t":"[1e400]"}\n'
+            f'{{"x":[1e400]}}\n{{"x":[{long}, 1e5]}}\n{{"x":[1.5,2]}}\n'
+            f'{{"d":[{long}]}}\n{{"d":[1e2]}}\n{{"d":[1.25]}}\n',
+        )
+        columns = {"t": "string", "x": "array<double>", "d": "array<decimal(38,2)>"}
+        values = [
+            row["_problem"] or row["t"] or row["x"] or row["d"]
+            for row in folder.in_order("a.json", columns)
+        ]
+        assert values == [
+            f'{{"v":{long}}}',
+            "[1,1e400]",
+            '{"v":1e-400}',
+            '{"v":1e5}',
+            '{"v":12345678901234567890123.5}',
+            "[1e400]",
+            "unparsable: x is not array<double>",
+            [float(long), 1e5],
+            [1.5, 2.0],
+            "unparsable: d is not array<decimal(38,2)>",
+            [Decimal("100.00")],
+            [Decimal("1.25")],
+        ]
+
+    @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
+    def test_bytes_that_are_not_utf8_make_the_row_unparsable(
+        self, folder: Folder, name: str
+    ) -> None:
+        """Two users whose names differ in such a byte are not one; a written U+FFFD is a text."""
+        good = '{"id":"\u00e4\U0001f600\ufffd","n":1}\n'.encode()
+        folder.put(name, good + b'{"id":"u\xe4","n":2}\n{"id":"u\xfc","n":3}\n')
+        assert [(row["id"], row["_problem"], row["_raw"]) for row in folder.rows(FEW)] == [
+            (None, "unparsable: not UTF-8", '{"id":"u\ufffd","n":2}'),
+            (None, "unparsable: not UTF-8", '{"id":"u\ufffd","n":3}'),
+            ("\u00e4\U0001f600\ufffd", None, '{"id":"\u00e4\U0001f600\ufffd","n":1}'),
+        ]
+
+    def test_nested_values(self, folder: Folder) -> None:
+        """Declared as lists and objects, or kept as text in a string column."""
+        columns = {
+            "id": "string",
+            "tags": "array<int>",
+            "who": "struct<name: string, age: int>",
+            "raw": "string",
+        }
+        folder.put(
+            "a.json",
+            '{"id":"1","tags":[1,2],"who":{"name":"a","age":3},"raw":{"k":[1]}}\n'
+            '{"id":"2","tags":[1,"x"]}\n{"id":"3","who":{"name":"a","age":"old"}}\n'
+            '{"id":"4","tags":7}\n',
+        )
+        assert folder.values(columns) == [
+            ("1", [1, 2], {"name": "a", "age": 3}, '{"k":[1]}'),
+            ("unparsable: tags is not array<int>",),
+            ("unparsable: who is not struct<name: string, age: int>",),
+            ("unparsable: tags is not array<int>",),
+        ]
+
+    def test_keys_with_anything_in_them(self, folder: Folder) -> None:
+        """Dots and quotes in keys are part of the name."""
+        folder.put("a.json", '{"a.b":"v","select":1,"it\'s":"w"}\n')
+        columns = {"a.b": "string", "select": "int", "it's": "string"}
+        assert folder.values(columns) == [("v", 1, "w")]
+
+
+class TestParquet:
+    """Parquet: typed already; what is wider fits, what is narrower does not."""
+
+    def test_wider_types_fit(self, folder: Folder) -> None:
+        """Smaller integers, floats, decimals, and timestamps of every kind, as UTC."""
+        moment = datetime(2024, 3, 1, 10, 0, 0, 5)  # noqa: DTZ001 - without a zone on purpose
+        columns = {
+            "i": "bigint",
+            "u": "bigint",
+            "f": "double",
+            "d": "decimal(18,4)",
+            "naive": "timestamp",
+            "zoned": "timestamp",
+            "nanos": "timestamp",
+            "day": "timestamp",
+            "cat": "string",
+            "none": "int",
+            "text": "timestamp",
+        }
+        folder.put(
+            "a.parquet",
+            pa.table(
+                {
+                    "i": pa.array([1], pa.int8()),
+                    "u": pa.array([2**32 - 1], pa.uint32()),
+                    "f": pa.array([0.5], pa.float32()),
+                    "d": pa.array([Decimal("1.5")], pa.decimal128(5, 1)),
+                    "naive": pa.array([moment], pa.timestamp("us")),
+                    "zoned": pa.array([moment], pa.timestamp("ms", "Europe/Berlin")),
+                    "nanos": pa.array([moment], pa.timestamp("ns")),
+                    "day": pa.array([date(2024, 3, 1)]),
+                    "cat": pa.array(["a"]).dictionary_encode(),
+                    "none": pa.nulls(1),
+                    "text": pa.array(["2024-03-01"]),
+                }
+            ),
+        )
+        assert folder.values(columns) == [
+            (
+                1,
+                2**32 - 1,
+                0.5,
+                Decimal("1.5000"),
+                moment.replace(tzinfo=UTC),
+                moment.replace(microsecond=0, tzinfo=UTC),
+                moment.replace(tzinfo=UTC),
+                utc(2024, 3, 1),
+                "a",
+                None,
+                utc(2024, 3, 1),
+            )
+        ]
+
+    def test_text_and_numbers_as_timestamps_are_looked_at_row_by_row(self, folder: Folder) -> None:
+        """The declared format holds for them as in text files."""
+        folder.put("a.parquet", pa.table({"id": ["1", "2"], "at": ["2024-03-01", "soon"]}))
+        columns = {"id": "string", "at": "timestamp"}
+        found = folder.rows(columns)
+        assert [row["at"] for row in found] == [utc(2024, 3, 1), None]
+        assert [row["_problem"] for row in found] == [None, "unparsable: at is not timestamp"]
+        assert found[1]["_raw"] == '{"id":"2","at":"soon"}'
+
+    @pytest.mark.parametrize(
+        ("declared", "found"),
+        [
+            ("int", pa.int64()),
+            ("float", pa.float64()),
+            ("double", pa.int64()),
+            ("decimal(5,2)", pa.decimal128(6, 2)),
+            ("date", pa.timestamp("us")),
+            ("string", pa.int32()),
+            ("timestamp", pa.int64()),
+            ("boolean", pa.int32()),
+        ],
+    )
+    def test_a_type_that_might_lose_something_is_drift(
+        self, folder: Folder, declared: str, found: pa.DataType
+    ) -> None:
+        """Whatever the values are: tomorrow's may not fit."""
+        folder.put("a.parquet", pa.table({"v": pa.nulls(1, found)}))
+        with pytest.raises(InfoldError) as raised:
+            folder.rows({"v": declared})
+        assert raised.value.slug == "drift"
+        assert raised.value.facts == (("a.parquet", f"column v is {found}, declared {declared}"),)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.json"])
+def test_the_plan_grows_with_the_columns_and_no_faster(
+    folder: Folder, spark: SparkSession, name: str
+) -> None:
+    """
+    Conditions on values and problems do not write all of the reading once more for each mention.
+
+    They did, and the plan of a table of ten columns filled a heap of 2 GB.
+    """
+
+    def length(columns: int) -> int:
+        names = [f"c{at}" for at in range(columns)]
+        lines = json.dumps(dict.fromkeys(names, 1)), ",".join(names)
+        folder.files.clear()
+        folder.put(name, lines["csv" in name] + "\n")
+        rows = folder.frame(dict.fromkeys(names, "decimal(18,2)"))
+        asked = rows.where("_problem IS NULL").selectExpr("*", "c0 + c1 AS c").where("c > c0")
+        return len(asked._jdf.queryExecution().optimizedPlan().toString())
+
+    spark.conf.set("spark.sql.debug.maxToStringFields", 100_000)
+    try:
+        assert length(16) < 3 * length(8)
+        assert length(8) < 50_000
+    finally:
+        spark.conf.unset("spark.sql.debug.maxToStringFields")
+
+
+class TestDrift:
+    """Files whose columns are not the declared ones: an error that lists them, or set aside."""
+
+    FILES: Mapping[str, Mapping[str, str | pa.Table]] = {
+        "csv": {
+            "good.csv": "id,n\na,1\n",
+            "less.csv": "id\nb\n",
+            "more.csv": "id,n,extra\nc,1,2\n",
+            "twice.csv": "id,n,n\nd,1,2\n",
+            "case.csv": "ID,n\ne,1\n",
+        },
+        "json": {
+            "good.json": '{"id":"a","n":1}\n{"id":"a2"}\n',
+            "less.json": '{"id":"b"}\n',
+            "more.json": '{"id":"c","n":1,"extra":2}\n{"n":1}\n',
+            "empty.json": "\n",
+            "broken.json": "{\n",
+        },
+        "parquet": {
+            "good.parquet": pa.table({"id": ["a"], "n": pa.array([1], pa.int32())}),
+            "less.parquet": pa.table({"id": ["b"]}),
+            "more.parquet": pa.table({"id": ["c"], "n": [1], "extra": [2]}),
+        },
+    }  # fmt: skip
+
+    def expected(self, format_: str) -> dict[str, str]:
+        """How each file drifts."""
+        found = {
+            f"less.{format_}": "missing column n",
+            f"more.{format_}": "extra column extra",
+        }
+        if format_ == "csv":
+            found["twice.csv"] = "column n is there twice"
+            found["case.csv"] = "missing column id; extra column ID"
+        if format_ == "parquet":
+            found["more.parquet"] += "; column n is int64, declared int"
+        return found
+
+    @pytest.mark.parametrize(
+        ("format_", "in_process"),
+        [("csv", True), ("json", True), ("parquet", True), ("json", False)],
+    )
+    def test_every_file_is_listed(
+        self, folder: Folder, format_: str, in_process: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Before anything is read, all at once; large JSON files by Spark, alike."""
+        if not in_process:
+            monkeypatch.setattr("infold.spark.reading.json_lines.IN_PROCESS", 0)
+        for name, content in self.FILES[format_].items():
+            folder.put(name, content)
+        with pytest.raises(InfoldError) as raised:
+            folder.rows(FEW)
+        assert dict(raised.value.facts) == self.expected(format_)
+
+    @pytest.mark.parametrize("format_", ["csv", "json", "parquet"])
+    def test_or_all_its_rows_are_set_aside(self, folder: Folder, format_: str) -> None:
+        """With what the row was, and why; the other files are read as ever."""
+        for name, content in self.FILES[format_].items():
+            folder.put(name, content)
+        found = folder.rows(FEW, on_drift=Drift.SET_ASIDE)
+        good = [row for row in found if row["_source_file"] == 1]
+        assert [row["_problem"] for row in good] == [None] * len(good)
+        names = {id_: file.path for id_, file in folder.files}
+        aside = {
+            names[row["_source_file"]]: row["_problem"]
+            for row in found
+            if (row["_problem"] or "").startswith("drift: ")
+        }
+        assert aside == {name: f"drift: {drift}" for name, drift in self.expected(format_).items()}
+        more = next(row for row in found if names[row["_source_file"]] == f"more.{format_}")
+        assert more["id"] is None
+        assert "extra" in more["_raw"] or format_ == "csv"
+
+    def test_a_first_line_that_is_no_header_is_not_a_file_without_rows(
+        self, folder: Folder
+    ) -> None:
+        """A page, an object: one row that says so; an empty file has none, nor has a header."""
+        page = '<html lang="en">'
+        for name, text in {
+            "a.csv": "id,n\na,1\n",
+            "b.csv": page,
+            "c.csv": '{"id": "a"}\n \n\n',
+            "d.csv": "id,n\n",
+            "e.csv": "",
+            "f.csv.gz": page,
+        }.items():
+            folder.put(name, text)
+        found = folder.rows(FEW, on_drift=Drift.SET_ASIDE)
+        assert [(row["_source_file"], row["_raw"]) for row in found] == [
+            (1, "a,1"),
+            (2, page),
+            (3, '{"id": "a"}'),
+            (6, page),
+        ]
+        missing = "drift: missing column id; missing column n; extra column"
+        assert [row["_problem"] for row in found][:2] == [None, f"{missing} {page}"]
+
+    def test_a_header_of_nothing_declared_drifts_though_all_is_optional(
+        self, folder: Folder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Every column may be missing, but not all of them from a file of something else."""
+        folder.put("a.csv", "<html>\n<body>\n")
+        columns = (Column("id", "string", optional=True),)
+        source = replace(folder.source(FEW), columns=columns, on_new_columns=NewColumns.IGNORE)
+        monkeypatch.setattr(folder, "source", lambda *_, **__: source)
+        with pytest.raises(InfoldError) as raised:
+            folder.rows(FEW)
+        facts = dict(raised.value.facts)
+        assert facts == {"a.csv": "no column of the source is in its first line"}
+
+    @pytest.mark.parametrize("name", ["a.csv.gz", "a.parquet", "a.json.gz"])
+    def test_a_file_that_is_no_such_file(self, folder: Folder, name: str) -> None:
+        """Said plainly, with the file's name."""
+        path = folder.root / name
+        path.write_bytes(b"not what it says")
+        folder.files.append((1, FileSeen(name, 16, 0, "")))
+        with pytest.raises(InfoldError) as raised:
+            folder.rows(FEW)
+        assert raised.value.slug == "unreadable-file"
+        assert raised.value.facts[0] == ("file", name)
+
+
+class TestIceberg:
+    """Rows of an Iceberg table by the data files that hold them."""
+
+    def test_rows_of_some_files(self, folder: Folder, spark: SparkSession, warehouse: Path) -> None:
+        """Only the files asked for, though the table has others and has moved on since."""
+        from infold.lake.catalog import locations
+        from infold.lake.source_files import data_files
+        from infold.spark.reading.source_rows import read
+
+        spark.sql("CREATE NAMESPACE IF NOT EXISTS infold.outside")
+        spark.sql("CREATE TABLE infold.outside.rows (id string, n int) USING iceberg")
+        spark.sql("INSERT INTO infold.outside.rows VALUES ('a', 1)")
+        location = locations(warehouse / "catalog.db")["outside", "rows"]
+        (first,) = data_files(location)
+        spark.sql("INSERT INTO infold.outside.rows VALUES ('b', 2)")
+        source = Source(
+            "raw.rows",
+            Format.ICEBERG,
+            (Column("id", "string"), Column("n", "bigint")),
+            table="outside.rows",
+        )
+        target = Target("dev", warehouse=str(warehouse))
+        project = Project("p", folder.root, None, {source.name: source}, (), target)
+        rows = read(spark, project, source, [(7, first)]).toArrow().to_pylist()
+        assert [(row["id"], row["n"], row["_source_file"]) for row in rows] == [("a", 1, 7)]
+        gone = FileSeen("elsewhere.parquet", 1, 0, "1")
+        with pytest.raises(InfoldError) as raised:
+            read(spark, project, source, [(8, gone)])
+        assert raised.value.slug == "source-changed"

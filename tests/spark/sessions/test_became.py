@@ -1,0 +1,114 @@
+"""What a receipt says of the sessions of a table that was built anew."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.reading.test_files import Land
+
+from infold import api
+from infold.core import interval
+from infold.core.record import Receipt
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+EVENTS = """---
+materialization: events
+unique_key: [id]
+timeseries: {event_time_column: at}
+---
+SELECT id, at, u FROM raw.c"""
+
+SESSIONS = """---
+materialization: sessions
+sessions: {user: u, gap: 30 minutes, quarantine_after: 1 hour}
+---
+SELECT count(*) AS NAME FROM c"""
+
+TABLE = """---
+materialization: table
+---
+SELECT id, at AS session_end FROM c"""
+
+LONG = ("10:00", "10:25", "10:50", "11:15")
+"""Of a session that is longer than its model's limit."""
+
+
+class Visits(Land):
+    """Events of users, and sessions made of them."""
+
+    def __init__(self, root: Path, warehouse: Path) -> None:
+        super().__init__(root, warehouse, "landing/*.json")
+        self.declare("", "{id: string, at: timestamp, u: string}")
+        self.model(EVENTS)
+
+    def visit(self, user: str, *times: str) -> None:
+        """A file of events of one user on a day."""
+        ids = [(f"{user}{time}", f"2024-03-01T{time}") for time in times]
+        rows = [json.dumps({"id": id_, "at": at, "u": user}) for id_, at in ids]
+        self.put(f"{ids[0][0].replace(':', '')}.json", "\n".join(rows) + "\n")
+
+    def built(self, text: str) -> Receipt:
+        """The receipt of the sessions, after a run with this definition of theirs."""
+        self.model(text, "s")
+        found = api.run(api.open_project(self.root), as_of=interval.instant("2024-03-10"))
+        (receipt,) = (made for step, made in found.steps if step.model == "s")
+        return receipt
+
+
+def became(receipt: Receipt) -> dict[str, int]:
+    """What a receipt says of sessions."""
+    return {
+        "new": receipt.sessions_new,
+        "extended": receipt.sessions_extended,
+        "removed": receipt.sessions_removed,
+        "held": receipt.sessions_quarantined,
+    }
+
+
+def test_sessions_that_were_there_before_are_not_new(
+    tmp_path: Path, warehouse: Path, spark: SparkSession
+) -> None:
+    """They add up: new ones less removed ones are the rows that the table gained."""
+    land = Visits(tmp_path, warehouse)
+    for user, times in {"x": ("10:00",), "y": ("11:00",), "z": ("12:00",), "q": LONG}.items():
+        land.visit(user, *times)
+    found = land.built(SESSIONS.replace("NAME", "a"))
+    assert (found.written, found.removed) == (3, 0)
+    assert became(found) == {"new": 3, "extended": 0, "removed": 0, "held": 1}
+
+    # x ends later; y begins earlier and so is another session; q was in quarantine, r was not
+    for user, times in {"x": ("10:20",), "y": ("10:45",), "w": ("09:00",), "r": LONG}.items():
+        land.visit(user, *times)
+    found = land.built(SESSIONS.replace("NAME", "b"))
+    assert (found.written, found.removed) == (4, 3)
+    assert became(found) == {"new": 2, "extended": 1, "removed": 1, "held": 1}
+    assert land.proven()
+
+    # a query that leaves most of them out
+    found = land.built(SESSIONS.replace("NAME", "b").replace("FROM c", "FROM c WHERE u = 'x'"))
+    assert (found.written, found.removed) == (1, 4)
+    assert became(found) == {"new": 0, "extended": 0, "removed": 3, "held": 0}
+
+
+@pytest.mark.parametrize("before", ["damaged", "no sessions"])
+def test_what_cannot_be_compared_is_new_and_removed(
+    before: str, tmp_path: Path, warehouse: Path, spark: SparkSession
+) -> None:
+    """A table that is damaged, or that held something else, can be built anew all the same."""
+    land = Visits(tmp_path, warehouse)
+    land.visit("x", "10:00", "11:00", "12:00")
+    land.built(TABLE if before == "no sessions" else SESSIONS.replace("NAME", "a"))
+    if before == "damaged":
+        for file in (warehouse / land.name / "s" / "data").rglob("*.parquet"):
+            file.write_bytes(b"PAR1" + b"x" * (file.stat().st_size - 8) + b"PAR1")
+    found = land.built(SESSIONS.replace("NAME", "b"))
+    assert (found.written, found.removed) == (3, 3)
+    assert became(found) == {"new": 3, "extended": 0, "removed": 3, "held": 0}
+    assert land.proven()

@@ -1,0 +1,331 @@
+"""Sessions by identifier, and sessions that end inside of activity, against the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from tests.reference import aggregates as agg
+from tests.reference.compare import difference, stored
+from tests.reference.drawn import at, drawn, spread, table
+from tests.reference.tables import Ends, Said
+from tests.reference.world import Row
+from tests.spark.sessions.folding import GAP, Call, Shop
+from tests.spark.sessions.test_build import (
+    MERGING,
+    READ_AGAIN,
+    SEEDS,
+    UNSHRUNK,
+    large_builds_equal_the_reference,
+    named_events,
+    play,
+    programs,
+    rows_of,
+)
+
+from infold.core.interval import HOUR, MINUTE
+from infold.core.model import Campaign, Cuts, Keep, Nulls
+from infold.core.project import Aggregate, Fallback, Output
+from infold.spark.verify import sessions_from_scratch
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to make sessions, as a query says it and as the reference does."""
+
+    query: Mapping[str, Any]
+    ends: Ends
+    calls: Mapping[str, Call] = field(default_factory=lambda: MERGING)
+
+
+def _begins(row: Row) -> bool:
+    return bool(row["ok"])
+
+
+def _campaign(row: Row) -> tuple[Any, ...] | None:
+    url, n = (None if row["url"] == "/" else row["url"]), row["n"]
+    return None if url is None and n is None else (url, n)
+
+
+def _named(row: Row) -> tuple[Any, ...]:
+    return (row["url"],)
+
+
+def _page(row: Row) -> str | None:
+    page: str | None = row["url"]
+    return page
+
+
+MIDNIGHT = Way({"cuts": Cuts("Europe/London")}, Ends(zone="Europe/London"))
+STARTS = Way({"cuts": Cuts(start="ok")}, Ends(begins=_begins))
+CAMPAIGNS = Way(
+    {"cuts": Cuts(campaign=Campaign(("url", "n"), direct=("/",)))}, Ends(campaign=_campaign)
+)
+LONGEST = Way({"max_length": HOUR}, Ends(most=HOUR))
+WAYS = {
+    "midnight": MIDNIGHT,
+    "start events": STARTS,
+    "campaign": CAMPAIGNS,
+    "quarantine, head, campaign, nulls change": Way(
+        {
+            "cuts": Cuts(campaign=Campaign(("url",), Nulls.CHANGE)),
+            "quarantine_after": 20 * MINUTE,
+            "keep": Keep.HEAD,
+        },
+        Ends(campaign=_named, limit=20 * MINUTE, head=True),
+    ),
+    "quarantine, campaign and start events": Way(
+        {"cuts": Cuts(campaign=Campaign(("url",)), start="ok"), "quarantine_after": 40 * MINUTE},
+        Ends(campaign=_page, begins=_begins, limit=40 * MINUTE),
+    ),
+    "longest": LONGEST,
+    "everything": Way(
+        {
+            "cuts": Cuts("Europe/London", Campaign(("url", "n"), direct=("/",)), "ok"),
+            "max_length": 45 * MINUTE,
+        },
+        Ends(zone="Europe/London", campaign=_campaign, begins=_begins, most=45 * MINUTE),
+    ),
+    "quarantine": Way({"quarantine_after": HOUR}, Ends(limit=HOUR)),
+    "quarantine, head": Way(
+        {"quarantine_after": HOUR, "keep": Keep.HEAD}, Ends(limit=HOUR, head=True)
+    ),
+    "quarantine, head, read again": Way(
+        {"quarantine_after": HOUR, "keep": Keep.HEAD}, Ends(limit=HOUR, head=True), READ_AGAIN
+    ),
+    "quarantine by identifier, start events": Way(
+        {
+            "user": "session_identifier",
+            "who": "url",
+            "gap": None,
+            "quarantine_after": HOUR,
+            "keep": Keep.HEAD,
+            "cuts": Cuts(start="ok"),
+            "chosen": Output("user_id", "_user"),
+        },
+        Ends(whose=lambda row: row["url"], begins=_begins, limit=HOUR, head=True),
+    ),
+    "quarantine by identifier": Way(
+        {
+            "user": "session_identifier",
+            "who": "url",
+            "gap": None,
+            "quarantine_after": 90 * MINUTE,
+            "chosen": Output("user_id", "_user"),
+        },
+        Ends(whose=lambda row: row["url"], limit=90 * MINUTE),
+    ),
+    "numbered": Way({"numbered": True}, Ends()),
+    "numbered, cut, quarantine": Way(
+        {
+            "numbered": True,
+            "quarantine_after": HOUR,
+            "cuts": Cuts("Europe/London"),
+        },
+        Ends(limit=HOUR, zone="Europe/London"),
+        READ_AGAIN,
+    ),
+    "identifier": Way(
+        {"user": "session_identifier", "who": "url", "gap": None},
+        Ends(whose=lambda row: row["url"]),
+    ),
+    "identifier and gap": Way(
+        {"user": "session_identifier", "who": "coalesce(url, cast(n AS string))"},
+        Ends(whose=lambda row: row["url"] or (None if row["n"] is None else str(row["n"]))),
+    ),
+    "identifier and longest": Way(
+        {"user": "session_identifier", "who": "url", "gap": None, "max_length": 2 * HOUR},
+        Ends(whose=lambda row: row["url"], most=2 * HOUR),
+    ),
+    "identifier or user": Way(
+        {
+            "user": "session_identifier",
+            "who": "url",
+            "gap": None,
+            "fallback": Fallback("user_id", GAP),
+            "chosen": Output("user_id", "_user"),
+        },
+        Ends(
+            whose=lambda row: (row["url"], None) if row["url"] else (None, row["user_id"]),
+            shown=lambda of: of[0],  # type: ignore[index]
+            gap=lambda of: None if of[0] else GAP,  # type: ignore[index]
+            text=lambda of: f"i{of[0]}" if of[0] else f"u{of[1]}",
+        ),
+    ),
+}
+
+
+def shop(spark: SparkSession, way: Way) -> Shop:
+    """A shop whose sessions are made that way."""
+    found = Shop(spark, way.calls, ends=way.ends, **way.query)
+    if found.query.chosen is not None:
+        user = Aggregate("_user", "first", "user_id", None, True, "first(user_id, true)")
+        found.query = replace(found.query, aggregates=(*found.query.aggregates, user))
+        found.calls = {"user_id": Call("", agg.first_known("user_id")), **way.calls}
+    return found
+
+
+@pytest.mark.parametrize("name", ["quarantine, head", "quarantine, head, read again"])
+def test_what_stays_of_a_long_session_is_found_from_its_far_end(
+    spark: SparkSession, name: str
+) -> None:
+    """Events that come and go far behind the head neither repeat nor lose it."""
+    made = shop(spark, WAYS[name])
+    rows = named_events("s", "ann", spread("10:00", "16:00", 25))
+    made.arrive(rows).run()
+    assert drawn(made.rows(), "events") == table("""
+        | start | end   | events |
+        |-------|-------|-------:|
+        | 10:00 | 11:00 |      5 |
+    """)
+    made.arrive(gone=rows[-1:]).run()
+    made.arrive(named_events("t", "ann", [at("16:10"), at("16:50")])).run()
+    assert [(one.end, one.events) for one in made.ledger.held.values()] == [(at("16:10"), 25)]
+    made.arrive(gone=[row for row in made.events if row["event_ts"] > at("11:00")]).run()
+    assert made.ledger.held == {}
+    assert len(made.rows()) == 1
+
+
+CUT_AND_HELD = WAYS["quarantine, campaign and start events"]
+
+
+def told(prefix: str, times: list[int], **content: Any) -> list[Row]:
+    """Events of ann's that say the same."""
+    return [{**row, **content} for row in named_events(prefix, "ann", times)]
+
+
+class TestCutAndHeld:
+    """A session in quarantine that a campaign or an event of its own could end."""
+
+    def test_its_new_events_alone_are_read(self, spark: SparkSession) -> None:
+        """Of the same campaign or of none, at its end or inside."""
+        made = shop(spark, CUT_AND_HELD).arrive(told("s", spread("10:00", "16:00", 25), url="/a"))
+        made.run().arrive(told("later", [at("16:10"), at("16:20")], url="/a"))
+        made.run()
+        assert (made.receipt.read, made.receipt.written) == (2, 0)
+        made.arrive(told("inside", [at("12:05")])).run()
+        assert (made.receipt.read, made.receipt.written) == (1, 0)
+        [held] = made.ledger.held.values()
+        assert (held.end, held.events) == (at("16:20"), 28)
+
+    def test_another_campaign_ends_it(self, spark: SparkSession) -> None:
+        """So does an event that begins a session; both inside and at its end."""
+        made = shop(spark, CUT_AND_HELD).arrive(told("s", spread("10:00", "16:00", 25), url="/a"))
+        made.run().arrive(told("b", [at("16:10")], url="/b")).run()
+        assert [row["session_start"] for row in made.rows()] == [at("16:10")]
+        made.arrive(told("begins", [at("15:30")], ok=True)).run()
+        assert [row["session_start"] for row in made.rows()] == [at("15:30"), at("16:10")]
+
+    def test_the_campaign_of_before_goes_on_in_it(self, spark: SparkSession) -> None:
+        """An event of the campaign that was in force when the session began is no change."""
+        made = shop(spark, CUT_AND_HELD).arrive(
+            [
+                *told("first", [at("10:00")], url="/a"),
+                *told("begins", [at("10:10")], ok=True),
+                *told("s", spread("10:20", "12:00", 20)),
+            ]
+        )
+        made.run().arrive(told("same", [at("12:10")], url="/a")).run()
+        assert [(one.start, one.end) for one in made.ledger.held.values()] == [
+            (at("10:10"), at("12:10"))
+        ]
+        # read from its start again, which its own row in the ledger alone can tell about
+        made.arrive(gone=told("s", [at("10:20")])).run()
+        assert [(one.start, one.end) for one in made.ledger.held.values()] == [
+            (at("10:10"), at("12:10"))
+        ]
+
+
+def test_a_session_that_somebody_speaks_of_keeps_the_campaign_before_it(
+    spark: SparkSession,
+) -> None:
+    """The session before it lies in another cell, and nothing of it is looked at."""
+    made = shop(spark, CUT_AND_HELD).arrive(
+        [
+            *told("before", [at("23:40")], url="/a"),
+            *told("begins", [at("24 00:05")], ok=True),
+            *told("same", [at("24 00:15")], url="/a"),
+        ]
+    )
+    _, (of, start, end) = made.run().spans()
+    made.say(Said(of, True, start, end)).run()
+    assert [(one.start, one.end) for one in made.ledger.held.values()] == [(start, end)]
+
+
+def test_any_number_of_manual_entries(spark: SparkSession) -> None:
+    """The fold and its judge heed thousands of them."""
+    made = shop(spark, WAYS["quarantine"]).arrive(named_events("s", "ann", [at("10:00")]))
+    made.arrive(named_events("s", "bob", spread("10:00", "12:00", 9))).run()
+    made.say(*(Said(f"u{number}", True) for number in range(3_000)), Said("bob", False))
+    made.run()
+    check_rebuild(made)
+    assert len(made.rows()) == 2
+
+
+def check_rebuild(made: Shop) -> None:
+    """The judge of the fold agrees with the reference."""
+    query = replace(made.query, entries=tuple(made.ledger.said))
+    frame = sessions_from_scratch.sessions(made.frame(len(made.versions) - 1), query)
+    rows = stored(frame.toArrow().to_pylist())
+    for row in rows:
+        row.pop("session_id")
+    assert difference(made.expected(), rows) == ""
+    held = sessions_from_scratch.quarantined(made.frame(len(made.versions) - 1), query).collect()
+    assert {tuple(row) for row in held} == {row[:4] for row in made.expected_held()}
+
+
+def speak(made: Shop, random: Random) -> None:
+    """Say something of sessions there are: of some, or of all of the same."""
+    spans = made.spans() or [("u1", 0, 0)]
+    for of, start, end in random.choices(spans, k=12):
+        span = random.choice([(), (start, end), (start, end)])
+        made.say(Said(of, random.choice([True, False, None]), *span))
+
+
+@settings(max_examples=1, phases=UNSHRUNK)
+@given(seed=SEEDS)
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_folds_equal_the_reference(spark: SparkSession, way: Way, seed: int) -> None:
+    """
+    Whatever sessions are of and wherever they end, folds equal a rebuild from scratch.
+
+    So they do when people put sessions into quarantine and release them, before the build or
+    before the fold.
+    """
+    made = shop(spark, way)
+    some = partial(speak, random=Random(seed))
+    play(made, programs(seed, runs=2), {1: some, 0: some} if seed % 2 else {1: some})
+    check_rebuild(made)
+
+
+@settings(max_examples=1, phases=UNSHRUNK)
+@given(seed=SEEDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "midnight",
+        "longest",
+        "identifier",
+        "identifier and longest",
+        "identifier or user",
+        "quarantine",
+        "quarantine, head",
+    ],
+)
+def test_a_large_build_equals_the_reference(spark: SparkSession, name: str, seed: int) -> None:
+    """The quick way of large builds knows identifiers, midnights and the greatest length."""
+    made = shop(spark, WAYS[name])
+    made.arrive(rows_of(programs(seed)))
+    speak(made, Random(seed))
+    query = replace(made.query, entries=tuple(made.ledger.said))
+    large_builds_equal_the_reference(made, query, seed)

@@ -1,0 +1,270 @@
+"""What `infold explain session ID` tells, against what was done to the files."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from infold import api
+from infold.core.project import Project
+from infold.inspecting.session_events import BY_SPARK
+from infold.inspecting.session_history import EventBatch, SessionChange, SessionHistory
+from infold.messages.errors import InfoldError
+from infold.render.session_history import session_history_screen
+
+pytestmark = pytest.mark.spark
+
+PROJECT = """
+name: shop
+sources:
+  raw.clicks:
+    path: landing/*.csv
+    event_time_column: ts
+    columns: {id: string, who: string, basket: string, ts: timestamp}
+"""
+MODELS = {
+    "clicks": """---
+materialization: events
+unique_key: [id]
+timeseries: {event_time_column: ts}
+---
+SELECT id, who, basket, ts FROM raw.clicks""",
+    "visits": """---
+materialization: sessions
+sessions: {user: who, gap: 30 minutes}
+---
+SELECT count(*) AS clicks, last(basket, true) AS basket FROM clicks WHERE who != 'robot'""",
+    "stays": """---
+materialization: sessions
+sessions: {user: who, gap: 30 minutes, quarantine_after: 1 hour}
+---
+SELECT count(*) AS clicks FROM clicks WHERE length(who) > 0""",
+    "baskets": """---
+materialization: sessions
+sessions: {identifier: basket, user: who, without_identifier: {gap: 30 minutes}}
+---
+SELECT max(id) AS newest FROM clicks WHERE length(id) > 1""",
+    "people": """---
+materialization: view
+---
+SELECT id, who, ts FROM clicks WHERE length(who) < 4""",
+    "walks": """---
+materialization: sessions
+sessions: {user: who, gap: 30 minutes}
+---
+SELECT count(*) AS clicks FROM people""",
+}
+
+
+PROBE = """
+import sys
+from infold.cli import cli
+
+try:
+    cli(sys.argv[1:])
+finally:
+    print(sorted({"pyspark", "py4j"} & set(sys.modules)), file=sys.stderr)
+"""
+"""Runs a command in a process of its own, and says what it imported of Spark."""
+
+
+class Shop:
+    """A project whose files come and go, run in this process."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for folder in ("models", "landing"):
+            (root / folder).mkdir(parents=True)
+        (root / "infold.yml").write_text(PROJECT, encoding="utf-8")
+        for name, text in MODELS.items():
+            (root / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
+
+    @property
+    def project(self) -> Project:
+        """Read anew, as each command does."""
+        return api.open_project(self.root)
+
+    def run(self, files: Mapping[str, str]) -> None:
+        """Land files, each of lines ``who time`` or ``who time basket``, and run."""
+        for name, text in files.items():
+            lines = ["id,who,basket,ts"]
+            for number, line in enumerate(text.split(", ")):
+                who, time, basket = (*line.split(), "")[:3]
+                lines.append(f"{name}{number},{who},{basket},2024-03-09T{time}:00Z")
+            path = self.root / "landing" / f"{name}.csv"
+            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        assert api.run(self.project).state == "done"
+
+    def stories(self, id_: str, model: str) -> tuple[SessionHistory, ...]:
+        """What is told."""
+        return api.session_history(self.project, id_, model).stories
+
+    def id(self, model: str, start: str) -> str:
+        """The id of ann's session that starts then."""
+        where = f"who = 'ann' AND session_start = '2024-03-09 {start}'"
+        (row,) = api.lake(self.project).rows(model, where=where).to_pylist()
+        return str(row["session_id"])
+
+
+def told(session_changes: tuple[SessionChange, ...]) -> list[str]:
+    """``v2 extended 10:00-10:10 (2) > 10:00-10:20 (3)``."""
+    lines = []
+    for deed in session_changes:
+        was, now = (
+            " ".join(
+                f"{_clock(one.start)}-{_clock(one.end)} ({one.events})" for one in sessions or ()
+            )
+            for sessions in (deed.change.before, deed.change.after)
+        )
+        lines.append(f"v{deed.change.version.number} {deed.verb} {was} > {now}")
+    return lines
+
+
+def arrived(groups: tuple[EventBatch, ...]) -> list[str]:
+    """``v2 1 late 10:20-10:20 landing/b.csv``."""
+    return [
+        f"v{group.version.number if group.version else '?'} {group.events} "
+        f"{'late' if group.late else 'in time'} {_clock(group.first)}-{_clock(group.last)} "
+        + " ".join(group.files)
+        for group in groups
+    ]
+
+
+def _clock(at: int) -> str:
+    minutes = at // 60_000_000 % 1440
+    return f"{minutes // 60:02}:{minutes % 60:02}"
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """Two sessions; one is extended; a late event bridges them; its file goes, and comes back."""
+    found = Shop(tmp_path_factory.mktemp("story") / "shop")
+    found.run({"a": "ann 10:00 b1, ann 10:10, ann 11:20, bob 09:00, robot 10:05"})
+    found.run({"b": "ann 10:20"})
+    found.run({"c": "ann 10:50 b1, bob 15:00"})
+    (found.root / "landing" / "c.csv").rename(found.root / "c.csv")
+    found.run({"d": "bob 18:00"})
+    (found.root / "c.csv").rename(found.root / "landing" / "c.csv")
+    found.run({})
+    return found
+
+
+class TestSessions:
+    """A session of a user."""
+
+    def test_what_each_run_did(self, shop: Shop) -> None:
+        """Created, extended, merged by a late event, split as its file goes, and merged again."""
+        (story,) = shop.stories(shop.id("visits", "10:00"), "visits")
+
+        assert told(story.session_changes) == [
+            "v1 created  > 10:00-10:10 (2)",
+            "v1 created  > 11:20-11:20 (1)",
+            "v2 extended 10:00-10:10 (2) > 10:00-10:20 (3)",
+            "v3 merged 10:00-10:20 (3) 11:20-11:20 (1) > 10:00-11:20 (5)",
+            "v4 split 10:00-11:20 (5) > 10:00-10:20 (3) 11:20-11:20 (1)",
+            "v5 merged 10:00-10:20 (3) 11:20-11:20 (1) > 10:00-11:20 (5)",
+        ]
+        assert story.kept_from is None
+
+    def test_its_events_by_arrival(self, shop: Shop) -> None:
+        """Those that are there now, with what brought them; what came after it was made is late."""
+        (story,) = shop.stories(shop.id("visits", "10:00"), "visits")
+
+        assert arrived(story.event_batches) == [
+            "v1 3 in time 10:00-11:20 landing/a.csv",
+            "v2 1 late 10:20-10:20 landing/b.csv",
+            "v5 1 late 10:50-10:50 landing/c.csv",
+        ]
+        assert story.notes == ()
+
+    def test_on_the_screen(self, shop: Shop) -> None:
+        """The command finds it in all models and names runs that there were, without Spark."""
+        id_ = shop.id("visits", "10:00")
+
+        words = ["-C", str(shop.root), "explain", "session", id_]
+        done = subprocess.run(
+            [sys.executable, "-c", PROBE, *words], capture_output=True, text=True, check=True
+        )
+
+        runs = [run.id for run in api.history(shop.project)]
+        assert done.stderr == "[]\n"
+        assert all(run in done.stdout for run in runs)
+        assert f"session {id_} of visits" in done.stdout
+        assert f"session {id_} of walks" in done.stdout  # the same user, the same first event
+
+    def test_events_seen_through_a_view_are_not_told(self, shop: Shop) -> None:
+        """Whether one is seen only Spark can say; what runs did is told all the same."""
+        (story,) = shop.stories(shop.id("walks", "10:00"), "walks")
+
+        assert story.untold == f"they are seen through the view people, {BY_SPARK}"
+        assert [deed.verb for deed in story.session_changes][-2:] == ["split", "merged"]
+
+    def test_an_id_that_nothing_has(self, shop: Shop) -> None:
+        """Is an error that names where it was looked for."""
+        with pytest.raises(InfoldError, match="unknown-session"):
+            shop.stories("nobody", "visits")
+
+
+class TestIdentifiers:
+    """Sessions by identifier."""
+
+    def test_all_sessions_of_an_identifier(self, shop: Shop) -> None:
+        """The identifier is looked up as well as the id."""
+        (story,) = shop.stories("b1", "baskets")
+
+        assert story.of == ("session_identifier", "b1")
+        assert arrived(story.event_batches) == [
+            "v1 1 in time 10:00-10:00 landing/a.csv",
+            "v5 1 late 10:50-10:50 landing/c.csv",
+        ]
+        (note,) = story.notes
+        assert note.startswith("What `WHERE length(id) > 1` leaves out may be among its events:")
+        assert [line.split(" ")[1] for line in told(story.session_changes)] == [
+            "created",
+            "extended",
+            "shortened",
+            "extended",
+        ]
+
+    def test_a_session_of_a_user_without_one(self, shop: Shop) -> None:
+        """Its events are those of the user that have no identifier."""
+        (story,) = shop.stories(shop.id("baskets", "10:10"), "baskets")
+
+        assert story.of == ("who", "ann")
+        assert arrived(story.event_batches) == [
+            "v1 1 in time 10:10-10:10 landing/a.csv",
+            "v2 1 late 10:20-10:20 landing/b.csv",
+        ]
+
+
+class TestQuarantine:
+    """A session that is too long."""
+
+    def test_it_is_found_by_the_id_that_it_had(self, shop: Shop) -> None:
+        """Into quarantine with the bridge, back without it, and into it again."""
+        id_ = shop.id("visits", "10:00")  # the same user, the same first event
+        (story,) = shop.stories(id_, "stays")
+
+        assert story.session is None
+        assert story.held is not None
+        assert story.held.events == 5
+        assert told(story.session_changes) == [
+            "v1 created  > 10:00-10:10 (2)",
+            "v1 created  > 11:20-11:20 (1)",
+            "v2 extended 10:00-10:10 (2) > 10:00-10:20 (3)",
+            "v3 quarantined 10:00-10:20 (3) > ",
+            "v3 quarantined 11:20-11:20 (1) > ",
+            "v4 returned  > 10:00-10:20 (3)",
+            "v4 returned  > 11:20-11:20 (1)",
+            "v5 quarantined 10:00-10:20 (3) > ",
+            "v5 quarantined 11:20-11:20 (1) > ",
+        ]
+        assert arrived(story.event_batches)[-1] == "v5 1 late 10:50-10:50 landing/c.csv"
+        assert story.notes == ()  # there are as many events as the session has
+        assert "in quarantine  longer than 1 hour" in session_history_screen(
+            api.session_history(shop.project, id_)
+        )

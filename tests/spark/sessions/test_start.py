@@ -1,0 +1,116 @@
+"""A start, of the project or of one model: nothing from before it is there, whenever it comes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.cumulative.test_fold import CLICKS, SESSIONS, SOURCE, USERS, put
+from tests.spark.events.test_build import NOW, Shop, shop_with
+
+from infold import api
+from infold.core.interval import instant
+from infold.core.record import Receipt
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def test_rows_from_before_the_start_are_left_out(
+    tmp_path: Path, warehouse: Path, spark: SparkSession
+) -> None:
+    """A session goes on over it and begins after it; late rows, a moved start, a landed source."""
+    shop = shop_with(tmp_path, warehouse, CLICKS, SOURCE)
+    shop.model("sessions", SESSIONS)
+    shop.model("users", USERS)
+    shop.model("raw_days", "---\nmaterialization: table\n---\nSELECT id FROM raw.clicks")
+    starts(shop, "2024-03-02")
+    put(
+        shop,
+        "first.csv",
+        "1,ann,2024-03-01 23:50:00,/a,1",
+        "2,ann,2024-03-02 00:00:00,/b,2",
+        "3,ann,2024-03-02 00:10:00,/c,4",
+        ",ann,2024-03-01 12:00:00,/no-key,1",
+        "4,ann,,/no-time,1",
+    )
+    assert (shop.run().arrived, shop.rows("raw_days")) == (5, [("2",), ("3",)])
+    assert of(shop) == [("2024-03-02", "2024-03-02 00:10", 2, 6)]
+    # neither set aside nor waiting: only what nobody knows the time of
+    assert shop.aside() == [("first.csv", "null event time")] * 2
+
+    put(shop, "late.csv", "5,ann,2024-03-01 23:59:59,/d,8", "6,bob,2024-02-01 10:00:00,/,1")
+    assert shop.run().written == 0
+    put(shop, "more.csv", "7,ann,2024-03-02 00:20:00,/e,16")
+    shop.run()
+    assert of(shop) == [("2024-03-02", "2024-03-02 00:20", 3, 22)]
+    assert shop.proven()
+
+    starts(shop, "2024-03-01T23:55:00Z")
+    shop.run()
+    assert of(shop) == [("2024-03-01 23:59:59", "2024-03-02 00:20", 4, 30)]
+    assert shop.proven()
+
+
+def test_a_start_of_one_model(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
+    """Of events and of sessions: late rows, portions of files, a moved start, what is counted."""
+    begun = CLICKS.replace("unique_key", "start: 2024-03-02\nunique_key")
+    shop = shop_with(tmp_path, warehouse, begun, SOURCE)
+    starts(shop, "2024-03-05")  # in place of which the model's own stands
+    shop.model("sessions", SESSIONS)
+    shop.model("visits", SESSIONS.replace("---\nmat", "---\nstart: 2024-03-02T00:05:00Z\nmat", 1))
+    put(
+        shop,
+        "first.csv",
+        "1,ann,2024-03-01 23:50:00,/a,1",
+        "2,ann,2024-03-02 00:00:00,/b,2",
+        "3,ann,2024-03-02 00:10:00,/c,4",
+        "4,,2024-03-02 00:01:00,/nobody,1",
+        ",ann,2024-03-01 12:00:00,/no-key,1",
+    )
+    receipts = run(shop)
+    assert of(shop) == [("2024-03-02", "2024-03-02 00:10", 2, 6)]
+    assert of(shop, "visits") == [("2024-03-02 00:10", "2024-03-02 00:10", 1, 4)]
+    assert [receipts[name].before_start for name in ("clicks", "sessions", "visits")] == [2, 0, 2]
+    assert [receipts[name].set_aside for name in ("clicks", "sessions", "visits")] == [0, 1, 0]
+
+    put(shop, "late.csv", "5,ann,2024-03-02 00:04:59,/d,8", "6,ann,2024-03-01 10:00:00,/,1")
+    put(shop, "more.csv", "7,ann,2024-03-02 00:20:00,/e,16", "8,bob,2024-03-02 00:05:00,/,1")
+    receipts = run(shop)
+    assert of(shop) == [("2024-03-02", "2024-03-02 00:20", 4, 30)]
+    assert of(shop, "visits") == [("2024-03-02 00:10", "2024-03-02 00:20", 2, 20)]
+    assert [receipts[name].before_start for name in ("clicks", "sessions", "visits")] == [1, 0, 1]
+    assert receipts["visits"].sessions_new == 1
+    assert shop.proven()
+
+    shop.drop("first.csv")
+    shop.model("clicks", CLICKS.replace("unique_key", "start: 2024-03-01\nunique_key"))
+    shop.model("visits", SESSIONS.replace("---\nmat", "---\nstart: 2024-03-02T00:04:59Z\nmat", 1))
+    run(shop)
+    assert set(of(shop)) == {
+        ("2024-03-02 00:04:59", "2024-03-02 00:20", 2, 24),
+        ("2024-03-01 10:00", "2024-03-01 10:00", 1, 1),
+    }
+    assert of(shop, "visits") == [("2024-03-02 00:04:59", "2024-03-02 00:20", 2, 24)]
+    assert shop.proven()
+
+
+def run(shop: Shop) -> dict[str, Receipt]:
+    """What one run did, by model."""
+    result = api.run(api.open_project(shop.root), as_of=instant(NOW), allow_removals=True)
+    return {step.model: receipt for step, receipt in result.steps}
+
+
+def starts(shop: Shop, at: str) -> None:
+    """The project's start, or another one."""
+    file = shop.root / "infold.yml"
+    lines = [line for line in file.read_text().splitlines() if not line.startswith("start:")]
+    file.write_text("\n".join([*lines, f"start: {at}"]) + "\n")
+
+
+def of(shop: Shop, model: str = "sessions") -> list[tuple[object, ...]]:
+    """Ann's sessions: start, end, events and revenue."""
+    return [row[2:6] for row in shop.rows(model) if row[1] == "ann"]

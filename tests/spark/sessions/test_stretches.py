@@ -1,0 +1,117 @@
+"""A large first build of sessions, cut into the partitions of time that its events lie in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.spark.cumulative.test_fold import CLICKS, SESSIONS, SOURCE, put
+from tests.spark.events.test_build import shop_with
+
+from infold.core.interval import DAY, HOUR, MINUTE, Granularity, Interval, instant, moment
+from infold.core.trace import CellState
+from infold.spark.sessions import build
+from infold.spark.sessions.stretches import MOST, ROWS, borders, cut
+
+pytestmark = pytest.mark.spark
+
+MONTHS = [f"{year}-{month:02}" for year in (2019, 2020, 2021, 2022) for month in range(1, 13)]
+
+
+def history(*rows: int, days: int = 1) -> list[CellState]:
+    """Cells of the first days of successive months, with some rows each."""
+    starts = (instant(f"{month}-01") for month in MONTHS)
+    return [
+        CellState(Interval(start + day * DAY, start + (day + 1) * DAY), number, 0)
+        for start, number in zip(starts, rows, strict=False)
+        for day in range(days)
+    ]
+
+
+class TestBorders:
+    """Where a history is cut, and where it is not."""
+
+    def test_each_partition_is_a_stretch_of_its_own(self) -> None:
+        """As long as they are few; there is no border before the first."""
+        found = borders(history(*[7] * 8, days=3), Granularity.MONTH, HOUR, 2)
+        assert found == tuple(instant(f"{month}-01") for month in MONTHS[1:8])
+
+    def test_few_rows_make_no_stretch(self) -> None:
+        """Partitions beside each other are put together, up to one and a half shares."""
+        cells = history(12, 1, 1, 12, 12, 12, 12, 12, 2, 2, 2)
+        found = borders(cells, Granularity.MONTH, HOUR, 1)
+        assert found == tuple(instant(f"{MONTHS[at]}-01") for at in (3, 4, 5, 6, 7))
+
+    def test_long_histories_have_so_many_stretches_and_no_more(self) -> None:
+        """Planning each takes time."""
+        found = borders(history(*[100 * ROWS] * 48), Granularity.MONTH, HOUR, 2)
+        assert MOST / 2 < len(found) < 1.5 * MOST
+
+    @pytest.mark.parametrize(
+        ("cells", "partition", "far", "tasks"),
+        [
+            (history(*[7] * 8), None, HOUR, 2),
+            (history(*[7] * 8), Granularity.DAY, HOUR, 2),
+            (history(*[7] * 8), Granularity.MONTH, 3 * DAY, 2),
+            (history(*[7] * 8), Granularity.MONTH, HOUR, 5),
+            (history(1, 1, 1, 90, 1, 1), Granularity.MONTH, HOUR, 2),
+            ([], Granularity.MONTH, HOUR, 2),
+        ],
+        ids=["no partitions", "short ones", "long gap", "many tasks", "one holds most", "no rows"],
+    )
+    def test_nothing_is_cut_where_it_does_not_pay(
+        self, cells: list[CellState], partition: Granularity | None, far: int, tasks: int
+    ) -> None:
+        """The whole is shuffled instead."""
+        assert borders(cells, partition, far, tasks) == ()
+
+
+@pytest.mark.usefixtures("spark")
+def test_sessions_across_the_borders_of_stored_partitions(
+    tmp_path: Path, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Events that are stored by month: sessions over midnight of a first are whole."""
+    monkeypatch.setattr("infold.spark.events.layout.ROWS_FOR_PARTITIONS", 0)
+    monkeypatch.setattr("infold.spark.events.layout._ROWS_OF_A_MONTH", 0)
+    monkeypatch.setattr(build, "LARGE", 0)
+    used: list[Sequence[int]] = []
+
+    def seen(*given: Any) -> Any:
+        used.append(given[-1])
+        return cut(*given)
+
+    monkeypatch.setattr(build, "cut", seen)
+    made = shop_with(tmp_path, warehouse, CLICKS, SOURCE)
+    rows: list[str] = []
+    for at, month in enumerate(MONTHS):
+        first = instant(f"{month}-01")
+        # ann: over midnight, a gap apart; bob: more than that; cid: two events at one instant
+        for who, when in (
+            ("ann", first - 20 * MINUTE),
+            ("ann", first + 10 * MINUTE),
+            ("bob", first - 1),
+            ("bob", first + 30 * MINUTE),
+            ("cid", first),
+            ("cid", first),
+            ("dot", first + 9 * DAY),
+        ):
+            rows.append(f"{len(rows)},{who},{_said(when)},/{at % 5}{len(rows) % 3},1.50")
+    put(made, "all.csv", *rows)
+    made.run()
+    made.model("sessions", SESSIONS)
+
+    receipt = made.run(model="sessions")
+
+    [found] = used
+    assert set(found) <= {instant(f"{month}-01") for month in MONTHS}
+    assert len(found) > 2
+    assert receipt.sessions_new == len(MONTHS) * 5
+    counts = [row[1:5:3] for row in made.rows("sessions")]
+    assert sorted(set(counts)) == [("ann", 2), ("bob", 1), ("cid", 2), ("dot", 1)]
+    assert made.proven()
+
+
+def _said(at: int) -> str:
+    return moment(at).replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")

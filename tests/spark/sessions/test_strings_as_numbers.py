@@ -1,0 +1,64 @@
+"""A large first build whose strings are told by the files of its input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.spark.cumulative.test_fold import CLICKS, SOURCE, put
+from tests.spark.events.test_build import shop_with
+
+from infold.spark.sessions import build
+from infold.spark.tables.iceberg import IcebergTables
+
+pytestmark = pytest.mark.spark
+
+SESSIONS = """---
+materialization: sessions
+sessions: {user: user_id, gap: 30 minutes}
+---
+SELECT first(url) AS entry, last(url, true) AS exit, max(amount) AS most,
+  first(url) FILTER (WHERE amount > 3) AS paid
+FROM clicks"""
+
+
+@pytest.mark.usefixtures("spark")
+def test_files_tell_the_strings_of_a_large_build(
+    tmp_path: Path, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of the build's version of its input: values that left it harm nothing, new ones count."""
+    asked = []
+    real = IcebergTables.values
+
+    def values(self: IcebergTables, *given: Any) -> pa.Array | None:
+        found = real(self, *given)
+        assert found is not None
+        asked.append((given[1], sorted(found.to_pylist())))
+        return found
+
+    monkeypatch.setattr(IcebergTables, "values", values)
+    monkeypatch.setattr(build, "LARGE", 0)
+    made = shop_with(tmp_path, warehouse, CLICKS, SOURCE)
+    at = "2024-03-02 09:0"
+    put(made, "a.csv", f"1,ann,{at}0:00,/gone,1", f"2,bob,{at}0:00,/b,1")
+    made.run()
+    put(made, "a.csv", f"1,ann,{at}0:00,/a,1", f"2,bob,{at}0:00,/b,1")
+    # two at the first instant of ann's, none known at the last of bob's
+    put(made, "b.csv", f"3,ann,{at}0:00,é,5", f"4,bob,{at}5:00,,9", f"5,bob,{at}4:00,/d,4")
+    made.run()
+
+    made.model("sessions", SESSIONS)
+    receipt = made.run(model="sessions")
+
+    assert receipt.sessions_new == 2
+    [(column, told)] = asked
+    assert column == "url"
+    assert {"/a", "/b", "/d", "é"} <= set(told) <= {"/a", "/b", "/d", "é", "/gone"}
+    entries = {row[1]: row[4:8] for row in made.rows("sessions")}
+    assert {user: (*row[:2], row[3]) for user, row in entries.items()} == {
+        "ann": ("/a", "é", "é"),
+        "bob": ("/b", "/d", "/d"),
+    }
+    assert made.proven()

@@ -1,0 +1,66 @@
+"""Files of a table that are gone, or in which bits flipped: on the disk, as Spark meets them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.spark.time_range.test_recompute import DAILY, Shop, model
+
+from infold import api
+from infold.core.report import Certificate, RunFailed, Verdict
+
+pytestmark = pytest.mark.spark
+
+
+def data(shop: Shop, table: str) -> Path:
+    """The largest data file of a table."""
+    found = (shop.root / "warehouse" / "shop" / table / "data").rglob("*.parquet")
+    return max(found, key=lambda path: path.stat().st_size)
+
+
+def verdict(found: Certificate, model_: str) -> Verdict:
+    """What was said of one model."""
+    return next(entry for entry in found.models if entry.model == model_)
+
+
+def test_damage_is_named_and_made_good(tmp_path: Path) -> None:
+    """By verify, by a run that has to read it, by one that has nothing to do; then built anew."""
+    shop = Shop(tmp_path / "shop")
+    shop.models(daily=model(DAILY))
+    shop.land("2024-03-01T10:00:00Z", "2024-03-02T10:00:00Z")
+    api.run(shop.project())
+    rows, whole = shop.rows("daily"), data(shop, "raw__clicks").read_bytes()
+    cure = (
+        "`infold forget raw.clicks` and `infold run` (protected: `--allow-refresh`) build it anew"
+    )
+
+    middle = len(whole) // 3
+    flipped = bytes([*whole[:middle], *(byte ^ 0xFF for byte in whole[middle : middle + 40])])
+    data(shop, "raw__clicks").write_bytes(flipped + whole[middle + 40 :])
+    found = api.verify(shop.project())
+    assert not found.equal
+    assert cure in verdict(found, "raw.clicks").note
+    shop.land("2024-03-01T11:00:00Z")
+    corrupt = data(shop, "raw__clicks")
+    corrupt.write_bytes(b"PAR1" + b"x" * (len(whole) - 8) + b"PAR1")
+    with pytest.raises(RunFailed) as failed:
+        api.run(shop.project())
+    assert {error.error.slug for error in failed.value.result.failures} == {"damaged-table"}
+
+    api.forget(shop.project(), ["raw.clicks"])
+    api.run(shop.project())
+    assert [row[1] for row in shop.rows("daily")] == [2, 1]
+    assert [row[:1] for row in shop.rows("daily")] == [row[:1] for row in rows]
+
+    gone = data(shop, "raw__clicks")
+    gone.unlink()
+    with pytest.raises(RunFailed) as refused:
+        api.run(shop.project())
+    assert gone.name in str(refused.value)
+    found = api.verify(shop.project())
+    assert {entry.model: entry.equal for entry in found.models} == {
+        "raw.clicks": False,
+        "daily": False,
+    }
+    assert all(cure in entry.note for entry in found.models)

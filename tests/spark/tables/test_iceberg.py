@@ -1,0 +1,144 @@
+"""The contract of the port ``Tables``, which every storage adapter keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infold.core.interval import Granularity, Interval, Ranges, instant
+from infold.lake.iceberg import IcebergLake
+from infold.spark.content import within
+from infold.spark.tables.iceberg import IcebergTables
+from infold.spark.tables.port import Layout, Stamp
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+JANUARY = Ranges((Interval(instant("2024-01-01"), instant("2024-02-01")),))
+
+
+@pytest.fixture
+def tables(spark: SparkSession, warehouse: Path) -> IcebergTables:
+    """The tables of a project whose name needs quoting."""
+    return IcebergTables(
+        spark, "my-shop", IcebergLake(warehouse / "catalog.db", "my-shop", warehouse)
+    )
+
+
+def rows(spark: SparkSession, *days: str) -> DataFrame:
+    """One row for each day, with a column name that needs quoting."""
+    return spark.createDataFrame(
+        [(day, i) for i, day in enumerate(days)], "d string, i int"
+    ).selectExpr("CAST(d AS TIMESTAMP) AS `t.s`", "i AS `select`")
+
+
+def days(tables: IcebergTables, table: str, snapshot: int | None = None) -> list[str]:
+    """The days that a table holds, in order."""
+    frame = tables.read(table, snapshot).selectExpr("CAST(CAST(`t.s` AS DATE) AS STRING) AS d")
+    return sorted(row["d"] for row in frame.collect())
+
+
+LAYOUTS = [Layout(), Layout("t.s", Granularity.MONTH)]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=["whole", "months"])
+class TestTables:
+    """One commit for each write, all of it or nothing, carrying its stamp."""
+
+    def test_create_replaces_schema_and_content(
+        self, spark: SparkSession, tables: IcebergTables, layout: Layout
+    ) -> None:
+        """Creating over a table leaves only the new rows and columns."""
+        tables.create("a.b", spark.sql("SELECT 1 AS x"), Layout(), Stamp("r", "r-1", 1))
+
+        snapshot = tables.create("a.b", rows(spark, "2024-01-05"), layout, Stamp("r", "r-2", 2))
+
+        assert days(tables, "a.b", snapshot) == ["2024-01-05"]
+        assert tables.read("a.b").columns == ["t.s", "select"]
+
+    def test_every_commit_carries_its_step(
+        self, spark: SparkSession, tables: IcebergTables, layout: Layout
+    ) -> None:
+        """The ids of create, append, merge and replace are found in the table's history."""
+        table = f"stamps_{bool(layout.column)}"
+        made = [
+            tables.create(table, rows(spark, "2024-01-05"), layout, Stamp("r", "s-1", 1)),
+            tables.append(table, rows(spark, "2024-01-06"), Stamp("r", "s-2", 2)),
+            tables.merge(
+                table,
+                insert=rows(spark, "2024-02-01"),
+                delete=rows(spark, "2024-01-05").select("`t.s`"),
+                on=["t.s"],
+                within=within("t.s", "timestamp", JANUARY),
+                stamp=Stamp("r", "s-3", 3),
+            ),
+            tables.replace(
+                table,
+                column="t.s",
+                ranges=JANUARY,
+                rows=rows(spark, "2024-01-30"),
+                stamp=Stamp("r", "s-4", 4),
+            ),
+        ]
+        head = tables.lake.head(table)
+
+        assert head is not None
+        assert dict(head.steps) == dict(zip(["s-1", "s-2", "s-3", "s-4"], made, strict=True))
+        assert head.foreign is None
+
+    def test_merge_removes_and_adds_at_once(
+        self, spark: SparkSession, tables: IcebergTables, layout: Layout
+    ) -> None:
+        """Rows equal on the keys and within the predicate go; equal new rows are still added."""
+        tables.create(
+            "merged",
+            rows(spark, "2024-01-05", "2024-01-06", "2024-03-05"),
+            layout,
+            Stamp("r", "m-1", 1),
+        )
+
+        tables.merge(
+            "merged",
+            insert=rows(spark, "2024-01-05", "2024-04-01"),
+            delete=rows(spark, "2024-01-05", "2024-03-05").select("`t.s`"),
+            on=["t.s"],
+            within=within("t.s", "timestamp", JANUARY),
+            stamp=Stamp("r", "m-2", 2),
+        )
+
+        assert days(tables, "merged") == ["2024-01-05", "2024-01-06", "2024-03-05", "2024-04-01"]
+
+    def test_replace_touches_nothing_outside_its_ranges(
+        self, spark: SparkSession, tables: IcebergTables, layout: Layout
+    ) -> None:
+        """Cells that share a partition with a replaced one keep their rows."""
+        tables.create(
+            "replaced",
+            rows(spark, "2024-01-05", "2024-01-06", "2024-01-07", "2024-02-05"),
+            layout,
+            Stamp("r", "p-1", 1),
+        )
+        ranges = Ranges((Interval(instant("2024-01-05"), instant("2024-01-07")),))
+
+        tables.replace(
+            "replaced",
+            column="t.s",
+            ranges=ranges,
+            rows=rows(spark, "2024-01-06"),
+            stamp=Stamp("r", "p-2", 2),
+        )
+
+        assert days(tables, "replaced") == ["2024-01-06", "2024-01-07", "2024-02-05"]
+
+    def test_an_old_snapshot_can_still_be_read(
+        self, spark: SparkSession, tables: IcebergTables, layout: Layout
+    ) -> None:
+        """Readers of a version are not disturbed by later commits."""
+        first = tables.create("old", rows(spark, "2024-01-05"), layout, Stamp("r", "o-1", 1))
+        tables.append("old", rows(spark, "2024-01-06"), Stamp("r", "o-2", 2))
+
+        assert days(tables, "old", first) == ["2024-01-05"]

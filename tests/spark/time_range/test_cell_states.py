@@ -1,0 +1,85 @@
+"""How cells of computed rows stand: observed on the way or grouped afterwards, it is the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infold import api
+from infold.core.interval import DAY, Interval, Ranges, instant
+from infold.core.project import Node
+from infold.spark.time_range import cell_states
+from infold.spark.time_range.cell_states import CellStates, computed, grouped
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+PROJECT = """
+name: shop
+sources:
+  raw.clicks:
+    path: landing/*.csv
+    event_time_column: ts
+    columns: {ts: timestamp}
+"""
+MODEL = """---
+materialization: table
+timeseries: {event_time_column: day, partition_column: day, granularity: day}
+incremental: {}
+---
+SELECT cast(ts AS date) AS day, count(*) AS n FROM raw.clicks GROUP BY 1
+"""
+ROWS = """VALUES ('2024-03-01', 1), ('2024-03-01', 1), ('2024-03-01', NULL), ('2024-03-02', 2),
+  ('2024-03-04', 3), ('2024-03-05', 4), ('2024-03-09', -5), ('2024-03-10', 6) AS t (day, n)"""
+"""Copies, a day without rows, and days beyond those asked for."""
+
+FIRST = instant("2024-03-01")
+ASKED = Ranges((Interval(FIRST, FIRST + 3 * DAY), Interval(FIRST + 4 * DAY, FIRST + 6 * DAY)))
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    """A model with a cell for each day."""
+    (tmp_path / "models").mkdir()
+    (tmp_path / "infold.yml").write_text(PROJECT, encoding="utf-8")
+    (tmp_path / "models" / "daily.sql").write_text(MODEL, encoding="utf-8")
+    return api.open_project(tmp_path)["daily"]
+
+
+def both(
+    rows: DataFrame, node: Node, type_: str, monkeypatch: pytest.MonkeyPatch
+) -> tuple[CellStates, CellStates]:
+    """The states of the cells observed, and grouped; the rows themselves stay the same."""
+    observed_rows, observed = computed(rows, node, ASKED, type_)
+    monkeypatch.setattr(cell_states, "_FEW_CELLS", 1)
+    grouped_rows, found = computed(rows, node, ASKED, type_)
+    assert observed_rows.columns == grouped_rows.columns == rows.columns
+    assert sorted(map(str, observed_rows.collect())) == sorted(map(str, rows.collect()))
+    return observed, found
+
+
+@pytest.mark.parametrize("type_", ["date", "timestamp"])
+def test_observed_is_what_grouping_finds(
+    spark: SparkSession, node: Node, type_: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows, content and last time of each cell asked for, and how many rows are in others."""
+    rows = spark.sql(f"SELECT cast(day AS {type_}) AS day, n, 'x' AS _hash FROM {ROWS}")
+    observed, found = both(rows, node, type_, monkeypatch)
+    assert observed == found
+    assert [(cell.start - FIRST) // DAY for cell in sorted(observed.cells)] == [0, 1, 4]
+    assert observed.beyond == 2 + 1
+    whole = grouped(rows, node).cells
+    assert observed.cells == {cell: whole[cell] for cell in observed.cells}
+
+
+def test_no_rows_at_all(spark: SparkSession, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query that yields nothing has no cells, even one whose plan is empty from the start."""
+    for condition in ("false", "n > 100"):
+        rows = spark.sql(f"SELECT cast(day AS date) AS day, n FROM {ROWS} WHERE {condition}")
+        observed, found = both(rows, node, "date", monkeypatch)
+        assert observed == found == CellStates({})
+        monkeypatch.undo()

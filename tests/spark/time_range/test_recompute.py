@@ -1,0 +1,800 @@
+"""Models built cell by cell: bounds, batches, crons and strategies, each run proven by verify."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.crash.scenario import living
+
+from infold import api
+from infold.core.interval import Interval, Ranges, instant
+from infold.core.plan import PlanOptions
+from infold.core.project import Project
+from infold.core.report import RunResult
+from infold.messages.errors import InfoldError
+from infold.planning.restating import backbuild, restate
+from infold.spark.time_range import cell_states, recompute
+
+pytestmark = pytest.mark.spark
+
+PROJECT = """
+name: shop
+sources:
+  raw.clicks:
+    path: landing/*.csv
+    event_time_column: ts
+    columns: {id: int, who: string, ts: timestamp, day: date, amount: "decimal(18,2)"}
+"""
+SERIES = "timeseries: {{event_time_column: {0}, partition_column: {0}, granularity: {1}}}"
+DAILY = """SELECT cast(ts AS date) AS day, count(*) AS n, sum(amount) AS amount
+FROM raw.clicks GROUP BY 1"""
+HOURLY = "SELECT date_trunc('HOUR', ts) AS hour, count(*) AS n FROM raw.clicks GROUP BY 1"
+ROLLING = """SELECT day, n, sum(n) OVER (
+  ORDER BY day RANGE BETWEEN INTERVAL 6 DAYS PRECEDING AND CURRENT ROW) AS week
+FROM daily"""
+
+
+def model(sql: str, incremental: str = "{}", column: str = "day", granularity: str = "day") -> str:
+    """A model's file."""
+    series = SERIES.format(column, granularity)
+    return f"---\nmaterialization: table\n{series}\nincremental: {incremental}\n---\n{sql}\n"
+
+
+class Shop:
+    """A project in a folder, with files of clicks, run in this process."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for folder in ("models", "landing"):
+            (root / folder).mkdir(parents=True)
+        (root / "infold.yml").write_text(PROJECT, encoding="utf-8")
+        self.files = 0
+        self.ids = 0
+
+    def models(self, **models: str) -> None:
+        """Write models by name."""
+        for name, text in models.items():
+            (self.root / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
+
+    def land(self, *times: str, who: str = "ann", day: str | None = "2024-03-01") -> str:
+        """A file of clicks at some times; the name of the file."""
+        lines = ["id,who,ts,day,amount"]
+        for time in times:
+            self.ids += 1
+            lines.append(f"{self.ids},{who},{time},{day or ''},1.00")
+        self.files += 1
+        name = f"{self.files}.csv"
+        (self.root / "landing" / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return name
+
+    def project(self, *, downgrade: bool = False) -> Project:
+        """Read anew, as each command does."""
+        return api.open_project(self.root, downgrade=downgrade)
+
+    def run(self, *, equal: bool = True, **asked: Any) -> RunResult:
+        """Run, and see whether all tables equal their definitions."""
+        as_of, given = asked.pop("as_of", None), asked.pop("asked", None)
+        project = self.project(downgrade=asked.pop("downgrade", False))
+        result = api.run(
+            project, asked=given or PlanOptions(**asked), as_of=instant(as_of) if as_of else None
+        )
+        self.verify(equal=equal, project=project)
+        return result
+
+    def verify(self, *, equal: bool = True, project: Project | None = None) -> None:
+        """Compare with the definitions over everything."""
+        found = api.verify(project or self.project())
+        wrong = [(v.model, v.note, v.differing[:3]) for v in found.models if not v.equal]
+        assert (not wrong) is equal, wrong
+
+    def rows(self, table: str) -> list[tuple[Any, ...]]:
+        """A table's rows, in order."""
+        found = api.lake(self.project(downgrade=True)).rows(table).to_pylist()
+        return sorted(tuple(row.values()) for row in found)
+
+    def plan(self, as_of: str, **asked: Any) -> dict[str, str]:
+        """What would be built, and why the rest is not, by model."""
+        project = self.project()
+        found = api.make_plan(
+            project, api.observe(project, as_of=instant(as_of)), PlanOptions(**asked)
+        )
+        said = {left.model: left.why for left in found.left}
+        return said | {step.model: str(step.action) for step in found.steps}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    """An empty shop."""
+    return Shop(tmp_path / "shop")
+
+
+def days(first: str, count: int, at: str = "12:00") -> list[str]:
+    """One time on each of some days."""
+    start = dt.date.fromisoformat(first)
+    return [f"{start + dt.timedelta(days=n)}T{at}:00Z" for n in range(count)]
+
+
+def cells(result: RunResult, name: str) -> int:
+    """How many cells of a model a run built."""
+    return sum(receipt.cells_built for step, receipt in result.steps if step.model == name)
+
+
+def commits(result: RunResult, name: str) -> int:
+    """How often a run committed a model."""
+    return sum(receipt.commits for step, receipt in result.steps if step.model == name)
+
+
+def window(start: str, end: str) -> Interval:
+    """A stretch of days."""
+    return Interval(instant(start), instant(end))
+
+
+@pytest.mark.parametrize("rows", ["few", "many"])
+def test_a_late_day_shows_in_the_six_days_after_it(
+    shop: Shop, rows: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A rolling week: seven cells of thirty are built, from thirteen that are read.
+
+    So it is whether these are few, and read in one part, or many.
+    """
+    if rows == "many":
+        monkeypatch.setattr(recompute, "_ROWS_IN_ONE_PART", -1)
+        monkeypatch.setattr(cell_states, "_FEW_CELLS", 0)
+    shop.models(daily=model(DAILY), rolling=model(ROLLING))
+    shop.land(*days("2024-03-01", 30))
+    shop.run()
+
+    shop.land("2024-03-10T05:00:00Z")
+    result = shop.run()
+
+    assert (cells(result, "daily"), cells(result, "rolling")) == (1, 7)
+    read = sum(receipt.read for step, receipt in result.steps if step.model == "rolling")
+    assert read == 13
+    assert shop.rows("rolling")[9:11] == [
+        (dt.date(2024, 3, 10), 2, 8),
+        (dt.date(2024, 3, 11), 1, 8),
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_batches_change_no_row_and_are_commits_of_their_own(shop: Shop, size: int) -> None:
+    """Ten days by batches: every batch reads beyond its ends."""
+    shop.models(daily=model(DAILY), rolling=model(ROLLING))
+    shop.land(*days("2024-03-01", 10))
+
+    result = shop.run(batch_size=size)
+
+    assert commits(result, "rolling") == -(-10 // size)
+    assert [row[2] for row in shop.rows("rolling")] == [1, 2, 3, 4, 5, 6, 7, 7, 7, 7]
+
+
+def test_a_run_that_fails_keeps_its_finished_batches(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run goes on where it ended."""
+    shop.models(daily=model(DAILY, "{batch_size: 2}"))
+    shop.land(*days("2024-03-01", 6))
+    _fail_at(monkeypatch, 2)
+    with pytest.raises((InfoldError, ArithmeticError)):
+        shop.run()
+    monkeypatch.undo()
+    assert len(shop.rows("daily")) == 4
+
+    result = shop.run()
+
+    assert cells(result, "daily") == 2
+    assert len(shop.rows("daily")) == 6
+
+
+def test_batches_at_the_same_time_change_no_row(shop: Shop) -> None:
+    """Ten days by ones, four at once, each a commit; late rows for all of them likewise."""
+    together = "{batch_size: 1, batch_concurrency: 4}"
+    shop.models(daily=model(DAILY, together), rolling=model(ROLLING, together))
+    shop.land(*days("2024-03-01", 10))
+    first = shop.run()
+    assert [row[2] for row in shop.rows("rolling")] == [1, 2, 3, 4, 5, 6, 7, 7, 7, 7]
+
+    shop.land(*days("2024-03-01", 10, "13:00"))
+    again = shop.run()
+
+    assert [row[2] for row in shop.rows("rolling")] == [2, 4, 6, 8, 10, 12, 14, 14, 14, 14]
+    for result in (first, again):
+        assert commits(result, "daily") == commits(result, "rolling") == 10
+    # The first batch makes the table; then four, four and the last one, each after one look.
+    seen = [made.steps[0] for made in first.plans if made and made.steps[0].model == "daily"]
+    assert [(step.batches, len(step.beside)) for step in seen] == [(10, 0), (9, 3), (5, 3), (1, 0)]
+
+
+def test_a_batch_that_fails_leaves_the_others_built(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever order they end in; the next run builds what is left, and only that."""
+    shop.models(daily=model(DAILY, "{batch_size: 1, batch_concurrency: 3}"))
+    shop.land(*days("2024-03-01", 4))
+    shop.run()
+    shop.land(*days("2024-03-01", 4, "13:00"))
+    _fail_at(monkeypatch, 2)  # of three
+    with pytest.raises((InfoldError, ArithmeticError)):
+        shop.run()
+    monkeypatch.undo()
+    assert sorted(row[1] for row in shop.rows("daily")) == [1, 1, 2, 2]
+
+    result = shop.run()
+
+    assert cells(result, "daily") == 2
+    assert [row[1] for row in shop.rows("daily")] == [2, 2, 2, 2]
+
+
+def _fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    from infold.spark.time_range import recompute
+
+    real: Callable[..., Any] = recompute._evaluated
+    seen: list[int] = []
+
+    def failing(*given: Any, **named: Any) -> Any:
+        seen.append(1)
+        if len(seen) > number:
+            raise ArithmeticError("no more")
+        return real(*given, **named)
+
+    monkeypatch.setattr(recompute, "_evaluated", failing)
+
+
+def test_a_run_that_dies_between_and_in_batches_goes_on(shop: Shop) -> None:
+    """Dead at its first write point, the next run at its second, and so on until one ends."""
+    shop.models(daily=model(DAILY, "{batch_size: 2}"), rolling=model(ROLLING, "{batch_size: 2}"))
+    shop.land(*days("2024-03-01", 4))
+    shop.run()
+    shop.land(*days("2024-03-01", 6, "13:00"))
+    met: set[tuple[str, str]] = set()
+    seen: set[tuple[int, ...]] = set()
+    for _ in range(200):
+        with living(met=met) as life:
+            api.run(shop.project(), progress=life)
+        seen.add(tuple(row[1] for row in shop.rows("daily")))
+        met.update(life.passed)
+        if not life.dead:
+            break
+
+    shop.verify()
+    assert ("daily", "ledger finish_step: before commit") in met
+    assert seen <= {(1, 1, 1, 1), (2, 2, 1, 1), (2, 2, 2, 2), (2, 2, 2, 2, 1, 1)}
+
+
+class AllBut(list[tuple[str, str]]):
+    """All write points but one."""
+
+    def __contains__(self, point: object) -> bool:
+        return point not in list(self)
+
+
+class TestNewDays:
+    """Cells that hold nothing are computed while they are written."""
+
+    def test_what_they_hold_is_known_afterwards(self, shop: Shop) -> None:
+        """Counted, hashed, and read no more than once; what is written again is compared."""
+        shop.models(daily=model(DAILY), rolling=model(ROLLING))
+        shop.land(*days("2024-03-01", 3))
+        shop.run()
+        name = shop.land(*days("2024-03-04", 2))
+        new = shop.run()
+        assert (cells(new, "daily"), new.receipt.cells_cut_off) == (2, 0)
+        assert (new.receipt.written, new.receipt.clamped, new.receipt.removed) == (6, 3, 0)
+        head = api.ledger(shop.project()).heads()["daily"]
+
+        shop.land(*days("2024-03-04", 1), who="bob")
+        (shop.root / "landing" / name).unlink()
+        shop.land(*days("2024-03-05", 1))
+        again = shop.run()
+
+        assert again.receipt.cells_cut_off == 2  # the same sums of other rows
+        assert (commits(again, "daily"), commits(again, "rolling")) == (0, 0)
+        assert api.ledger(shop.project()).heads()["daily"] == head, "nothing was written"
+
+    def test_nothing_may_come_of_them(self, shop: Shop) -> None:
+        """Neither of a query that Spark sees to be empty, nor of one that turns out to be."""
+        never = f"SELECT * FROM ({DAILY}) WHERE 1 = 0"
+        nobodys = DAILY.replace("GROUP BY", "WHERE who = 'zoe' GROUP BY")
+        shop.models(daily=model(DAILY), never=model(never), nobodys=model(nobodys))
+        shop.land(*days("2024-03-01", 2))
+        shop.run()
+        shop.land(*days("2024-03-03", 1))
+        shop.run()
+        shop.land(*days("2024-03-04", 1), who="zoe")
+        shop.run()
+        assert shop.rows("never") == []
+        assert [row[:2] for row in shop.rows("nobodys")] == [(dt.date(2024, 3, 4), 1)]
+
+    def test_a_run_that_dies_while_it_writes_them(self, shop: Shop) -> None:
+        """At each of its write points; in the end all is right, and nothing is there twice."""
+        shop.models(daily=model(DAILY), hourly=model(HOURLY, column="hour", granularity="hour"))
+        shop.land(*days("2024-03-01", 2))
+        shop.run()
+        shop.land(*days("2024-03-03", 2), *days("2024-03-03", 2, "13:00"))
+        met: set[tuple[str, str]] = set()
+        for _ in range(200):
+            with living(met=met) as life:
+                api.run(shop.project(), progress=life)
+            assert len(shop.rows("daily")) in (2, 4)
+            assert len(shop.rows("hourly")) in (2, 6)
+            met.update(life.passed)
+            if not life.dead:
+                break
+
+        shop.verify()
+        assert ("hourly", "table hourly: after commit") in met
+
+    def test_what_a_dead_run_committed_is_counted_and_built_again(self, shop: Shop) -> None:
+        """Nobody knows its content, so readers see it change; its rows are known at once."""
+        shop.models(daily=model(DAILY), rolling=model(ROLLING))
+        shop.land(*days("2024-03-01", 2))
+        shop.run()
+        shop.land(*days("2024-03-03", 2), *days("2024-03-03", 2, "13:00"))
+        with living(met=AllBut([("daily", "table daily: after commit")])) as life:
+            api.run(shop.project(), progress=life)
+        assert life.dead
+        others = PlanOptions(selected=frozenset({"raw.clicks"}))
+        project, book = shop.project(), api.ledger(shop.project())
+        [note] = api.run(project, asked=others).notes
+        assert note == "daily: a step that a dead run had committed was finished"
+        assert [state.rows for state in book.cells("daily")] == [1, 1, 1, 1]
+        assert book.traces()["daily"].unbuilt == Ranges((window("2024-03-03", "2024-03-05"),))
+
+        result = shop.run()
+
+        assert (cells(result, "daily"), cells(result, "rolling")) == (2, 2)
+        assert [row[1] for row in shop.rows("daily")] == [1, 1, 2, 2]
+
+
+def test_a_month_after_may_have_31_days(shop: Shop) -> None:
+    """The end of a frame reaches as far as the longest month."""
+    ahead = """SELECT cast(ts AS date) AS day, id, count(*) OVER (PARTITION BY who ORDER BY ts
+      RANGE BETWEEN CURRENT ROW AND INTERVAL 1 MONTH FOLLOWING) AS n FROM raw.clicks"""
+    shop.models(ahead=model(ahead))
+    shop.land("2024-03-01T12:00:00Z")
+    shop.run()
+    shop.land("2024-03-30T12:00:00Z")
+    shop.run()
+    assert [row[2] for row in shop.rows("ahead")] == [2, 1]
+
+
+def test_a_start_that_moves_takes_away_what_lies_before_it(shop: Shop) -> None:
+    """Although no batch has these days among its own."""
+    shop.models(daily=model(DAILY))
+    shop.land(*days("2024-03-01", 6))
+    shop.run()
+    shop.models(daily=model(DAILY, "{start: 2024-03-03, batch_size: 2}"))
+    shop.run()
+    assert [row[0].day for row in shop.rows("daily")] == [3, 4, 5, 6]
+
+
+def test_days_of_another_zone(shop: Shop) -> None:
+    """Days of Berlin, whose clocks changed on 2024-03-31: the day has 23 hours."""
+    local = """SELECT cast(from_utc_timestamp(ts, 'Europe/Berlin') AS date) AS day, count(*) AS n
+    FROM raw.clicks GROUP BY 1"""
+    shop.models(local=model(local))
+    shop.land(*days("2024-03-28", 6, "22:30"), *days("2024-03-28", 6, "23:30"))
+    shop.run()
+    assert [row[1] for row in shop.rows("local")] == [1, 2, 2, 1, 2, 2, 2]
+
+    shop.land("2024-03-30T23:00:00Z", "2024-03-31T21:59:59Z", "2024-03-31T22:00:00Z")
+    result = shop.run(batch_size=1)
+
+    assert cells(result, "local") <= 4
+
+
+def test_a_source_that_lost_a_day_leaves_no_rows(shop: Shop) -> None:
+    """Replacing a range also empties it."""
+    shop.models(daily=model(DAILY))
+    shop.land("2024-03-01T10:00:00Z")
+    gone = shop.land("2024-03-02T10:00:00Z")
+    shop.run()
+
+    (shop.root / "landing" / gone).unlink()
+    shop.run()
+
+    assert [row[0] for row in shop.rows("daily")] == [dt.date(2024, 3, 1)]
+
+
+def test_rows_in_no_cell_are_refused(shop: Shop) -> None:
+    """A NULL partition value is no cell: where nothing proves that there is none, a run looks."""
+    picked = "SELECT CASE WHEN who = 'ann' THEN cast(ts AS date) END AS day, id FROM raw.clicks"
+    shop.models(picked=model(picked, "{bounds: {raw.clicks: {}}}"))
+    shop.land("2024-03-01T10:00:00Z")
+    shop.run()
+    shop.land("2024-03-01T11:00:00Z", "2024-03-01T12:00:00Z", who="bob")
+
+    with pytest.raises(InfoldError, match="null-cell") as found:
+        shop.run()
+
+    assert "day IS NOT NULL" in str(found.value)
+    assert len(shop.rows("picked")) == 1
+
+    shop.models(picked=model(f"SELECT * FROM ({picked}) WHERE day IS NOT NULL", BOUNDS))
+    shop.run()
+    assert len(shop.rows("picked")) == 1
+
+
+BOUNDS = "{bounds: {raw.clicks: {}}}"
+
+
+def test_rows_beyond_the_cells_are_counted(shop: Shop) -> None:
+    """What the clamp drops shows in the receipt."""
+    shop.models(daily=model(DAILY), rolling=model(ROLLING))
+    shop.land(*days("2024-03-01", 10))
+    shop.run()
+    shop.land("2024-03-10T05:00:00Z")
+
+    result = shop.run()
+
+    assert result.receipt.clamped == 6
+
+
+def test_declared_bounds_hold_in_every_build(shop: Shop) -> None:
+    """
+    A cell sees its declared stretch, in a first build as after a late row of somebody else.
+
+    A rebuild is by the same, and counts the cells that would see more. Another bound is another
+    definition.
+    """
+    last = """SELECT cast(ts AS date) AS day, id,
+      lag(id) OVER (PARTITION BY who ORDER BY ts, id) AS before FROM raw.clicks"""
+    shop.models(last=model(last, "{bounds: {RAW.clicks: {before: 1 day}}}"))
+    shop.land("2024-03-01T12:00:00Z", "2024-03-02T12:00:00Z", "2024-03-05T12:00:00Z")
+    result = shop.run()
+    assert "declared" in " ".join(result.plans[0].notes)
+    first = shop.rows("last")
+    assert [row[2] for row in first] == [None, 1, None]
+    found = next(v for v in api.verify(shop.project()).models if v.model == "last")
+    assert "1 cells would be others without its declared bounds" in found.note
+
+    shop.land("2024-03-05T01:00:00Z", who="bob")
+    result = shop.run()
+    assert [row for row in shop.rows("last") if row[1] != 4] == first
+    assert cells(result, "last") == 1, "the day after it has no rows"
+
+    shop.models(last=model(last, "{bounds: {raw.clicks: {before: 30 days}}}"))
+    shop.run()
+    assert [row[2] for row in shop.rows("last") if row[1] != 4] == [None, 1, 2]
+
+
+def test_an_override_builds_each_cell_by_itself(shop: Shop) -> None:
+    """LIMIT as someone meant it: of each day; verify, which knows no days, differs."""
+    some = "SELECT cast(ts AS date) AS day, id FROM raw.clicks ORDER BY id LIMIT 1"
+    shop.models(some=model(some, "{safety_overrides: {allow_limit: true}}"))
+    shop.land(*days("2024-03-01", 3))
+
+    result = shop.run(equal=False)
+
+    assert len(shop.rows("some")) == 3
+    assert "allow_limit" in " ".join(result.plans[0].notes)
+    assert result.receipt.commits == 2, "the clicks, and all three days"
+
+
+def test_cells_by_themselves_are_put_together_a_few_at_a_time(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More of them than one query holds give the same rows, also of late days among others."""
+    numbered = """SELECT cast(ts AS date) AS day,
+      count(*) OVER (PARTITION BY who ORDER BY ts, id) AS n FROM raw.clicks"""
+    vouched = "{safety_overrides: {allow_window_functions: true}}"
+    shop.models(numbered=model(numbered, vouched))
+    shop.land(*days("2024-03-01", 7))
+    monkeypatch.setattr("infold.spark.time_range.by_cell.CELLS_TOGETHER", 3)
+    shop.run(equal=False)
+    assert [row[1] for row in shop.rows("numbered")] == [1] * 7
+
+    shop.land("2024-03-02T01:00:00Z", "2024-03-05T02:00:00Z")
+    shop.run(equal=False)
+
+    assert sorted(row[1] for row in shop.rows("numbered")) == [1] * 7 + [2] * 2
+
+
+def test_a_refused_model_is_built_whole_for_one_run(shop: Shop) -> None:
+    """And refused again without the flag."""
+    numbered = "SELECT cast(ts AS date) AS day, row_number() OVER (ORDER BY ts, id) AS n FROM {}"
+    shop.models(numbered=model(numbered.format("raw.clicks")))
+    shop.land(*days("2024-03-01", 3))
+    with pytest.raises(InfoldError, match="window-over-cells"):
+        shop.run()
+
+    result = shop.run(downgrade=True)
+    assert "built whole" in " ".join(result.plans[0].notes)
+    shop.land("2024-02-01T00:00:00Z")
+    shop.run(downgrade=True)
+
+    assert [row[1] for row in shop.rows("numbered")] == [1, 2, 3, 4]
+
+
+def test_a_cron_says_when_and_that_cells_are_over(shop: Shop) -> None:
+    """Daily at five: not between ticks, never the day that has not ended."""
+    shop.models(daily=model(DAILY, "{cron: '0 5 * * *'}"), eager=model(DAILY))
+    shop.land(*days("2024-03-01", 3, "01:00"))
+    shop.run(as_of="2024-03-03T06:00")
+    assert [row[0].day for row in shop.rows("daily")] == [1, 2]
+    assert len(shop.rows("eager")) == 3
+
+    shop.land("2024-03-01T02:00:00Z")
+    shop.run(as_of="2024-03-03T07:00")
+    assert shop.plan("2024-03-03T07:00")["daily"] == "not due before 2024-03-04 05:00"
+    assert sum(row[1] for row in shop.rows("daily")) == 2
+    shop.run(as_of="2024-03-03T07:00", ignore_cron=True)
+    assert sum(row[1] for row in shop.rows("daily")) == 4
+
+    shop.land("2024-03-03T03:00:00Z", "2024-03-04T03:00:00Z")
+    shop.run(as_of="2024-03-04T05:00")
+    assert [row[1] for row in shop.rows("daily")] == [2, 1, 2]
+    assert shop.plan("2024-03-05T04:00")["daily"] == "not due before 2024-03-05 05:00"
+    assert shop.plan("2024-03-05T05:00")["daily"] == "recompute"
+
+
+def test_the_interval_of_a_run_stands_for_all_time(shop: Shop) -> None:
+    """A filter by another column loses no late row."""
+    asked = """SELECT cast(ts AS date) AS day, count(*) AS n FROM raw.clicks
+    WHERE day BETWEEN @start_ds AND @end_ds AND ts >= @start_ts AND ts < @end_ts GROUP BY 1"""
+    shop.models(asked=model(asked))
+    shop.land(*days("2024-03-01", 2))
+    shop.run()
+    shop.land("2024-03-01T01:00:00Z", day="2024-06-01")
+    shop.run()
+
+    assert [row[1] for row in shop.rows("asked")] == [2, 1]
+
+
+def test_appending_refuses_a_cell_that_holds_rows(shop: Shop) -> None:
+    """The same rows would be there twice."""
+    shop.models(daily=model(DAILY, "{strategy: append}"))
+    shop.land("2024-03-01T10:00:00Z")
+    shop.run()
+    shop.land("2024-03-02T10:00:00Z")
+    shop.run()
+    assert len(shop.rows("daily")) == 2
+
+    shop.land("2024-03-02T11:00:00Z")
+    with pytest.raises(InfoldError, match="append"):
+        shop.run()
+
+
+def test_another_definition_in_a_window_leaves_the_table(shop: Shop) -> None:
+    """Neither rows of two definitions side by side, nor days that vanish."""
+    shop.models(daily=model(DAILY))
+    shop.land(*days("2024-03-01", 4))
+    shop.run()
+    shop.models(daily=model(DAILY.replace("count(*) AS n", "count(*) AS n, max(id) AS last")))
+
+    shop.run(window=window("2024-03-02", "2024-03-03"), equal=False)
+    assert [(row[0].day, len(row)) for row in shop.rows("daily")] == [(n, 3) for n in (1, 2, 3, 4)]
+    shop.run()
+
+    assert [(row[0].day, len(row)) for row in shop.rows("daily")] == [(n, 4) for n in (1, 2, 3, 4)]
+
+
+def test_restating_cuts_off_what_stayed_the_same(shop: Shop) -> None:
+    """Nothing downstream of it is built."""
+    shop.models(daily=model(DAILY), rolling=model(ROLLING))
+    shop.land(*days("2024-03-01", 5))
+    shop.run()
+
+    asked = restate(shop.project(), ["daily"], window("2024-03-02", "2024-03-04")).asked
+    result = shop.run(asked=asked)
+
+    assert [step.model for step, _ in result.steps] == ["daily"]
+    assert (result.receipt.cells_built, result.receipt.cells_cut_off) == (2, 2)
+
+
+def test_restating_what_takes_in_files_reads_them_all(shop: Shop) -> None:
+    """No file is forgotten, and nothing downstream is built: it came out as it was."""
+    events = "SELECT id, who, ts FROM raw.clicks"
+    head = "materialization: events\nunique_key: id\ntimeseries: {event_time_column: ts}"
+    shop.models(clicks=f"---\n{head}\n---\n{events}\n")
+    shop.models(daily=model("SELECT cast(ts AS date) AS day, id FROM clicks"))
+    shop.land(*days("2024-03-01", 2))
+    shop.run()
+    shop.land(*days("2024-03-02", 2))
+    shop.run()
+
+    result = shop.run(asked=restate(shop.project(), ["clicks"], None).asked)
+
+    assert [step.model for step, _ in result.steps] == ["clicks"]
+    assert len(shop.rows("daily")) == 4
+
+
+def test_backbuilding_reads_upstream_what_the_target_needs(shop: Shop) -> None:
+    """Six days more of the model that a rolling week reads, upstream first."""
+    shop.models(daily=model(DAILY), rolling=model(ROLLING))
+    shop.land(*days("2024-03-01", 20))
+    shop.run()
+
+    again = backbuild(shop.project(), ["+rolling"], window("2024-03-10", "2024-03-12"))
+    result = shop.run(asked=again.asked)
+
+    assert again.asked.restated["daily"] == Ranges((window("2024-03-04", "2024-03-12"),))
+    assert [(step.model, receipt.cells_built) for step, receipt in result.steps] == [
+        ("daily", 8),
+        ("rolling", 2),
+    ]
+
+
+def test_hours_in_monthly_partitions_lose_nothing(shop: Shop) -> None:
+    """Cells are finer than what lies on disk, and months are calendar months."""
+    hourly = "SELECT date_trunc('hour', ts) AS hour, count(*) AS n FROM raw.clicks GROUP BY 1"
+    monthly = "SELECT date_trunc('month', hour) AS month, sum(n) AS n FROM hourly GROUP BY 1"
+    shop.models(
+        hourly=model(hourly, column="hour", granularity="hour"),
+        monthly=model(monthly, column="month", granularity="month"),
+    )
+    shop.land(*days("2024-01-30", 4), *days("2024-01-30", 4, "13:59"))
+    shop.run()
+    shop.land("2024-01-31T12:30:00Z", "2024-02-29T23:59:59Z")
+
+    result = shop.run(batch_size=24)
+
+    assert (cells(result, "hourly"), commits(result, "hourly")) == (3, 2)
+    assert [row[1] for row in shop.rows("monthly")] == [5, 5]  # and hours of other days are there
+
+
+REVENUE = """SELECT
+  CAST(transaction_timestamp AS DATE) as revenue_date,
+  user_id,
+  COUNT(*) as transaction_count,
+  SUM(amount) as total_revenue,
+  AVG(amount) as avg_transaction_amount,
+  MIN(transaction_timestamp) as first_transaction,
+  MAX(transaction_timestamp) as last_transaction
+FROM raw.transactions
+WHERE transaction_timestamp IS NOT NULL
+GROUP BY 1, 2
+ORDER BY 1, 2
+"""
+SMELT = """
+name: shop
+sources:
+  raw.transactions:
+    path: landing/*.csv
+    event_time_column: transaction_timestamp
+    columns: {transaction_timestamp: timestamp, user_id: int, amount: "decimal(18,2)"}
+models:
+  daily_revenue:
+    materialization: table
+    timeseries:
+      event_time_column: transaction_timestamp
+      partition_column: revenue_date
+      granularity: day
+    incremental:
+      enabled: true
+"""
+
+
+def test_the_example_of_smelt_moves_over(shop: Shop) -> None:
+    """With its source declared and its FROM renamed, and nothing else."""
+    (shop.root / "infold.yml").write_text(SMELT)
+    shop.models(daily_revenue=REVENUE)
+    file = shop.root / "landing" / "1.csv"
+    head = "transaction_timestamp,user_id,amount\n"
+    file.write_text(f"{head}2025-01-15T10:00:00Z,1,2.00\n2025-01-16T10:00:00Z,1,3.00\n")
+
+    shop.run(window=window("2025-01-15", "2025-01-16"))
+    assert [row[0].day for row in shop.rows("daily_revenue")] == [15]
+    shop.run()
+    (shop.root / "landing" / "2.csv").write_text(f"{head}2025-01-15T09:00:00Z,1,4.00\n")
+    result = shop.run()
+
+    assert cells(result, "daily_revenue") == 1
+    assert [str(row[4]) for row in shop.rows("daily_revenue")] == ["3.000000", "3.000000"]
+
+
+def test_models_side_by_side_wait_for_what_they_read(shop: Shop) -> None:
+    """Three models of one source at once; what reads one of them comes after."""
+    hours = "SELECT date_trunc('hour', ts) AS hour, count(*) AS n FROM raw.clicks GROUP BY 1"
+    people = "SELECT cast(ts AS date) AS day, who, count(*) AS n FROM raw.clicks GROUP BY 1, 2"
+    shop.models(daily=model(DAILY), rolling=model(ROLLING), people=model(people))
+    shop.models(hours=model(hours, column="hour", granularity="hour"))
+    for late in ("2024-03-01", "2024-03-03"):
+        shop.land(*days(late, 4))
+        result = api.run(shop.project(), jobs=3)
+        shop.verify()
+
+        order = [step.model for step, _ in result.steps]
+        assert order.index("rolling") > order.index("daily")
+        assert sorted(order) == ["daily", "hours", "people", "raw.clicks", "rolling"]
+
+
+WHERE_OTHERS_GO_WRONG = {
+    # A filter pasted behind an OR, or into the last branch of a UNION alone, reads all days.
+    "either": "SELECT cast(ts AS date) AS day, count(*) AS n FROM raw.clicks "
+    "WHERE who = 'ann' OR who = 'bob' GROUP BY 1",
+    "both": "SELECT cast(ts AS date) AS day, id FROM raw.clicks WHERE who = 'ann' UNION ALL "
+    "SELECT cast(ts AS date) AS day, id FROM raw.clicks WHERE who <> 'ann'",
+    # The clamp in one SELECT with a window would cut off what the window looks at.
+    "hours": "SELECT cast(ts AS date) AS day, id, count(*) OVER (ORDER BY ts "
+    "RANGE BETWEEN INTERVAL 36 HOURS PRECEDING AND CURRENT ROW) AS n FROM raw.clicks",
+    # The right side of a LEFT JOIN, read too narrowly, gives NULLs; a self join is ambiguous.
+    "before": "SELECT a.day, a.n - b.n AS more FROM daily AS a "
+    "LEFT JOIN daily AS b ON b.day = a.day - INTERVAL 1 DAY",
+    # A filter below the wrong scope: the CTE is read for two different stretches.
+    "twice": "WITH d AS (SELECT cast(ts AS date) AS day, count(*) AS n FROM raw.clicks GROUP BY 1) "
+    "SELECT a.day, sum(b.n) AS n FROM d AS a JOIN d AS b "
+    "ON b.day BETWEEN date_sub(a.day, 2) AND a.day GROUP BY a.day",
+    # A session over midnight, cut where the day ends.
+    "starts": "SELECT cast(ts AS date) AS day, id, CASE WHEN ts - lag(ts) OVER "
+    "(PARTITION BY who ORDER BY ts, id) <= INTERVAL 30 MINUTES THEN 0 ELSE 1 END AS starts "
+    "FROM raw.clicks",
+    # Rows of a day that has no other row must not keep a row of the day before.
+    "quiet": "SELECT d.day FROM daily AS d LEFT ANTI JOIN daily AS e "
+    "ON e.day = d.day + INTERVAL 1 DAY",
+}
+
+
+def test_where_other_tools_go_wrong(shop: Shop) -> None:
+    """Late rows, rows that go, holes, batches and windows: after each run all equal the whole."""
+    shop.models(daily=model(DAILY, "{unique_key: day}"))
+    shop.models(**{name: model(sql) for name, sql in WHERE_OTHERS_GO_WRONG.items()})
+    shop.land("2024-03-01T23:50:00Z", "2024-03-02T00:10:00Z", "2024-03-05T12:00:00Z")
+    shop.land("2024-03-02T00:05:00Z", "2024-03-09T00:00:00Z", who="bob")
+    shop.run(batch_size=2)
+
+    gone = shop.land("2024-03-04T23:59:59.999999Z", "2024-03-10T00:00:00Z")  # a hole is filled
+    shop.run(window=window("2024-03-04", "2024-03-06"))
+    shop.run()
+
+    (shop.root / "landing" / gone).unlink()
+    shop.land("2024-02-28T12:00:00Z", "2024-03-01T11:00:00Z", who="bob")
+    result = shop.run(batch_size=3)
+
+    assert cells(result, "either") < 12
+    shop.models(both=model(WHERE_OTHERS_GO_WRONG["both"].replace("AS day, id", "AS day, who, id")))
+    shop.run()
+
+
+def test_a_child_with_an_earlier_cron_is_repaired(shop: Shop) -> None:
+    """It is built before its parent has the day, and again once it has."""
+    shop.models(
+        daily=model(DAILY, "{cron: '0 5 * * *'}"), rolling=model(ROLLING, "{cron: '0 0 * * *'}")
+    )
+    shop.land(*days("2024-03-01", 2, "01:00"))
+    shop.run(as_of="2024-03-03T06:00")
+    shop.land("2024-03-01T02:00:00Z")
+
+    shop.run(as_of="2024-03-04T00:30")
+    assert [row[2] for row in shop.rows("rolling")] == [1, 2]
+    shop.run(as_of="2024-03-04T05:30")
+
+    assert [row[2] for row in shop.rows("rolling")] == [2, 3]
+
+
+class TestBackfillLimit:
+    """A backlog is taken on in stretches, run by run; what arrives does not wait for it."""
+
+    def test_stretch_by_stretch_while_new_rows_come_in(self, shop: Shop) -> None:
+        """A gap longer than the limit costs no run; in the end every table equals its rebuild."""
+        shop.models(daily=model(DAILY, "{backfill_limit: 2 days}", "day"))
+        shop.land("2024-03-01 10:00", "2024-03-02 10:00", day="2024-03-01")
+        shop.land("2024-03-03 10:00", "2024-05-20 10:00", day="2024-03-03")
+
+        first = shop.run()
+        kept = [row[0] for row in shop.rows("daily")]
+        shop.land("2024-05-28 10:00")
+        second = shop.run()
+
+        standing = {entry.model: entry for entry in first.standings}["daily"]
+        assert (standing.state, standing.upper) == ("first run", instant("2024-03-03"))
+        assert kept == [dt.date(2024, 3, 1), dt.date(2024, 3, 2)]
+        assert {entry.model: str(entry.state) for entry in second.standings} == {
+            "raw.clicks": "standard run",
+            "daily": "out of sync",
+        }
+        assert [row[0] for row in shop.rows("daily")] == [
+            dt.date(2024, 3, 1),
+            dt.date(2024, 3, 2),
+            dt.date(2024, 3, 3),
+            dt.date(2024, 5, 28),
+        ]
+        third = shop.run()
+        assert len(shop.rows("daily")) == 5
+        assert not shop.run().steps
+        assert len(third.steps) == 1

@@ -1,0 +1,31 @@
+"""What verify shows of rows that differ."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infold.render.row_pairs import paired
+from infold.spark.verify.compare import compare
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("key", [("id",), ()])
+def test_each_row_beside_its_rebuild(spark: SparkSession, key: tuple[str, ...]) -> None:
+    """Of many rows that differ some are shown, both sides of each, with the one value that does."""
+    same = "id, concat('user ', id % 7) AS user, TIMESTAMP '2024-03-09 12:00:00+00:00' AS at"
+    stored = spark.sql(f"SELECT {same}, id AS n FROM range(50)")
+    rebuilt = spark.sql(f"SELECT {same}, id + 1 AS n FROM range(50)")
+
+    found = compare(stored, rebuilt, None, None, key)
+
+    pairs = paired(found.sample, key)
+    assert [list(pair.differing) for pair in pairs] == [["n"]] * 5
+    assert all(
+        pair.stored and pair.stored["at"].isoformat()[10:] == "T12:00:00+00:00" for pair in pairs
+    )

@@ -1,0 +1,101 @@
+"""What comes from outside has a name: disks, permissions, memory, a JVM that is gone."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+
+from infold.messages import errors
+from infold.system.failures import named, told
+
+
+def java(text: str) -> Exception:
+    """An error as PySpark hands it on, which is told by its name."""
+    kind: type[Exception] = type("Py4JJavaError", (Exception,), {})
+    return kind(f"An error occurred while calling o1.append.\n: {text}\n\tat java.base/x.y(Z.java)")
+
+
+def system(number: int, path: str | None = "/data/x") -> OSError:
+    """An error of the system's."""
+    return OSError(number, os.strerror(number), path)
+
+
+GONE = type("Py4JNetworkError", (Exception,), {})
+CASES = [
+    (system(errno.ENOSPC), "disk-full"),
+    (system(errno.EDQUOT), "disk-full"),
+    (system(errno.EACCES), "not-permitted"),
+    (system(errno.EROFS), "not-permitted"),
+    (system(errno.EMFILE), "system-refused"),
+    (system(errno.EIO, None), "system-refused"),
+    (system(errno.ECONNREFUSED, None), "engine-died"),
+    (MemoryError(), "out-of-memory"),
+    (RecursionError("maximum recursion depth exceeded"), "too-deep"),
+    (sqlite3.OperationalError("database is locked"), "database-unusable"),
+    (GONE("Answer from Java side is empty"), "engine-died"),
+    (java("java.lang.OutOfMemoryError: Java heap space"), "out-of-memory"),
+    (
+        java("o.a.s.X: gave up\nCaused by: java.io.IOException: No space left on device"),
+        "disk-full",
+    ),
+    (java("java.nio.file.AccessDeniedException: /data/warehouse"), "not-permitted"),
+    (java("java.io.FileNotFoundException: /w/x (Read-only file system)"), "not-permitted"),
+    (java("java.lang.StackOverflowError"), "too-deep"),
+    (
+        java(
+            "org.apache.spark.SparkException: Job aborted: Total size of serialized results of 999 "
+            "tasks (1024.1 MiB) is bigger than spark.driver.maxResultSize 1024.0 MiB."
+        ),
+        "too-many-parts",
+    ),
+    (java("[SQLITE_FULL] database or disk is full"), "disk-full"),
+    (errors.locked(run="r", host="h", pid=1, since="now"), "locked"),
+]
+
+
+@pytest.mark.parametrize(("error", "slug"), CASES, ids=lambda case: str(case)[:40])
+def test_each_has_its_name(error: BaseException, slug: str) -> None:
+    """With a code that no mistake of a project has, and something to do."""
+    found = named(error)
+
+    assert found is not None
+    assert found.slug == slug
+    assert found.todo
+    assert found.exit_code == {"too-deep": 2, "locked": 3}.get(slug, 1)
+
+
+def test_the_cause_of_a_full_disk_is_told() -> None:
+    """The line of the stack that says it, and the file where there is one."""
+    found = named(java("x\nCaused by: java.io.IOException: /t/a.parquet: No space left on device"))
+
+    assert found is not None
+    assert found.facts == (
+        ("file", "/t/a.parquet"),
+        ("why", "java.io.IOException: /t/a.parquet: No space left on device"),
+    )
+
+
+def test_what_nobody_knows_is_a_mistake_of_the_programs_own(tmp_path: Path) -> None:
+    """With its traceback in the project, or where one can write."""
+    try:
+        raise KeyError("\ud800")
+    except KeyError as error:
+        found = told(error, tmp_path)
+        (tmp_path / "shut").write_text("no folder")
+        other = told(error, tmp_path / "shut")
+
+    assert found.slug == other.slug == "internal"
+    assert "KeyError" in (tmp_path / ".infold" / "last-error.log").read_text()
+    assert "infold-last-error-" in other.what
+    Path(other.what.rpartition(" in ")[2].rstrip(")")).unlink()
+
+
+def test_a_query_that_spark_refuses_is_the_steps_own() -> None:
+    """Words of Spark's about a query are none of the machine's."""
+    assert named(java("org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO]")) is None
+    assert sys.getrecursionlimit() < 5_000

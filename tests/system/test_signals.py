@@ -1,0 +1,201 @@
+"""Being stopped by signals: one line, a code of its own, and no process left; also by a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from infold.system import signals
+
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+CALM = """
+import sys, time
+from infold.cli import ending
+def wait():
+    print("at work", flush=True)
+    time.sleep(60)
+ending.run(wait)
+"""
+
+
+def begun(*words: str) -> subprocess.Popen[str]:
+    """A process, its output to be read."""
+    return subprocess.Popen(
+        [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def heeding() -> subprocess.Popen[str]:
+    """A process that heeds signals and is at work; whoever runs the tests may use ``nohup``."""
+    process = begun(
+        "-c",
+        "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+        f"from infold import stopping\nstopping.heed()\n{CALM}",
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "at work\n"
+    return process
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(("number", "code"), CODES.items())
+def test_each_signal_has_a_code_and_they_share_a_line(number: int, code: int) -> None:
+    """128 and the signal's number, as shells have it."""
+    process = heeding()
+
+    process.send_signal(number)
+    out, err = process.communicate(timeout=20)
+
+    assert (process.returncode, out, err) == (code, "", f"{signals.SAID}\n")
+
+
+@pytest.mark.deep
+def test_nohup_keeps_a_hang_up_away() -> None:
+    """What was to outlive its terminal does; another signal still ends it."""
+    process = begun(
+        "-c",
+        "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        f"from infold import stopping\nstopping.heed()\n{CALM}",
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.2)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+
+    assert process.wait(20) == 143
+
+
+def test_what_is_being_started_is_known_before_the_signal_is_heeded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A signal in between waits until the child that has to be ended is noted down."""
+    state, ended = signals._State(), []
+    monkeypatch.setattr(signals, "_state", state)
+
+    def start() -> None:
+        with signals.later():
+            signals._stop(signal.SIGTERM, None)
+            signals.ends_with(lambda: ended.append("child"))
+
+    with pytest.raises(signals.Stopped):
+        start()
+
+    assert ended == ["child"]
+    assert signals.code() == 143
+
+
+# -- with Spark ------------------------------------------------------------------------------------
+
+
+def javas(folder: Path) -> list[int]:
+    """The processes of Java, or that start one, for a project."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if str(folder).encode() in words and b"spark" in words:
+                found.append(int(entry.name))
+    return found
+
+
+def until(true: Callable[[], object], seconds: float = 90) -> None:
+    """Wait for something."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """The starter's project."""
+    folder = tmp_path / "shop"
+    assert begun("-m", "infold", "init", str(folder)).wait(60) == 0
+    return folder
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are seen in /proc")
+@pytest.mark.parametrize(
+    ("number", "stage"),
+    [
+        (signal.SIGINT, "starting"),
+        (signal.SIGINT, "at work"),
+        (signal.SIGTERM, "at work"),
+        (signal.SIGHUP, "starting"),
+        (signal.SIGKILL, "starting"),
+        (signal.SIGKILL, "at work"),
+    ],
+)
+def test_no_process_is_left(shop: Path, number: int, stage: str) -> None:
+    """Neither while Java starts nor in mid-run; where nothing can be ended, it ends itself."""
+    process = begun("-m", "infold", "-C", str(shop), "run")
+    until(lambda: javas(shop))
+    if stage == "at work":
+        until(lambda: list((shop / "warehouse").rglob("*.json")))
+
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+
+    if number == signal.SIGKILL:
+        until(lambda: not javas(shop))
+    else:
+        assert javas(shop) == []
+        assert (process.returncode, err) == (128 + number, f"{signals.SAID}\n")
+        assert "Traceback" not in out
+
+
+@pytest.mark.spark
+def test_what_spark_refuses_is_said_once_and_without_a_stack(shop: Path) -> None:
+    """The other models are built; on the standard error stands the error, and nothing else."""
+    models = shop / "models"
+    text = (models / "daily.sql").read_text()
+    (models / "daily.sql").write_text(text.replace("count(*)", "count(*) DIV 0", 1))
+    (models / "long.sql").write_text(
+        "---\nmaterialization: table\n---\nSELECT user_id FROM clicks WHERE "
+        + " OR ".join(f"user_id = '{number}'" for number in range(1_000))
+    )
+
+    process = begun("-m", "infold", "-C", str(shop), "run", "--json")
+    out, err = process.communicate(timeout=300)
+
+    found = json.loads(out)
+    assert process.returncode == 1
+    assert err == ""
+    assert {step["model"] for step in found["steps"]} == {"clicks", "long", "sessions"}
+    assert [entry["model"] for entry in found["failed"]] == ["daily"]
+    assert found["error"]["slug"] == "step-failed"
+    assert "DIVIDE_BY_ZERO" in found["error"]["facts"]["why"]
+
+
+@pytest.mark.spark
+def test_a_java_that_is_killed_is_named_and_the_next_run_goes_on(shop: Path) -> None:
+    """Not as a mistake of the program's own, and without a stack."""
+    process = begun("-m", "infold", "-C", str(shop), "run")
+    until(lambda: list((shop / "warehouse").rglob("*.json")))
+
+    for java in javas(shop):
+        os.kill(java, signal.SIGKILL)
+    out, err = process.communicate(timeout=60)
+
+    assert process.returncode == 1
+    assert "engine-died: Spark's Java process ended in the middle of its work" in err
+    assert "Traceback" not in out + err
+    assert begun("-m", "infold", "-C", str(shop), "run").wait(120) == 0
+    spills = shop / ".infold" / "spill"
+    assert spills.stat().st_mode & 0o777 == 0o700
+    assert len([entry for entry in spills.iterdir() if entry.is_dir()]) == 1
