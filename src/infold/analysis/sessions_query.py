@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold.analysis.aggregates import AGGREGATES, MERGEABLE
 from infold.analysis.relation import Block, Origin
 from infold.analysis.resolve import visible_columns
 from infold.analysis.row_wise import clauses
@@ -22,6 +21,7 @@ from infold.analysis.rule_subject import Subject
 from infold.analysis.text import Text
 from infold.analysis.text_cut import Cut, first_outside, qualifiers
 from infold.analysis.token_calls import Call, calls, split
+from infold.core.aggregates import AGGREGATES
 from infold.core.model import IDENTIFIER, Sessions
 from infold.core.project import Aggregate, Fallback, Output, SessionsQuery
 from infold.messages import findings, refusals
@@ -235,7 +235,7 @@ def _aggregate(taker: _Splitter, call: Call) -> str:
 
 def _kind(taker: _Splitter, call: Call) -> tuple[str, str | None, bool]:
     """How a call is merged, over which argument, and whether NULLs are passed over."""
-    merge = MERGEABLE.get(call.name, "other")
+    merge = AGGREGATES[call.name].merge or "other"
     arguments = [taker.cut.text_of(*part) for part in call.arguments]
     ignore = call.nulls == "ignore"
     if merge in ("first", "last") and len(arguments) == 2:

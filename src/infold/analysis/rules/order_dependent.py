@@ -20,13 +20,14 @@ from infold.analysis.select_parts import named_windows, windows
 from infold.analysis.text import SPAN
 from infold.analysis.token_calls import Call, calls
 from infold.analysis.window_frames import called
+from infold.core.aggregates import AGGREGATES
 from infold.core.model import Kind
 from infold.messages import refusals
 from infold.messages.errors import InfoldError
 
-_PICKS = frozenset({"first", "first_value", "last", "last_value"})
-_COLLECTS = frozenset({"array_agg", "collect_list", "collect_set", "listagg", "string_agg"})
-_TEXTS = frozenset({"listagg", "string_agg"})
+_PICKS = frozenset(name for name, function in AGGREGATES.items() if function.picks)
+_COLLECTS = frozenset(name for name, function in AGGREGATES.items() if function.collects)
+_TEXTS = frozenset(name for name, function in AGGREGATES.items() if function.text)
 _FORGETS_ORDER = frozenset(
     {
         "array_contains",

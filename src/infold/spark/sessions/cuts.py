@@ -20,7 +20,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import WindowSpec
 
 from infold.core.project import SessionsQuery
-from infold.spark.sessions.aggregates import TIME, CompiledAggregates
+from infold.spark.sessions.aggregate_state import TIME
+from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.islands import BEGINS, CAMPAIGN, NUMBER, USER, grouped, numbered
 from infold.spark.sessions.manual_entries import RULED, ruled
 

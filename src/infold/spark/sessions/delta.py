@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 
 from infold.core.project import SessionsQuery
 from infold.spark.inputs.feed import Feed
-from infold.spark.sessions.aggregates import CompiledAggregates, StateColumn
+from infold.spark.sessions.aggregate_state import StateColumn
+from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.cuts import COUNT, NAMED, NAMED_AT
 from infold.spark.sessions.islands import BEGINS, CAMPAIGN, islands, prepared
 

@@ -35,7 +35,7 @@ from infold.spark.content import column, in_time, micros, type_of
 from infold.spark.inputs.feed import Feed
 from infold.spark.session_columns import FIRST, ID, LAST
 from infold.spark.sessions import quarantine, unassigned
-from infold.spark.sessions.aggregates import FirstOrLast
+from infold.spark.sessions.aggregate_state import FirstOrLast
 from infold.spark.sessions.cuts import CARRIED, IN_FORCE, NAMED, sessions_of
 from infold.spark.sessions.delta import GONE, InputDelta, merges
 from infold.spark.sessions.islands import (

@@ -19,14 +19,8 @@ from pyspark.sql import functions as F
 from infold.core.model import Nulls
 from infold.core.project import SessionsQuery
 from infold.spark.content import column, micros, technical
-from infold.spark.sessions.aggregates import (
-    TIME,
-    CompiledAggregates,
-    EvaluationMode,
-    StateColumn,
-    measures,
-    orderable,
-)
+from infold.spark.sessions.aggregate_state import TIME, EvaluationMode, StateColumn, orderable
+from infold.spark.sessions.aggregates import CompiledAggregates, measures
 
 USER, START, END, EVENTS = "__u", "__s", "__e", "__n"
 NUMBER = "__i"

@@ -35,7 +35,8 @@ from pyspark.sql import types as T
 from infold.core.project import SessionsQuery
 from infold.spark.content import quoted
 from infold.spark.jvm.session import side_by_side
-from infold.spark.sessions.aggregates import TIME, CompiledAggregates, FirstOrLast, StateColumn
+from infold.spark.sessions.aggregate_state import TIME, FirstOrLast, StateColumn
+from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.islands import (
     END,
     EVENTS,

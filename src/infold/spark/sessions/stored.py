@@ -12,7 +12,8 @@ from infold.core.model import NUMBERS
 from infold.core.project import SessionsQuery
 from infold.spark.content import column, micros, quoted
 from infold.spark.session_columns import FIRST, ID, LAST, STATE, VERSION
-from infold.spark.sessions.aggregates import CompiledAggregates, StateColumn
+from infold.spark.sessions.aggregate_state import StateColumn
+from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.cuts import CARRIED
 from infold.spark.sessions.islands import END, START, USER, shown
 
