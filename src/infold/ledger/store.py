@@ -1,37 +1,32 @@
 """
-The ledger in a database: ``ports.Ledger`` over :class:`Database`.
+The ledger in a database, written: ``ports.Ledger`` over :class:`Database`.
 
 Every method is one transaction. A writing one starts at the fence: it renews the lease under the
 token that this process was given, and finds nothing to renew once somebody else has taken over.
-Where there is no ledger yet, reading finds nothing and creates nothing.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from infold.core.files import FileCell, FileKnown, FileSeen
-from infold.core.interval import Interval, Ranges, moment
+from infold.core.files import FileSeen
+from infold.core.interval import moment
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
 from infold.core.ports import Clock
-from infold.core.record import Arrival, Outcome, QuarantinedSession, Receipt, RunRecord, StepRecord
-from infold.core.trace import Cause, CellChange, CellState, Pending, Trace, Version
+from infold.core.record import Outcome, Receipt
+from infold.core.trace import Trace
 from infold.ledger import codec
 from infold.ledger.apply_outcome import apply, drop_trace
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database, Query
 from infold.ledger.lease import NAME, Heartbeat, Holder, Watch, this_process
 from infold.ledger.prune import KEEP, prune
+from infold.ledger.reader import FEW, SqlLedgerReader
 from infold.messages import errors
-
-FEW = 200
-"""Up to so many keys are asked for one by one; above, everything is read and sifted here."""
 
 
 class SystemClock:
@@ -54,7 +49,7 @@ def open_ledger(url: str, root: Path) -> SqlLedger:
     return SqlLedger(root / place[1:])
 
 
-class SqlLedger:
+class SqlLedger(SqlLedgerReader):
     """
     The ledger in the SQLite file ``path``, written by ``holder`` (this process).
 
@@ -69,13 +64,12 @@ class SqlLedger:
         holder: Holder | None = None,
         keep: int = KEEP,
     ) -> None:
+        super().__init__(Database(path))
         self.path = path
-        self._database = Database(path)
         self._clock: Clock = clock or SystemClock()
         self._holder = holder
         self._keep = keep
         self._token = 0
-        self._run = ""
         self._heartbeat: Heartbeat | None = None
 
     # -- the lease
@@ -256,46 +250,12 @@ class SqlLedger:
                 new_error=error,
             )
 
-    def step_models(self, steps: Iterable[str]) -> Mapping[str, str]:
-        """The models of those of these steps that are known."""
-        with self._database.read() as query:
-            found = {step: query.one("step", id=step) for step in steps}
-        return {step: row[3] for step, row in found.items() if row is not None}
-
-    def belongs(self) -> tuple[str, str] | None:
-        """The project whose ledger this is, and its warehouse; None before its first run."""
-        with self._database.read() as query:
-            found = [query.one("meta", name=name) for name in (PROJECT_ROW, WAREHOUSE_ROW)]
-        return (str(found[0][0]), str(found[1][0])) if all(found) else None
-
     def belong_to(self, project: str, warehouse: str) -> None:
         """Be the ledger of this project, with its tables there, from now on."""
         with self._writing("belong_to") as query:
             for name, value in ((PROJECT_ROW, project), (WAREHOUSE_ROW, warehouse)):
                 if query.one("meta", name=name) is None:
                     query.run("add_meta", name=name, value=value)
-
-    def unfinished(self) -> Sequence[StepRecord]:
-        """Steps of earlier runs that are neither done nor closed, oldest first."""
-        with self._database.read() as query:
-            return tuple(_step(row) for row in query.all("unfinished", run=self._run))
-
-    def runs(
-        self, limit: int = 10, model: str | None = None, run: str | None = None
-    ) -> Sequence[RunRecord]:
-        """
-        Past runs with their steps, newest first; those with a step of ``model``, or one ``run``.
-
-        The outcome of a step that is done comes without changes and files: ask ``changes``.
-        """
-        with self._database.read() as query:
-            if run is not None:
-                rows = query.all("run", id=run)
-            elif model is not None:
-                rows = query.all("runs_of_model", model=model, limit=limit)
-            else:
-                rows = query.all("runs", limit=limit)
-            return tuple(_run(row, query.all("steps_of_run", run=row[0])) for row in rows)
 
     # -- files
 
@@ -337,126 +297,12 @@ class SqlLedger:
                 found[file.path, file.fingerprint] = row[0]
         return found
 
-    def files(self, model: str) -> Sequence[FileKnown]:
-        """The files that a model's table holds now."""
-        with self._database.read() as query:
-            return tuple(FileKnown(*row) for row in query.all("files", model=model))
-
-    def file_cells(self, model: str, files: Iterable[int] | None = None) -> Sequence[FileCell]:
-        """Which cells files hold; all of the model's files when ``files`` is None."""
-        wanted = None if files is None else sorted(set(files))
-        with self._database.read() as query:
-            if wanted is not None and len(wanted) <= FEW:
-                rows = [
-                    row
-                    for file in wanted
-                    for row in query.all("cells_of_file", model=model, file=file)
-                ]
-            else:
-                rows = query.all("file_cells", model=model)
-                if wanted is not None:
-                    keep = frozenset(wanted)
-                    rows = [row for row in rows if row[0] in keep]
-        return tuple(
-            FileCell(file, Interval(start, end), count, dropped)
-            for file, start, end, count, dropped in rows
-        )
-
     # -- tables and traces
-
-    def traces(self) -> Mapping[str, Trace]:
-        """The trace of every model that was ever built."""
-        with self._database.read() as query:
-            found = {model: Trace(model, text) for model, text in query.all("traces")}
-            for model, newest in query.all("trace_entries"):
-                found[model] = replace(found[model], entries=newest)
-            for model, name, version in query.all("trace_inputs"):
-                found[model].inputs[name] = version
-            pending: dict[str, dict[int, tuple[Cause, list[Interval]]]] = {}
-            for model, seq, start, end, cause in query.all("trace_pending"):
-                entry = pending.setdefault(model, {}).setdefault(seq, (Cause(cause), []))
-                entry[1].append(Interval(start, end))
-        for model, entries in pending.items():
-            parts = tuple(Pending(cause, Ranges(tuple(at))) for cause, at in entries.values())
-            found[model] = replace(found[model], pending=parts)
-        return found
-
-    def heads(self) -> Mapping[str, Version]:
-        """The newest version of every table."""
-        with self._database.read() as query:
-            return {row[0]: _version(row) for row in query.all("heads")}
-
-    def versions(self, table: str, since: int = 0) -> Sequence[Version]:
-        """Versions of a table newer than ``since``, oldest first."""
-        with self._database.read() as query:
-            rows = query.all("versions", table_name=table, since=since)
-            return tuple(_version(row) for row in rows)
-
-    def changes(self, table: str, since: int) -> Sequence[CellChange]:
-        """Changes by versions newer than ``since``, in version order (not netted)."""
-        with self._database.read() as query:
-            rows = query.all("changes", table_name=table, since=since)
-        return tuple(CellChange(Interval(start, end), *rest) for start, end, *rest in rows)
-
-    def losing(self, table: str, within: Interval) -> Sequence[int]:
-        """The versions with which cells that overlap ``within`` lost rows, oldest first."""
-        with self._database.read() as query:
-            rows = query.all("losing", table_name=table, since=within.start, until=within.end)
-        return tuple(version for (version,) in rows)
-
-    def cells(self, table: str, within: Ranges | None = None) -> Sequence[CellState]:
-        """The non-empty cells of a table now, in order; those that overlap ``within``."""
-        with self._database.read() as query:
-            if within is not None and len(within) <= FEW:
-                # A cell that two ranges touch is found twice, and kept once.
-                found = {
-                    row[:2]: row
-                    for part in within
-                    for row in query.all(
-                        "cells_between", table_name=table, since=part.start, until=part.end
-                    )
-                }
-                rows = [found[key] for key in sorted(found)]
-            else:
-                rows = query.all("cells", table_name=table)
-        cells = (
-            CellState(Interval(start, end), count, content, last)
-            for start, end, count, content, last in rows
-        )
-        return tuple(cell for cell in cells if within is None or within.overlaps(cell.cell))
-
-    def arrivals(self, model: str, limit: int = 1000) -> Sequence[Arrival]:
-        """What arrived when and for which cells, newest first."""
-        with self._database.read() as query:
-            rows = query.all("arrivals", model=model, limit=limit)
-        return tuple(
-            Arrival(model, version, Interval(begin, until), Interval(start, end), count)
-            for _, version, start, end, begin, until, count in rows
-        )
-
-    def quarantined(self, model: str) -> Sequence[QuarantinedSession]:
-        """A model's sessions in quarantine, by start."""
-        with self._database.read() as query:
-            return tuple(QuarantinedSession(*row) for row in query.all("quarantined", model=model))
 
     def left_out(self) -> Mapping[str, int]:
         """How many rows of what they read are in no session, by sessions model."""
         with self._database.read() as query:
             return dict(query.all("left_out"))
-
-    def entries(self, model: str) -> Sequence[ManualEntry]:
-        """The manual entries of a model's quarantine, by number."""
-        with self._database.read() as query:
-            rows = query.all("entries", model=model)
-        return tuple(
-            ManualEntry(number, of, None if held is None else bool(held), *rest)
-            for number, of, held, *rest in rows
-        )
-
-    def newest_entries(self) -> Mapping[str, int]:
-        """The number of the newest manual entry of each model that has any."""
-        with self._database.read() as query:
-            return dict(query.all("newest_entries"))
 
     def add_entries(self, model: str, entries: Iterable[ManualEntry]) -> None:
         """Add manual entries; needs no lease."""
@@ -479,11 +325,6 @@ class SqlLedger:
                     for number, entry in enumerate(entries, last + 1)
                 ],
             )
-
-    def locations(self) -> Mapping[str, str]:
-        """Where the metadata of tables was when a run last ended."""
-        with self._database.read() as query:
-            return dict(query.all("locations"))
 
     def remember_locations(self, locations: Mapping[str, str]) -> None:
         """Keep where metadata is now; names that are not given stay as they were."""
@@ -524,40 +365,3 @@ class SqlLedger:
 
 def _clock(at: int) -> str:
     return moment(at).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _version(row: Sequence[Any]) -> Version:
-    table, number, snapshot, step, run, committed_at, rows, whole = row
-    return Version(table, number, snapshot, step, run, committed_at, rows, bool(whole))
-
-
-def _run(row: Sequence[Any], steps: Iterable[Sequence[Any]]) -> RunRecord:
-    id_, _, command, state, as_of, started_at, finished_at, _, receipt, error = row
-    return RunRecord(
-        id=id_,
-        command=command,
-        state=state,
-        as_of=as_of,
-        started_at=started_at,
-        finished_at=finished_at,
-        receipt=codec.load_receipt(receipt),
-        error=error,
-        steps=tuple(_step(step) for step in steps),
-    )
-
-
-def _step(row: Sequence[Any]) -> StepRecord:
-    id_, run, seq, model, action, state, detail, outcome, started_at, finished_at, error = row
-    return StepRecord(
-        id=id_,
-        run=run,
-        seq=seq,
-        model=model,
-        action=action,
-        state=state,
-        detail=json.loads(detail),
-        outcome=None if outcome is None else codec.load_outcome(outcome),
-        started_at=started_at,
-        finished_at=finished_at,
-        error=error,
-    )
