@@ -24,8 +24,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from infold.core.interval import HOUR, MINUTE, Granularity
-from infold.core.model import Cuts
 from infold.core.project import Aggregate, Output, SessionsQuery
+from infold.core.session_rules import Cuts
 from infold.lake.iceberg import IcebergLake
 from infold.spark.content import cell_stats, micros
 from infold.spark.jvm.session import start

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench.as_it_comes import spark_as_it_comes
 
-from infold.spark.jvm.session import CATALOG, default_memory, start
+from infold.spark.jvm.session import start
+from infold.spark.jvm.session_settings import CATALOG, default_memory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -34,7 +34,7 @@ def _default(folder: Path) -> SparkSession:
     from pyspark.sql import SparkSession
 
     from infold.spark.jvm.jars import jar_paths
-    from infold.spark.jvm.session import _catalog_settings
+    from infold.spark.jvm.session_settings import catalog_settings
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[*]")
@@ -43,7 +43,7 @@ def _default(folder: Path) -> SparkSession:
         "spark.sql.extensions",
         "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     )
-    for key, value in _catalog_settings(folder / "warehouse", folder / "catalog.db").items():
+    for key, value in catalog_settings(folder / "warehouse", folder / "catalog.db").items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 

@@ -19,6 +19,7 @@ from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import Format, Source
 from infold.core.plan import Observations, Plan, PlanOptions
+from infold.core.progress import Progress
 from infold.core.project import Node, Project
 from infold.core.record import RunRecord
 from infold.core.report import Certificate, Explanation, Forgotten, ModelStatus, RunResult
@@ -32,8 +33,9 @@ from infold.planning.planner import plan as planned
 from infold.planning.selection import selected, with_landed
 from infold.planning.withheld_steps import waits_for, without
 from infold.process import close, one_of, run_size, session, whole_size
-from infold.running.execute import Progress, Request, Runner
+from infold.running.execute import Runner
 from infold.running.observe import Observer
+from infold.running.request import Request
 from infold.system.process_lock import fence
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ __all__ = ["close", "session"]  # Spark itself, for programs
 
 
 class SilentProgress:
-    """A :class:`infold.running.execute.Progress` that says nothing."""
+    """A :class:`infold.core.progress.Progress` that says nothing."""
 
     def step(self, index: int, total: int | None, step: object) -> None:
         """Nothing."""

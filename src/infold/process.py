@@ -15,7 +15,7 @@ from infold.running.observe import Observer
 from infold.system.process_lock import descriptors
 
 if TYPE_CHECKING:
-    from infold.spark.jvm.session import Size
+    from infold.spark.jvm.session_settings import Size
 
 MEDIUM_ROWS = 40_000
 MEDIUM_BYTES = 1024 * 1024

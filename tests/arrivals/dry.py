@@ -37,6 +37,7 @@ from infold.core.manual_entry import ManualEntry
 from infold.core.model import Kind, Source, table_name
 from infold.core.plan import Action, ChangedKeyRows, FileDiff, PlanOptions, Step
 from infold.core.ports import Head, Lake, Prepared
+from infold.core.progress import Progress
 from infold.core.project import Node, Project
 from infold.core.record import Outcome, Receipt
 from infold.core.report import RunResult
@@ -44,8 +45,9 @@ from infold.core.trace import CellChange, wrap
 from infold.ledger.store import SqlLedger
 from infold.messages.errors import InfoldError
 from infold.planning.selection import selected, with_landed
-from infold.running.execute import Progress, Request, Runner
+from infold.running.execute import Runner
 from infold.running.observe import Observer
+from infold.running.request import Request
 
 
 @dataclass

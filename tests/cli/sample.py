@@ -17,7 +17,6 @@ from infold.core.model import (
     Materialization,
     Model,
     Place,
-    Sessions,
     Source,
     Target,
     Timeseries,
@@ -46,10 +45,11 @@ from infold.core.report import (
     State,
     Verdict,
 )
+from infold.core.session_rules import Sessions
 from infold.core.trace import Cause, CellState, Pending, Trace, Version
+from infold.inspecting.event_batches import EventBatch
 from infold.inspecting.session_events import BY_SPARK
 from infold.inspecting.session_history import (
-    EventBatch,
     Session,
     SessionChange,
     SessionHistories,

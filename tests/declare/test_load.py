@@ -11,19 +11,9 @@ import pytest
 from tests.declare.shop import CLICKS, DAILY, INFOLD, SHOP, project, write
 
 from infold.core.interval import DAY, HOUR, MINUTE, Granularity, instant
-from infold.core.model import (
-    Campaign,
-    Column,
-    Cuts,
-    Drift,
-    Format,
-    Kind,
-    Materialization,
-    Nulls,
-    Target,
-    Timeseries,
-)
+from infold.core.model import Column, Drift, Format, Kind, Materialization, Target, Timeseries
 from infold.core.project import Fallback, Input, Output, SessionsQuery
+from infold.core.session_rules import Campaign, Cuts, Nulls
 from infold.declare import check, load
 from infold.declare.cache import FILE
 from infold.declare.folder import read_folder

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pytest
 from tests.planning.test_planner import EVENTS, SESSIONS
 
-from infold.core.model import IDENTIFIER, Sessions, Target
+from infold.core.model import Target
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Input, Node, Project, left_out_as
+from infold.core.session_rules import IDENTIFIER, Sessions
 from infold.inspecting.left_out import BY, FILE, rows
 
 

@@ -11,13 +11,14 @@ import pyarrow as pa
 import pytest
 from tests.cli import sample
 
-from infold.core.model import Materialization, Sessions
+from infold.core.model import Materialization
 from infold.core.ports import TimeSpan
 from infold.core.project import Fallback, Node, Reference
 from infold.core.record import Outcome
+from infold.core.session_rules import Sessions
 from infold.core.trace import Trace
+from infold.inspecting.event_batches import Event
 from infold.inspecting.session_events import BY_SPARK, UserEvents, events_of
-from infold.inspecting.session_history import Event
 from infold.ledger.memory import MemoryLedger
 
 ROWS = pa.table(

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from infold.core.trace import Version
+from infold.inspecting.event_batches import Event, event_batches
 from infold.inspecting.session_history import (
-    Event,
     Read,
     Session,
     Verb,
     VersionChange,
     changes,
     differing,
-    event_batches,
     session_changes,
     since,
     verb,

@@ -27,7 +27,6 @@ from infold.core.model import (
     Materialization,
     Model,
     Override,
-    Sessions,
     Source,
     Target,
     Timeseries,
@@ -44,6 +43,7 @@ from infold.core.plan import (
     Skipped,
 )
 from infold.core.project import Bound, Input, Match, Node, Project, SessionsQuery
+from infold.core.session_rules import Sessions
 from infold.core.trace import Cause, CellChange, CellState, Pending, Trace
 from infold.planning.planner import HELD_BACK, plan
 from infold.render.plan import plan_screen

@@ -7,31 +7,39 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from infold.analysis.bridges import Shapes
-from infold.analysis.cells import Cells, causes_of, cells_of
+from infold.analysis.cells import causes_of
 from infold.analysis.chance import Chance
-from infold.analysis.column_types import Types, kept, types_of
+from infold.analysis.column_types import Types, kept
 from infold.analysis.cumulative_query import take_grouped
-from infold.analysis.event_grain import event_grain
 from infold.analysis.fingerprint import fingerprint, normal
 from infold.analysis.known_columns import Bounded
 from infold.analysis.landed import landed, landing, readers, tables_named
-from infold.analysis.lookup_keys import matches_of
+from infold.analysis.node_facts import (
+    bounded_references,
+    days_back,
+    declared_bounds,
+    input_bounds,
+    keeps_unmatched,
+    kept_columns,
+    lookup_matches,
+    output_columns,
+    output_types,
+    row_keys,
+    rule_findings,
+)
 from infold.analysis.optional_columns import unnamed
 from infold.analysis.overrides import BY_SLUG, REACH, Allowed, allowed, offered
-from infold.analysis.relation import Columns, Key, Rows, Table
+from infold.analysis.relation import Columns, Rows, Table
 from infold.analysis.resolve import Resolved, resolve
 from infold.analysis.rule_subject import Draft, Subject, time_column
-from infold.analysis.rules import RULES
-from infold.analysis.scope import grain_of
 from infold.analysis.session_input import session_input
 from infold.analysis.sessions_query import take_apart
 from infold.analysis.spark_syntax import unreadable
 from infold.analysis.spelling import spelled
-from infold.analysis.taken_in import matched_with, taken_in
+from infold.analysis.taken_in import taken_in
 from infold.analysis.time_shape import Grain
-from infold.core.model import IDENTIFIER, DeclaredBound, Deduplicate, Kind, Model, Source
-from infold.core.project import Bound, Input, Match, Node, Reference, SessionsQuery
+from infold.core.model import Kind, Model, Source
+from infold.core.project import Bound, Input, Node, SessionsQuery
 from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot
 
@@ -114,13 +122,13 @@ class _Compiler:
         )
         subject.named = tuple(dict.fromkeys(r.name for r in resolved.references))
         subject.sound = all(name in self.nodes for name in subject.named)
-        columns = _columns(model, resolved)
+        columns = output_columns(model, resolved)
         found = Allowed((*unreadable(text, draft.parsed.tree, resolved.relation), *resolved.errors))
         query = None
         if not found.errors:
             query, errors = self._check(subject)
             found = self.chance.judged(subject, allowed(subject, errors))
-            offered(subject, found.errors, _days(subject))
+            offered(subject, found.errors, days_back(subject))
         # What PIVOT has once stands in each of its columns.
         errors = list({str(error): error for error in found.errors}.values())
         downgraded: tuple[str, ...] = ()
@@ -132,20 +140,20 @@ class _Compiler:
         if errors:
             self.errors.extend(errors)
             return
-        self.kept[model.name] = _kept(subject)
-        self.rows[model.name] = _rows(subject, found)
-        self.types[model.name] = _types(subject)
+        self.kept[model.name] = kept_columns(subject)
+        self.rows[model.name] = row_keys(subject, found)
+        self.types[model.name] = output_types(subject)
         source = self._source(model, resolved)
         plain = source is not None and source.name == resolved.references[0].name
         unread = unnamed(source, [draft]) if source and plain else ()
-        proven = [] if found.bounded else _bounds(subject)
+        proven = [] if found.bounded else input_bounds(subject)
         bounds = [*proven, *found.declared] if not downgraded else []
         inputs = self._inputs(resolved, source, bounds)
         if downgraded:
             inputs = tuple(replace(entry, time_column=None) for entry in inputs)
         words = normal(text, resolved.references, self.views)
         read = source.without(unread) if source else None
-        said = found.vouched, _declared(model, found)
+        said = found.vouched, declared_bounds(model, found)
         print_ = fingerprint(model, words.of(draft.parsed.tree), columns, read, *said)
         if model.kind is Kind.VIEW:
             exact = fingerprint(model, words.to_the_letter, columns, None)
@@ -153,7 +161,7 @@ class _Compiler:
         self.nodes[model.name] = Node(
             model=spelled(model, columns or ()),
             inputs=inputs,
-            references=_bounded(resolved.references, bounds),
+            references=bounded_references(resolved.references, bounds),
             fingerprint=print_,
             columns=columns or (),
             source=source.name if source else None,
@@ -164,16 +172,18 @@ class _Compiler:
             vouched=found.vouched,
             declared=found.bounded,
             downgraded=downgraded,
-            matches=_matches(subject, source) if not downgraded else (),
+            matches=lookup_matches(subject, source) if not downgraded else (),
             filters=draft.filters,
-            fills=not downgraded and _fills(subject),
+            fills=not downgraded and keeps_unmatched(subject),
         )
 
     def _check(self, subject: Subject) -> tuple[SessionsQuery | None, list[InfoldError]]:
-        errors = _found(subject)
+        errors = rule_findings(subject)
         if sum(error.slug in REACH for error in errors) > 1:
             # What hangs on another finding is not judged yet, and hides nothing of its own.
-            causes = [e for e in causes_of(subject, lambda: _found(subject)) if e.slug in REACH]
+            causes = [
+                e for e in causes_of(subject, lambda: rule_findings(subject)) if e.slug in REACH
+            ]
             if causes:
                 errors = [*(e for e in errors if e.slug not in REACH), *causes]
         if subject.model.kind is not Kind.SESSIONS:
@@ -219,126 +229,13 @@ class _Compiler:
         )
 
 
-def _matches(subject: Subject, source: Source | None) -> tuple[Match, ...]:
-    """How the lookups of a model are matched that is built cell by cell, or by folds."""
-    if source is not None:
-        return matched_with(subject, source.name)
-    if subject.model.kind in (Kind.VIEW, Kind.WHOLE):
-        return ()
-    return matches_of(subject.relation, subject.nodes)
-
-
-def _declared(model: Model, found: Allowed) -> tuple[DeclaredBound, ...]:
-    """The declared bounds that say what rows a table has."""
-    return model.incremental.bounds if model.incremental and found.declared else ()
-
-
-def _fills(subject: Subject) -> bool:
-    """Whether a model keeps rows of a lookup that no row of an input goes with."""
-    cells = cells_of(subject)
-    return cells is not None and cells.filled()
-
-
-def _days(subject: Subject) -> int | None:
-    """How many rows back the windows of a model look that are over rows of days."""
-    cells = cells_of(subject)
-    return cells.days_back() if cells is not None else None
-
-
-def _found(subject: Subject) -> list[InfoldError]:
-    """What the rules find."""
-    return [error for rule in RULES for error in rule.check(subject)]
-
-
-def _bounds(subject: Subject) -> list[Bounded]:
-    """How far a model built cell by cell reads each input, at each place that names it."""
-    cells = cells_of(subject)
-    return cells.bounds() if cells is not None else []
-
-
 def _downgradable(model: Model, error: InfoldError) -> bool:
     """Whether a model with this finding can be built whole."""
     return model.kind is Kind.TIME_RANGE and (error.slug in REACH or error.slug in BY_SLUG)
 
 
-def _bounded(references: Sequence[Reference], bounds: Sequence[Bounded]) -> tuple[Reference, ...]:
-    """The references with the bounds of those that name an input themselves."""
-    at: dict[int, Bound] = {}
-    for entry in bounds:
-        if entry.start is not None:
-            at[entry.start] = entry.bound.hull(at.get(entry.start, entry.bound))
-    return tuple(replace(one, bound=at.get(one.start)) for one in references)
-
-
 _MISNAMED = ("session-column", "unnamed-column")
 """After these, what reads the model would be told about columns that have yet to be named."""
-
-
-def _kept(subject: Subject) -> Mapping[str, Grain]:
-    """The columns that lie in one cell with the partition column, for models that read it."""
-    cells, series = cells_of(subject), subject.model.timeseries
-    if cells is not None:
-        kept, column = cells.of(subject.relation), cells.column.lower()
-        columns, gaps = kept.columns, kept.gaps
-        own = columns.get(column, {})
-        return {
-            name: grain_of(shapes)
-            for name, shapes in columns.items()
-            if _beside(cells, own, shapes) and gaps[name] <= gaps.get(column, frozenset())
-        }
-    if subject.model.kind is Kind.EVENTS and series is not None:
-        return {series.event_time_column.lower(): event_grain(subject)}
-    return {}
-
-
-def _rows(subject: Subject, found: Allowed) -> Rows:
-    """What tells the rows of a model's table apart."""
-    model = subject.model
-    if model.kind is Kind.EVENTS and model.unique_key and model.timeseries:
-        everywhere = model.deduplicate is Deduplicate.EVERYWHERE
-        time = () if everywhere else (model.timeseries.event_time_column,)
-        return Rows((_key(*model.unique_key, *time),))
-    if model.sessions is not None:
-        said = model.sessions
-        whose = IDENTIFIER if said.identifier else said.user_column
-        plain = whose is not None and said.fallback_gap is None
-        return Rows((_key("session_id"), *((_key(whose, "session_start"),) if plain else ())))
-    if found.vouched or found.bounded:
-        return Rows()  # what holds of the query over all rows need not hold of its cells
-    stored = model.kind in (Kind.WHOLE, Kind.TIME_RANGE, Kind.KEYED)
-    return Rows(query=subject.relation) if stored else Rows()
-
-
-def _types(subject: Subject) -> Types:
-    """What is known of the types of a model's columns."""
-    found = dict(types_of(subject.relation, subject.types))
-    if subject.model.sessions is not None:
-        found |= {"session_start": "timestamp", "session_end": "timestamp"}
-    return found
-
-
-def _key(*columns: str | None) -> Key:
-    return frozenset(column.lower() for column in columns if column is not None)
-
-
-def _beside(cells: Cells, own: Shapes, shapes: Shapes) -> bool:
-    """Whether a column with ``shapes`` is always in the cell of the partition column."""
-    return own.keys() == shapes.keys() and all(
-        shape.exact
-        and own[key].exact
-        and shape.low == own[key].low
-        and shape.nested(cells.granularity)
-        and own[key].nested(cells.granularity)
-        for key, shape in shapes.items()
-    )
-
-
-def _columns(model: Model, resolved: Resolved) -> Columns:
-    """The output columns: those of the SELECT, after those that a sessions model always has."""
-    columns = resolved.relation.columns
-    if model.sessions is None or columns is None:
-        return columns
-    return (*model.sessions.given, *columns)
 
 
 def _reading(draft: Draft, name: str) -> Spot:

@@ -19,8 +19,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.text import Text
-from infold.core.model import DeclaredBound, Deduplicate, Kind, Model, Override, Sessions, Source
+from infold.core.model import DeclaredBound, Deduplicate, Kind, Model, Override, Source
 from infold.core.project import Reference
+from infold.core.session_rules import Sessions
 
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 

@@ -8,7 +8,7 @@ around it. Whatever is not found is an error with the nearest right names; all a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -17,7 +17,6 @@ from infold.analysis.functions import TABLE_FUNCTIONS
 from infold.analysis.pivots import as_grouped
 from infold.analysis.relation import (
     Block,
-    Columns,
     From,
     Origin,
     Other,
@@ -29,6 +28,17 @@ from infold.analysis.relation import (
     own,
 )
 from infold.analysis.text import CALL, Text
+from infold.analysis.visible_columns import (
+    UNKNOWN,
+    alias_columns,
+    as_written,
+    find_column,
+    lateral_view_columns,
+    select_outputs,
+    star_outputs,
+    values_columns,
+    visible_columns,
+)
 from infold.core.project import Reference
 from infold.messages import findings
 from infold.messages.errors import InfoldError
@@ -84,7 +94,7 @@ class _Resolver:
         if isinstance(node, exp.Table):
             return self._table(node, ctes)
         if isinstance(node, exp.Values):
-            return Other(_named(node) or _counted(node))
+            return Other(alias_columns(node) or values_columns(node))
         self._unsupported(node, "this form of query")
         return Other(None)
 
@@ -98,7 +108,7 @@ class _Resolver:
         for cte in clause.expressions:
             inside = dict(seen)
             if clause.args.get("recursive"):
-                inside[cte.alias.lower()] = Other(_named(cte))
+                inside[cte.alias.lower()] = Other(alias_columns(cte))
             relation = self._renamed(self.query(cte.this, inside, outer), cte)
             seen[cte.alias.lower()] = relation
             derived.append(relation)
@@ -133,14 +143,14 @@ class _Resolver:
         if node.args.get("pivots"):
             self._unsupported(node, "PIVOT and UNPIVOT")
             return Other(None)
-        names = _named(node)
+        names = alias_columns(node)
         return relation if names is None else Renamed(relation, names)
 
     def _table(self, node: exp.Table, ctes: Mapping[str, Relation]) -> Relation:
         """A table, a CTE or a table function named in FROM."""
         if not isinstance(node.this, exp.Identifier):
             self._no_plain_table(node)
-            return Other(_named(node))
+            return Other(alias_columns(node))
         for key, what in _REFUSED_ON_TABLES.items():
             if node.args.get(key):
                 self._unsupported(node, what)
@@ -182,7 +192,9 @@ class _Resolver:
         if clause is not None:
             block.entries.append(self._entry(clause.this, None, ctes, block))
         for lateral in node.args.get("laterals") or ():
-            block.entries.append(From(lateral.alias.lower(), Other(_view(lateral)), lateral))
+            block.entries.append(
+                From(lateral.alias.lower(), Other(lateral_view_columns(lateral)), lateral)
+            )
         for join in node.args.get("joins") or ():
             block.entries.append(self._entry(join.this, join, ctes, block))
         self._columns(block, ctes)
@@ -201,7 +213,9 @@ class _Resolver:
             if isinstance(inner, exp.Subquery):
                 relation = self._renamed(self.query(inner.this, ctes, block), node)
                 return From(node.alias.lower(), relation, node, join, lateral=True)
-            return From(node.alias.lower(), Other(_view(node)), node, join, lateral=True)
+            return From(
+                node.alias.lower(), Other(lateral_view_columns(node)), node, join, lateral=True
+            )
         if isinstance(node, exp.Subquery) and node.args.get("pivots") and join is None:
             return From("", self._pivoted(node, ctes, block.outer), node)
         relation = self.query(node, ctes, block.outer)
@@ -274,7 +288,7 @@ class _Resolver:
                 self._not_by_its_table(node, parts, found)
                 block.origins[id(node)] = found
                 return
-            opaque = opaque or found is _UNKNOWN
+            opaque = opaque or found is UNKNOWN
             if around is block and parts[0] in aliases:
                 block.aliases[id(node)] = aliases[parts[0]]
                 return
@@ -285,7 +299,7 @@ class _Resolver:
         names = visible_columns(block.entries) or list(aliases)
         at = self.text.spot_of(node)
         tables = [e.relation.name for e in block.entries if isinstance(e.relation, Table)]
-        self.errors.append(findings.unknown_column(at, _written(node), names, tables))
+        self.errors.append(findings.unknown_column(at, as_written(node), names, tables))
 
     def _not_by_its_table(self, node: exp.Column, parts: list[str], found: Origin) -> None:
         """``raw.clicks.url`` is refused: Spark sees ``clicks``, by whatever name it is stored."""
@@ -293,7 +307,7 @@ class _Resolver:
         names = [*entry.qualifier.split("."), entry.alias] if entry.qualifier else []
         if names and parts[: len(names)] == names and len(parts) > len(names):
             shorter = ".".join(part.name for part in node.parts[len(names) - 1 :])
-            error = findings.long_column(self.text.spot_of(node), _written(node), shorter)
+            error = findings.long_column(self.text.spot_of(node), as_written(node), shorter)
             self.errors.append(error)
 
     def _outputs(self, block: Block) -> list[Output] | None:
@@ -304,14 +318,14 @@ class _Resolver:
             if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
                 star = item.this
             if star is None:
-                found.extend(_output(item))
+                found.extend(select_outputs(item))
                 continue
             entries = [entry for entry in block.entries if not entry.hidden]
             if isinstance(item, exp.Column):
                 entries = [entry for entry in entries if entry.alias == item.table.lower()]
                 if not entries:  # a struct's fields: their number is in its type, not in the SQL
                     return None
-            expanded = _expanded(entries, star, item)
+            expanded = star_outputs(entries, star, item)
             if expanded is None:
                 return None
             found.extend(expanded)
@@ -332,107 +346,3 @@ _REFUSED_ON_TABLES = {
     "changes": "CHANGES",
     "partition": "PARTITION",
 }
-
-_UNKNOWN = object()
-"""Not found among known columns, but an entry's columns are unknown, so it may be there."""
-
-
-def find_column(entries: Sequence[From], parts: Sequence[str]) -> Origin | object | None:
-    """
-    The column that dotted, lower-case ``parts`` name, fields of a struct ignored.
-
-    ``table.column`` and ``raw.table.column`` before ``struct.field``, as Spark does.
-    """
-    unknown = False
-    for entry in entries:
-        depth = len(entry.qualifier.split(".")) if entry.qualifier else 0
-        prefixes: list[tuple[str, ...]] = [(entry.alias,)] if entry.alias else []
-        if depth:
-            prefixes.append((*entry.qualifier.split("."), entry.alias))
-        for prefix in prefixes:
-            rest = parts[len(prefix) :]
-            if rest and tuple(parts[: len(prefix)]) == prefix:
-                columns = _lower(entry.relation.columns)
-                if columns is None or rest[0] in columns:
-                    return (
-                        Origin(entry, rest[0], tuple(rest[1:])) if columns is not None else _UNKNOWN
-                    )
-    for entry in entries:
-        columns = _lower(entry.relation.columns)
-        if columns is None:
-            unknown = True
-        elif parts[0] in columns:
-            return Origin(entry, parts[0], tuple(parts[1:]))
-    return _UNKNOWN if unknown else None
-
-
-def visible_columns(entries: Iterable[From]) -> list[str]:
-    """Every column name that an unqualified name could mean."""
-    return [column for entry in entries for column in entry.relation.columns or ()]
-
-
-def _lower(columns: Columns) -> set[str] | None:
-    return None if columns is None else {column.lower() for column in columns}
-
-
-def _named(node: exp.Expr) -> Columns:
-    """The column names of a table alias, ``t(a, b)``; None without them."""
-    alias = node.args.get("alias")
-    columns = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
-    return tuple(column.name for column in columns) if columns else None
-
-
-def _view(lateral: exp.Lateral) -> Columns:
-    """The columns of a LATERAL VIEW; Spark names them itself when the user does not."""
-    names = _named(lateral)
-    if names is None and isinstance(lateral.this, (exp.Posexplode, exp.PosexplodeOuter)):
-        return ("pos", "col")
-    return names
-
-
-def _counted(values: exp.Values) -> Columns:
-    row = values.expressions[0] if values.expressions else None
-    width = len(row.expressions) if isinstance(row, exp.Tuple) else 1
-    return tuple(f"col{i + 1}" for i in range(width))
-
-
-def _output(item: exp.Expr) -> list[Output]:
-    if isinstance(item, exp.Aliases):
-        return [Output(name.name, item) for name in item.args["expressions"]]
-    if isinstance(item, exp.Alias):
-        return [Output(item.alias, item.this, label=item.args["alias"])]
-    if isinstance(item, exp.Column):
-        return [Output(item.name, item)]
-    if isinstance(item, exp.Dot):
-        return [Output(item.expression.name, item)]
-    return [Output("", item)]
-
-
-def _expanded(entries: Sequence[From], star: exp.Star, node: exp.Expr) -> list[Output] | None:
-    """What a star stands for: the entries' columns, shared ones of USING and NATURAL once."""
-    if any(entry.relation.columns is None for entry in entries):
-        return None
-    skip = {name.name.lower() for name in star.args.get("except_") or ()}
-    found: list[Output] = []
-    for entry in entries:
-        right = [Output(c, node, Origin(entry, c.lower())) for c in entry.relation.columns or ()]
-        once = _shared(entry, found, right)
-        first = [next(out for out in found if out.name.lower() == name) for name in once]
-        left = [out for out in found if out not in first]
-        found = [*first, *left, *(out for out in right if out.name.lower() not in once)]
-    return [out for out in found if out.name.lower() not in skip]
-
-
-def _shared(entry: From, left: Sequence[Output], right: Sequence[Output]) -> list[str]:
-    """The columns that a join with USING, or a NATURAL one, shows once, in their order."""
-    if entry.join is None:
-        return []
-    here, there = [[out.name.lower() for out in side] for side in (left, right)]
-    if entry.join.args.get("method") == "NATURAL":
-        return [name for name in here if name in there]
-    using = [name.name.lower() for name in entry.join.args.get("using") or ()]
-    return [name for name in using if name in here]
-
-
-def _written(node: exp.Column) -> str:
-    return ".".join(part.name for part in node.parts)

@@ -15,15 +15,15 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from infold.analysis.relation import Block, Origin
-from infold.analysis.resolve import visible_columns
 from infold.analysis.row_wise import clauses
 from infold.analysis.rule_subject import Subject
 from infold.analysis.text import Text
 from infold.analysis.text_cut import Cut, first_outside, qualifiers
 from infold.analysis.token_calls import Call, calls, split
+from infold.analysis.visible_columns import visible_columns
 from infold.core.aggregates import AGGREGATES
-from infold.core.model import IDENTIFIER, Sessions
 from infold.core.project import Aggregate, Fallback, Output, SessionsQuery
+from infold.core.session_rules import IDENTIFIER, Sessions
 from infold.messages import findings, refusals
 from infold.messages.errors import InfoldError
 

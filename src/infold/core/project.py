@@ -17,7 +17,8 @@ from pathlib import Path
 
 from infold.core.interval import Ranges, moment
 from infold.core.manual_entry import ManualEntry
-from infold.core.model import IDENTIFIER, NUMBERS, Cuts, Keep, Kind, Model, Override, Source, Target
+from infold.core.model import Kind, Model, Override, Source, Target
+from infold.core.session_rules import IDENTIFIER, NUMBERS, Cuts, Keep
 
 
 @dataclass(frozen=True, slots=True, order=True)

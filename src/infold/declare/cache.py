@@ -31,7 +31,14 @@ _CODE = (
 )
 """What decides about the project of given files."""
 
-_MODULES = frozenset({"infold.core.interval", "infold.core.model", "infold.core.project"})
+_MODULES = frozenset(
+    {
+        "infold.core.interval",
+        "infold.core.model",
+        "infold.core.session_rules",
+        "infold.core.project",
+    }
+)
 
 
 class _Values(pickle.Unpickler):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infold.core.model import Campaign, Choose, Cuts, Keep, Nulls, Sessions
+from infold.core.session_rules import Campaign, Choose, Cuts, Keep, Nulls, Sessions
 from infold.declare.keys import Keys
 from infold.messages import findings
 

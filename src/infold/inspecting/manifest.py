@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from infold.core.interval import Ranges, show_duration
 from infold.core.manual_entry import session_id
-from infold.core.model import IDENTIFIER, Keep, Kind, Sessions, table_name
+from infold.core.model import Kind, table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
 from infold.core.record import QuarantinedSession
+from infold.core.session_rules import IDENTIFIER, Keep, Sessions
 from infold.core.trace import CellState, Trace, net
-from infold.planning.planner import reached
 from infold.planning.portions import retained_range
+from infold.planning.staleness import reached
 from infold.running.observe import locations
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from typing import Any
 
 from infold.core.interval import micros
 from infold.core.manual_entry import ManualEntry, session_id
-from infold.core.model import IDENTIFIER, Kind, Sessions, table_name
+from infold.core.model import Kind, table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
+from infold.core.session_rules import IDENTIFIER, Sessions
 from infold.messages import errors
 
 

@@ -12,23 +12,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from infold.core.interval import DAY, Interval, instants
-from infold.core.model import IDENTIFIER, Kind, table_name
+from infold.core.model import Kind, table_name
 from infold.core.ports import Ledger, SnapshotReader, TimeSpan
 from infold.core.project import Node, Project, SessionsQuery
 from infold.core.record import QuarantinedSession
+from infold.core.session_rules import IDENTIFIER
 from infold.core.trace import Version
+from infold.inspecting.event_batches import Event, EventBatch, event_batches
 from infold.inspecting.manifest import named_of, reasons
 from infold.inspecting.session_events import VERSION, UserEvents, events_of, snapshot_read
 from infold.inspecting.session_history import (
-    Event,
-    EventBatch,
     Read,
     Session,
     SessionHistories,
     SessionHistory,
     Verb,
     changes,
-    event_batches,
     session_changes,
     since,
 )

@@ -18,8 +18,8 @@ from infold.core.interval import instants
 from infold.core.model import table_name
 from infold.core.ports import Ledger, SnapshotReader, TimeSpan
 from infold.core.project import Node, Project, SessionsQuery
+from infold.inspecting.event_batches import Event
 from infold.inspecting.plain_views import NotPlainError, Part, parts
-from infold.inspecting.session_history import Event
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:

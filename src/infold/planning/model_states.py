@@ -18,8 +18,8 @@ from infold.core.project import Node, Project
 from infold.core.record import Receipt
 from infold.core.report import ModelState, State
 from infold.core.trace import UNKNOWN, Cause, Trace
-from infold.planning.planner import reached
 from infold.planning.portions import cells_with_rows, retained_range
+from infold.planning.staleness import reached
 
 
 def model_states(project: Project, seen: Observations, todo: Plan) -> tuple[ModelState, ...]:

@@ -10,7 +10,7 @@ before it carries them out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from infold.core.interval import Ranges, show, show_duration
@@ -19,7 +19,6 @@ from infold.core.plan import (
     UP_TO_DATE,
     Action,
     FileDiff,
-    InputDiff,
     ModelObservation,
     Observations,
     Plan,
@@ -29,10 +28,9 @@ from infold.core.plan import (
     Step,
 )
 from infold.core.project import Node, Project
-from infold.core.trace import Cause, CellChange, Pending, Trace, joined
-from infold.planning import cron
+from infold.core.trace import Cause, Pending, Trace, joined
 from infold.planning.cautions import cautions
-from infold.planning.file_reasons import again, count, file_reasons
+from infold.planning.file_reasons import again, file_reasons
 from infold.planning.portions import (
     BACKLOG,
     apart,
@@ -40,9 +38,17 @@ from infold.planning.portions import (
     cells_with_rows,
     completed_range,
     continued_build,
-    in_parts,
     replaced_whole,
     retained_range,
+)
+from infold.planning.staleness import (
+    changed_input_reason,
+    changes_by_cause,
+    entry_reasons,
+    not_due,
+    reached,
+    rows_to_read,
+    whole_table_reason,
 )
 
 _EVERYTHING = PlanOptions()
@@ -95,7 +101,9 @@ class _Draft:
             if entry.name not in self.steps and (dropped or self._head(node, entry.name) == 0):
                 self.left.append(Skipped(node.name, f"its input {entry.name} was never built"))
                 return
-            if entry.name in self.held_back and _whole(node, self.seen.models[node.name]):
+            if entry.name in self.held_back and whole_table_reason(
+                node, self.seen.models[node.name]
+            ):
                 self.left.append(
                     Skipped(node.name, f"its input {entry.name} is of an old definition")
                 )
@@ -109,7 +117,7 @@ class _Draft:
     def events(self, node: Node, model: ModelObservation) -> Step | None:
         """Files in and out; everything when there is no table yet or another definition."""
         files = model.files if model.files is not None else FileDiff(node.source or "")
-        first = next(iter(self._restated(node)), None) or _whole(node, model)
+        first = next(iter(self._restated(node)), None) or whole_table_reason(node, model)
         if first is not None:
             rows = sum(cell.rows for cell in files.peek or ())
             return self._step(node, Action.BUILD, [replace(first, rows=rows)])
@@ -125,11 +133,11 @@ class _Draft:
         """A fold of what changed; a build where most of the input is new to the table."""
         fed = [news for news in model.inputs if not node.looks_up(news.name)]
         rows = sum(cell.rows for news in fed for cell in news.cells)
-        first = _whole(node, model) or next(iter(self._restated(node)), None)
+        first = whole_table_reason(node, model) or next(iter(self._restated(node)), None)
         if first is not None:
             return self._step(node, Action.BUILD, [replace(first, rows=rows)])
         gap = (node.query.gap or 0) if node.query else 0
-        reasons = [*self._stale(node, model, gap), *_entries(model)]
+        reasons = [*self._stale(node, model, gap), *entry_reasons(model)]
         changed = sum(c.added + c.removed for news in fed for c in news.changes)
         changed += 2 * sum(news.found.rows for news in model.inputs if news.found)  # as they were
         anew = any(news.anew or (news.found and news.found.everywhere) for news in model.inputs)
@@ -158,7 +166,7 @@ class _Draft:
     def whole(self, node: Node, model: ModelObservation) -> Step | None:
         """One cell: all of it when anything it reads changed."""
         rows = sum(cell.rows for news in model.inputs for cell in news.cells)
-        first = _whole(node, model)
+        first = whole_table_reason(node, model)
         reasons = [first] if first else [*self._stale(node, model, 0), *self._restated(node)]
         if not reasons:
             return None
@@ -168,7 +176,7 @@ class _Draft:
 
     def time_range(self, node: Node, model: ModelObservation) -> Step | None:
         """The stale cells inside the window that are due; the others stay pending in the trace."""
-        first = _whole(node, model)
+        first = whole_table_reason(node, model)
         if first is not None and first.cause is Cause.DEFINITION:
             return self._exchange(node, model, first)
         reasons = [first] if first else self._stale(node, model, 0)
@@ -193,7 +201,7 @@ class _Draft:
             if within - inside:
                 pending.append(Pending(reason.cause, within - inside))
             if inside or not reason.cells:
-                build.append(replace(reason, cells=inside, rows=_rows(node, model, inside)))
+                build.append(replace(reason, cells=inside, rows=rows_to_read(node, model, inside)))
         cells = Ranges.of(part for reason in build for part in reason.cells)
         replaces = first is not None and first.cause is Cause.REDEFINED
         if replaces and self._would_empty(node, model, kept & over, cells):
@@ -219,7 +227,7 @@ class _Draft:
         """Whether a built model is left alone until the next tick of its cron."""
         if self.asked.ignore_cron or node.name in self.asked.restated:
             return False
-        due = _not_due(node, model, self.seen.as_of)
+        due = not_due(node, model, self.seen.as_of)
         if due is not None and reasons:
             self.left.append(Skipped(node.name, f"not due before {show(due)}"))
         return due is not None
@@ -242,7 +250,7 @@ class _Draft:
         later = kept - cells
         pending = (Pending(Cause.MISSING, later),) if later else ()
         self._leave(node, model, pending, over, Ranges.ever() - later, Ranges.ever())
-        reason = replace(first, cells=cells, rows=_rows(node, model, cells))
+        reason = replace(first, cells=cells, rows=rows_to_read(node, model, cells))
         step = self._step(node, Action.BUILD, [reason], pending)
         pieces = tuple(batches(node, model, cells, self.asked))
         return replace(step, cells=cells, pieces=pieces if len(pieces) > 1 else ())
@@ -310,8 +318,8 @@ class _Draft:
             for entry in (model.trace.pending if model.trace else ())
         ]
         for news in model.inputs:
-            for cause, changes in _by_cause(node, news).items():
-                reasons.append(_changed(node, news, cause, changes, reach))
+            for cause, changes in changes_by_cause(node, news).items():
+                reasons.append(changed_input_reason(node, news, cause, changes, reach))
         for entry in node.stored:
             step = self.steps.get(entry.name)
             if step is not None:
@@ -355,28 +363,6 @@ class _Draft:
         )
 
 
-def reached(node: Node, name: str, touched: Ranges, reach: int = 0) -> Ranges:
-    """The cells of a model in which something at these times of an input can show."""
-    granularity = node.model.granularity
-    if granularity is None or node.looks_up(name):
-        return Ranges.ever()
-    if node.model.kind is Kind.TIME_RANGE:
-        return granularity.cover(node.input(name).reached(touched))
-    return granularity.cover(touched.widen(reach, reach))
-
-
-def _not_due(node: Node, model: ModelObservation, as_of: int) -> int | None:
-    """When a model is due that was built since the newest tick of its cron; None if it is due."""
-    said = node.model.incremental
-    if said is None or said.cron is None or model.as_of is None:
-        return None
-    if model.as_of < cron.last(said.cron, said.cron_tz, as_of):
-        return None
-    if model.trace is not None and model.trace.pending and model.as_of == as_of:
-        return None  # the same run goes on with its batches
-    return cron.following(said.cron, said.cron_tz, as_of)
-
-
 _RULES = {
     Kind.EVENTS: _Draft.events,
     Kind.SESSIONS: _Draft.folded,
@@ -384,71 +370,3 @@ _RULES = {
     Kind.WHOLE: _Draft.whole,
     Kind.TIME_RANGE: _Draft.time_range,
 }
-
-
-def _whole(node: Node, model: ModelObservation) -> Reason | None:
-    """Why all of a table has to be built, if so."""
-    if model.trace is None:
-        return Reason(Cause.MISSING, "first run", Ranges.ever())
-    # A part of it that is pending for its definition was left by a version of infold that mixed.
-    mixed = any(entry.cause is Cause.DEFINITION for entry in model.trace.pending)
-    if model.trace.fingerprint != node.fingerprint or mixed:
-        cause = Cause.REDEFINED if in_parts(node) else Cause.DEFINITION
-        return Reason(cause, "its definition changed", Ranges.ever())
-    return None
-
-
-def _entries(model: ModelObservation) -> Iterator[Reason]:
-    """What somebody said of the model's sessions since it was built; which they are is found."""
-    more = model.entries - (model.trace.entries if model.trace else 0)
-    if more:
-        what = "1 manual entry" if more == 1 else f"{more:,} manual entries"
-        yield Reason(Cause.QUARANTINE, f"{what} of its quarantine", Ranges.ever())
-
-
-def _changed(
-    node: Node, news: InputDiff, cause: Cause, changes: Sequence[CellChange], reach: int
-) -> Reason:
-    """That rows of an input changed, and where that can show."""
-    rows = sum(change.added + change.removed for change in changes)
-    found = news.found
-    if found is None or found.everywhere:
-        cells = reached(node, news.name, _touched(changes), reach)
-        detail = f"{rows:,} rows in {count(len(changes), 'cell')} of {news.name}"
-        if found is None and node.matched(news.name):
-            detail += ": at most"
-        return Reason(cause, detail, cells, rows)
-    cells = Ranges.of(
-        part for name, times, _ in found.times for part in reached(node, name, times, reach)
-    )
-    return Reason(cause, f"{found.rows:,} rows with changed keys of {news.name}", cells, found.rows)
-
-
-def _touched(changes: Iterable[CellChange]) -> Ranges:
-    return Ranges.of(change.cell for change in changes)
-
-
-def _by_cause(node: Node, news: InputDiff) -> dict[Cause, list[CellChange]]:
-    """The net changes of an input, by what they are to the model that reads it."""
-    found: dict[Cause, list[CellChange]] = {}
-    for change in news.changes:
-        if node.looks_up(news.name):
-            cause = Cause.LOOKUP
-        elif change.removed:
-            cause = Cause.REMOVED
-        elif change.rows_before:
-            cause = Cause.LATE
-        else:
-            cause = Cause.ARRIVED
-        found.setdefault(cause, []).append(change)
-    return found
-
-
-def _rows(node: Node, model: ModelObservation, cells: Ranges) -> int:
-    """About how many rows of its inputs a model reads to build ``cells``."""
-    total = 0
-    for news in model.inputs:
-        entry = node.input(news.name)
-        times = cells if entry.time_column is None else entry.read(cells)
-        total += sum(state.rows for state in news.cells if times.overlaps(state.cell))
-    return total

@@ -13,19 +13,18 @@ its readers waiting; ``course`` keeps count of it.
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
 
 from infold.core.interval import Ranges
 from infold.core.plan import Plan, PlanOptions, Step
 from infold.core.ports import Engine, Lake, Ledger
+from infold.core.progress import Progress
 from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
-from infold.core.report import ModelState, RunFailed, RunResult
+from infold.core.report import RunFailed, RunResult
 from infold.messages import errors
 from infold.planning.model_states import model_states
 from infold.planning.planner import plan
@@ -37,40 +36,18 @@ from infold.running.commit_order import CommitSlot, side_by_side
 from infold.running.definitions_to_judge import Judging
 from infold.running.observe import VANISHED, Observer, remembered
 from infold.running.recover import LOSE, committed, recover
+from infold.running.request import (
+    MOST_STEPS,
+    Request,
+    is_selected,
+    new_id,
+    request_detail,
+    same_work,
+    step_detail,
+    still_asked,
+)
 from infold.running.run_progress import RunProgress, ends
 from infold.system import failures, signals
-
-
-class Progress(Protocol):
-    """Who is told how a run goes."""
-
-    def step(self, index: int, total: int | None, step: Step) -> None:
-        """A step begins; ``total`` is how many are foreseen, itself included."""
-
-    def done(self, step: Step, receipt: Receipt) -> None:
-        """The step ended well."""
-
-    def failed(self, step: Step, error: errors.InfoldError) -> None:
-        """The step did not succeed; the run goes on with what does not need it."""
-
-    def note(self, text: str) -> None:
-        """Something worth a line."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a run was asked for."""
-
-    asked: PlanOptions = field(default_factory=PlanOptions)
-    max_rows: int | None = None
-    wait: float = 0.0
-    command: str = "run"
-    allow_refresh: bool = False
-    """Whether tables of a protected target may be built anew."""
-    fail_fast: bool = False
-    """Whether the first failure ends the run."""
-    allow_removals: bool = False
-    """Whether any part of a source may go."""
 
 
 @dataclass
@@ -116,7 +93,9 @@ class Runner:
 
     def _begin(self, course: RunProgress, request: Request, started: float) -> None:
         """Write down that the run begins, and put right what earlier ones left."""
-        self.ledger.begin_run(course.run, request.command, self.observer.as_of, _detail(request))
+        self.ledger.begin_run(
+            course.run, request.command, self.observer.as_of, request_detail(request)
+        )
         with self._closing(course, started):
             self.observer.check()
         if self.ledger.belongs() is None:
@@ -131,7 +110,7 @@ class Runner:
         engine: Engine | None = None
         located, judging = KeyLocations(self.project), Judging(self.project)
         while True:
-            asked = _still(request.asked, course.done)
+            asked = still_asked(request.asked, course.done)
             self.observer.restated = frozenset(asked.restated)
             self.observer.freely = request.allow_removals
             seen = located.told(self.observer.look())
@@ -147,7 +126,7 @@ class Runner:
                 course.before = tuple(
                     entry
                     for entry in model_states(self.project, seen, now)
-                    if _meant(request, entry)
+                    if is_selected(request, entry)
                 )
             course.plans.append(now)
             course.refuse(seen.refused, now)
@@ -190,7 +169,7 @@ class Runner:
         """What can be carried out now; a model that is stale again and again is given up."""
         ready = side_by_side(self.project, self.lake, course.left(now), asked.jobs)
         for step, _ in ready:
-            if sum(_same(other, step) for other, _ in course.done) > _MOST_STEPS:
+            if sum(same_work(other, step) for other, _ in course.done) > MOST_STEPS:
                 course.fail(step, errors.still_stale(step.model))
         return [(step, turn) for step, turn in ready if step.model not in course.failures]
 
@@ -266,7 +245,7 @@ class Runner:
         self, run: str, seq: int, step: Step, engine: Engine, turn: CommitSlot
     ) -> Receipt:
         step_id = f"{run}-{seq}"
-        self.ledger.begin_step(run, step_id, seq, step.model, step.action.value, _step_detail(step))
+        self.ledger.begin_step(run, step_id, seq, step.model, step.action.value, step_detail(step))
         started = time.monotonic()
 
         def prepared(early: Outcome) -> Outcome:
@@ -336,59 +315,3 @@ class Runner:
                     course.run, "failed", course.receipt, f"stopped by {type(error).__name__}"
                 )
             raise
-
-
-def _meant(request: Request, entry: ModelState) -> bool:
-    return request.asked.selected is None or entry.model in request.asked.selected
-
-
-_MOST_STEPS = 3
-
-
-def new_id() -> str:
-    """An id for a run: its start to the second, for people, and a random part."""
-    return time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + uuid.uuid4().hex[:6]
-
-
-def _still(asked: PlanOptions, done: Sequence[tuple[Step, Receipt]]) -> PlanOptions:
-    """
-    What is still asked for: what was restated, or has begun to be, is in its trace now.
-
-    A backfill that has begun ends where its first step said, however many batches that takes.
-    """
-    begun = {step.model for step, _ in done}
-    left = {name: cells for name, cells in asked.restated.items() if name not in begun}
-    upto = {step.model: step.upto for step, _ in reversed(done) if step.upto is not None}
-    return replace(asked, restated=left, backfilled=upto)
-
-
-def _same(step: Step, other: Step) -> bool:
-    """Whether two steps do the same thing again, as batches of one model do not."""
-    return step.model == other.model and (step.batches, step.cells) == (other.batches, other.cells)
-
-
-def _detail(request: Request) -> dict[str, Any]:
-    asked = request.asked
-    return {
-        "window": str(asked.window) if asked.window else None,
-        "selected": sorted(asked.selected) if asked.selected is not None else None,
-        "max_rows": request.max_rows,
-        "batch_size": asked.batch_size,
-        "ignore_cron": asked.ignore_cron,
-        "restated": {
-            name: [[part.start, part.end] for part in cells]
-            for name, cells in asked.restated.items()
-        },
-    }
-
-
-def _step_detail(step: Step) -> dict[str, Any]:
-    return {
-        "cells": [[part.start, part.end] for part in step.cells],
-        "reasons": [
-            {"cause": reason.cause.value, "detail": reason.detail, "rows": reason.rows}
-            for reason in step.reasons
-        ],
-        "inputs": {name: list(pair) for name, pair in step.inputs.items()},
-        "version": step.version,
-    }

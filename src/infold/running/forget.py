@@ -21,8 +21,8 @@ from infold.core.report import Forgotten
 from infold.messages import errors
 from infold.planning.selection import selected
 from infold.running.belonging import refuse_others
-from infold.running.execute import new_id
 from infold.running.recover import FORGET, recover
+from infold.running.request import new_id
 
 
 @dataclass

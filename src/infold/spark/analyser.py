@@ -21,8 +21,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.model import NUMBERS, Kind, Override
+from infold.core.model import Kind, Override
 from infold.core.project import Node, Project, SessionsQuery
+from infold.core.session_rules import NUMBERS
 from infold.messages import analyser_findings
 from infold.messages.errors import InfoldError, Spot
 from infold.running.run_progress import ends

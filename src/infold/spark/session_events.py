@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 
 from infold.core.interval import DAY, Interval, Ranges
 from infold.core.project import Node, SessionsQuery
+from infold.inspecting.event_batches import Event
 from infold.inspecting.session_events import FILE, VERSION, UserEvents
-from infold.inspecting.session_history import Event
 from infold.spark.content import column, in_time, micros, plain
 from infold.spark.sessions.islands import wanted
 from infold.spark.step_context import Work

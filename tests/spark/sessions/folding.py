@@ -23,10 +23,11 @@ from tests.reference.world import Row
 
 from infold.core.interval import MINUTE, Granularity, Interval, Ranges, moment
 from infold.core.manual_entry import ManualEntry
-from infold.core.model import Materialization, Model, Sessions, Target, Timeseries
+from infold.core.model import Materialization, Model, Target, Timeseries
 from infold.core.plan import Action, Step
 from infold.core.project import Aggregate, Input, Node, Output, Project, SessionsQuery
 from infold.core.record import Outcome, QuarantinedSession, Receipt
+from infold.core.session_rules import Sessions
 from infold.core.trace import CellChange, CellState, Trace, Version, wrap
 from infold.spark.content import cell_of, cell_stats, column, content, micros, plain
 from infold.spark.sessions import build as kind

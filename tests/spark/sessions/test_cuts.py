@@ -29,8 +29,8 @@ from tests.spark.sessions.test_build import (
 )
 
 from infold.core.interval import HOUR, MINUTE
-from infold.core.model import Campaign, Cuts, Keep, Nulls
 from infold.core.project import Aggregate, Fallback, Output
+from infold.core.session_rules import Campaign, Cuts, Keep, Nulls
 from infold.spark.verify import sessions_from_scratch
 
 if TYPE_CHECKING:

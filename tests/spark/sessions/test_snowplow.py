@@ -20,8 +20,8 @@ from tests.spark.sessions.folding import Call, Shop
 from tests.spark.sessions.test_build import COUNT
 
 from infold.core.interval import DAY
-from infold.core.model import Keep
 from infold.core.project import Aggregate, Output
+from infold.core.session_rules import Keep
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

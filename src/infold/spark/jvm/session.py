@@ -15,9 +15,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from infold.core import fixed_settings
 from infold.messages.errors import InfoldError, spark_failed_to_start
 from infold.spark.jvm import class_archive
 from infold.spark.jvm.gateway import end, launch, lost, quiet, started
@@ -29,16 +28,22 @@ from infold.spark.jvm.given_settings import (
 )
 from infold.spark.jvm.jars import cache_dir, jar_paths, spark_home
 from infold.spark.jvm.java import find_java
+from infold.spark.jvm.session_settings import (
+    CATALOG,
+    Size,
+    catalog_settings,
+    common_settings,
+    default_memory,
+    java_options,
+    log_settings,
+    size_settings,
+)
 from infold.spark.jvm.spill import new_folder
 from infold.system import failures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Size = Literal["small", "medium", "large"]
-
-CATALOG = "infold"  # pyiceberg finds the tables under the same name only
-DEFAULT_MEMORY = "2g"
 LOG_BYTES = 10_000_000
 
 
@@ -72,9 +77,9 @@ def start(
     Timestamps: ask for Arrow (``toArrow``). Rows from ``collect`` come in the local time zone.
     """
     settings = {
-        **_fixed_settings(),
-        **_catalog_settings(warehouse, catalog_db),
-        **_size_settings(size),
+        **common_settings(),
+        **catalog_settings(warehouse, catalog_db),
+        **size_settings(size),
         **(extra or {}),
     }
     refuse_given("targets.spark of infold.yml", extra or {})
@@ -92,7 +97,7 @@ def start(
 
 def tune(session: SparkSession, size: Size) -> None:
     """Give a running session the SQL settings for a run of another size."""
-    for key, value in _size_settings(size).items():
+    for key, value in size_settings(size).items():
         session.conf.set(key, value)
 
 
@@ -158,93 +163,6 @@ def stop(*, wait_seconds: float = 0) -> None:
         gateway.proc.wait(wait_seconds)
 
 
-def default_memory() -> str:
-    """The driver's heap when nobody says otherwise."""
-    return os.environ.get("INFOLD_MEMORY") or DEFAULT_MEMORY
-
-
-def _fixed_settings() -> dict[str, str]:
-    """What holds for every run: exactness first, then quiet."""
-    return {
-        "spark.app.name": "infold",
-        "spark.master": "local[*]",
-        # One machine: nothing listens beyond it, whatever its name resolves to.
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        # What exactness stands on: times are UTC, overflow and bad casts are errors.
-        **fixed_settings.FIXED,
-        # No spark-warehouse folder wherever the command was typed.
-        "spark.sql.warehouse.dir": str(cache_dir() / "spark-warehouse"),
-        # All data is on this machine, so no task waits for a better place.
-        "spark.locality.wait": "0",
-        # Where in Python an expression was made is in no message of ours, and finding it costs
-        # a dozen round trips to the JVM for each call: half of a small run.
-        "spark.python.sql.dataFrameDebugging.enabled": "false",
-        "spark.sql.dataFrameQueryContext.enabled": "false",
-        # Generated code that differs in the number of its stage only is compiled once.
-        "spark.sql.codegen.useIdInClassName": "false",
-        # Asked for by pyspark's own data frames in tests and Python models only.
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-    }
-
-
-def _catalog_settings(warehouse: Path, catalog_db: Path) -> dict[str, str]:
-    """The Iceberg catalog on SQLite, which pyiceberg reads without a JVM."""
-    prefix = f"spark.sql.catalog.{CATALOG}"
-    return {
-        prefix: "org.apache.iceberg.spark.SparkCatalog",
-        f"{prefix}.catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
-        # Two runs may write at once; SQLite lets one wait for the other.
-        f"{prefix}.uri": f"jdbc:sqlite:{catalog_db.resolve()}?busy_timeout=30000",
-        f"{prefix}.jdbc.schema-version": "V1",
-        f"{prefix}.warehouse": str(warehouse.resolve()),
-        # A cached table would hide another process's commit for half a minute.
-        f"{prefix}.cache-enabled": "false",
-        "spark.sql.defaultCatalog": CATALOG,
-    }
-
-
-def _size_settings(size: Size) -> dict[str, str]:
-    """SQL settings for a run that is over in seconds, or for one that is not."""
-    if size == "small":
-        return {
-            "spark.sql.shuffle.partitions": "1",
-            "spark.sql.adaptive.enabled": "false",
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        }
-    return {
-        "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 2)),
-        "spark.sql.adaptive.enabled": "true",
-        "spark.sql.codegen.wholeStage": "true",
-        "spark.sql.codegen.factoryMode": "FALLBACK",
-    }
-
-
-def _java_options(size: Size) -> tuple[str, ...]:
-    # The collector for throughput: a large first build takes 0.85x of the time with G1.
-    common = (
-        "-Duser.timezone=UTC",
-        "-XX:+IgnoreUnrecognizedVMOptions",
-        "-XX:+UseParallelGC",
-        # A query of a thousand ORs or UNION ALLs is as deep as that for Spark; only what is used
-        # of a stack is ever taken.
-        "-Xss8m",
-    )
-    if size != "large":
-        # The quick compiler only.
-        # Alone, that compiler gets 48 MB for its code; a process of many runs would fill them and
-        # spend its time sweeping.
-        return (
-            *common,
-            "-XX:TieredStopAtLevel=1",
-            "-XX:ReservedCodeCacheSize=240m",
-        )
-    return common
-
-
 def _running() -> SparkSession | None:
     """This process's first session, if Spark runs; on any thread."""
     from pyspark import SparkContext
@@ -288,8 +206,8 @@ def _first(
     # On the JVM's own class path: unlike spark.jars nothing is copied, and the archive covers it.
     settings["spark.driver.extraClassPath"] = os.pathsep.join(str(jar) for jar in jars)
     options = [
-        *_java_options(size),
-        f"-Dlog4j2.configurationFile={_log_settings().as_uri()}",
+        *java_options(size),
+        f"-Dlog4j2.configurationFile={log_settings().as_uri()}",
         *(class_archive.reading(java, jars) if app_cds else ()),
     ]
     more = settings.get("spark.driver.extraJavaOptions", "")
@@ -380,30 +298,6 @@ def _opened(log: Path) -> TextIO:
     if log.exists() and log.stat().st_size > LOG_BYTES:
         log.unlink()
     return log.open("a", encoding="utf-8")
-
-
-def _log_settings() -> Path:
-    """The log4j2 file for the JVM: warnings, without those that come at every start."""
-    file = cache_dir() / "log4j2.properties"
-    if not file.is_file() or file.read_text(encoding="utf-8") != _LOG4J2:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = file.with_suffix(f".{os.getpid()}")
-        fresh.write_text(_LOG4J2, encoding="utf-8")
-        fresh.replace(file)
-    return file
-
-
-_LOG4J2 = """\
-rootLogger.level = warn
-rootLogger.appenderRef.stderr.ref = stderr
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} %p %c{1}: %m%n%ex
-logger.native.name = org.apache.hadoop.util.NativeCodeLoader
-logger.native.level = error
-"""
 
 
 def _first_line(error: BaseException) -> str:

@@ -17,11 +17,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.interval import Granularity
-from infold.core.model import Keep, Kind
+from infold.core.model import Kind
 from infold.core.plan import Action, Step
 from infold.core.ports import Prepared
 from infold.core.project import Node, SessionsQuery
 from infold.core.record import Outcome, QuarantinedSession, Receipt
+from infold.core.session_rules import Keep
 from infold.core.trace import CellChange, CellState
 from infold.spark.content import cell_of, cell_stats, content, micros, type_of
 from infold.spark.inputs.feed import Feed, foldable

@@ -25,11 +25,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from infold.core.interval import EVER, MAX, Interval, Ranges
-from infold.core.model import Keep
 from infold.core.plan import Step
 from infold.core.ports import Prepared
 from infold.core.project import Node, SessionsQuery
 from infold.core.record import Outcome, Receipt
+from infold.core.session_rules import Keep
 from infold.core.trace import CellChange, CellState
 from infold.spark.content import column, in_time, micros, type_of
 from infold.spark.inputs.feed import Feed

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from infold.core.model import Nulls
 from infold.core.project import SessionsQuery
+from infold.core.session_rules import Nulls
 from infold.spark.content import column, micros, technical
 from infold.spark.sessions.aggregate_state import TIME, EvaluationMode, StateColumn, orderable
 from infold.spark.sessions.aggregates import CompiledAggregates, measures

@@ -16,9 +16,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.manual_entry import ManualEntry
-from infold.core.model import Keep
 from infold.core.project import SessionsQuery
 from infold.core.record import QuarantinedSession
+from infold.core.session_rules import Keep
 from infold.spark.content import column, micros
 from infold.spark.session_columns import FIRST, LAST
 from infold.spark.sessions.cuts import (

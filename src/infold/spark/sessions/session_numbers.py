@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from infold.core.interval import Granularity
-from infold.core.model import NUMBERS
 from infold.core.project import SessionsQuery
+from infold.core.session_rules import NUMBERS
 from infold.spark.content import column
 from infold.spark.session_columns import FIRST, ID, VERSION
 from infold.spark.sessions.islands import EVENTS

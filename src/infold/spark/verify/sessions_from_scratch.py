@@ -14,8 +14,8 @@ import re
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from infold.core.model import Keep, Nulls
 from infold.core.project import Aggregate, SessionsQuery
+from infold.core.session_rules import Keep, Nulls
 from infold.spark.content import column, micros
 
 _NUMBER, _OF, _AT, _WORD = "_infold_number", "_infold_of", "_infold_at", "_infold_word"

@@ -22,13 +22,13 @@ from infold.core.interval import EVER, Interval, Ranges
 from infold.core.model import Deduplicate, Kind
 from infold.core.plan import Action, Step
 from infold.core.ports import Lake, Ledger
+from infold.core.progress import Progress
 from infold.core.project import Node, Project, SessionsQuery
 from infold.core.report import Verdict
 from infold.core.trace import Cause, Trace, dropped, net
 from infold.messages import errors
 from infold.planning.portions import retained_range
 from infold.render import formatting
-from infold.running.execute import Progress
 from infold.spark.content import column, in_time, plain
 from infold.spark.damaged_tables import blamed
 from infold.spark.events import build

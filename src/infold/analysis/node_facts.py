@@ -1,0 +1,140 @@
+"""What a compiled model says of itself besides its query: bounds, keys, types, grains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from infold.analysis.bridges import Shapes
+from infold.analysis.cells import Cells, cells_of
+from infold.analysis.column_types import Types, types_of
+from infold.analysis.event_grain import event_grain
+from infold.analysis.known_columns import Bounded
+from infold.analysis.lookup_keys import matches_of
+from infold.analysis.overrides import Allowed
+from infold.analysis.relation import Columns, Key, Rows
+from infold.analysis.resolve import Resolved
+from infold.analysis.rule_subject import Subject
+from infold.analysis.rules import RULES
+from infold.analysis.scope import grain_of
+from infold.analysis.taken_in import matched_with
+from infold.analysis.time_shape import Grain
+from infold.core.model import DeclaredBound, Deduplicate, Kind, Model, Source
+from infold.core.project import Bound, Match, Reference
+from infold.core.session_rules import IDENTIFIER
+from infold.messages.errors import InfoldError
+
+
+def lookup_matches(subject: Subject, source: Source | None) -> tuple[Match, ...]:
+    """How the lookups of a model are matched that is built cell by cell, or by folds."""
+    if source is not None:
+        return matched_with(subject, source.name)
+    if subject.model.kind in (Kind.VIEW, Kind.WHOLE):
+        return ()
+    return matches_of(subject.relation, subject.nodes)
+
+
+def declared_bounds(model: Model, found: Allowed) -> tuple[DeclaredBound, ...]:
+    """The declared bounds that say what rows a table has."""
+    return model.incremental.bounds if model.incremental and found.declared else ()
+
+
+def keeps_unmatched(subject: Subject) -> bool:
+    """Whether a model keeps rows of a lookup that no row of an input goes with."""
+    cells = cells_of(subject)
+    return cells is not None and cells.filled()
+
+
+def days_back(subject: Subject) -> int | None:
+    """How many rows back the windows of a model look that are over rows of days."""
+    cells = cells_of(subject)
+    return cells.days_back() if cells is not None else None
+
+
+def rule_findings(subject: Subject) -> list[InfoldError]:
+    """What the rules find."""
+    return [error for rule in RULES for error in rule.check(subject)]
+
+
+def input_bounds(subject: Subject) -> list[Bounded]:
+    """How far a model built cell by cell reads each input, at each place that names it."""
+    cells = cells_of(subject)
+    return cells.bounds() if cells is not None else []
+
+
+def bounded_references(
+    references: Sequence[Reference], bounds: Sequence[Bounded]
+) -> tuple[Reference, ...]:
+    """The references with the bounds of those that name an input themselves."""
+    at: dict[int, Bound] = {}
+    for entry in bounds:
+        if entry.start is not None:
+            at[entry.start] = entry.bound.hull(at.get(entry.start, entry.bound))
+    return tuple(replace(one, bound=at.get(one.start)) for one in references)
+
+
+def kept_columns(subject: Subject) -> Mapping[str, Grain]:
+    """The columns that lie in one cell with the partition column, for models that read it."""
+    cells, series = cells_of(subject), subject.model.timeseries
+    if cells is not None:
+        kept, column = cells.of(subject.relation), cells.column.lower()
+        columns, gaps = kept.columns, kept.gaps
+        own = columns.get(column, {})
+        return {
+            name: grain_of(shapes)
+            for name, shapes in columns.items()
+            if _beside(cells, own, shapes) and gaps[name] <= gaps.get(column, frozenset())
+        }
+    if subject.model.kind is Kind.EVENTS and series is not None:
+        return {series.event_time_column.lower(): event_grain(subject)}
+    return {}
+
+
+def row_keys(subject: Subject, found: Allowed) -> Rows:
+    """What tells the rows of a model's table apart."""
+    model = subject.model
+    if model.kind is Kind.EVENTS and model.unique_key and model.timeseries:
+        everywhere = model.deduplicate is Deduplicate.EVERYWHERE
+        time = () if everywhere else (model.timeseries.event_time_column,)
+        return Rows((_key(*model.unique_key, *time),))
+    if model.sessions is not None:
+        said = model.sessions
+        whose = IDENTIFIER if said.identifier else said.user_column
+        plain = whose is not None and said.fallback_gap is None
+        return Rows((_key("session_id"), *((_key(whose, "session_start"),) if plain else ())))
+    if found.vouched or found.bounded:
+        return Rows()  # what holds of the query over all rows need not hold of its cells
+    stored = model.kind in (Kind.WHOLE, Kind.TIME_RANGE, Kind.KEYED)
+    return Rows(query=subject.relation) if stored else Rows()
+
+
+def output_types(subject: Subject) -> Types:
+    """What is known of the types of a model's columns."""
+    found = dict(types_of(subject.relation, subject.types))
+    if subject.model.sessions is not None:
+        found |= {"session_start": "timestamp", "session_end": "timestamp"}
+    return found
+
+
+def _key(*columns: str | None) -> Key:
+    return frozenset(column.lower() for column in columns if column is not None)
+
+
+def _beside(cells: Cells, own: Shapes, shapes: Shapes) -> bool:
+    """Whether a column with ``shapes`` is always in the cell of the partition column."""
+    return own.keys() == shapes.keys() and all(
+        shape.exact
+        and own[key].exact
+        and shape.low == own[key].low
+        and shape.nested(cells.granularity)
+        and own[key].nested(cells.granularity)
+        for key, shape in shapes.items()
+    )
+
+
+def output_columns(model: Model, resolved: Resolved) -> Columns:
+    """The output columns: those of the SELECT, after those that a sessions model always has."""
+    columns = resolved.relation.columns
+    if model.sessions is None or columns is None:
+        return columns
+    return (*model.sessions.given, *columns)

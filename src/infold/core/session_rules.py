@@ -1,0 +1,120 @@
+"""What a session is of, and where it ends, as a model declares it: frozen values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Nulls(StrEnum):
+    """What an event without a campaign does."""
+
+    IGNORE = "ignore"
+    """It goes on with the campaign in force."""
+    CHANGE = "change"
+    """To have none is a campaign of its own: coming from one to none is a change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """
+    What a campaign is: columns (or SQL expressions) of an event, all of them together.
+
+    A value listed in ``direct`` counts as NULL; an event all of whose columns are NULL has no
+    campaign.
+    """
+
+    columns: tuple[str, ...]
+    nulls: Nulls = Nulls.IGNORE
+    direct: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """
+    Where sessions end although activity goes on. Events of one instant are never parted.
+
+    ``midnight`` is the time zone whose days begin a new session; ``start`` is SQL that is true of
+    an event that begins one.
+    """
+
+    midnight: str | None = None
+    campaign: Campaign | None = None
+    start: str | None = None
+
+
+class Keep(StrEnum):
+    """What stays in the table of a session that is in quarantine."""
+
+    NOTHING = "nothing"
+    HEAD = "head"
+    """The session's events up to the limit."""
+
+
+class Choose(StrEnum):
+    """Which of a session's users is the session's user, in the order of events."""
+
+    FIRST = "first"
+    LAST = "last"
+
+
+IDENTIFIER = "session_identifier"
+"""The column in which sessions by identifier show what they are of."""
+
+
+USER_IDENTIFIER = "user_identifier"
+"""The column of a user that is no plain column."""
+
+
+NUMBERS = ("session_number", "is_first_session")
+"""The columns of sessions that are numbered for each user, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """
+    What a session is of, and where it ends. Lengths of time are microseconds.
+
+    Without ``identifier`` sessions are of a ``user`` and end with a silence longer than ``gap``.
+    With identifiers (SQL over an event; the first that is not NULL counts) they are of that, end
+    at a silence only where ``gap`` says so, and their user is the first or last that their events
+    name. ``fallback_gap`` makes sessions by user and gap of events without an identifier.
+    ``user``, ``identifier`` and what cuts are SQL over one event, mostly a column.
+    """
+
+    user: str | None
+    gap: int | None
+    identifier: tuple[str, ...] = ()
+    choose: Choose = Choose.FIRST
+    fallback_gap: int | None = None
+    cuts: Cuts = Cuts()
+    max_length: int | None = None
+    quarantine_after: int | None = None
+    keep: Keep = Keep.NOTHING
+    numbered: bool = False
+    """Whether sessions are numbered for each user, in order of their starts."""
+
+    @property
+    def user_column(self) -> str | None:
+        """The column of the table that shows a session's user."""
+        if self.user is None:
+            return None
+        plain = self.user.strip().strip("`")
+        return plain.rpartition(".")[2] if _PLAIN.match(plain) else USER_IDENTIFIER
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The columns that the table has besides those of the SELECT, in order."""
+        who = (IDENTIFIER,) if self.identifier else ()
+        user = (self.user_column,) if self.user_column else ()
+        numbers = NUMBERS if self.numbered else ()
+        return ("session_id", *who, *user, "session_start", "session_end", *numbers)
+
+    @property
+    def seen(self) -> tuple[str, ...]:
+        """Those of them that the SELECT's outputs may use."""
+        return tuple(name for name in self.given[1:] if name not in NUMBERS)
+
+
+_PLAIN = re.compile(r"\w+(\.\w+)*\Z")

@@ -1,0 +1,91 @@
+"""The events of a session by arrival: which version of its input brought them, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from infold.core.trace import Version
+
+
+@dataclass(frozen=True, slots=True)
+class EventBatch:
+    """
+    Events of a session that one version of an input brought, or (None) nobody knows which.
+
+    ``files`` are some of the files that they came in, ``more`` how many others there are. ``late``
+    is whether the session was there already; None where that is not known. ``rebuilt``: the input
+    was built anew then, so when they first arrived is no longer known.
+    """
+
+    version: Version | None
+    events: int
+    first: int
+    last: int
+    files: tuple[str, ...] = ()
+    more: int = 0
+    late: bool | None = None
+    rebuilt: bool = False
+    input: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event: its time, the version of which input brought it, and its file's id."""
+
+    at: int
+    version: int | None = None
+    file: int | None = None
+    input: str = ""
+
+
+FILES = 2
+"""How many files of an arrival are named."""
+
+
+def event_batches(
+    events: Iterable[Event],
+    versions: Iterable[Version],
+    paths: Mapping[int, str],
+    made: int | None,
+    *,
+    known: bool,
+    name: str = "",
+) -> tuple[EventBatch, ...]:
+    """
+    Events of the input ``name``, grouped by what brought them, in order of arrival.
+
+    ``made`` is the version of the input from which the session was first made, and ``known``
+    whether it was created then; if not, what came before may have been late all the same.
+    """
+    by_number = {version.number: version for version in versions}
+    groups: dict[int | None, list[Event]] = {}
+    for event in events:
+        groups.setdefault(event.version, []).append(event)
+    found = []
+    for number in sorted(groups, key=lambda entry: -1 if entry is None else entry):
+        group = groups[number]
+        version = None if number is None else by_number.get(number)
+        named = [paths[one.file] for one in group if one.file is not None and one.file in paths]
+        files = sorted(set(named), key=lambda path: (-named.count(path), path))
+        rebuilt = version is not None and version.whole and version.number > 1
+        found.append(
+            EventBatch(
+                version=version,
+                events=len(group),
+                first=min(event.at for event in group),
+                last=max(event.at for event in group),
+                files=tuple(files[:FILES]),
+                more=max(0, len(files) - FILES),
+                late=None if rebuilt else _late(number, made, known),
+                rebuilt=rebuilt,
+                input=name,
+            )
+        )
+    return tuple(found)
+
+
+def _late(number: int | None, made: int | None, known: bool) -> bool | None:
+    if number is None or made is None:
+        return None
+    return True if number > made else False if known else None

@@ -1,0 +1,111 @@
+"""Why cells of a model are stale: each cause of it, and which cells it reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from infold.core.interval import Ranges
+from infold.core.model import Kind
+from infold.core.plan import (
+    InputDiff,
+    ModelObservation,
+    Reason,
+)
+from infold.core.project import Node
+from infold.core.trace import Cause, CellChange
+from infold.planning import cron
+from infold.planning.file_reasons import count
+from infold.planning.portions import (
+    in_parts,
+)
+
+
+def reached(node: Node, name: str, touched: Ranges, reach: int = 0) -> Ranges:
+    """The cells of a model in which something at these times of an input can show."""
+    granularity = node.model.granularity
+    if granularity is None or node.looks_up(name):
+        return Ranges.ever()
+    if node.model.kind is Kind.TIME_RANGE:
+        return granularity.cover(node.input(name).reached(touched))
+    return granularity.cover(touched.widen(reach, reach))
+
+
+def not_due(node: Node, model: ModelObservation, as_of: int) -> int | None:
+    """When a model is due that was built since the newest tick of its cron; None if it is due."""
+    said = node.model.incremental
+    if said is None or said.cron is None or model.as_of is None:
+        return None
+    if model.as_of < cron.last(said.cron, said.cron_tz, as_of):
+        return None
+    if model.trace is not None and model.trace.pending and model.as_of == as_of:
+        return None  # the same run goes on with its batches
+    return cron.following(said.cron, said.cron_tz, as_of)
+
+
+def whole_table_reason(node: Node, model: ModelObservation) -> Reason | None:
+    """Why all of a table has to be built, if so."""
+    if model.trace is None:
+        return Reason(Cause.MISSING, "first run", Ranges.ever())
+    # A part of it that is pending for its definition was left by a version of infold that mixed.
+    mixed = any(entry.cause is Cause.DEFINITION for entry in model.trace.pending)
+    if model.trace.fingerprint != node.fingerprint or mixed:
+        cause = Cause.REDEFINED if in_parts(node) else Cause.DEFINITION
+        return Reason(cause, "its definition changed", Ranges.ever())
+    return None
+
+
+def entry_reasons(model: ModelObservation) -> Iterator[Reason]:
+    """What somebody said of the model's sessions since it was built; which they are is found."""
+    more = model.entries - (model.trace.entries if model.trace else 0)
+    if more:
+        what = "1 manual entry" if more == 1 else f"{more:,} manual entries"
+        yield Reason(Cause.QUARANTINE, f"{what} of its quarantine", Ranges.ever())
+
+
+def changed_input_reason(
+    node: Node, news: InputDiff, cause: Cause, changes: Sequence[CellChange], reach: int
+) -> Reason:
+    """That rows of an input changed, and where that can show."""
+    rows = sum(change.added + change.removed for change in changes)
+    found = news.found
+    if found is None or found.everywhere:
+        cells = reached(node, news.name, touched_cells(changes), reach)
+        detail = f"{rows:,} rows in {count(len(changes), 'cell')} of {news.name}"
+        if found is None and node.matched(news.name):
+            detail += ": at most"
+        return Reason(cause, detail, cells, rows)
+    cells = Ranges.of(
+        part for name, times, _ in found.times for part in reached(node, name, times, reach)
+    )
+    return Reason(cause, f"{found.rows:,} rows with changed keys of {news.name}", cells, found.rows)
+
+
+def touched_cells(changes: Iterable[CellChange]) -> Ranges:
+    """The cells that changes are in."""
+    return Ranges.of(change.cell for change in changes)
+
+
+def changes_by_cause(node: Node, news: InputDiff) -> dict[Cause, list[CellChange]]:
+    """The net changes of an input, by what they are to the model that reads it."""
+    found: dict[Cause, list[CellChange]] = {}
+    for change in news.changes:
+        if node.looks_up(news.name):
+            cause = Cause.LOOKUP
+        elif change.removed:
+            cause = Cause.REMOVED
+        elif change.rows_before:
+            cause = Cause.LATE
+        else:
+            cause = Cause.ARRIVED
+        found.setdefault(cause, []).append(change)
+    return found
+
+
+def rows_to_read(node: Node, model: ModelObservation, cells: Ranges) -> int:
+    """About how many rows of its inputs a model reads to build ``cells``."""
+    total = 0
+    for news in model.inputs:
+        entry = node.input(news.name)
+        times = cells if entry.time_column is None else entry.read(cells)
+        total += sum(state.rows for state in news.cells if times.overlaps(state.cell))
+    return total
