@@ -16,6 +16,7 @@ from tests.cli import sample
 from tests.cli.conftest import FakeApi, Infold, Screen
 
 from infold import api, demo
+from infold.api import rows
 from infold.core.interval import Interval, instant
 from infold.core.plan import PlanOptions
 from infold.core.record import Receipt
@@ -453,8 +454,8 @@ class FakeLedger:
 def lake(fake: FakeApi, monkeypatch: pytest.MonkeyPatch) -> FakeLake:
     """The sample project's tables."""
     found = FakeLake()
-    monkeypatch.setattr(api, "lake", lambda _: found)
-    monkeypatch.setattr(api, "ledger", lambda _: FakeLedger())
+    monkeypatch.setattr(rows, "lake", lambda _: found)
+    monkeypatch.setattr(rows, "ledger", lambda _: FakeLedger())
     return found
 
 
@@ -572,7 +573,7 @@ class TestShow:
 
     def test_a_view(self, lake: FakeLake, infold: Infold, monkeypatch: pytest.MonkeyPatch) -> None:
         """Nothing is stored of it: Spark evaluates it, and that is said."""
-        monkeypatch.setattr(api, "evaluate", lambda _project, _view: three())
+        monkeypatch.setattr(rows, "evaluate", lambda _project, _view: three())
 
         result = infold("show", "latest", "--columns", "sessions")
 

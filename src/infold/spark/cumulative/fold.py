@@ -33,7 +33,7 @@ from infold.spark.content import JSON, column, content, plain, row_hash
 from infold.spark.inputs.changed_rows import KEY
 from infold.spark.inputs.feed import Feed, foldable
 from infold.spark.session_columns import VERSION
-from infold.spark.sessions.fold import SMALL
+from infold.spark.sessions.components import SMALL
 from infold.spark.step_context import Work
 from infold.spark.time_range import recompute
 

@@ -30,9 +30,10 @@ from infold.spark.session_columns import FIRST, LAST
 from infold.spark.sessions import quarantine, unassigned
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.became import became
+from infold.spark.sessions.components import query_of
 from infold.spark.sessions.cuts import COUNT, sessions_of
 from infold.spark.sessions.delta import merges
-from infold.spark.sessions.fold import fold, query_of
+from infold.spark.sessions.fold import fold
 from infold.spark.sessions.islands import END, START, compiled, prepared, reach, spans, within_spans
 from infold.spark.sessions.micro_islands import VALUES, Told, quick_islands, untold
 from infold.spark.sessions.session_numbers import numbered

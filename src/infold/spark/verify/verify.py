@@ -32,7 +32,7 @@ from infold.render import formatting
 from infold.spark.content import column, in_time, plain
 from infold.spark.damaged_tables import blamed
 from infold.spark.events import build
-from infold.spark.sessions.fold import query_of
+from infold.spark.sessions.components import query_of
 from infold.spark.step_context import Work
 from infold.spark.tables.iceberg import IcebergTables
 from infold.spark.time_range import recompute

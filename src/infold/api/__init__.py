@@ -1,0 +1,330 @@
+"""
+What commands do, as functions: open, observe, plan, run, verify, status, history, explain.
+
+Everything that needs Spark is imported where it is used, so that a command that does not need it
+starts at once. A process keeps one Spark session for each project it runs, so a program (or a
+test) that runs many times pays for one start.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from infold.api.opening import (
+    SilentProgress,
+    judge,
+    lake,
+    ledger,
+    look,
+    now,
+    observe,
+    observer,
+    open_project,
+)
+from infold.api.quarantine import add_quarantine_entries, list_quarantine_entries
+from infold.api.rows import coverage, evaluate, manifest, session_history, show
+from infold.api.spark_sessions import close, one_of, run_size, session, whole_size
+from infold.core.interval import Interval
+from infold.core.plan import Observations, Plan, PlanOptions
+from infold.core.progress import Progress
+from infold.core.project import Project
+from infold.core.record import RunRecord
+from infold.core.report import Certificate, Explanation, Forgotten, ModelStatus, RunResult
+from infold.inspecting.explain import explain as explained
+from infold.inspecting.model_status import status_of
+from infold.planning.model_states import model_states
+from infold.planning.planner import plan as planned
+from infold.planning.selection import selected, with_landed
+from infold.planning.withheld_steps import waits_for, without
+from infold.running.execute import Runner
+from infold.running.observe import Observer
+from infold.running.request import Request
+from infold.system.process_lock import fence
+
+if TYPE_CHECKING:
+    from infold.core.ports import Engine
+    from infold.running.forget import Dropper
+
+__all__ = [
+    "SilentProgress",
+    "add_quarantine_entries",
+    "backbuild",
+    "close",
+    "coverage",
+    "evaluate",
+    "explain",
+    "forget",
+    "forgettable",
+    "history",
+    "judge",
+    "lake",
+    "ledger",
+    "list_quarantine_entries",
+    "look",
+    "make_plan",
+    "manifest",
+    "now",
+    "observe",
+    "observer",
+    "open_project",
+    "plan",
+    "restate",
+    "run",
+    "session",
+    "session_history",
+    "show",
+    "status",
+    "teardown",
+    "verify",
+    "window_of",
+]
+
+
+def window_of(
+    project: Project, start: str | None, end: str | None, select: Sequence[str] = ()
+) -> Interval | None:
+    """
+    The event times between two dates or times, ``[start, end)``, to be asked for.
+
+    Raises ``errors.window_unaligned`` where one lies inside a cell of a model.
+    """
+    from infold.planning.window import window
+
+    return window(project, selected(project, select), start, end)
+
+
+def plan(
+    project: Project,
+    *,
+    asked: PlanOptions | None = None,
+    window: Interval | None = None,
+    select: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    as_of: int | None = None,
+) -> Plan:
+    """
+    What :func:`run` would do, asked the same; nothing is written and no Spark started.
+
+    What it could not do, as models are refused, is in the plan's ``refused``.
+    """
+    if window is not None:
+        asked = replace(asked or PlanOptions(), window=window)
+    observed = look(project, as_of=as_of, asked=asked)
+    return make_plan(project, observed, asked, select=select, exclude=exclude)
+
+
+def make_plan(
+    project: Project,
+    observed: Observations,
+    asked: PlanOptions | None = None,
+    *,
+    select: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+) -> Plan:
+    """The steps that a run would carry out."""
+    from infold.planning import removals
+    from infold.planning.protection import stands, warnings
+
+    asked = _asked(project, asked, select, exclude)
+    made = without(project, planned(project, observed, asked), observed.refused, asked.selected)
+    made = replace(made, notes=(*made.notes, *removals.warnings(project, made)))
+    if project.target.protected:
+        said = warnings(project, made, asked, stands(ledger(project), lake(project)))
+        made = replace(made, notes=(*made.notes, *said))
+    return made
+
+
+def run(
+    project: Project,
+    *,
+    asked: PlanOptions | None = None,
+    window: Interval | None = None,
+    select: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    as_of: int | None = None,
+    max_rows: int | None = None,
+    wait: float = 0.0,
+    command: str = "run",
+    jobs: int | None = None,
+    allow_refresh: bool = False,
+    fail_fast: bool = False,
+    allow_removals: bool = False,
+    progress: Progress | None = None,
+) -> RunResult:
+    """
+    Bring the project's tables up to date; see :meth:`infold.running.execute.Runner.run`.
+
+    Raises RunFailed where some of them are not, once all others are (``fail_fast``: at once).
+    """
+    if window is not None:
+        asked = replace(asked or PlanOptions(), window=window)
+    asked = replace(_asked(project, asked, select, exclude), jobs=jobs)
+    looking = observer(project, as_of, peek=max_rows is not None, asked=asked)
+    runner = Runner(
+        project=project,
+        ledger=looking.ledger,
+        lake=looking.lake,
+        observer=looking,
+        engine=lambda run_id, first: _engine(project, looking, run_id, first),
+        progress=progress or SilentProgress(),
+        fence=lambda: fence(project.root, project.target.name),
+    )
+    result = runner.run(
+        Request(asked, max_rows, wait, command, allow_refresh, fail_fast, allow_removals)
+    )
+    if result.steps:
+        from infold.spark.jvm import class_archive
+
+        class_archive.make_later()
+    return result
+
+
+def restate(
+    project: Project, terms: Sequence[str], window: Interval | None = None, **options: Any
+) -> RunResult:
+    """Build models again, as `infold restate` does; ``options`` are those of :func:`run`."""
+    from infold.planning import restating
+
+    asked = restating.restate(project, terms, window).asked
+    return run(project, asked=asked, command="restate", **options)
+
+
+def backbuild(
+    project: Project, terms: Sequence[str], window: Interval, **options: Any
+) -> RunResult:
+    """Build models over a window again, with all that they read for it; as `infold backbuild`."""
+    from infold.planning import restating
+
+    asked = restating.backbuild(project, terms, window).asked
+    return run(project, asked=asked, command="backbuild", **options)
+
+
+def forgettable(
+    project: Project, terms: Sequence[str] | None, *, allow_refresh: bool = False
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """
+    What terms (None: a teardown) mean of what there is, and the terms of which there is nothing.
+
+    Raises ``errors.protected``, so that nobody is asked about what would be refused.
+    """
+    dropper = _dropper(project)
+    found, missing = (dropper.known(), ()) if terms is None else dropper.meant(terms)
+    dropper.refuse("forget" if terms else "tear down", found, allowed=allow_refresh)
+    return found, missing
+
+
+def forget(
+    project: Project, terms: Sequence[str], *, allow_refresh: bool = False, wait: float = 0.0
+) -> Forgotten:
+    """Forget models and drop their tables; see :class:`infold.running.forget.Dropper`."""
+    return _dropper(project).forget(terms, allowed=allow_refresh, wait=wait)
+
+
+def teardown(project: Project, *, allow_refresh: bool = False, wait: float = 0.0) -> Forgotten:
+    """Drop all tables of the target, and its ledger."""
+    return _dropper(project).teardown(allowed=allow_refresh, wait=wait)
+
+
+def _dropper(project: Project) -> Dropper:
+    from infold.running.forget import Dropper
+
+    return Dropper(
+        project,
+        ledger(project),
+        lake(project),
+        now(),
+        lambda: fence(project.root, project.target.name),
+    )
+
+
+def verify(
+    project: Project,
+    *,
+    select: Sequence[str] = (),
+    sample: int | None = None,
+    progress: Progress | None = None,
+) -> Certificate:
+    """Compare every stored table with its definition evaluated from scratch."""
+    from infold.spark.verify.verify import Verifier
+
+    chosen = _selected(project, select, ())
+    looking = observer(project)
+    looking.check()
+    started = time.monotonic()
+    verifier = Verifier(
+        session(project, size=whole_size(looking)),
+        project,
+        looking.ledger,
+        looking.lake,
+        looking.vanished(),
+        progress or SilentProgress(),
+    )
+    verdicts = verifier.verify(chosen, sample)
+    return Certificate(verdicts, looking.as_of, time.monotonic() - started)
+
+
+def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...]:
+    """How each model stands."""
+    looking = observer(project, as_of)
+    seen = looking.look()
+    todo = planned(project, seen)
+    steps = {step.model: step for step in todo.steps}
+    known = {entry.model: entry for entry in model_states(project, seen, todo)}
+    found = (
+        status_of(node, looking.ledger, seen, steps.get(node.name), known.get(node.name))
+        for node in project
+    )
+    refused = seen.refused
+    return tuple(
+        replace(
+            entry,
+            refused=refused.get(entry.model),
+            waits_for=waits_for(project, entry.model, refused),
+        )
+        for entry in found
+    )
+
+
+def explain(
+    project: Project, model: str, cell: Interval | None = None, as_of: int | None = None
+) -> Explanation:
+    """Everything that is known about a model, or about one cell of it."""
+    return explained(observer(project, as_of, peek=True), model, cell)
+
+
+def history(project: Project, limit: int = 10, model: str | None = None) -> Sequence[RunRecord]:
+    """Past runs, newest first."""
+    return ledger(project).runs(limit, model)
+
+
+def _engine(project: Project, looking: Observer, run_id: str, first: Plan) -> Engine:
+    from infold.spark.engine import SparkEngine
+
+    size = run_size(looking, first)
+    return SparkEngine(
+        session(project, size=size),
+        project,
+        looking.ledger,
+        looking.lake,
+        run_id,
+        lambda number: one_of(project, size, number + 1),
+    )
+
+
+def _asked(
+    project: Project, asked: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
+) -> PlanOptions:
+    asked = asked or PlanOptions()
+    chosen = _selected(project, select, exclude)
+    if chosen is None:
+        return asked
+    return replace(asked, selected=with_landed(project, chosen, exclude))
+
+
+def _selected(
+    project: Project, select: Sequence[str], exclude: Sequence[str]
+) -> frozenset[str] | None:
+    return selected(project, select, exclude) if select or exclude else None

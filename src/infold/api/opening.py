@@ -1,0 +1,144 @@
+"""Opening a project: its ledger, its tables, and what is there now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from infold.api.spark_sessions import session
+from infold.core.files import FileSeen
+from infold.core.interval import Granularity
+from infold.core.model import Format, Source
+from infold.core.plan import Observations, PlanOptions
+from infold.core.project import Project
+from infold.core.trace import CellState
+from infold.messages.errors import InfoldError
+from infold.running.observe import Observer
+
+if TYPE_CHECKING:
+    from infold.lake.iceberg import IcebergLake
+    from infold.ledger import SqlLedger
+    from infold.spark.step_context import Work
+
+
+class SilentProgress:
+    """A :class:`infold.core.progress.Progress` that says nothing."""
+
+    def step(self, index: int, total: int | None, step: object) -> None:
+        """Nothing."""
+
+    def done(self, step: object, receipt: object) -> None:
+        """Nothing."""
+
+    def failed(self, step: object, error: object) -> None:
+        """Nothing: the run raises it in the end."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+
+def open_project(
+    root: Path | str, target: str | None = None, *, downgrade: bool = False
+) -> Project:
+    """Read a project folder. Raises all its errors at once."""
+    from infold.declare import load
+
+    return load(Path(root), target, downgrade=downgrade)
+
+
+def ledger(project: Project) -> SqlLedger:
+    """The target's ledger; nothing is created before something is written."""
+    from infold.ledger import open_ledger
+
+    return open_ledger(project.target.ledger, project.root)
+
+
+def lake(project: Project) -> IcebergLake:
+    """The target's tables, readable without a JVM."""
+    from infold.lake.iceberg import IcebergLake
+
+    return IcebergLake(project.catalog_db, project.name, project.warehouse)
+
+
+def now() -> int:
+    """The present instant."""
+    return time.time_ns() // 1000
+
+
+def judge(project: Project) -> Mapping[str, InfoldError]:
+    """
+    What Spark's analyser finds wrong, by model; nothing is read but the project, and none written.
+
+    A model that reads a wrong one is not judged yet.
+    """
+    from infold.spark.engine import SparkEngine
+
+    engine = SparkEngine(session(project), project, ledger(project), lake(project), "check")
+    return engine.judge([node.name for node in project])
+
+
+def observer(
+    project: Project,
+    as_of: int | None = None,
+    *,
+    peek: bool = False,
+    asked: PlanOptions | None = None,
+) -> Observer:
+    """Looks at the project's sources and tables; ``peek`` reads small new files' event times."""
+    from infold.lake.listing import look
+    from infold.lake.source_files import table_files
+
+    def times(
+        source: Source, files: Sequence[FileSeen], granularity: Granularity, clock: int
+    ) -> tuple[tuple[CellState, ...], int] | None:
+        from infold.lake.event_times import peek as read  # pyarrow: half of the no-op budget
+
+        return read(project.root, source, files, granularity, clock)
+
+    def files(source: Source) -> tuple[Sequence[FileSeen], Sequence[str]]:
+        if source.format is Format.ICEBERG:
+            return table_files(project.root, source, project.catalog_db), ()
+        return look(project.root, source, clock)
+
+    book, tables, clock = ledger(project), lake(project), now()
+
+    def count(source: Source, some: Sequence[FileSeen]) -> Mapping[str, int]:
+        if source.format is not Format.PARQUET:
+            return {}
+        from infold.lake.footers import rows
+
+        return rows(project.root, some)
+
+    return Observer(
+        project,
+        book,
+        tables,
+        files,
+        clock if as_of is None else as_of,
+        times if peek else None,
+        frozenset(asked.restated) if asked else frozenset(),
+        count,
+    )
+
+
+def observe(
+    project: Project, *, as_of: int | None = None, asked: PlanOptions | None = None
+) -> Observations:
+    """Everything that a plan follows from."""
+    return observer(project, as_of, peek=True, asked=asked).observe()
+
+
+def look(
+    project: Project, *, as_of: int | None = None, asked: PlanOptions | None = None
+) -> Observations:
+    """The same as :func:`observe`; models that are refused are among it, and no error."""
+    return observer(project, as_of, peek=True, asked=asked).look()
+
+
+def spark_work(project: Project) -> Work:
+    """What a query of no step is handed: the process's Spark session, tables and ledger."""
+    from infold.spark.engine import SparkEngine
+
+    return SparkEngine(session(project), project, ledger(project), lake(project), "show").work("")

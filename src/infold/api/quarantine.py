@@ -1,0 +1,76 @@
+"""Entries that people make by hand in the quarantine of sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from infold.api.opening import (
+    lake,
+    ledger,
+)
+from infold.core.manual_entry import ManualEntry
+from infold.core.project import Project
+
+if TYPE_CHECKING:
+    pass
+
+
+def add_quarantine_entries(
+    project: Project,
+    model: str,
+    *,
+    terms: Sequence[str],
+    users: Sequence[str] = (),
+    numbers: Sequence[int] = (),
+    held: bool | None,
+    reason: str = "",
+    force: bool = False,
+) -> tuple[ManualEntry, ...]:
+    """
+    Put sessions into quarantine by hand (``held``), or release them; the next run heeds it.
+
+    With None what was said of them before is taken back. See
+    :func:`infold.inspecting.quarantine.entries`.
+    """
+    from infold.inspecting.quarantine import entries
+
+    book = ledger(project)
+    found = entries(
+        project,
+        book,
+        lake(project),
+        model,
+        terms=terms,
+        users=users,
+        numbers=numbers,
+        held=held,
+        reason=reason,
+        force=force,
+    )
+    book.add_entries(model, found)
+    return tuple(_named(project, model, entry) for entry in found)
+
+
+def list_quarantine_entries(project: Project) -> Mapping[str, tuple[tuple[ManualEntry, bool], ...]]:
+    """The manual entries of every model's quarantine, and whether a run has heeded them."""
+    book = ledger(project)
+    traces = book.traces()
+    return {
+        model: tuple(
+            (
+                _named(project, model, entry),
+                model in traces and entry.number <= traces[model].entries,
+            )
+            for entry in book.entries(model)
+        )
+        for model in sorted(book.newest_entries())
+    }
+
+
+def _named(project: Project, model: str, entry: ManualEntry) -> ManualEntry:
+    """An entry as people speak: without the letter that tells users from identifiers."""
+    said = project[model].model.sessions if model in project else None
+    fallback = said is not None and said.fallback_gap is not None
+    return replace(entry, of=entry.of[1:]) if fallback else entry

@@ -1,0 +1,120 @@
+"""Rows to look at: of tables, views and manifests, and what is known of one session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from infold.api.opening import (
+    lake,
+    ledger,
+    observer,
+    spark_work,
+)
+from infold.core.interval import Ranges
+from infold.core.project import Node, Project
+from infold.inspecting.session_history import SessionHistories
+from infold.planning.selection import selected
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from infold.inspecting.session_events import UserEvents
+
+
+def show(
+    project: Project,
+    table: str,
+    *,
+    columns: Sequence[str] | None = None,
+    where: str | None = None,
+    select: Sequence[str] = (),
+    limit: int | None = None,
+    note: Callable[[str], None] = lambda _: None,
+) -> pa.Table:
+    """
+    Rows of a model, a landed source, ``set_aside`` or a manifest table, without a JVM.
+
+    A view is evaluated by Spark, and so is which rows sessions leave out where that takes more than
+    columns; ``note`` is told so before. ``where`` is a predicate of Spark SQL that compares columns
+    with values; ``select`` picks models of a manifest table.
+    """
+    from infold.inspecting.left_out import rows as left_out_of
+    from infold.inspecting.manifest import named
+    from infold.inspecting.show import rows, some
+
+    def by_spark(table: str, nodes: Sequence[Node], most: int | None) -> pa.Table:
+        from infold.spark.left_out import left_out
+
+        who = ", ".join(node.name for node in nodes)
+        note(f"Starting Spark to tell which rows of {table} are in no session of {who}.")
+        with spark_work(project) as work:
+            return left_out(work, table, nodes, most)
+
+    def left(most: int | None) -> pa.Table | None:
+        return left_out_of(project, ledger(project), lake(project), most, by_spark)
+
+    manifest_table = named(table)
+    if manifest_table is None:
+        return rows(project, lake(project), table, columns, where, limit, evaluate, left)
+    return some(manifest(project, manifest_table, select, where), columns, limit)
+
+
+def evaluate(project: Project, view: str) -> pa.Table:
+    """The rows of a view, by Spark."""
+    from infold.spark.verify.verify import view_rows
+
+    with spark_work(project) as work:
+        return view_rows(work, project[view])
+
+
+def manifest(
+    project: Project, table: str, select: Sequence[str] = (), where: str | None = None
+) -> pa.Table:
+    """The rows of a manifest table, of the models that ``select`` names, without a JVM."""
+    from infold.inspecting.manifest import filtered, rows
+
+    names = selected(project, select)
+    found = rows(project, ledger(project), lake(project), table, names)
+    return found if where is None else filtered(found, where)
+
+
+def coverage(project: Project) -> Mapping[str, Ranges]:
+    """The cells that hold rows, of every stored table."""
+    looking = observer(project)
+    book, gone = looking.ledger, looking.vanished()
+    return {
+        name: Ranges.of(state.cell for state in book.cells(name))
+        for name in book.heads()
+        if name not in gone
+    }
+
+
+def session_history(
+    project: Project, id_: str, model: str | None = None, *, deep: bool = False
+) -> SessionHistories:
+    """
+    The story of a session, or of the sessions of an identifier, without a JVM.
+
+    ``deep`` starts Spark where it alone can tell which events there are.
+    """
+    from infold.inspecting.read_session_history import read_session_histories
+    from infold.lake.snapshots import IcebergSnapshotReader
+
+    book, tables = ledger(project), lake(project)
+
+    def judge(
+        node: Node,
+        match: Mapping[str, Any],
+        snapshots: Mapping[str, int | None],
+        start: int,
+        end: int,
+    ) -> UserEvents:
+        from infold.spark.session_events import events_of
+
+        with spark_work(project) as work:
+            return events_of(work, node, match, snapshots, start, end)
+
+    return read_session_histories(
+        project, book, IcebergSnapshotReader(tables), id_, model, judge if deep else None
+    )
