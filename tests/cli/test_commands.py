@@ -455,7 +455,8 @@ def lake(fake: FakeApi, monkeypatch: pytest.MonkeyPatch) -> FakeLake:
     """The sample project's tables."""
     found = FakeLake()
     monkeypatch.setattr(rows, "lake", lambda _: found)
-    monkeypatch.setattr(rows, "ledger", lambda _: FakeLedger())
+    for module in (api, rows):
+        monkeypatch.setattr(module, "ledger", lambda _: FakeLedger())
     return found
 
 
