@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.model import Kind, Override
+from infold.core.model import Kind, Override, Source
 from infold.core.project import Node, Project, SessionsQuery
 from infold.core.session_rules import NUMBERS
 from infold.messages import analyser_findings
@@ -74,7 +74,7 @@ class Judge:
         """The model's rows over inputs without rows."""
         if node.model.kind is Kind.EVENTS:
             source = self.project.sources[node.source or node.name].without(node.unread)
-            rows = empty(work.spark, source_rows.values(source))
+            rows = self._landing(work, source)
             return work.sql(node, {**self._frames(work, node), source.name: rows})
         if node.query is not None:
             return _sessions(self._input(work, node.query.input), node.query)
@@ -91,9 +91,12 @@ class Judge:
         return {
             one.name: empty(work.spark, self.schemas[one.name])
             if one.name in self.schemas
-            else empty(work.spark, source_rows.values(self.project.sources[one.name]))
+            else self._landing(work, self.project.sources[one.name])
             for one in node.stored
         }
+
+    def _landing(self, work: Work, source: Source) -> DataFrame:
+        return empty(work.spark, source_rows.shape(work.spark, self.project, source))
 
     def _told(self, work: Work, node: Node, rows: DataFrame) -> None:
         """Keep what the analyser says of a model's rows."""

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 
 from infold.core.model import Column, Drift, NewColumns, Source
+from infold.core.project import Project
 from infold.lake.source_files import data_files, location
 from infold.messages import errors
 from infold.spark.reading import fit
@@ -49,11 +50,19 @@ def rows(
     if (drift := drift_of(table, here_now, names, types)) is not None:
         raise errors.drift(source.name, ((source.table or "", drift.how),))
     by_name = dict(zip(names, types, strict=True))
-    columns = source.columns or tuple(
-        Column(field.name, field.dataType.simpleString()) for field in stored.schema.fields
-    )
+    columns = source.columns or _columns(stored)
     how: list[TypeFit] = []
     for column in columns:
         wanted = fit.datatype(column)
         how.append(taken_as(by_name.get(column.name), column, wanted, source.timestamp_format))
     return converted(stored, columns, how, F.col("_file"))
+
+
+def declared(spark: SparkSession, source: Source, project: Project) -> Source:
+    """A source whose columns nobody declared, with those of its table."""
+    at = location(project.root, source, project.catalog_db)
+    return replace(source, columns=_columns(spark.read.format("iceberg").load(at)))
+
+
+def _columns(stored: DataFrame) -> tuple[Column, ...]:
+    return tuple(Column(field.name, field.dataType.simpleString()) for field in stored.schema)

@@ -138,6 +138,13 @@ def _unreadable(
     return told.select(*nulls, fit.PATH, F.lit(None).cast("string").alias(fit.RAW), fit.PROBLEM)
 
 
+def shape(spark: SparkSession, project: Project, source: Source) -> T.StructType:
+    """The columns of a source; those of a table whose columns nobody declared, as it has them."""
+    if source.format is Format.ICEBERG and not source.columns:
+        source = iceberg_table.declared(spark, source, project)
+    return values(source)
+
+
 def values(source: Source) -> T.StructType:
     """The columns of a source, as its rows have them once they are read."""
     return T.StructType(
