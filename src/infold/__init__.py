@@ -1,5 +1,5 @@
 """
-Keeps tables derived from event data equal to their definition, at a cost that follows the news.
+Keeps tables derived from event data equal to a rebuild, at a cost proportional to the new data.
 
 Nothing is imported here: a command pays only for what it uses.
 """

@@ -94,7 +94,7 @@ class Commands(click.Group):
 @click.version_option(__version__, message="infold %(version)s")
 @click.pass_context
 def cli(ctx: click.Context, root: Path, target: str | None) -> None:
-    """Keep tables derived from event data equal to their definitions, at the cost of the news."""
+    """Keep tables derived from events equal to a rebuild, at the cost of the new data alone."""
     ctx.obj = (root, target)
 
 

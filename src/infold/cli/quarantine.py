@@ -29,7 +29,7 @@ def command() -> None:
     Put sessions into quarantine by hand, release them, list them; `auto` takes that back.
 
     SESSION is a session's id, or in sessions by identifier an identifier, which means all of its
-    sessions. What was said last of a session counts, and goes before quarantine_after.
+    sessions. The latest entry of a session wins, and overrides quarantine_after.
     """
 
 

@@ -109,7 +109,9 @@ def scope(function: F) -> F:
         batch_size,
         per_partition,
         click.option(
-            "--ignore-cron", is_flag=True, help="Take every model for due, and all cells for over."
+            "--ignore-cron",
+            is_flag=True,
+            help="Ignore cron: build every model, incomplete intervals too.",
         ),
         click.option(
             "--allow-downgrade",
