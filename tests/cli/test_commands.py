@@ -190,6 +190,20 @@ class TestRun:
         infold(*words.split(), "--fail-fast")
         assert fake.asked["run"]["fail_fast"] is True
 
+    @pytest.mark.parametrize(
+        "words", ["restate daily", "backbuild daily --start 2024-03-04 --end 2024-03-06"]
+    )
+    def test_nothing_to_build_again_is_an_empty_plan(
+        self, fake: FakeApi, infold: Infold, words: str
+    ) -> None:
+        """In JSON, too: a program that reads it finds no steps, rather than no text."""
+        fake.plan = sample.nothing()
+
+        found = json.loads(infold(*words.split(), "--json").stdout)
+
+        assert found["steps"] == []
+        assert "run" not in fake.asked
+
     def test_a_run_that_was_refused_whole(self, fake: FakeApi, infold: Infold) -> None:
         """Nothing was written: exit code 3, as for every refusal."""
         fake.raises = RunFailed(sample.refused())

@@ -177,7 +177,7 @@ def build_again(
     if not as_json:
         covered = api.coverage(project) if plan else {}
         click.echo(plan_screen(project, observed, plan, covered, command=command))
-    elif dry_run:
+    elif dry_run or not (plan or plan.refused):
         printed(json_shapes.plan(plan))
     if dry_run or not (plan or plan.refused):
         refused(plan.refused, part=bool(plan), as_json=as_json)
