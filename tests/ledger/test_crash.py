@@ -17,10 +17,10 @@ pytestmark = pytest.mark.deep
 STEP = """
 import sys
 from pathlib import Path
-from infold.interval import DAY, Interval
+from infold.core.interval import DAY, Interval
 from infold.ledger.store import SqlLedger
-from infold.record import Outcome, Receipt
-from infold.trace import CellChange, Trace
+from infold.core.record import Outcome, Receipt
+from infold.core.trace import CellChange, Trace
 
 ledger = SqlLedger(Path(sys.argv[1]))
 ledger.acquire("r1")

@@ -232,7 +232,7 @@ class TestStatements:
     """The SQL that runs is what SQLAlchemy compiles, and PostgreSQL could run it too."""
 
     def test_the_generated_file_is_up_to_date(self) -> None:
-        """Else run `python -m infold.ledger.generate`."""
+        """Else run `python -m infold.ledger.generate_sql`."""
         from infold.ledger import generate_sql
 
         assert Path(generated_sql.__file__).read_text(encoding="utf-8") == generate_sql.text()

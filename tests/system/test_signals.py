@@ -38,7 +38,7 @@ def heeding() -> subprocess.Popen[str]:
     process = begun(
         "-c",
         "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
-        f"from infold import stopping\nstopping.heed()\n{CALM}",
+        f"from infold.system import signals\nsignals.heed()\n{CALM}",
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "at work\n"
@@ -63,7 +63,7 @@ def test_nohup_keeps_a_hang_up_away() -> None:
     process = begun(
         "-c",
         "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        f"from infold import stopping\nstopping.heed()\n{CALM}",
+        f"from infold.system import signals\nsignals.heed()\n{CALM}",
     )
     assert process.stdout is not None
     process.stdout.readline()

@@ -32,9 +32,17 @@ from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.progress import Progress
 from infold.core.project import Project
 from infold.core.record import RunRecord
-from infold.core.report import Certificate, Explanation, Forgotten, ModelStatus, RunResult
+from infold.core.report import (
+    Certificate,
+    Explanation,
+    Forgotten,
+    ModelStatus,
+    RunFailed,
+    RunResult,
+)
 from infold.inspecting.explain import explain as explained
 from infold.inspecting.model_status import status_of
+from infold.messages.errors import InfoldError
 from infold.planning.model_states import model_states
 from infold.planning.planner import plan as planned
 from infold.planning.selection import selected, with_landed
@@ -49,6 +57,11 @@ if TYPE_CHECKING:
     from infold.running.forget import Dropper
 
 __all__ = [
+    "InfoldError",
+    "PlanOptions",
+    "Progress",
+    "RunFailed",
+    "RunResult",
     "SilentProgress",
     "add_quarantine_entries",
     "backbuild",

@@ -1,7 +1,7 @@
 """
-Writes ``sql.py``: the schema and the statements as SQLite's text.
+Writes ``generated_sql.py``: the schema and the statements as SQLite's text.
 
-Run ``python -m infold.ledger.generate`` after changing ``schema`` or ``statements``; a test
+Run ``python -m infold.ledger.generate_sql`` after changing ``schema`` or ``statements``; a test
 compares the file with what they compile to, and compiles them for PostgreSQL as well, so that a
 statement which only SQLite understands cannot come in.
 """
@@ -20,7 +20,7 @@ from infold.ledger.schema import metadata
 from infold.ledger.statements import all_statements
 
 HEAD = '''"""
-The ledger's SQL, compiled from ``schema`` and ``statements``: written by ``generate``, not by hand.
+The ledger's SQL, compiled from ``schema`` and ``statements``: written by ``generate_sql``.
 
 It is here so that a command which does nothing need not import SQLAlchemy to find that out.
 """
@@ -60,7 +60,7 @@ def statements(dialect: Dialect) -> dict[str, str]:
 
 
 def text() -> str:
-    """The whole of ``sql.py``."""
+    """The whole of ``generated_sql.py``."""
     dialect = dialects()["sqlite"]
     parts = [HEAD, "SCHEMA: tuple[str, ...] = (\n"]
     parts += [f"    {_literal(line, 4)},\n" for line in schema(dialect)]
@@ -72,7 +72,7 @@ def text() -> str:
 
 def main() -> None:
     """Write the file beside this one."""
-    Path(__file__).with_name("sql.py").write_text(text(), encoding="utf-8")
+    Path(__file__).with_name("generated_sql.py").write_text(text(), encoding="utf-8")
 
 
 def _tidy(sql: str) -> str:

@@ -1,5 +1,5 @@
 """
-The ledger's SQL, compiled from ``schema`` and ``statements``: written by ``generate``, not by hand.
+The ledger's SQL, compiled from ``schema`` and ``statements``: written by ``generate_sql``.
 
 It is here so that a command which does nothing need not import SQLAlchemy to find that out.
 """

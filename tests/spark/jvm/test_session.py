@@ -134,7 +134,7 @@ class TestSettings:
 STARTS = """
     import sys
     from pathlib import Path
-    from infold.spark.session import start
+    from infold.spark.jvm.session import start
 
     folder = Path(sys.argv[1])
     spark = start(folder, folder / "catalog.db", log=folder / "spark.log")
@@ -169,7 +169,7 @@ def test_an_inherited_lock_lasts_until_the_jvm_is_gone(tmp_path: Path) -> None:
         """
         import fcntl, os, sys, time
         from pathlib import Path
-        from infold.spark.session import start
+        from infold.spark.jvm.session import start
 
         folder = Path(sys.argv[1])
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)

@@ -5,7 +5,7 @@ A JVM can write the classes it loaded into a file as it exits; later JVMs map th
 finding, parsing and verifying some fifteen thousand classes. Writing is dear: the JVM that
 records is slower by half from its start on, and takes many seconds to exit. So no ordinary run
 records. The first run that finds no archive leaves behind a process of lowest priority that
-plays through what runs do (``infold.spark.training``) and goes away.
+plays through what runs do (``infold.spark.jvm.warm_up``) and goes away.
 
 The rules that keep this harmless:
 - The file's name carries everything it depends on: Java, pyspark, jars, this program's version.

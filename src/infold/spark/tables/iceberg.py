@@ -202,7 +202,10 @@ def _stamped(stamp: Stamp) -> dict[str, str]:
 
 @contextmanager
 def _write_point(table: str) -> Iterator[None]:
-    """The commit inside is a numbered write point, before and after (see ``infold.crash``)."""
+    """
+    The commit inside is a numbered write point, before and after (see
+    ``infold.core.write_points``).
+    """
     write_points.point(f"table {table}: before commit")
     yield
     write_points.point(f"table {table}: after commit")
