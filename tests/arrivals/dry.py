@@ -186,11 +186,11 @@ class DryEngine:
         spec = self.play.spec(name)
         assert spec.rows is not None
         given = {read: self._input(step, read) for read in spec.reads}
-        heeded = step.trace.entries if step.trace else 0
+        applied = step.trace.entries if step.trace else 0
         given[said_of(name)] = [
             {"of": one.of, "held": one.held, "start": one.start, "end": one.end}
             for one in self.ledger.entries(name)
-            if one.number <= heeded
+            if one.number <= applied
         ]
         return spec.rows(given)
 

@@ -126,7 +126,7 @@ class FakeApi:
         self.asked["session_history"] = {"id": id_, "model": model, "deep": deep}
         if self.raises:
             raise self.raises
-        return sample.stories()
+        return sample.histories()
 
 
 @pytest.fixture

@@ -521,7 +521,7 @@ def _session(start: str, end: str, version: int, events: int, **values: object) 
     )
 
 
-def stories(*, held: bool = False) -> SessionHistories:
+def histories(*, held: bool = False) -> SessionHistories:
     """A session that was extended, merged, split and recomputed; or one in quarantine."""
     clicks = [_version("clicks", number, 2 * number) for number in range(1, 6)]
     made = [_version("sessions", number, 2 * number + 1) for number in range(1, 7)]
@@ -558,7 +558,7 @@ def stories(*, held: bool = False) -> SessionHistories:
             input="clicks",
         ),
     )
-    story = SessionHistory(
+    history = SessionHistory(
         "sessions",
         now.id,
         ("user_id", "ann"),
@@ -568,8 +568,8 @@ def stories(*, held: bool = False) -> SessionHistories:
         session_changes=session_changes,
     )
     if held:
-        story = replace(
-            story,
+        history = replace(
+            history,
             session=None,
             held=QuarantinedSession("ann", early.start, instant("2024-03-12T10:00"), 1_204, "ann"),
             why_held="longer than 3 days",
@@ -582,4 +582,4 @@ def stories(*, held: bool = False) -> SessionHistories:
             kept_from=made[3],
             notes=("clicks has moved on to version 9.",),
         )
-    return SessionHistories(now.id, (story,), more=12 if held else 0)
+    return SessionHistories(now.id, (history,), more=12 if held else 0)

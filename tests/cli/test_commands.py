@@ -329,7 +329,7 @@ class TestReports:
 
         assert result.exit_code == 0
         assert fake.asked["session_history"] == {"id": "cafe", "model": None, "deep": False}
-        screen("story_command", result.stdout)
+        screen("session_history_command", result.stdout)
 
     def test_a_story_that_spark_is_asked_for(self, fake: FakeApi, infold: Infold) -> None:
         """On request, and of sessions alone."""
@@ -346,7 +346,7 @@ class TestReports:
 
         json.loads(result.stdout)
         assert fake.asked["session_history"] == {"id": "cafe", "model": "sessions", "deep": False}
-        screen("story_json", result.stdout)
+        screen("session_history_json", result.stdout)
 
     def test_an_id_that_is_a_date(self, fake: FakeApi, infold: Infold) -> None:
         """Of a model it means a cell, else a session."""

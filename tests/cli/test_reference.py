@@ -166,7 +166,7 @@ SHAPES = {
     "status": json_shapes.status("shop", sample.status(), {"clicks": Ranges()}),
     "history": json_shapes.history(sample.history()),
     "explain": json_shapes.explanation(sample.explanation(sample.day(6))),
-    "explain session": session_history_shape(sample.stories(held=True)),
+    "explain session": session_history_shape(sample.histories(held=True)),
     "forget": json_shapes.forgotten(Forgotten(("daily",), ("dialy",))),
     "verify": json_shapes.certificate(sample.certificate(equal=False)),
 }

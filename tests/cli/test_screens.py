@@ -254,14 +254,14 @@ class TestStory:
 
     def test_in_quarantine(self, screen: Screen) -> None:
         """What is known of it, what is untold and why, and from when on snapshots are kept."""
-        screen("story_held", session_history_screen(sample.stories(held=True)))
+        screen("session_history_held", session_history_screen(sample.histories(held=True)))
 
     def test_a_long_story(self) -> None:
         """The newest changes, and how many there are before."""
-        (story,) = sample.stories().stories
-        long = replace(story, session_changes=story.session_changes[:3] * 10)
+        (history,) = sample.histories().histories
+        long = replace(history, session_changes=history.session_changes[:3] * 10)
 
-        text = session_history_screen(SessionHistories(story.id, (long,)))
+        text = session_history_screen(SessionHistories(history.id, (long,)))
 
         assert "  6 earlier changes not shown (--json shows all)" in text.splitlines()
         assert text.count("extended") == 8

@@ -231,7 +231,7 @@ class TestCommand:
         assert text.startswith("unknown-entry: there is no manual entry 9 of sessions\n")
 
     def test_list_has_what_is_held_and_what_was_said(self, shop: Project) -> None:
-        """Entries that no run has heeded yet say so."""
+        """Entries that no run has applied yet say so."""
         self.infold(shop, "add", "sessions", "--user", "eve", "--reason", "bot", "--force")
         text = self.infold(shop, "list")
         assert id_of("bob", LATER) in text
@@ -248,7 +248,7 @@ class TestCommand:
         )
 
     def test_the_reason_is_in_the_manifest_table(self, shop: Project) -> None:
-        """Once a run has heeded the entry; the newest one about the session counts."""
+        """Once a run has applied the entry; the newest one about the session counts."""
         book = api.ledger(shop)
         book.add_entries(
             "sessions",

@@ -190,7 +190,7 @@ class TestWalk:
         ]
 
     def test_nothing_was_ever_there(self) -> None:
-        """A session that was too long from the first has no story in its table."""
+        """A session that was too long from the first has no history in its table."""
         assert Table("10-20 v1", "10-20 v1").told(50, 60) == []
 
 

@@ -516,7 +516,7 @@ def test_manual_entries_are_numbered_by_model(ledger: Ledger) -> None:
 
 
 def test_manual_entries_outlive_what_they_are_about(ledger: Ledger) -> None:
-    """A model that is forgotten and built anew heeds them again."""
+    """A model that is forgotten and built anew applies them again."""
     ledger.add_entries("sessions", [ManualEntry(0, "ann", held=True)])
     ledger.forget("sessions")
 

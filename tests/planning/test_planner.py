@@ -162,8 +162,8 @@ class TestManualEntries:
         """Nor is one of a model that has to be built anyway a second one."""
         seen = built(SESSIONS, entries=2)
         assert seen.trace is not None
-        heeded = replace(seen, trace=replace(seen.trace, entries=2))
-        assert not plan(project(SESSIONS), Observations(0, {"sessions": heeded}))
+        applied = replace(seen, trace=replace(seen.trace, entries=2))
+        assert not plan(project(SESSIONS), Observations(0, {"sessions": applied}))
 
         changed_query = replace(seen, trace=replace(seen.trace, fingerprint="old"))
         [step] = plan(project(SESSIONS), Observations(0, {"sessions": changed_query})).steps

@@ -33,12 +33,12 @@ def begun(*words: str) -> subprocess.Popen[str]:
     )
 
 
-def heeding() -> subprocess.Popen[str]:
-    """A process that heeds signals and is at work; whoever runs the tests may use ``nohup``."""
+def handling() -> subprocess.Popen[str]:
+    """A process that handles signals and is at work; whoever runs the tests may use ``nohup``."""
     process = begun(
         "-c",
         "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
-        f"from infold.system import signals\nsignals.heed()\n{CALM}",
+        f"from infold.system import signals\nsignals.install()\n{CALM}",
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "at work\n"
@@ -49,7 +49,7 @@ def heeding() -> subprocess.Popen[str]:
 @pytest.mark.parametrize(("number", "code"), CODES.items())
 def test_each_signal_has_a_code_and_they_share_a_line(number: int, code: int) -> None:
     """128 and the signal's number, as shells have it."""
-    process = heeding()
+    process = handling()
 
     process.send_signal(number)
     out, err = process.communicate(timeout=20)
@@ -63,7 +63,7 @@ def test_nohup_keeps_a_hang_up_away() -> None:
     process = begun(
         "-c",
         "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        f"from infold.system import signals\nsignals.heed()\n{CALM}",
+        f"from infold.system import signals\nsignals.install()\n{CALM}",
     )
     assert process.stdout is not None
     process.stdout.readline()

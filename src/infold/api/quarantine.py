@@ -29,7 +29,7 @@ def add_quarantine_entries(
     force: bool = False,
 ) -> tuple[ManualEntry, ...]:
     """
-    Put sessions into quarantine by hand (``held``), or release them; the next run heeds it.
+    Put sessions into quarantine by hand (``held``), or release them; the next run applies it.
 
     With None what was said of them before is taken back. See
     :func:`infold.inspecting.quarantine.entries`.
@@ -54,7 +54,7 @@ def add_quarantine_entries(
 
 
 def list_quarantine_entries(project: Project) -> Mapping[str, tuple[tuple[ManualEntry, bool], ...]]:
-    """The manual entries of every model's quarantine, and whether a run has heeded them."""
+    """The manual entries of every model's quarantine, and whether a run has applied them."""
     book = ledger(project)
     traces = book.traces()
     return {

@@ -94,7 +94,7 @@ def session_history(
     project: Project, id_: str, model: str | None = None, *, deep: bool = False
 ) -> SessionHistories:
     """
-    The story of a session, or of the sessions of an identifier, without a JVM.
+    The history of a session, or of the sessions of an identifier, without a JVM.
 
     ``deep`` starts Spark where it alone can tell which events there are.
     """

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def main() -> NoReturn:
-    """The program ``infold``. Signals are heeded before anything that takes time is imported."""
-    signals.heed()
+    """The program ``infold``. Signals are handled before anything that takes time is imported."""
+    signals.install()
     try:
         from infold.cli import ending
     except BaseException:

@@ -32,7 +32,7 @@ def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json
     Of a model: its definition, what it reads and how cells map, its trace, why it is stale or not,
     how it lies on disk; of a cell also what arrived for it and which runs changed it.
 
-    `infold explain session ID` tells a session's story: what brought its events, and which run
+    `infold explain session ID` tells a session's history: what brought its events, and which run
     created, extended, merged or split it. A sessions model in place of `session` looks only there.
     """
     from infold import api

@@ -91,7 +91,7 @@ def changed_settings(settings: Mapping[str, str]) -> Iterator[tuple[str, str, st
     """Settings that may not be given so: name, value, and what it is instead."""
     known = {name.lower(): name for name in FIXED}
     for key, value in settings.items():
-        # Spark heeds the case of a name; one that differs by it alone was meant all the same.
+        # Spark looks at the case of a name; one that differs by it alone was meant all the same.
         name = known.get(key.lower())
         if name is not None:
             if name != key or value.strip().lower() != FIXED[name].lower():

@@ -116,7 +116,7 @@ class Ledger(Protocol):
         """
         Add manual entries, which are numbered here, at the present time.
 
-        Needs no lease: a run heeds those that there are when it is planned.
+        Needs no lease: a run applies those that there are when it is planned.
         """
 
     def locations(self) -> Mapping[str, str]:

@@ -147,7 +147,7 @@ class Trace:
 
     ``fingerprint`` is that of the definition; ``inputs`` maps each input to the version read;
     everything outside ``pending`` holds. ``entries`` is the number of the newest manual entry of
-    the model's quarantine that was heeded, 0 for none.
+    the model's quarantine that was applied, 0 for none.
     """
 
     model: str

@@ -1,4 +1,4 @@
-"""The story of one model, or of one cell of it: definition, inputs, builds, and how it stands."""
+"""The history of one model, or of one cell of it: definition, inputs, builds, and how it stands."""
 
 from __future__ import annotations
 

@@ -220,8 +220,8 @@ def reasons(node: Node, ledger: Ledger) -> Callable[[QuarantinedSession], str]:
     said, trace = node.model.sessions, ledger.traces().get(node.name)
     limit = said.quarantine_after if said else None
     too_long = f"longer than {show_duration(limit)}" if limit else ""
-    heeded = trace.entries if trace else 0
-    last = [one for one in reversed(ledger.entries(node.name)) if one.number <= heeded]
+    applied = trace.entries if trace else 0
+    last = [one for one in reversed(ledger.entries(node.name)) if one.number <= applied]
 
     def why(entry: QuarantinedSession) -> str:
         word = next((one for one in last if one.about(entry.of, entry.start, entry.end)), None)

@@ -2,7 +2,7 @@
 What people say of sessions by hand: which sessions they mean, and that it is written down.
 
 Nothing is computed here. An entry is one more thing that a table follows from, beside the events:
-the next run heeds it, and so does every rebuild.
+the next run applies it, and so does every rebuild.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-Reads what a session's story is made of: its row, its events, its table's kept snapshots, runs.
+Reads what a session's history is made of: its row, its events, its table's kept snapshots, runs.
 
 No JVM is started. What only Spark could tell (events that a view computes, users that are computed)
 is said to be untold, with the reason, unless Spark is there to be asked; nothing is guessed.
@@ -40,7 +40,7 @@ MOST_TOLD = 5
 """How many sessions of one identifier are told."""
 
 MOST_READS = 60
-"""How many times a table is read at some version for one story; what is older stays untold."""
+"""How many times a table is read at some version for one history; what is older stays untold."""
 
 MOST_RUNS = 1000
 """How many runs are looked through for what a version was made from."""
@@ -65,7 +65,7 @@ def read_session_histories(
     judge: Judge | None = None,
 ) -> SessionHistories:
     """
-    The stories of a session, or of the sessions of an identifier, in one model or in all.
+    The histories of a session, or of the sessions of an identifier, in one model or in all.
 
     ``judge`` is asked for what only Spark could tell.
     """
@@ -84,7 +84,7 @@ def read_session_histories(
         teller = _HistoryReader(project, ledger, past, node, judge)
         found = teller.find(id_)
         room = MOST_TOLD - len(told)
-        told.extend(teller.story(one) for one in found[:room])
+        told.extend(teller.history(one) for one in found[:room])
         more += max(0, len(found) - room)
     if not told:
         raise errors.session_nowhere(id_, [node.name for node in built])
@@ -108,7 +108,7 @@ class _Found:
 
 @dataclass
 class _HistoryReader:
-    """Tells the stories of one model's sessions."""
+    """Tells the histories of one model's sessions."""
 
     project: Project
     ledger: Ledger
@@ -191,9 +191,9 @@ class _HistoryReader:
         }
         return next((out.name for out in self.query.outputs if out.sql.strip() in every), None)
 
-    # -- its story
+    # -- its history
 
-    def story(self, one: _Found) -> SessionHistory:
+    def history(self, one: _Found) -> SessionHistory:
         """One session: as it stands, its events by arrival, what each run did to it."""
         match, of = self._whose(one)
         start, end = one.start, one.held.end if one.held else one.row.end if one.row else one.start
@@ -324,7 +324,7 @@ class _HistoryReader:
         return made, before
 
     def _notes(self, one: _Found, theirs: UserEvents, found: int) -> Iterator[str]:
-        """What has to be known to read the story right; ``found`` is how many events it has."""
+        """What has to be known to read the history right; ``found`` is how many events it has."""
         counted = one.held.events if one.held else one.row.events if one.row else None
         # With as many events as there have to be, none is among them that should not be.
         if theirs.unsure and counted != found:

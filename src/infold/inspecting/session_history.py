@@ -1,10 +1,10 @@
 """
-A session's story: which run created, extended, merged, split it, and what brought its events.
+A session's history: which run created, extended, merged, split it, and what brought its events.
 
 Theory. Each row of a sessions table says which version of the table wrote it, so whatever became
 of a session is found by walking back: the version that wrote the rows in a span is where something
 happened, and the rows that overlapped the span before are what it happened to. The span grows with
-them, so that a session's story is also the story of all that went into it. A row that vanished
+them, so that a session's history is also the history of all that went into it. A row that vanished
 tells nothing by itself; cells that lost rows say where to look for one.
 
 Rules of this file: values and pure functions; what a table held is asked of a function.
@@ -141,7 +141,7 @@ class SessionHistories:
     """What was found under one id; ``more`` sessions of an identifier are not told."""
 
     id: str
-    stories: tuple[SessionHistory, ...]
+    histories: tuple[SessionHistory, ...]
     more: int = 0
 
 

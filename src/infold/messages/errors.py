@@ -334,7 +334,7 @@ def sessions_by_identifier(model: str) -> InfoldError:
 
 
 def no_sessions_models() -> InfoldError:
-    """The story of a session was asked for, in a project (or of a model) without sessions."""
+    """The history of a session was asked for, in a project (or of a model) without sessions."""
     return InfoldError(
         "no-sessions",
         "no model of the project makes sessions",

@@ -338,7 +338,7 @@ def _maybe(at: int | None) -> str | None:
 def quarantine(
     held: Sequence[Mapping[str, Any]], said: Mapping[str, Sequence[tuple[ManualEntry, bool]]]
 ) -> Shape:
-    """Sessions in quarantine, and the manual entries with whether a run has heeded them."""
+    """Sessions in quarantine, and the manual entries with whether a run has applied them."""
     return {
         "quarantined_sessions": [
             {
@@ -359,9 +359,9 @@ def quarantine(
                 "end": _maybe(entry.end),
                 "reason": entry.reason,
                 "made_at": _maybe(entry.made_at or None),
-                "heeded": heeded,
+                "heeded": applied,
             }
             for model, entries in said.items()
-            for entry, heeded in entries
+            for entry, applied in entries
         ],
     }

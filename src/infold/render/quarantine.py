@@ -11,7 +11,7 @@ from infold.render import formatting
 from infold.render.table import table_screen
 
 Said = Mapping[str, Sequence[tuple[ManualEntry, bool]]]
-"""By model, manual entries and whether a run has heeded them."""
+"""By model, manual entries and whether a run has applied them."""
 
 
 def entries_screen(model: str, said: Sequence[ManualEntry]) -> str:
@@ -46,11 +46,11 @@ def quarantine_screen(held: Sequence[Mapping[str, Any]], said: Said) -> str:
             entry.word,
             meant(entry),
             formatting.clock(entry.made_at),
-            "" if heeded else "with the next run",
+            "" if applied else "with the next run",
             entry.reason,
         ]
         for model, entries in said.items()
-        for entry, heeded in entries
+        for entry, applied in entries
     ]
     if lines:
         parts += ["", "By hand", *formatting.columns(lines, right=[0], indent=2)]

@@ -1,4 +1,4 @@
-"""A session's story on a screen, and as a shape for programs."""
+"""A session's history on a screen, and as a shape for programs."""
 
 from __future__ import annotations
 
@@ -27,83 +27,85 @@ _SHOWN = 3
 """How many values that changed are shown."""
 
 _LONG = 24
-"""How many session_changes of a long story are shown: the newest."""
+"""How many session_changes of a long history are shown: the newest."""
 
 
 def session_history_screen(value: SessionHistories) -> str:
     """Each session as it stands, its events by arrival, what each run did to it."""
-    parts = [_story(story) for story in value.stories]
+    parts = [_history(history) for history in value.histories]
     if value.more:
         many = formatting.count(value.more, "more session")
         parts.append(f"{many} of {value.id}: name one by its session_id.")
     return "\n\n\n".join(parts)
 
 
-def _story(story: SessionHistory) -> str:
+def _history(history: SessionHistory) -> str:
     parts = [
-        f"session {story.id} of {story.model}{', in quarantine' if story.held else ''}",
-        "\n".join(formatting.columns(_facts(story))),
-        _events(story),
-        _deeds(story),
-        "\n".join(_notes(story)),
+        f"session {history.id} of {history.model}{', in quarantine' if history.held else ''}",
+        "\n".join(formatting.columns(_facts(history))),
+        _events(history),
+        _changes_told(history),
+        "\n".join(_notes(history)),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _facts(story: SessionHistory) -> list[tuple[str, str]]:
-    name, value = story.of
+def _facts(history: SessionHistory) -> list[tuple[str, str]]:
+    name, value = history.of
     facts = [(name, cell(value))]
-    if story.held is not None:
-        if story.why_held:
-            facts.append(("in quarantine", story.why_held))
-        facts += [("first event", _when(story.held.start)), ("last event", _ends(story))]
-        facts.append(("events", f"{story.held.events:,}"))
-        if story.session is None:
-            return [*facts, ("stored", f"nothing in {story.model}")]
-        stays = _span(story.session.start, story.session.end, story)
+    if history.held is not None:
+        if history.why_held:
+            facts.append(("in quarantine", history.why_held))
+        facts += [("first event", _when(history.held.start)), ("last event", _ends(history))]
+        facts.append(("events", f"{history.held.events:,}"))
+        if history.session is None:
+            return [*facts, ("stored", f"nothing in {history.model}")]
+        stays = _span(history.session.start, history.session.end, history)
         facts.append(("stored", f"its head: {stays}"))
     else:
-        facts += [("session_start", _when(story.start)), ("session_end", _ends(story))]
-    assert story.session is not None, "what is not in quarantine has a row"
-    rest = [(key, cell(one)) for key, one in story.session.values.items() if key != name]
+        facts += [("session_start", _when(history.start)), ("session_end", _ends(history))]
+    assert history.session is not None, "what is not in quarantine has a row"
+    rest = [(key, cell(one)) for key, one in history.session.values.items() if key != name]
     return [*facts, *rest]
 
 
-def _ends(story: SessionHistory) -> str:
-    lasts = f", {_length(story.end - story.start)} later" if story.end > story.start else ""
-    return _when(story.end) + lasts
+def _ends(history: SessionHistory) -> str:
+    lasts = f", {_length(history.end - history.start)} later" if history.end > history.start else ""
+    return _when(history.end) + lasts
 
 
-def _events(story: SessionHistory) -> str:
-    if story.untold:
-        return f"Its events are not told: {story.untold}."
-    total = sum(group.events for group in story.event_batches)
+def _events(history: SessionHistory) -> str:
+    if history.untold:
+        return f"Its events are not told: {history.untold}."
+    total = sum(group.events for group in history.event_batches)
     if not total:
-        return f"None of its events are in {_inputs(story)} any more."
+        return f"None of its events are in {_inputs(history)} any more."
     rows = []
-    for group in story.event_batches:
+    for group in history.event_batches:
         version = group.version
         rows.append(
             (
                 formatting.clock(version.committed_at) if version else "not known when",
                 version.run if version else "",
                 _counted(group.events),
-                _span(group.first, group.last, story),
+                _span(group.first, group.last, history),
                 _mark(group),
-                group.input if len(story.inputs) > 1 else "",
+                group.input if len(history.inputs) > 1 else "",
             )
         )
-    title = f"Its {formatting.count(total, 'event')} in {_inputs(story)}, by arrival"
-    lines = [title if total > 1 else f"Its event in {_inputs(story)}"]
-    for line, group in zip(formatting.columns(rows, right=(2,)), story.event_batches, strict=True):
+    title = f"Its {formatting.count(total, 'event')} in {_inputs(history)}, by arrival"
+    lines = [title if total > 1 else f"Its event in {_inputs(history)}"]
+    for line, group in zip(
+        formatting.columns(rows, right=(2,)), history.event_batches, strict=True
+    ):
         lines.append(line)
         if group.files:
             lines.append(f"{' ' * 23}{_files(group)}")
     return "\n".join(lines)
 
 
-def _inputs(story: SessionHistory) -> str:
-    return " and ".join(story.inputs)
+def _inputs(history: SessionHistory) -> str:
+    return " and ".join(history.inputs)
 
 
 def _mark(group: EventBatch) -> str:
@@ -117,17 +119,17 @@ def _files(group: EventBatch) -> str:
     return f"from {named} and {group.more:,} more" if group.more else f"from {named}"
 
 
-def _deeds(story: SessionHistory) -> str:
-    if not story.session_changes:
-        if story.kept_from is None:
-            return f"It was never in {story.model}: it was in quarantine from the first."
-        return f"No version of {story.model} that is kept held it."
-    shown = _grouped(story.session_changes)
+def _changes_told(history: SessionHistory) -> str:
+    if not history.session_changes:
+        if history.kept_from is None:
+            return f"It was never in {history.model}: it was in quarantine from the first."
+        return f"No version of {history.model} that is kept held it."
+    shown = _grouped(history.session_changes)
     left = shown[:-_LONG]
     shown = shown[-_LONG:]
     aligned = iter(
         formatting.columns(
-            [row for session_changes in shown for row in _states(session_changes, story)],
+            [row for session_changes in shown for row in _states(session_changes, history)],
             (2,),
             indent=6,
         )
@@ -141,7 +143,7 @@ def _deeds(story: SessionHistory) -> str:
         version = session_changes[0].change.version
         done = _WORDS[session_changes[0].verb]
         lines.append(f"  {formatting.clock(version.committed_at)}  {version.run}  {done}")
-        lines += [next(aligned) for _ in _states(session_changes, story)]
+        lines += [next(aligned) for _ in _states(session_changes, history)]
         lines += [f"           {text}" for deed in session_changes for text in _values(deed)]
     return "\n".join(lines)
 
@@ -183,26 +185,26 @@ _WORDS = {
 
 
 def _states(
-    session_changes: Sequence[SessionChange], story: SessionHistory
+    session_changes: Sequence[SessionChange], history: SessionHistory
 ) -> list[tuple[str, str, str, str]]:
     """The sessions before and after, one a line; what covers what it did is shown once."""
     changes = [deed.change for deed in session_changes]
     now = [one for change in changes for one in change.after]
     if session_changes[0].verb in (Verb.RECOMPUTED, Verb.RENUMBERED, Verb.REBUILT):
-        return _once("is", now, story)
+        return _once("is", now, history)
     was = [one for change in changes for one in change.before or ()]
-    return [*_once("was", was, story), *_once("now", now, story)]
+    return [*_once("was", was, history), *_once("now", now, history)]
 
 
 def _once(
-    word: str, sessions: Sequence[Session], story: SessionHistory
+    word: str, sessions: Sequence[Session], history: SessionHistory
 ) -> list[tuple[str, str, str, str]]:
-    return [_state("" if at else word, one, story) for at, one in enumerate(sessions)]
+    return [_state("" if at else word, one, history) for at, one in enumerate(sessions)]
 
 
-def _state(word: str, one: Session, story: SessionHistory) -> tuple[str, str, str, str]:
+def _state(word: str, one: Session, history: SessionHistory) -> tuple[str, str, str, str]:
     counted = "" if one.events is None else _counted(one.events)
-    return word, _span(one.start, one.end, story), counted, one.id[:8]
+    return word, _span(one.start, one.end, history), counted, one.id[:8]
 
 
 def _counted(events: int) -> str:
@@ -225,12 +227,12 @@ def _values(deed: SessionChange) -> list[str]:
     return found
 
 
-def _notes(story: SessionHistory) -> list[str]:
-    notes = list(story.notes)
-    if story.kept_from is not None:
-        first = story.kept_from
+def _notes(history: SessionHistory) -> list[str]:
+    notes = list(history.notes)
+    if history.kept_from is not None:
+        first = history.kept_from
         notes.append(
-            f"Snapshots of {story.model} are kept from its version {first.number} "
+            f"Snapshots of {history.model} are kept from its version {first.number} "
             f"({formatting.clock(first.committed_at)}) on:\n"
             "of what earlier runs did, only the events that they brought are known."
         )
@@ -243,25 +245,25 @@ def _when(at: int) -> str:
     return text + moment(at).strftime(".%f").rstrip("0") if at % SECOND else text
 
 
-def _span(start: int, end: int, story: SessionHistory) -> str:
-    """From one instant to another; without the day where the whole story is of one."""
+def _span(start: int, end: int, history: SessionHistory) -> str:
+    """From one instant to another; without the day where the whole history is of one."""
     first, last = _when(start), _when(end)
-    if _days(story) == 1:
+    if _days(history) == 1:
         first, last = first[11:], last[11:]
     elif first[:10] == last[:10]:
         last = last[11:]
     return first if start == end else f"{first} to {last}"
 
 
-def _days(story: SessionHistory) -> int:
-    every = [change.span for change in _changes(story)]
-    starts = [story.start, *(span[0] for span in every if span)]
-    ends = [story.end, *(span[1] for span in every if span)]
+def _days(history: SessionHistory) -> int:
+    every = [change.span for change in _changes(history)]
+    starts = [history.start, *(span[0] for span in every if span)]
+    ends = [history.end, *(span[1] for span in every if span)]
     return max(ends) // DAY - min(starts) // DAY + 1
 
 
-def _changes(story: SessionHistory) -> list[VersionChange]:
-    return [deed.change for deed in story.session_changes]
+def _changes(history: SessionHistory) -> list[VersionChange]:
+    return [deed.change for deed in history.session_changes]
 
 
 def _length(length: int) -> str:
@@ -284,27 +286,27 @@ def session_history_shape(value: SessionHistories) -> Shape:
     """The same for programs."""
     return {
         "id": value.id,
-        "sessions": [_shape(story) for story in value.stories],
+        "sessions": [_shape(history) for history in value.histories],
         "more": value.more,
     }
 
 
-def _shape(story: SessionHistory) -> Shape:
-    name, of = story.of
+def _shape(history: SessionHistory) -> Shape:
+    name, of = history.of
     return {
-        "model": story.model,
-        "session_id": story.id,
+        "model": history.model,
+        "session_id": history.id,
         "of": {"column": name, "value": of},
-        "session_start": iso(story.start),
-        "session_end": iso(story.end),
-        "row": None if story.session is None else dict(story.session.values),
-        "quarantine": None if story.held is None else _held_shape(story.held, story.why_held),
-        "input": ", ".join(story.inputs),
-        "arrivals": [_brought_shape(group) for group in story.event_batches],
-        "untold": story.untold,
-        "runs": [_deed_shape(deed) for deed in story.session_changes],
-        "kept_from": story.kept_from.number if story.kept_from else None,
-        "notes": list(story.notes),
+        "session_start": iso(history.start),
+        "session_end": iso(history.end),
+        "row": None if history.session is None else dict(history.session.values),
+        "quarantine": None if history.held is None else _held_shape(history.held, history.why_held),
+        "input": ", ".join(history.inputs),
+        "arrivals": [_brought_shape(group) for group in history.event_batches],
+        "untold": history.untold,
+        "runs": [_deed_shape(deed) for deed in history.session_changes],
+        "kept_from": history.kept_from.number if history.kept_from else None,
+        "notes": list(history.notes),
     }
 
 

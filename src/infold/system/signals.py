@@ -47,7 +47,7 @@ class _State:
 _state = _State()
 
 
-def heed() -> None:
+def install() -> None:
     """Be stopped by signals from now on. A hang-up that ``nohup`` keeps away stays away."""
     for number in SIGNALS:
         if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
@@ -90,7 +90,7 @@ def leave() -> None:
 
 @contextmanager
 def later() -> Iterator[None]:
-    """A signal in this block is heeded at its end: what is started in it is known by then."""
+    """A signal in this block is handled at its end: what is started in it is known by then."""
     _state.waits += 1
     try:
         yield

@@ -246,7 +246,7 @@ class Shop:
         self.frames: dict[int, DataFrame] = {}
         self.tables = MemoryTables(spark)
         self.ledger = MemoryLedger()
-        self.built, self.heeded = 0, 0
+        self.built, self.applied = 0, 0
         self.receipt = Receipt()
         self.changes: tuple[CellChange, ...] = ()
 
@@ -325,7 +325,7 @@ class Shop:
             inputs={"clicks": (self.built, upto)},
             version=len(self.tables.snapshots) + 1,
             trace=Trace("sessions", "f", {"clicks": upto}, entries=len(self.ledger.said)),
-            before=Trace("sessions", "f", {"clicks": self.built}, entries=self.heeded),
+            before=Trace("sessions", "f", {"clicks": self.built}, entries=self.applied),
         )
         announced: list[Outcome] = []
         before = dict(self.ledger.states["sessions"])
@@ -344,7 +344,7 @@ class Shop:
             assert outcome.committed == (outcome.snapshot is not None) == bool(outcome.changes)
         self._record(outcome, before)
         self.built, self.receipt, self.changes = upto, outcome.receipt, outcome.changes
-        self.heeded = len(self.ledger.said)
+        self.applied = len(self.ledger.said)
         self.check()
         return self
 

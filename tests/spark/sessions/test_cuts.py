@@ -263,7 +263,7 @@ def test_a_session_that_somebody_speaks_of_keeps_the_campaign_before_it(
 
 
 def test_any_number_of_manual_entries(spark: SparkSession) -> None:
-    """The fold and its judge heed thousands of them."""
+    """The fold and its judge apply thousands of them."""
     made = shop(spark, WAYS["quarantine"]).arrive(named_events("s", "ann", [at("10:00")]))
     made.arrive(named_events("s", "bob", spread("10:00", "12:00", 9))).run()
     made.say(*(Said(f"u{number}", True) for number in range(3_000)), Said("bob", False))

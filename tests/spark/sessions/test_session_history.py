@@ -100,9 +100,9 @@ class Shop:
             path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         assert api.run(self.project).state == "done"
 
-    def stories(self, id_: str, model: str) -> tuple[SessionHistory, ...]:
+    def histories(self, id_: str, model: str) -> tuple[SessionHistory, ...]:
         """What is told."""
-        return api.session_history(self.project, id_, model).stories
+        return api.session_history(self.project, id_, model).histories
 
     def id(self, model: str, start: str) -> str:
         """The id of ann's session that starts then."""
@@ -143,7 +143,7 @@ def _clock(at: int) -> str:
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     """Two sessions; one is extended; a late event bridges them; its file goes, and comes back."""
-    found = Shop(tmp_path_factory.mktemp("story") / "shop")
+    found = Shop(tmp_path_factory.mktemp("history") / "shop")
     found.run({"a": "ann 10:00 b1, ann 10:10, ann 11:20, bob 09:00, robot 10:05"})
     found.run({"b": "ann 10:20"})
     found.run({"c": "ann 10:50 b1, bob 15:00"})
@@ -159,9 +159,9 @@ class TestSessions:
 
     def test_what_each_run_did(self, shop: Shop) -> None:
         """Created, extended, merged by a late event, split as its file goes, and merged again."""
-        (story,) = shop.stories(shop.id("visits", "10:00"), "visits")
+        (history,) = shop.histories(shop.id("visits", "10:00"), "visits")
 
-        assert told(story.session_changes) == [
+        assert told(history.session_changes) == [
             "v1 created  > 10:00-10:10 (2)",
             "v1 created  > 11:20-11:20 (1)",
             "v2 extended 10:00-10:10 (2) > 10:00-10:20 (3)",
@@ -169,18 +169,18 @@ class TestSessions:
             "v4 split 10:00-11:20 (5) > 10:00-10:20 (3) 11:20-11:20 (1)",
             "v5 merged 10:00-10:20 (3) 11:20-11:20 (1) > 10:00-11:20 (5)",
         ]
-        assert story.kept_from is None
+        assert history.kept_from is None
 
     def test_its_events_by_arrival(self, shop: Shop) -> None:
         """Those that are there now, with what brought them; what came after it was made is late."""
-        (story,) = shop.stories(shop.id("visits", "10:00"), "visits")
+        (history,) = shop.histories(shop.id("visits", "10:00"), "visits")
 
-        assert arrived(story.event_batches) == [
+        assert arrived(history.event_batches) == [
             "v1 3 in time 10:00-11:20 landing/a.csv",
             "v2 1 late 10:20-10:20 landing/b.csv",
             "v5 1 late 10:50-10:50 landing/c.csv",
         ]
-        assert story.notes == ()
+        assert history.notes == ()
 
     def test_on_the_screen(self, shop: Shop) -> None:
         """The command finds it in all models and names runs that there were, without Spark."""
@@ -199,15 +199,15 @@ class TestSessions:
 
     def test_events_seen_through_a_view_are_not_told(self, shop: Shop) -> None:
         """Whether one is seen only Spark can say; what runs did is told all the same."""
-        (story,) = shop.stories(shop.id("walks", "10:00"), "walks")
+        (history,) = shop.histories(shop.id("walks", "10:00"), "walks")
 
-        assert story.untold == f"they are seen through the view people, {BY_SPARK}"
-        assert [deed.verb for deed in story.session_changes][-2:] == ["split", "merged"]
+        assert history.untold == f"they are seen through the view people, {BY_SPARK}"
+        assert [deed.verb for deed in history.session_changes][-2:] == ["split", "merged"]
 
     def test_an_id_that_nothing_has(self, shop: Shop) -> None:
         """Is an error that names where it was looked for."""
         with pytest.raises(InfoldError, match="unknown-session"):
-            shop.stories("nobody", "visits")
+            shop.histories("nobody", "visits")
 
 
 class TestIdentifiers:
@@ -215,16 +215,16 @@ class TestIdentifiers:
 
     def test_all_sessions_of_an_identifier(self, shop: Shop) -> None:
         """The identifier is looked up as well as the id."""
-        (story,) = shop.stories("b1", "baskets")
+        (history,) = shop.histories("b1", "baskets")
 
-        assert story.of == ("session_identifier", "b1")
-        assert arrived(story.event_batches) == [
+        assert history.of == ("session_identifier", "b1")
+        assert arrived(history.event_batches) == [
             "v1 1 in time 10:00-10:00 landing/a.csv",
             "v5 1 late 10:50-10:50 landing/c.csv",
         ]
-        (note,) = story.notes
+        (note,) = history.notes
         assert note.startswith("What `WHERE length(id) > 1` leaves out may be among its events:")
-        assert [line.split(" ")[1] for line in told(story.session_changes)] == [
+        assert [line.split(" ")[1] for line in told(history.session_changes)] == [
             "created",
             "extended",
             "shortened",
@@ -233,10 +233,10 @@ class TestIdentifiers:
 
     def test_a_session_of_a_user_without_one(self, shop: Shop) -> None:
         """Its events are those of the user that have no identifier."""
-        (story,) = shop.stories(shop.id("baskets", "10:10"), "baskets")
+        (history,) = shop.histories(shop.id("baskets", "10:10"), "baskets")
 
-        assert story.of == ("who", "ann")
-        assert arrived(story.event_batches) == [
+        assert history.of == ("who", "ann")
+        assert arrived(history.event_batches) == [
             "v1 1 in time 10:10-10:10 landing/a.csv",
             "v2 1 late 10:20-10:20 landing/b.csv",
         ]
@@ -248,12 +248,12 @@ class TestQuarantine:
     def test_it_is_found_by_the_id_that_it_had(self, shop: Shop) -> None:
         """Into quarantine with the bridge, back without it, and into it again."""
         id_ = shop.id("visits", "10:00")  # the same user, the same first event
-        (story,) = shop.stories(id_, "stays")
+        (history,) = shop.histories(id_, "stays")
 
-        assert story.session is None
-        assert story.held is not None
-        assert story.held.events == 5
-        assert told(story.session_changes) == [
+        assert history.session is None
+        assert history.held is not None
+        assert history.held.events == 5
+        assert told(history.session_changes) == [
             "v1 created  > 10:00-10:10 (2)",
             "v1 created  > 11:20-11:20 (1)",
             "v2 extended 10:00-10:10 (2) > 10:00-10:20 (3)",
@@ -264,8 +264,8 @@ class TestQuarantine:
             "v5 quarantined 10:00-10:20 (3) > ",
             "v5 quarantined 11:20-11:20 (1) > ",
         ]
-        assert arrived(story.event_batches)[-1] == "v5 1 late 10:50-10:50 landing/c.csv"
-        assert story.notes == ()  # there are as many events as the session has
+        assert arrived(history.event_batches)[-1] == "v5 1 late 10:50-10:50 landing/c.csv"
+        assert history.notes == ()  # there are as many events as the session has
         assert "in quarantine  longer than 1 hour" in session_history_screen(
             api.session_history(shop.project, id_)
         )

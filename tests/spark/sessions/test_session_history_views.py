@@ -93,12 +93,12 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def story(root: Path, model: str, *, deep: bool = False) -> SessionHistory:
-    """The story of ann's one session in a model."""
+def history(root: Path, model: str, *, deep: bool = False) -> SessionHistory:
+    """The history of ann's one session in a model."""
     project = api.open_project(root)
     rows = api.lake(project).rows(model).to_pylist()
     (id_,) = {row["session_id"] for row in rows if "ann" in row.values()}
-    (found,) = api.session_history(project, id_, model, deep=deep).stories
+    (found,) = api.session_history(project, id_, model, deep=deep).histories
     return found
 
 
@@ -119,7 +119,7 @@ OF_TAPS = ["v1 1 in time 10:15-10:15 taps/t.csv", "v2 1 late 10:30-10:30 taps/u.
 
 def test_renamed_columns(shop: Path) -> None:
     """A view of columns under other names is seen through, its WHERE and the model's applied."""
-    found = story(shop, "by_renamed")
+    found = history(shop, "by_renamed")
 
     assert (found.untold, found.notes) == ("", ())
     assert by_input(found) == {"clicks": OF_CLICKS}
@@ -127,7 +127,7 @@ def test_renamed_columns(shop: Path) -> None:
 
 def test_events_of_two_tables(shop: Path) -> None:
     """Web and app events in one session: each said to be of its table, without Spark."""
-    found = story(shop, "by_both")
+    found = history(shop, "by_both")
 
     assert (found.untold, found.notes) == ("", ())
     assert by_input(found) == {"clicks": OF_CLICKS, "taps": OF_TAPS}
@@ -135,7 +135,7 @@ def test_events_of_two_tables(shop: Path) -> None:
 
 def test_on_the_screen(shop: Path) -> None:
     """The command names the table of each arrival, and starts no Spark."""
-    words = ["-C", str(shop), "explain", "by_both", story(shop, "by_both").id]
+    words = ["-C", str(shop), "explain", "by_both", history(shop, "by_both").id]
     done = subprocess.run(
         [sys.executable, "-c", PROBE, *words], capture_output=True, text=True, check=True
     )
@@ -153,7 +153,7 @@ def test_on_the_screen(shop: Path) -> None:
 )
 def test_what_only_spark_can_tell(shop: Path, model: str, why: str) -> None:
     """It is said, with what helps; what runs did is told all the same."""
-    found = story(shop, model)
+    found = history(shop, model)
 
     assert found.untold == f"{why}, {BY_SPARK}"
     assert [str(deed.verb) for deed in found.session_changes] == ["created", "extended"]
@@ -163,7 +163,7 @@ def test_a_view_that_looks_something_up(shop: Path, monkeypatch: pytest.MonkeyPa
     """Spark tells which rows of which table it is made of, looking at several runs together."""
     monkeypatch.setattr("infold.spark.session_events.AT_ONCE", 2)
 
-    found = story(shop, "by_price", deep=True)
+    found = history(shop, "by_price", deep=True)
 
     assert (found.untold, found.notes) == ("", ())
     assert by_input(found) == {"clicks": OF_CLICKS, "taps": OF_TAPS}
@@ -171,7 +171,7 @@ def test_a_view_that_looks_something_up(shop: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_user_that_is_computed(shop: Path) -> None:
     """By Spark; ANN is ann, and nothing of the view's WHERE is applied here."""
-    found = story(shop, "by_lower", deep=True)
+    found = history(shop, "by_lower", deep=True)
 
     assert (found.untold, found.notes) == ("", ())
     assert by_input(found) == {

@@ -258,7 +258,7 @@ def _launch(
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Whoever heeds Ctrl-C goes on doing so: PySpark's way asks a JVM that may be busy or gone."""
+    """Whoever handles Ctrl-C goes on doing so; PySpark would ask a JVM that may be busy or gone."""
     import signal
     import threading
 

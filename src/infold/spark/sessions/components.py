@@ -65,8 +65,8 @@ class Components:
         self.small = feed.rows <= SMALL
         self.merges = merges(query, self.over)
         self.limited = query.limited
-        heeded = step.before.entries if step.before else 0
-        self.asked = [entry for entry in query.entries if entry.number > heeded]
+        applied = step.before.entries if step.before else 0
+        self.asked = [entry for entry in query.entries if entry.number > applied]
         near = feed.times.widen(reach(query), reach(query))
         near |= Ranges.of(
             EVER
@@ -243,14 +243,14 @@ class Components:
 
 
 def query_of(work: Work, step: Step) -> SessionsQuery:
-    """The compiled query of a step's model, with the manual entries that the step heeds."""
+    """The compiled query of a step's model, with the manual entries that the step applies."""
     query = work.project[step.model].query
     assert query is not None, "a sessions model has a compiled query"
     newest = step.trace.entries if step.trace else 0
     if not newest:
         return query
-    heeded = (entry for entry in work.ledger.entries(step.model) if entry.number <= newest)
-    return replace(query, entries=tuple(heeded))
+    applied = (entry for entry in work.ledger.entries(step.model) if entry.number <= newest)
+    return replace(query, entries=tuple(applied))
 
 
 def _reaching(cells: Sequence[CellState], ranges: Ranges) -> list[CellState]:
