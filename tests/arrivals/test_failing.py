@@ -27,7 +27,7 @@ from infold.core.report import RunFailed, RunResult
 from infold.messages import errors
 from infold.messages.analyser_findings import refused_by_spark
 from infold.planning.planner import plan
-from infold.running.commit_order import CommitSlot
+from infold.running.commit_order import CommitTurn
 from infold.running.execute import Runner
 from infold.running.run_progress import RunProgress
 
@@ -239,7 +239,7 @@ def test_steps_after_batches_that_failed_together_have_numbers_of_their_own(
     numbers: list[int] = []
 
     def attempt(
-        _self: Runner, _run: str, seq: int, step: Step, _engine: object, _turn: CommitSlot
+        _self: Runner, _run: str, seq: int, step: Step, _engine: object, _turn: CommitTurn
     ) -> errors.InfoldError:
         numbers.append(seq)
         return refusal(step.model)
@@ -247,7 +247,7 @@ def test_steps_after_batches_that_failed_together_have_numbers_of_their_own(
     monkeypatch.setattr(Runner, "_attempt", attempt)
     engine = runner.engine("run", todo)
     for size in (3, 2):
-        runner._wave(course, size, [(step, CommitSlot(step.cells))] * size, engine)
+        runner._wave(course, size, [(step, CommitTurn(step.cells))] * size, engine)
 
     assert sorted(numbers) == [1, 2, 3, 4, 5]
     assert len(course.failures) == 1

@@ -8,7 +8,7 @@ from infold.core.interval import DAY, Interval, Ranges, instant
 from infold.core.plan import Action, Reason, Step
 from infold.core.record import Outcome
 from infold.core.trace import Cause, Pending, Trace
-from infold.running.commit_order import CommitOrder, CommitSlot, batches
+from infold.running.commit_order import CommitLock, CommitTurn, concurrent_batches
 
 FIRST = instant("2024-03-01")
 
@@ -42,20 +42,20 @@ def outcome(*, committed: bool = True) -> Outcome:
 
 def test_batches_beside_a_step_build_their_own_cells() -> None:
     """The step's cells first, then those of each batch beside it; together all of them."""
-    assert [batch.cells for batch in batches(STEP)] == [days(0, 1), days(2, 3), days(4, 5)]
+    assert [batch.cells for batch in concurrent_batches(STEP)] == [days(0, 1), days(2, 3), days(4, 5)]
 
 
 def test_before_any_batch_all_of_their_cells_are_pending() -> None:
     """Those of the step itself, too: which batch ends first is not known."""
-    assert CommitOrder.of(STEP).trace.unbuilt == days(0, 1, 2, 3, 4, 5)
+    assert CommitLock.of(STEP).trace.unbuilt == days(0, 1, 2, 3, 4, 5)
 
 
 def test_each_batch_leaves_pending_what_the_others_have_yet_to_build() -> None:
     """And no more: what was committed before it holds."""
-    turns = CommitOrder.of(STEP)
+    turns = CommitLock.of(STEP)
     left = []
     for cells in (days(2, 3), days(0, 1), days(4, 5)):
-        turn = CommitSlot(cells, turns)
+        turn = CommitTurn(cells, turns)
         holds = turn.take(outcome())
         turn.give(holds)
         left.append(holds.trace.unbuilt)
@@ -65,10 +65,10 @@ def test_each_batch_leaves_pending_what_the_others_have_yet_to_build() -> None:
 
 def test_each_commit_is_the_next_version_and_a_batch_without_one_uses_none() -> None:
     """A batch whose cells came out as they were commits nothing."""
-    turns = CommitOrder.of(STEP)
+    turns = CommitLock.of(STEP)
     versions = []
     for cells, committed in ((days(0, 1), True), (days(2, 3), False), (days(4, 5), True)):
-        turn = CommitSlot(cells, turns)
+        turn = CommitTurn(cells, turns)
         holds = turn.take(outcome(committed=committed))
         turn.give(holds)
         versions.append(holds.version)
@@ -78,20 +78,20 @@ def test_each_commit_is_the_next_version_and_a_batch_without_one_uses_none() -> 
 
 def test_a_batch_that_wrote_nothing_leaves_its_cells_pending() -> None:
     """Whoever comes next must not count them as built."""
-    turns = CommitOrder.of(STEP)
-    failed = CommitSlot(days(0, 1), turns)
+    turns = CommitLock.of(STEP)
+    failed = CommitTurn(days(0, 1), turns)
     failed.take(outcome())
     failed.give(None)
 
-    holds = CommitSlot(days(2, 3), turns).take(outcome())
+    holds = CommitTurn(days(2, 3), turns).take(outcome())
 
     assert (holds.version, holds.trace.unbuilt) == (7, days(0, 1, 4, 5))
 
 
 def test_nobody_builds_on_a_commit_that_the_ledger_does_not_know() -> None:
     """A turn that ends between table and ledger ends the turns of all."""
-    turns = CommitOrder.of(STEP)
-    cut = CommitSlot(days(0, 1), turns)
+    turns = CommitLock.of(STEP)
+    cut = CommitTurn(days(0, 1), turns)
 
     def end_between() -> None:
         with cut.held():
@@ -101,11 +101,11 @@ def test_nobody_builds_on_a_commit_that_the_ledger_does_not_know() -> None:
     with pytest.raises(OSError, match="disk"):
         end_between()
     with pytest.raises(OSError, match="disk"):
-        CommitSlot(days(2, 3), turns).take(outcome())
+        CommitTurn(days(2, 3), turns).take(outcome())
 
 
 def test_a_step_by_itself_needs_no_turn() -> None:
     """What it says holds as it is."""
-    alone = CommitSlot(days(0, 1))
+    alone = CommitTurn(days(0, 1))
 
     assert alone.take(outcome()) == outcome()

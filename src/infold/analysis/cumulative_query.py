@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.aggregates import is_aggregate
-from infold.analysis.fold_inputs import Fed, fed_by
+from infold.analysis.fold_inputs import FoldInputs, fold_inputs_of
 from infold.analysis.relation import Block, Origin, Table, own
 from infold.analysis.row_wise import calls_over_rows, clauses
 from infold.analysis.rule_subject import Subject, time_column
@@ -172,7 +172,7 @@ class _Splitter:
         table = self.block.entries[0].relation
         assert isinstance(table, Table), "anything else is a construct that was refused"
         node = self.subject.nodes.get(table.name)
-        fed = fed_by(self.subject, table) if node is not None else None
+        fed = fold_inputs_of(self.subject, table) if node is not None else None
         if fed is not None and (fed.why_not or not _folds(fed)):
             at = self.subject.text.spot_of(self.block.entries[0].node)
             why = fed.why_not or "tables without times are joined, or put together, in it"
@@ -200,7 +200,7 @@ class _Splitter:
         return tuple(found)
 
 
-def _folds(fed: Fed) -> bool:
+def _folds(fed: FoldInputs) -> bool:
     """Whether what changed in the tables can be told; of several each has to have times."""
     alone = len(fed.feeds) == 1 and not fed.lookups
     return alone or all(time_column(feed.node) is not None for feed in fed.feeds)

@@ -26,7 +26,7 @@ JOINS = "a join"
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class FoldInput:
     """A stored table, and which of its columns a row of the view passes on, by lower-case name."""
 
     node: Node
@@ -40,29 +40,29 @@ class Feed:
 
 
 @dataclass(frozen=True, slots=True)
-class Fed:
+class FoldInputs:
     """The stored tables that feed a model, the lookups beside them, or why it cannot be told."""
 
-    feeds: tuple[Feed, ...] = ()
+    feeds: tuple[FoldInput, ...] = ()
     lookups: tuple[str, ...] = ()
     unique: bool = False
     """Whether each row of a table makes at most one row, so that its key is still one."""
     why_not: str = ""
 
 
-def fed_by(subject: Subject, table: Table) -> Fed:
+def fold_inputs_of(subject: Subject, table: Table) -> FoldInputs:
     """What feeds a model that folds and has a table in its FROM."""
     finder = _Finder(subject)
     try:
         feeds = tuple(finder.feeds(table))
     except _NotRowWiseError as error:
-        return Fed(why_not=str(error))
+        return FoldInputs(why_not=str(error))
     lookups = tuple(sorted(set(named_lookups(table, subject.nodes)) - {f.node.name for f in feeds}))
     matched = {match.lookup for match in matches_of(table, subject.nodes)}
     for name in lookups:
         if name not in matched:
-            return Fed(why_not=f"{name} is not joined by equality with columns of the other rows")
-    return Fed(feeds, lookups, unique=len(feeds) == 1 and _many_to_one(subject, table, lookups))
+            return FoldInputs(why_not=f"{name} is not joined by equality with columns of the other rows")
+    return FoldInputs(feeds, lookups, unique=len(feeds) == 1 and _many_to_one(subject, table, lookups))
 
 
 def _many_to_one(subject: Subject, table: Table, lookups: Iterable[str]) -> bool:
@@ -87,7 +87,7 @@ class _Finder:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
 
-    def feeds(self, relation: Relation) -> Iterator[Feed]:
+    def feeds(self, relation: Relation) -> Iterator[FoldInput]:
         """The tables that a relation is fed by, with what it passes on of them."""
         if isinstance(relation, Table) and relation.view is not None:
             yield from self.feeds(relation.view)
@@ -96,7 +96,7 @@ class _Finder:
             if node is None:
                 raise _NotRowWiseError("what it reads is not there")
             names = [name.lower() for name in relation.columns or ()]
-            yield Feed(node, dict(zip(names, names, strict=True)))
+            yield FoldInput(node, dict(zip(names, names, strict=True)))
         elif isinstance(relation, Renamed):
             names = [name.lower() for name in relation.columns or ()]
             yield from (
@@ -109,7 +109,7 @@ class _Finder:
         else:
             raise _NotRowWiseError("it reads rows that no table holds")
 
-    def _both(self, relation: SetOperation) -> Iterator[Feed]:
+    def _both(self, relation: SetOperation) -> Iterator[FoldInput]:
         node = relation.node
         if not isinstance(node, exp.Union) or node.args.get("distinct"):
             raise _NotRowWiseError("it compares rows with others; UNION ALL does not")
@@ -119,7 +119,7 @@ class _Finder:
         for side in (relation.left, relation.right):
             yield from (self._moved(feed, side, names) for feed in self.feeds(side))
 
-    def _moved(self, feed: Feed, relation: Relation, names: list[str]) -> Feed:
+    def _moved(self, feed: FoldInput, relation: Relation, names: list[str]) -> FoldInput:
         """What is passed on, under the names that columns have in the same places."""
         there = [name.lower() for name in relation.columns or ()]
         passed = {
@@ -127,9 +127,9 @@ class _Finder:
             for name, own in zip(names, there, strict=False)
             if own in feed.passed and names.count(name) == 1
         }
-        return Feed(feed.node, passed)
+        return FoldInput(feed.node, passed)
 
-    def _of_block(self, block: Block) -> Iterator[Feed]:
+    def _of_block(self, block: Block) -> Iterator[FoldInput]:
         for what, _ in clauses(block.text, block):
             if what != JOINS:
                 raise _NotRowWiseError(f"it has {what}")
@@ -145,7 +145,7 @@ class _Finder:
                     continue
                 if origin.column in feed.passed:
                     passed[out.name.lower()] = feed.passed[origin.column]
-            yield Feed(feed.node, passed)
+            yield FoldInput(feed.node, passed)
 
     def _main(self, block: Block) -> From:
         """The entry of FROM whose rows are passed on; the others are lookups."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from infold.analysis.event_sql import event_sql
-from infold.analysis.fold_inputs import Fed, fed_by
+from infold.analysis.fold_inputs import FoldInputs, fold_inputs_of
 from infold.analysis.relation import Block, Table
 from infold.analysis.rule_subject import Subject
 from infold.core.model import Kind
@@ -45,7 +45,7 @@ def session_input(subject: Subject) -> SessionInput:
     errors = tuple(_of_events(subject, table))
     if errors:
         return SessionInput(table.name, "", (), errors)
-    fed = fed_by(subject, table)
+    fed = fold_inputs_of(subject, table)
     for feed in fed.feeds or (None,):
         if feed is None or _event_time(subject, feed.node) is None:
             why = fed.why_not or _why_not(feed.node if feed else None)
@@ -53,7 +53,7 @@ def session_input(subject: Subject) -> SessionInput:
     return _in_order(subject, table, at, fed)
 
 
-def _in_order(subject: Subject, table: Table, at: Spot, fed: Fed) -> SessionInput:
+def _in_order(subject: Subject, table: Table, at: Spot, fed: FoldInputs) -> SessionInput:
     """By which columns of what is read events are put in order."""
     if table.view is None:
         [feed] = fed.feeds
@@ -79,7 +79,7 @@ def _in_order(subject: Subject, table: Table, at: Spot, fed: Fed) -> SessionInpu
     return SessionInput(table.name, named[0], named[1:], unique=fed.unique, passed=_passed(fed))
 
 
-def _passed(fed: Fed) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+def _passed(fed: FoldInputs) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
     """The columns that a view shows as they are, of each table (wherever it reads the table)."""
     found: dict[str, frozenset[tuple[str, str]]] = {}
     for feed in fed.feeds:

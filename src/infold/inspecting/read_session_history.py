@@ -48,7 +48,7 @@ MOST_RUNS = 1000
 ID, FIRST, LAST = "session_id", "session_start", "session_end"
 
 
-Judge = Callable[[Node, Mapping[str, Any], Mapping[str, "int | None"], int, int], UserEvents]
+SparkEventReader = Callable[[Node, Mapping[str, Any], Mapping[str, "int | None"], int, int], UserEvents]
 """
 The events of somebody from one instant to another, by Spark.
 
@@ -62,7 +62,7 @@ def read_session_histories(
     past: SnapshotReader,
     id_: str,
     model: str | None,
-    judge: Judge | None = None,
+    judge: SparkEventReader | None = None,
 ) -> SessionHistories:
     """
     The histories of a session, or of the sessions of an identifier, in one model or in all.
@@ -114,7 +114,7 @@ class _HistoryReader:
     ledger: Ledger
     past: SnapshotReader
     node: Node
-    judge: Judge | None = None
+    judge: SparkEventReader | None = None
     reads: int = 0
     kept: frozenset[int] = frozenset()
     versions: Sequence[Version] = ()

@@ -34,7 +34,7 @@ from infold.planning.file_reasons import again, file_reasons
 from infold.planning.portions import (
     BACKLOG,
     apart,
-    batches,
+    split_into_batches,
     cells_with_rows,
     completed_range,
     continued_build,
@@ -211,7 +211,7 @@ class _Draft:
             return None
         # What makes the table does so before other batches come.
         together = 1 if first else self._together(node)
-        parts = batches(node, model, cells, self.asked)
+        parts = split_into_batches(node, model, cells, self.asked)
         batch, beside = parts[0], tuple(parts[1:together])
         pending.extend(
             Pending(reason.cause, reason.cells - batch) for reason in build if reason.cells - batch
@@ -252,7 +252,7 @@ class _Draft:
         self._leave(node, model, pending, over, Ranges.ever() - later, Ranges.ever())
         reason = replace(first, cells=cells, rows=rows_to_read(node, model, cells))
         step = self._step(node, Action.BUILD, [reason], pending)
-        pieces = tuple(batches(node, model, cells, self.asked))
+        pieces = tuple(split_into_batches(node, model, cells, self.asked))
         return replace(step, cells=cells, pieces=pieces if len(pieces) > 1 else ())
 
     def _would_empty(self, node: Node, model: ModelObservation, may: Ranges, cells: Ranges) -> bool:

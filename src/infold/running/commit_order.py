@@ -24,14 +24,14 @@ from infold.core.record import Outcome
 from infold.core.trace import Pending, Trace, joined
 
 
-def batches(step: Step) -> tuple[Step, ...]:
+def concurrent_batches(step: Step) -> tuple[Step, ...]:
     """The step and the batches that may be built beside it, each as a step of its own."""
     later = (replace(step, cells=cells, beside=()) for cells in step.beside)
     return (replace(step, beside=()), *later)
 
 
 @dataclass
-class CommitOrder:
+class CommitLock:
     """The turns of one model's batches; ``trace`` is what will hold before any of them is built."""
 
     trace: Trace
@@ -41,7 +41,7 @@ class CommitOrder:
     """Why the ledger does not know of a commit: then nobody may build on what it knows."""
 
     @classmethod
-    def of(cls, step: Step) -> CommitOrder:
+    def of(cls, step: Step) -> CommitLock:
         """The turns of a step and of those beside it, which read the same versions."""
         assert step.trace is not None, "a planned step says what will hold"
         own = (Pending(reason.cause, reason.cells & step.cells) for reason in step.reasons)
@@ -65,11 +65,11 @@ class CommitOrder:
 
 
 @dataclass
-class CommitSlot:
+class CommitTurn:
     """One batch's turn; without ``turns`` the step is alone, and what it says holds as it is."""
 
     cells: Ranges
-    turns: CommitOrder | None = None
+    turns: CommitLock | None = None
     taken: bool = False
 
     def take(self, outcome: Outcome) -> Outcome:
@@ -100,7 +100,7 @@ class CommitSlot:
 
 def side_by_side(
     project: Project, lake: Lake, now: Plan, jobs: int | None
-) -> list[tuple[Step, CommitSlot]]:
+) -> list[tuple[Step, CommitTurn]]:
     """
     The steps that can be carried out now, at most as many as asked for, with their turns.
 
@@ -119,10 +119,10 @@ def side_by_side(
     # A table that somebody dropped is made by the first batch.
     several = [one for one in models if one.beside and lake.head(table_name(one.model))]
     room = None if jobs is None else jobs - len(models)
-    found = [(step, CommitSlot(step.cells)) for step in models if step not in several]
+    found = [(step, CommitTurn(step.cells)) for step in models if step not in several]
     for step in several:
-        turns = CommitOrder.of(step)
-        own = batches(step)[: None if room is None else room + 1]
+        turns = CommitLock.of(step)
+        own = concurrent_batches(step)[: None if room is None else room + 1]
         room = None if room is None else room + 1 - len(own)
-        found += [(batch, CommitSlot(batch.cells, turns)) for batch in own]
+        found += [(batch, CommitTurn(batch.cells, turns)) for batch in own]
     return found

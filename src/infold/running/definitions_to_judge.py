@@ -18,7 +18,7 @@ from infold.messages.errors import InfoldError
 
 
 @dataclass
-class Judging:
+class DefinitionsToAnalyse:
     """What was asked in one run, so that no model is judged twice in it."""
 
     project: Project

@@ -32,8 +32,8 @@ from infold.planning.protection import refused_rebuilds, stands
 from infold.planning.removals import refuse_removals
 from infold.running.belonging import refuse_others, warehouse_of
 from infold.running.changed_keys import KeyLocations, Sought
-from infold.running.commit_order import CommitSlot, side_by_side
-from infold.running.definitions_to_judge import Judging
+from infold.running.commit_order import CommitTurn, side_by_side
+from infold.running.definitions_to_judge import DefinitionsToAnalyse
 from infold.running.observe import VANISHED, Observer, remembered
 from infold.running.recover import LOSE, committed, recover
 from infold.running.request import (
@@ -108,7 +108,7 @@ class Runner:
 
     def _rounds(self, course: RunProgress, request: Request) -> None:
         engine: Engine | None = None
-        located, judging = KeyLocations(self.project), Judging(self.project)
+        located, judging = KeyLocations(self.project), DefinitionsToAnalyse(self.project)
         while True:
             asked = still_asked(request.asked, course.done)
             self.observer.restated = frozenset(asked.restated)
@@ -165,7 +165,7 @@ class Runner:
 
     def _ready(
         self, course: RunProgress, now: Plan, asked: PlanOptions
-    ) -> list[tuple[Step, CommitSlot]]:
+    ) -> list[tuple[Step, CommitTurn]]:
         """What can be carried out now; a model that is stale again and again is given up."""
         ready = side_by_side(self.project, self.lake, course.left(now), asked.jobs)
         for step, _ in ready:
@@ -187,7 +187,7 @@ class Runner:
         self,
         course: RunProgress,
         total: int,
-        ready: Sequence[tuple[Step, CommitSlot]],
+        ready: Sequence[tuple[Step, CommitTurn]],
         engine: Engine,
     ) -> None:
         """Steps side by side; all of them end, whatever becomes of the others."""
@@ -222,7 +222,7 @@ class Runner:
             course.fail(step, made)
 
     def _attempt(
-        self, run: str, seq: int, step: Step, engine: Engine, turn: CommitSlot
+        self, run: str, seq: int, step: Step, engine: Engine, turn: CommitTurn
     ) -> Receipt | errors.InfoldError:
         """Carry a step out; the error that is its model's. Raises those that are everybody's."""
         try:
@@ -242,7 +242,7 @@ class Runner:
         return known
 
     def _carry_out(
-        self, run: str, seq: int, step: Step, engine: Engine, turn: CommitSlot
+        self, run: str, seq: int, step: Step, engine: Engine, turn: CommitTurn
     ) -> Receipt:
         step_id = f"{run}-{seq}"
         self.ledger.begin_step(run, step_id, seq, step.model, step.action.value, step_detail(step))

@@ -245,7 +245,7 @@ class Observer:
             return FileDiff(source=source.name, as_of=self.as_of)
         known = {file.path: file for file in self.ledger.files(node.name)}
         present = [
-            with_state(file, known.get(file.path), warehouse_check(source)) for file in found
+            with_state(file, known.get(file.path), file_policy_fingerprint(source)) for file in found
         ]
         by_path = {file.path: file for file in present}
         changed = [
@@ -294,7 +294,7 @@ class Observer:
         return self._listed[source.name]
 
 
-def warehouse_check(source: Source) -> str:
+def file_policy_fingerprint(source: Source) -> str:
     """What decides which files are set aside as a whole; empty where none is."""
     says = [source.on_drift.value, source.new_columns.value, source.on_unreadable.value]
     if Drift.SET_ASIDE.value not in says:

@@ -35,7 +35,7 @@ from infold.system import failures
 
 
 @dataclass(frozen=True)
-class Judge:
+class DefinitionAnalyser:
     """What is known of a project's models, each judged once."""
 
     project: Project

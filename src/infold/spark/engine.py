@@ -15,7 +15,7 @@ from infold.core.ports import Lake, Ledger, Prepared
 from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.messages import errors
-from infold.spark.analyser import Judge
+from infold.spark.analyser import DefinitionAnalyser
 from infold.spark.cumulative import fold
 from infold.spark.damaged_tables import blamed
 from infold.spark.events import build as events_build
@@ -84,7 +84,7 @@ class SparkEngine:
         """As ``ports.Engine.find``."""
         try:
             with self.work("") as work:
-                return matched.find(work, self.project[model], lookup, since, upto)
+                return matched.locate_changed_keys(work, self.project[model], lookup, since, upto)
         except Exception:  # noqa: BLE001 (what is wrong is said by the step that reads all of it)
             return ChangedKeyRows(everywhere=True)
 
@@ -94,7 +94,7 @@ class SparkEngine:
 
         A model that reads one with a wrong definition is not judged.
         """
-        return Judge(self.project, lambda: self.work("")).judge(models)
+        return DefinitionAnalyser(self.project, lambda: self.work("")).judge(models)
 
     def beside(self, number: int) -> SparkEngine:
         """An engine with a session of its own; made once, for each of so many threads."""

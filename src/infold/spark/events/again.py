@@ -21,7 +21,7 @@ _NTH = "_nth"
 
 
 @dataclass(frozen=True)
-class Differing:
+class ReingestDiff:
     """
     What differs between what some files say now and what is stored of them.
 
@@ -35,7 +35,7 @@ class Differing:
     cells: Ranges = Ranges()
 
 
-def differing(ingest: Ingest, new: DataFrame, stored: DataFrame) -> Differing:
+def differing(ingest: Ingest, new: DataFrame, stored: DataFrame) -> ReingestDiff:
     """
     What differs in files that are taken in again, and in those that are gone.
 
@@ -52,7 +52,7 @@ def differing(ingest: Ingest, new: DataFrame, stored: DataFrame) -> Differing:
     cell = cell_start(ingest.time_or_null(), ingest.granularity).alias("cell")
     cells = Ranges.of(ingest.cell(row["cell"]) for row in gone.select(cell).distinct().collect())
     stay = stored.join(said, same, "left_semi")
-    return Differing(fresh, stay, gone if cells else None, cells)
+    return ReingestDiff(fresh, stay, gone if cells else None, cells)
 
 
 def _named(rows: DataFrame) -> DataFrame:

@@ -28,7 +28,7 @@ from infold.spark.content import cell_stats, column
 from infold.spark.events import copies
 from infold.spark.events.arrivals import FILE, STATE, Bounds, Count, State, arrivals, counts
 from infold.spark.events.copies import VERSION
-from infold.spark.events.fold import Change, come_and_go, compete
+from infold.spark.events.fold import Change, apply_without_key, deduplicate
 from infold.spark.events.ingest import ROWS, Ingest, lookups, model_columns, summed
 from infold.spark.events.ingest_counts import Tally
 from infold.spark.events.layout import loaded, spread
@@ -139,9 +139,9 @@ def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
         ingest.unchanged(taken.values())
     commits = ingest.aside(arriving, tally)
     if ingest.node.model.unique_key:
-        change = compete(ingest, arriving, tally)
+        change = deduplicate(ingest, arriving, tally)
     else:
-        change = come_and_go(ingest, arriving, found, tally)
+        change = apply_without_key(ingest, arriving, found, tally)
     outcome = ingest.outcome(
         tally,
         {file.id for file in news.gone},

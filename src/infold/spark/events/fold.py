@@ -18,7 +18,7 @@ from infold.core.files import FileKnown
 from infold.core.interval import Interval, Ranges
 from infold.spark.content import cell_start, cell_stats, column
 from infold.spark.events import copies
-from infold.spark.events.again import Differing, differing
+from infold.spark.events.again import ReingestDiff, differing
 from infold.spark.events.arrivals import FILE, HASH, STATE, Bounds, Count, State
 from infold.spark.events.copies import (
     BACK,
@@ -64,7 +64,7 @@ class Change:
         return self.insert is not None or self.delete is not None
 
 
-def come_and_go(
+def apply_without_key(
     ingest: Ingest, arriving: DataFrame | None, found: Sequence[Count], tally: Tally
 ) -> Change:
     """Rows without a key: those of new files are added, those of gone files leave."""
@@ -90,7 +90,7 @@ def come_and_go(
     return Change(insert, delete, (FILE,), cells, scanned=sum(spot.rows for spot in spots))
 
 
-def compete(ingest: Ingest, arriving: DataFrame | None, tally: Tally) -> Change:
+def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: Tally) -> Change:
     """Rows with a key: new, stored and returning copies of one event compete."""
     identity = Identity.of(ingest.node)
     new = None
@@ -219,13 +219,13 @@ def _by_key(ingest: Ingest, identity: Identity, keys: DataFrame) -> Ranges:
     return Ranges.of(Interval(row["first"], row["last"] + 1) for row in ends)
 
 
-def _left(ingest: Ingest, new: DataFrame | None, ids: Sequence[int]) -> tuple[Differing, int]:
+def _left(ingest: Ingest, new: DataFrame | None, ids: Sequence[int]) -> tuple[ReingestDiff, int]:
     """What differs in files that are gone or taken in again, and the rows looked through."""
     if not ids:
-        return Differing(new), 0
+        return ReingestDiff(new), 0
     lost, cells, looked = _lost(ingest, ids)
     if new is None or not ingest.again:
-        return Differing(new, None, lost, cells), looked
+        return ReingestDiff(new, None, lost, cells), looked
     return differing(ingest, new, lost), looked
 
 
