@@ -621,7 +621,7 @@ class TestSessions:
             "start_events: url = '/', campaign: {columns: [url], nulls: change, direct: [x]}}}"
         )
         assert found.cuts == Cuts("UTC", Campaign(("url",), Nulls.CHANGE, ("x",)), "url = '/'")
-        assert (found.max_length, found.inner) == (24 * 60 * MINUTE, True)
+        assert (found.max_length, found.cuts_within_islands) == (24 * 60 * MINUTE, True)
 
     def test_what_ends_sessions_is_of_the_definition(self) -> None:
         """Another cut is another definition; one that says what holds anyway is not."""

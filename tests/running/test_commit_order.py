@@ -42,7 +42,11 @@ def outcome(*, committed: bool = True) -> Outcome:
 
 def test_batches_beside_a_step_build_their_own_cells() -> None:
     """The step's cells first, then those of each batch beside it; together all of them."""
-    assert [batch.cells for batch in concurrent_batches(STEP)] == [days(0, 1), days(2, 3), days(4, 5)]
+    assert [batch.cells for batch in concurrent_batches(STEP)] == [
+        days(0, 1),
+        days(2, 3),
+        days(4, 5),
+    ]
 
 
 def test_before_any_batch_all_of_their_cells_are_pending() -> None:
@@ -52,12 +56,12 @@ def test_before_any_batch_all_of_their_cells_are_pending() -> None:
 
 def test_each_batch_leaves_pending_what_the_others_have_yet_to_build() -> None:
     """And no more: what was committed before it holds."""
-    turns = CommitLock.of(STEP)
+    lock = CommitLock.of(STEP)
     left = []
     for cells in (days(2, 3), days(0, 1), days(4, 5)):
-        turn = CommitTurn(cells, turns)
+        turn = CommitTurn(cells, lock)
         holds = turn.take(outcome())
-        turn.give(holds)
+        turn.release(holds)
         left.append(holds.trace.unbuilt)
 
     assert left == [days(0, 1, 4, 5), days(4, 5), Ranges()]
@@ -65,12 +69,12 @@ def test_each_batch_leaves_pending_what_the_others_have_yet_to_build() -> None:
 
 def test_each_commit_is_the_next_version_and_a_batch_without_one_uses_none() -> None:
     """A batch whose cells came out as they were commits nothing."""
-    turns = CommitLock.of(STEP)
+    lock = CommitLock.of(STEP)
     versions = []
     for cells, committed in ((days(0, 1), True), (days(2, 3), False), (days(4, 5), True)):
-        turn = CommitTurn(cells, turns)
+        turn = CommitTurn(cells, lock)
         holds = turn.take(outcome(committed=committed))
-        turn.give(holds)
+        turn.release(holds)
         versions.append(holds.version)
 
     assert versions == [7, 8, 8]
@@ -78,20 +82,20 @@ def test_each_commit_is_the_next_version_and_a_batch_without_one_uses_none() -> 
 
 def test_a_batch_that_wrote_nothing_leaves_its_cells_pending() -> None:
     """Whoever comes next must not count them as built."""
-    turns = CommitLock.of(STEP)
-    failed = CommitTurn(days(0, 1), turns)
+    lock = CommitLock.of(STEP)
+    failed = CommitTurn(days(0, 1), lock)
     failed.take(outcome())
-    failed.give(None)
+    failed.release(None)
 
-    holds = CommitTurn(days(2, 3), turns).take(outcome())
+    holds = CommitTurn(days(2, 3), lock).take(outcome())
 
     assert (holds.version, holds.trace.unbuilt) == (7, days(0, 1, 4, 5))
 
 
 def test_nobody_builds_on_a_commit_that_the_ledger_does_not_know() -> None:
     """A turn that ends between table and ledger ends the turns of all."""
-    turns = CommitLock.of(STEP)
-    cut = CommitTurn(days(0, 1), turns)
+    lock = CommitLock.of(STEP)
+    cut = CommitTurn(days(0, 1), lock)
 
     def end_between() -> None:
         with cut.held():
@@ -101,7 +105,7 @@ def test_nobody_builds_on_a_commit_that_the_ledger_does_not_know() -> None:
     with pytest.raises(OSError, match="disk"):
         end_between()
     with pytest.raises(OSError, match="disk"):
-        CommitTurn(days(2, 3), turns).take(outcome())
+        CommitTurn(days(2, 3), lock).take(outcome())
 
 
 def test_a_step_by_itself_needs_no_turn() -> None:

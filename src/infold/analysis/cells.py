@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from infold.analysis.bridges import Gaps, Key, Needs, Shapes, beyond, either
 from infold.analysis.call_shapes import change_of
 from infold.analysis.known_columns import Bounded, Kept
 from infold.analysis.laterals import far
@@ -50,6 +49,7 @@ from infold.analysis.select_parts import (
 from infold.analysis.subquery_joins import by_predicate, by_value, parts
 from infold.analysis.text import Text
 from infold.analysis.time_shape import Shape
+from infold.analysis.transitive_bounds import Gaps, Key, Needs, Shapes, beyond, either
 from infold.analysis.window_frames import rows_back
 from infold.analysis.window_reach import Windows
 from infold.core.interval import Granularity

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from infold.analysis.cells import causes_of
-from infold.analysis.chance import Chance
 from infold.analysis.column_types import Types, kept
 from infold.analysis.cumulative_query import take_grouped
 from infold.analysis.fingerprint import fingerprint, normal
@@ -27,6 +26,7 @@ from infold.analysis.node_facts import (
     row_keys,
     rule_findings,
 )
+from infold.analysis.nondeterministic_views import Chance
 from infold.analysis.optional_columns import unnamed
 from infold.analysis.overrides import BY_SLUG, REACH, Allowed, allowed, offered
 from infold.analysis.relation import Columns, Rows, Table

@@ -61,8 +61,12 @@ def fold_inputs_of(subject: Subject, table: Table) -> FoldInputs:
     matched = {match.lookup for match in matches_of(table, subject.nodes)}
     for name in lookups:
         if name not in matched:
-            return FoldInputs(why_not=f"{name} is not joined by equality with columns of the other rows")
-    return FoldInputs(feeds, lookups, unique=len(feeds) == 1 and _many_to_one(subject, table, lookups))
+            return FoldInputs(
+                why_not=f"{name} is not joined by equality with columns of the other rows"
+            )
+    return FoldInputs(
+        feeds, lookups, unique=len(feeds) == 1 and _many_to_one(subject, table, lookups)
+    )
 
 
 def _many_to_one(subject: Subject, table: Table, lookups: Iterable[str]) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from infold.analysis.bridges import Gaps, Key, Needs, Shapes
 from infold.analysis.relation import Columns
+from infold.analysis.transitive_bounds import Gaps, Key, Needs, Shapes
 from infold.core.project import Bound
 
 

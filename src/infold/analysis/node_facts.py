@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from infold.analysis.bridges import Shapes
 from infold.analysis.cells import Cells, cells_of
 from infold.analysis.column_types import Types, types_of
 from infold.analysis.event_grain import event_grain
@@ -19,6 +18,7 @@ from infold.analysis.rules import RULES
 from infold.analysis.scope import grain_of
 from infold.analysis.taken_in import matched_with
 from infold.analysis.time_shape import Grain
+from infold.analysis.transitive_bounds import Shapes
 from infold.core.model import DeclaredBound, Deduplicate, Kind, Model, Source
 from infold.core.project import Bound, Match, Reference
 from infold.core.session_rules import IDENTIFIER

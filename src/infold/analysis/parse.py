@@ -16,7 +16,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from infold.analysis.comments import continued_comment
-from infold.analysis.forgiven import in_tokens, in_tree
+from infold.analysis.parser_leniency import in_tokens, in_tree
 from infold.analysis.text import CALL, SPAN, UNIT, Text, spot_in
 from infold.messages import findings, other_tools
 from infold.messages.errors import InfoldError, Spot

@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from infold.analysis.bridges import Gaps, Key, Needs, Shapes, Ways, apart, beyond, hull, under
 from infold.analysis.call_shapes import change_of
 from infold.analysis.conditional_values import chosen, exploded, first_there
 from infold.analysis.distance_predicates import FAR, Link, links, needed
@@ -30,6 +29,17 @@ from infold.analysis.relation import Block, From, Origin, own
 from infold.analysis.time_buckets import field_of
 from infold.analysis.time_floors import Floor, floor_of
 from infold.analysis.time_shape import Grain, Shape, Span
+from infold.analysis.transitive_bounds import (
+    Gaps,
+    Key,
+    Needs,
+    Shapes,
+    Ways,
+    apart,
+    beyond,
+    hull,
+    under,
+)
 from infold.core.interval import Granularity
 
 Atom = tuple[int, str]

@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
-from infold.analysis.bridges import Needs, Shapes, under
 from infold.analysis.distance_predicates import Link, asked_for_truth, links, offset
 from infold.analysis.relation import Block, Relation, SetOperation
 from infold.analysis.scope import Distance, Scope, Tie
+from infold.analysis.transitive_bounds import Needs, Shapes, under
 
 
 def parts(relation: Relation) -> list[Block | SetOperation]:

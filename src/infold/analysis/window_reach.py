@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from infold.analysis.bridges import Gaps, Shapes
 from infold.analysis.lag_lead import near
 from infold.analysis.relation import Block, Relation
 from infold.analysis.select_parts import alike_by, named_windows, partitioned_by
+from infold.analysis.transitive_bounds import Gaps, Shapes
 from infold.analysis.window_frames import Reach, reach
 
 

@@ -21,12 +21,12 @@ def main() -> NoReturn:
     """The program ``infold``. Signals are handled before anything that takes time is imported."""
     signals.install()
     try:
-        from infold.cli import ending
+        from infold.cli import process_exit
     except BaseException:
         if signals.code() is None:
             raise
         signals.leave()
-    ending.run(_command)
+    process_exit.run(_command)
 
 
 def _command() -> None:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from infold import __version__
-from infold.cli.ending import OutputError, ReaderGone, unsaid
+from infold.cli.process_exit import OutputError, ReaderGone, unsaid
 from infold.messages import errors
 from infold.system import failures, signals
 

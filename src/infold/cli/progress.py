@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from infold.cli.ending import ReaderGone
+from infold.cli.process_exit import ReaderGone
 from infold.core.plan import Step
 from infold.core.record import Receipt
 from infold.messages.errors import InfoldError

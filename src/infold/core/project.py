@@ -186,12 +186,12 @@ class SessionsQuery:
         return replace(self, where=f"{kept}{time} >= {at}", before=f"{kept}{time} < {at}")
 
     @property
-    def limited(self) -> bool:
+    def may_quarantine(self) -> bool:
         """Whether sessions may be in quarantine."""
         return self.quarantine_after is not None or bool(self.entries)
 
     @property
-    def inner(self) -> bool:
+    def cuts_within_islands(self) -> bool:
         """Whether sessions end inside of islands: where they do follows from the events before."""
         return bool(self.cuts.campaign or self.cuts.start or self.max_length)
 

@@ -48,7 +48,9 @@ MOST_RUNS = 1000
 ID, FIRST, LAST = "session_id", "session_start", "session_end"
 
 
-SparkEventReader = Callable[[Node, Mapping[str, Any], Mapping[str, "int | None"], int, int], UserEvents]
+SparkEventReader = Callable[
+    [Node, Mapping[str, Any], Mapping[str, "int | None"], int, int], UserEvents
+]
 """
 The events of somebody from one instant to another, by Spark.
 

@@ -1,8 +1,9 @@
 """
 Stored tables as they were: some rows of one kept snapshot, found by what they say.
 
-``ports.Past`` over Iceberg. Reads are narrow, for a few rows are wanted of a large table: the
-metadata is read once, files are pruned by times, and technical columns come along where asked for.
+``ports.SnapshotReader`` over Iceberg. Reads are narrow, for a few rows are wanted of a large table:
+the metadata is read once, files are pruned by times, and technical columns come along where asked
+for.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class IcebergSnapshotReader:
         where: str | None = None,
         snapshot: int | None = None,
     ) -> pa.Table | None:
-        """As ``ports.Past`` says."""
+        """As ``ports.SnapshotReader`` says."""
         stored = self._open(table)
         if stored is None or (snapshot is not None and not stored.snapshot_by_id(snapshot)):
             return None

@@ -100,7 +100,8 @@ class Database:
         """
         A transaction that holds the write lock; all of it is kept, or nothing.
 
-        ``point`` names it as a write point (see ``crash``); None for what happens by the clock.
+        ``point`` names it as a write point (see ``write_points``); None for what happens by the
+        clock.
         """
         with self._lock, self._plain_errors():
             connection = self._open(create=True)

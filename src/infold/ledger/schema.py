@@ -1,9 +1,10 @@
 """
 The tables of the ledger, in SQLAlchemy Core and valid for SQLite and PostgreSQL alike.
 
-Only ``generate`` and the tests import this file; the program runs the texts in ``sql``.
-Instants, hashes and snapshot ids are BigInteger. A cell is its half-open interval. Tables that
-are read by ranges of their key are clustered by it (``WITHOUT ROWID`` in SQLite).
+Only ``generate_sql`` and the tests import this file; the program runs the texts in
+``generated_sql``. Instants, hashes and snapshot ids are BigInteger. A cell is its half-open
+interval. Tables that are read by ranges of their key are clustered by it (``WITHOUT ROWID`` in
+SQLite).
 """
 
 from __future__ import annotations

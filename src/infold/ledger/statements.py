@@ -1,10 +1,11 @@
 """
 Every statement that the ledger runs, by name, in SQLAlchemy Core.
 
-Only ``generate`` and the tests import this file; the program runs the texts in ``sql``.
-Nothing here is particular to SQLite: an upsert is a delete and an insert in one transaction, and
-a list of keys is one statement run many times (a prepared one costs microseconds). In statements
-that change rows, parameters named ``of_…`` find them and ``new_…`` are what they become.
+Only ``generate_sql`` and the tests import this file; the program runs the texts in
+``generated_sql``. Nothing here is particular to SQLite: an upsert is a delete and an insert in one
+transaction, and a list of keys is one statement run many times (a prepared one costs microseconds).
+In statements that change rows, parameters named ``of_…`` find them and ``new_…`` are what they
+become.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """
-Every message a user can meet, built by one function each.
+What ends a command: one function for each error.
 
-A message has three parts: a slug and what is wrong, the facts aligned, and what to do about it.
-No other module writes such a text, so that the tone is one and the tests compare whole messages.
+What is wrong with a project is in ``findings`` and ``refusals``, with ledger and tables in
+``mismatches``, with the machine in ``faults``. A message has three parts: a slug and what is wrong,
+the facts aligned, and what to do about it. No module outside of this folder writes such a text, so
+that the tone is one and the tests compare whole messages.
 """
 
 from __future__ import annotations

@@ -34,12 +34,12 @@ from infold.planning.file_reasons import again, file_reasons
 from infold.planning.portions import (
     BACKLOG,
     apart,
-    split_into_batches,
     cells_with_rows,
     completed_range,
     continued_build,
     replaced_whole,
     retained_range,
+    split_into_batches,
 )
 from infold.planning.staleness import (
     changed_input_reason,

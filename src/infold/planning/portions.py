@@ -122,7 +122,9 @@ def _chosen(asked: PlanOptions) -> bool:
     return asked.window is not None and asked.window.start > MIN and asked.window.end < MAX
 
 
-def split_into_batches(node: Node, model: ModelObservation, cells: Ranges, asked: PlanOptions) -> list[Ranges]:
+def split_into_batches(
+    node: Node, model: ModelObservation, cells: Ranges, asked: PlanOptions
+) -> list[Ranges]:
     """The batches that ``cells`` are cut into, in order."""
     said = node.model.incremental
     size = asked.batch_size or (said.batch_size if said else None)

@@ -1,7 +1,7 @@
 """
 What of a plan cannot be carried out, as models are refused: neither these nor what reads them.
 
-A run leaves the same alone (see ``course``), and builds the others.
+A run leaves the same alone (see ``run_progress``), and builds the others.
 """
 
 from __future__ import annotations

@@ -2,5 +2,5 @@
 Plans, receipts, states and certificates → text and plain values.
 
 Pure: values in, text out. The command line prints what these return, with nothing added, so a
-test compares whole screens; ``shapes`` gives the same facts to programs, for ``--json``.
+test compares whole screens; ``json_shapes`` gives the same facts to programs, for ``--json``.
 """

@@ -4,7 +4,7 @@ Batches of one model side by side: computed at the same time, committed one afte
 A commit of a batch replaces whole partitions and carries the rows of other cells along, so two at
 once would lose rows, and the trace of each must leave pending what the others have yet to commit.
 Hence a batch takes a turn between what was computed and what is written: it learns then which
-version it will be and what is left, and gives the turn on once the ledger knows of its commit. The
+version it will be and what is left, and passes the turn on once the ledger knows of its commit. The
 order in which batches end does not matter; one that failed leaves its cells pending.
 """
 
@@ -32,60 +32,60 @@ def concurrent_batches(step: Step) -> tuple[Step, ...]:
 
 @dataclass
 class CommitLock:
-    """The turns of one model's batches; ``trace`` is what will hold before any of them is built."""
+    """Who may commit a batch of one model's batches; ``trace`` holds before any is built."""
 
     trace: Trace
     version: int
     _one: Lock = field(default_factory=Lock)
-    _torn: BaseException | None = None
+    _unknown: BaseException | None = None
     """Why the ledger does not know of a commit: then nobody may build on what it knows."""
 
     @classmethod
     def of(cls, step: Step) -> CommitLock:
-        """The turns of a step and of those beside it, which read the same versions."""
+        """The lock of a step and of those beside it, which read the same versions."""
         assert step.trace is not None, "a planned step says what will hold"
         own = (Pending(reason.cause, reason.cells & step.cells) for reason in step.reasons)
         pending = tuple(joined((*step.trace.pending, *own)))
         return cls(replace(step.trace, pending=pending), step.version)
 
-    def wait(self) -> None:
+    def acquire(self) -> None:
         """Until no other batch is being committed."""
         self._one.acquire()
-        if self._torn is not None:
+        if self._unknown is not None:
             self._one.release()
-            raise self._torn
+            raise self._unknown
 
-    def give(self, built: Outcome | None, torn: BaseException | None = None) -> None:
-        """Pass the turn on: ``built`` holds now; nothing was written; or nobody knows: ``torn``."""
+    def release(self, built: Outcome | None, unknown: BaseException | None = None) -> None:
+        """End a turn: ``built`` holds now; nothing was written; or nobody knows: ``unknown``."""
         if built is not None:
             self.trace = built.trace
             self.version += built.committed
-        self._torn = torn
+        self._unknown = unknown
         self._one.release()
 
 
 @dataclass
 class CommitTurn:
-    """One batch's turn; without ``turns`` the step is alone, and what it says holds as it is."""
+    """One batch's turn to commit; without a lock the step is alone."""
 
     cells: Ranges
-    turns: CommitLock | None = None
+    lock: CommitLock | None = None
     taken: bool = False
 
     def take(self, outcome: Outcome) -> Outcome:
         """Wait for it; what will hold, as it will after those that were committed before."""
-        if self.turns is None:
+        if self.lock is None:
             return outcome
-        self.turns.wait()
+        self.lock.acquire()
         self.taken = True
-        trace = self.turns.trace.without(self.cells)
-        return replace(outcome, trace=trace, version=self.turns.version)
+        trace = self.lock.trace.without(self.cells)
+        return replace(outcome, trace=trace, version=self.lock.version)
 
-    def give(self, built: Outcome | None) -> None:
+    def release(self, built: Outcome | None) -> None:
         """End it, if it was taken: ``built`` is in the ledger, or nothing was written."""
-        if self.taken and self.turns is not None:
+        if self.taken and self.lock is not None:
             self.taken = False
-            self.turns.give(built)
+            self.lock.release(built)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -93,8 +93,8 @@ class CommitTurn:
         try:
             yield
         except BaseException as error:
-            if self.taken and self.turns is not None:
-                self.turns.give(None, torn=error)
+            if self.taken and self.lock is not None:
+                self.lock.release(None, unknown=error)
             raise
 
 
@@ -121,8 +121,8 @@ def side_by_side(
     room = None if jobs is None else jobs - len(models)
     found = [(step, CommitTurn(step.cells)) for step in models if step not in several]
     for step in several:
-        turns = CommitLock.of(step)
+        lock = CommitLock.of(step)
         own = concurrent_batches(step)[: None if room is None else room + 1]
         room = None if room is None else room + 1 - len(own)
-        found += [(batch, CommitTurn(batch.cells, turns)) for batch in own]
+        found += [(batch, CommitTurn(batch.cells, lock)) for batch in own]
     return found

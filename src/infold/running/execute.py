@@ -7,7 +7,7 @@ unfinished looks for its id in the table's history: there, and what will hold wa
 step is finished (``recover`` says how where just its cells were); else it never happened. Steps
 that replace a whole table are simply done again.
 Nothing here decides what to build; that is ``planning``. What fails is one model's, and keeps only
-its readers waiting; ``course`` keeps count of it.
+its readers waiting; ``run_progress`` keeps count of it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from infold.planning.removals import refuse_removals
 from infold.running.belonging import refuse_others, warehouse_of
 from infold.running.changed_keys import KeyLocations, Sought
 from infold.running.commit_order import CommitTurn, side_by_side
-from infold.running.definitions_to_judge import DefinitionsToAnalyse
+from infold.running.definitions_to_analyse import DefinitionsToAnalyse
 from infold.running.observe import VANISHED, Observer, remembered
 from infold.running.recover import LOSE, committed, recover
 from infold.running.request import (
@@ -259,11 +259,11 @@ class Runner:
             except Exception as error:
                 if not committed(self.lake, step.model, step_id):
                     self.ledger.close_step(step_id, "failed", str(error))
-                    turn.give(None)
+                    turn.release(None)
                 raise
             receipt = replace(outcome.receipt, seconds=time.monotonic() - started)
             self.ledger.finish_step(step_id, replace(outcome, receipt=receipt))
-            turn.give(outcome)
+            turn.release(outcome)
         return receipt
 
     def _forget_departed(self) -> Iterator[str]:

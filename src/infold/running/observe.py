@@ -245,7 +245,8 @@ class Observer:
             return FileDiff(source=source.name, as_of=self.as_of)
         known = {file.path: file for file in self.ledger.files(node.name)}
         present = [
-            with_state(file, known.get(file.path), file_policy_fingerprint(source)) for file in found
+            with_state(file, known.get(file.path), file_policy_fingerprint(source))
+            for file in found
         ]
         by_path = {file.path: file for file in present}
         changed = [

@@ -20,7 +20,7 @@ from infold.spark.cumulative import fold
 from infold.spark.damaged_tables import blamed
 from infold.spark.events import build as events_build
 from infold.spark.events import set_aside
-from infold.spark.inputs import matched
+from infold.spark.inputs import changed_keys
 from infold.spark.maintenance import Maintenance
 from infold.spark.sessions import build as sessions_build
 from infold.spark.step_context import Work
@@ -84,7 +84,9 @@ class SparkEngine:
         """As ``ports.Engine.find``."""
         try:
             with self.work("") as work:
-                return matched.locate_changed_keys(work, self.project[model], lookup, since, upto)
+                return changed_keys.locate_changed_keys(
+                    work, self.project[model], lookup, since, upto
+                )
         except Exception:  # noqa: BLE001 (what is wrong is said by the step that reads all of it)
             return ChangedKeyRows(everywhere=True)
 

@@ -20,7 +20,6 @@ import pytest
 from sqlglot import exp
 
 from infold.analysis import (
-    bridges,
     call_shapes,
     conditional_values,
     distance_predicates,
@@ -32,6 +31,7 @@ from infold.analysis import (
     scope,
     time_buckets,
     time_floors,
+    transitive_bounds,
 )
 from infold.analysis.functions import BUILT_IN
 from infold.analysis.time_shape import Shape
@@ -251,7 +251,7 @@ def claimed(sql: str, column: str) -> Shape | None:
     return here.shapes(block.node.expressions[0]).get(key)
 
 
-def _block(sql: str) -> tuple[relation.Block | None, bridges.Key]:
+def _block(sql: str) -> tuple[relation.Block | None, transitive_bounds.Key]:
     try:
         read = parse.parse("times.sql", sql)
     except InfoldError:

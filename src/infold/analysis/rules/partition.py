@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from infold.analysis.bridges import Shapes
 from infold.analysis.cells import Cells, cells_of
 from infold.analysis.relation import Block, Other, Output, Relation, Renamed, SetOperation, Table
 from infold.analysis.rule_subject import Subject
 from infold.analysis.rules import distinct, grouping, joins, set_operations, subqueries, windows
 from infold.analysis.text import UNIT
 from infold.analysis.time_floors import floor_of
+from infold.analysis.transitive_bounds import Shapes
 from infold.messages import refusals
 from infold.messages.errors import InfoldError, Spot
 

@@ -81,8 +81,8 @@ def arrivals(
     """
     The model's columns for every row that its query keeps, its file, and what becomes of it.
 
-    ``rows`` come from ``sources.read``; rows with a problem have no values. With ``lookups``, the
-    stored tables that the query joins, these pass it by, as a join may lose or repeat them.
+    ``rows`` come from ``source_rows.read``; rows with a problem have no values. With ``lookups``,
+    the stored tables that the query joins, these pass it by, as a join may lose or repeat them.
     """
     carried = F.struct(
         F.col(FILE).alias("file"),

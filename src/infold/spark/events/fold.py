@@ -18,7 +18,6 @@ from infold.core.files import FileKnown
 from infold.core.interval import Interval, Ranges
 from infold.spark.content import cell_start, cell_stats, column
 from infold.spark.events import copies
-from infold.spark.events.again import ReingestDiff, differing
 from infold.spark.events.arrivals import FILE, HASH, STATE, Bounds, Count, State
 from infold.spark.events.copies import (
     BACK,
@@ -36,6 +35,7 @@ from infold.spark.events.copies import (
 )
 from infold.spark.events.ingest import ROWS, Ingest, hashed, model_columns, summed, sums
 from infold.spark.events.ingest_counts import Tally
+from infold.spark.events.reingest import ReingestDiff, differing
 from infold.spark.reading import source_rows
 
 TWO_PHASES = 1_000_000

@@ -20,8 +20,8 @@ from infold.core.plan import Step
 from infold.core.project import Input, Match, Node
 from infold.core.trace import CellState
 from infold.spark.content import in_cells, in_time, plain
+from infold.spark.inputs.changed_keys import having, lacking
 from infold.spark.inputs.changed_rows import ChangedRows, changed_table, traceable_table
-from infold.spark.inputs.matched import having, lacking
 from infold.spark.step_context import Work
 
 

@@ -1,5 +1,5 @@
 """
-Starting Spark: one place for every setting, and for what each is good for.
+Starting Spark, in one of three sizes. The settings themselves are in ``session_settings``.
 
 The plan is known before the JVM starts, so its size chooses. A *small* run is over before a
 compiler's work pays: it gets the quick compiler only, no generated code, one shuffle partition. A
@@ -69,7 +69,7 @@ def start(
     by a moment, and commit in it; a lock held through such a descriptor is free when both are gone.
     Rows that do not fit in memory go to a folder of the process's own below ``spill`` (by default
     beside the log), which nobody else can read.
-    ``extra`` overrides any setting but those that exactness stands on (``premises``).
+    ``extra`` overrides any setting but those that exactness stands on (``fixed_settings``).
 
     A process has one JVM. Called again while Spark runs, this gives a new session with a catalog
     and SQL settings of its own in the same JVM; heap and compiler stay as they were.

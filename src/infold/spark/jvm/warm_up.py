@@ -1,5 +1,6 @@
 """
-A tour through what runs do, so that a JVM loads the classes they need: ``archive`` keeps them.
+A tour through what runs do, so that a JVM loads the classes they need: ``class_archive`` keeps
+them.
 
 ``python -m infold.spark.jvm.warm_up`` does it now and waits; a second call finds nothing to do.
 """

@@ -1,7 +1,7 @@
 """
 Sessions: the first build, and the choice between building and folding.
 
-What islands are is in ``islands``, where sessions end inside of them in ``pieces``, what a row of
+What islands are is in ``islands``, where sessions end inside of them in ``cuts``, what a row of
 the table is in ``stored``, and how changed events are folded in is in ``fold``.
 """
 
@@ -29,13 +29,13 @@ from infold.spark.inputs.feed import Feed, foldable
 from infold.spark.session_columns import FIRST, LAST
 from infold.spark.sessions import quarantine, unassigned
 from infold.spark.sessions.aggregates import CompiledAggregates
-from infold.spark.sessions.became import became
 from infold.spark.sessions.components import query_of
 from infold.spark.sessions.cuts import COUNT, sessions_of
 from infold.spark.sessions.delta import merges
 from infold.spark.sessions.fold import fold
 from infold.spark.sessions.islands import END, START, compiled, prepared, reach, spans, within_spans
 from infold.spark.sessions.micro_islands import VALUES, Told, quick_islands, untold
+from infold.spark.sessions.rebuilt_counts import became
 from infold.spark.sessions.session_numbers import numbered
 from infold.spark.sessions.stored import rows, stored_part
 from infold.spark.sessions.stretches import borders, cut
@@ -86,7 +86,7 @@ def _rows(
     over: CompiledAggregates,
     version: int,
 ) -> DataFrame:
-    if query.limited:
+    if query.may_quarantine:
         found = found.where(~F.col(quarantine.OUT))
     made = rows(found, query, over, type_of(events, query.time_column), version)
     return numbered(made, query) if query.numbered else made
@@ -105,7 +105,7 @@ def _found(
     if size < LARGE or not merges(query, over):
         return _made(ready, query, over)
     found = quick_islands(ready, query, over, told, cut(events, query, over, at))
-    if query.limited:
+    if query.may_quarantine:
         found = quarantine.entered(quarantine.whole(found), query)
     longest = _as_they_stand(query)
     if longest is None:
@@ -125,7 +125,7 @@ def _found(
 def _made(events: DataFrame, query: SessionsQuery, over: CompiledAggregates) -> DataFrame:
     """Sessions made from their events, with their entries where there is a quarantine."""
     found = sessions_of(events, query, over)
-    return quarantine.entered(found, query) if query.limited else found
+    return quarantine.entered(found, query) if query.may_quarantine else found
 
 
 def _as_they_stand(query: SessionsQuery) -> int | None:
@@ -148,7 +148,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     found = _found(events, query, over, read, told, at)
     held: tuple[QuarantinedSession, ...] = ()
     known = {one.key for one in work.ledger.quarantined(step.model)}
-    if query.limited:  # looked at twice: for the ledger, for the table
+    if query.may_quarantine:  # looked at twice: for the ledger, for the table
         found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
         held = quarantine.all_held(found)
     snapshot = work.tables.create(
@@ -195,7 +195,7 @@ def _left_out(
     ``elsewhere`` are those in no session of the table: nobody's, where nothing else keeps them out.
     """
     also = unassigned.others(work, step)
-    whole = query.where is None and not query.limited and _all_of_them(work, node)
+    whole = query.where is None and not query.may_quarantine and _all_of_them(work, node)
     if whole and (also is None or not elsewhere):
         return Counter({"": elsewhere})
     return unassigned.counted(events, query, also)

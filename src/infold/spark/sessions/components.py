@@ -64,7 +64,7 @@ class Components:
         self.delta = InputDelta(query, self.over, feed)
         self.small = feed.rows <= SMALL
         self.merges = merges(query, self.over)
-        self.limited = query.limited
+        self.may_quarantine = query.may_quarantine
         applied = step.before.entries if step.before else 0
         self.asked = [entry for entry in query.entries if entry.number > applied]
         near = feed.times.widen(reach(query), reach(query))
@@ -74,9 +74,11 @@ class Components:
             else Interval(entry.start, entry.end + 1)
             for entry in self.asked
         )
-        if query.inner and near.hull:  # where a session ends may change all that follow it
+        if (
+            query.cuts_within_islands and near.hull
+        ):  # where a session ends may change all that follow it
             near = Ranges((Interval(near.hull.start, MAX),))
-        entries = work.ledger.quarantined(step.model) if self.limited else ()
+        entries = work.ledger.quarantined(step.model) if self.may_quarantine else ()
         self.entries = [e for e in entries if near.overlaps(Interval(e.start, e.end + 1))]
         # What stays of a session in quarantine may lie far from where that goes on.
         heads = Ranges.of(Interval(e.start, e.start + 1) for e in self.entries)
@@ -118,7 +120,7 @@ class Components:
             key_of(stored, self.node.model.granularity).alias(OLD),
         )
         everything = delta.unionByName(old, allowMissingColumns=True)
-        if self.limited:
+        if self.may_quarantine:
             everything = quarantine.with_entries(everything, self.entries)
         by_start = Window.partitionBy(USER).orderBy(START)
         reached = F.max(END).over(by_start.rowsBetween(Window.unboundedPreceding, -1))
@@ -126,7 +128,7 @@ class Components:
         numbered = everything.withColumn("__b", begins).withColumn(
             "__i", F.sum("__b").over(by_start.rowsBetween(Window.unboundedPreceding, 0))
         )
-        if query.inner or self.limited:
+        if query.cuts_within_islands or self.may_quarantine:
             numbered = self._from_change(numbered)
         grouped = numbered.groupBy(USER, "__i").agg(
             F.min(START).alias(START),
@@ -135,13 +137,13 @@ class Components:
             F.collect_list(OLD).alias(OLD),
             self._unclear().alias(AGAIN),
             *([self._carried()] if query.cuts.campaign else []),
-            *(self._entries() if self.limited else []),
+            *(self._entries() if self.may_quarantine else []),
             *(F.expr(str(part.merge)).alias(part.name) for part in self.delta.over.parts),
         )
         if query.max_length is not None:
             longer = F.col(END) - F.col(START) > query.max_length
             grouped = grouped.withColumn(AGAIN, F.col(AGAIN) | longer)
-        if self.limited:
+        if self.may_quarantine:
             one = ~F.col(GONE)
             if query.cuts.campaign or query.cuts.start:
                 one = one & quarantine.uncut(query)
@@ -184,7 +186,7 @@ class Components:
     @property
     def _known(self) -> str:
         """SQL: whether something that takes part was there before."""
-        entry = f" OR {quarantine.ENTRY} IS NOT NULL" if self.limited else ""
+        entry = f" OR {quarantine.ENTRY} IS NOT NULL" if self.may_quarantine else ""
         return f"({OLD} IS NOT NULL{entry})"
 
     def _from_change(self, numbered: DataFrame) -> DataFrame:
@@ -198,7 +200,7 @@ class Components:
         known = F.expr(self._known)
         changed = F.min(F.when(~known, F.col(START))).over(component)
         found = numbered.withColumn("__changed", changed).where(F.col("__changed").isNotNull())
-        if not self.query.inner:
+        if not self.query.cuts_within_islands:
             return found
         before = F.when(known & (F.col(START) < F.col("__changed")), F.col(START))
         return found.withColumn("__anchor", F.max(before).over(component)).where(
@@ -224,7 +226,7 @@ class Components:
         cells = Ranges.of(state.cell for state in self.candidates)
         if query.keep is Keep.HEAD:
             delta = quarantine.beside(delta, self.entries)
-        if query.inner:
+        if query.cuts_within_islands:
             near = delta.groupBy(F.col(USER).alias("__of")).agg(F.min(START).alias(START))
             test = micros(column(LAST)) >= F.col("__lo")
         else:

@@ -59,7 +59,7 @@ def sessions_of(
         keys.append(_PIECE)
     if query.cuts.campaign:
         more.append(F.min_by(CARRIED, TIME).alias(CARRIED))
-    if query.limited:
+    if query.may_quarantine:
         rows, whole = _within(rows, query, over, keys)
         more += [F.max(name).alias(name) for name in whole]
     return grouped(rows, keys, over, *more).drop(NUMBER, _STRETCH, _PIECE)

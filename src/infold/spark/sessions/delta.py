@@ -55,7 +55,7 @@ class InputDelta:
     def __init__(self, query: SessionsQuery, over: CompiledAggregates, feed: Feed) -> None:
         self.query, self.feed = query, feed
         self.over = over if merges(query, over) else bare(over)
-        if query.limited and not merges(query, over):
+        if query.may_quarantine and not merges(query, over):
             self.over = counted(over, query)
 
     def islands(self) -> DataFrame:

@@ -72,7 +72,11 @@ class _Fold:
             found.time,
             found.over,
         )
-        self.merges, self.limited, self.scanned = found.merges, found.limited, found.scanned
+        self.merges, self.may_quarantine, self.scanned = (
+            found.merges,
+            found.may_quarantine,
+            found.scanned,
+        )
 
     def carry_out(self, announce: Prepared) -> Outcome:
         """Find what changes, announce what will hold, commit."""
@@ -86,24 +90,24 @@ class _Fold:
             read = self._read_again(again, found.hulls).localCheckpoint()
             found += totals(read)
             changed = read if changed is None else changed.unionByName(read)
-        held = quarantine.taken(changed) if self.limited and changed else ((), ())
+        held = quarantine.taken(changed) if self.may_quarantine and changed else ((), ())
         if self.query.numbered and changed is not None:
             changed, found = self._numbered(changed, found)
         return self._commit(changed, found, held, announce)
 
     def _merged(self, components: DataFrame) -> DataFrame:
         """Components whose merged parts are their one session, as ``totals`` wants them."""
-        out = (quarantine.OUT,) if self.limited else ()
+        out = (quarantine.OUT,) if self.may_quarantine else ()
         made = self._keyed(components, (OLD, EVENTS, START, *out, *self._kept))
         new = F.array(F.struct(KEY, ROW))
-        if self.limited:
+        if self.may_quarantine:
             stays = self._stays(made.schema[ROW].dataType)
             new = F.when(F.size(quarantine.HELD) > 0, stays).otherwise(new)
         return made.select(OLD, new.alias(NEW), _looked_at(), *self._kept)
 
     def _held(self, components: DataFrame) -> DataFrame | None:
         """Components that are in quarantine, where everything else is read again."""
-        if not self.limited:
+        if not self.may_quarantine:
             return None
         row = self.work.tables.read(self.step.model).schema
         return components.select(OLD, self._stays(row).alias(NEW), _looked_at(), *self._kept)
@@ -119,7 +123,7 @@ class _Fold:
     @property
     def _kept(self) -> tuple[str, ...]:
         """What changed components carry besides, where there is a quarantine."""
-        return (USER, quarantine.HELD, quarantine.FREED) if self.limited else ()
+        return (USER, quarantine.HELD, quarantine.FREED) if self.may_quarantine else ()
 
     def _read_again(self, components: DataFrame, hulls: Ranges) -> DataFrame:
         """Components whose sessions are made anew from all events between their ends."""
@@ -132,7 +136,7 @@ class _Fold:
         found = sessions_of(events, query, self.over, (USER, HULL))
         keep: tuple[str, ...] = (USER, HULL, EVENTS)
         row, more = F.struct(KEY, ROW), []
-        if self.limited:
+        if self.may_quarantine:
             found = quarantine.entered(found, query)
             keep = (*keep, quarantine.HELD, quarantine.OUT)
             more = [F.flatten(F.collect_list(quarantine.HELD)).alias("__entries")]
@@ -146,7 +150,9 @@ class _Fold:
         pairs = (F.col(USER) == F.col("__of")) & (F.col(START) == F.col(HULL))
         nothing = F.array().cast(new.schema[NEW].dataType)
         joined = components.join(new, pairs, "left")
-        if self.limited:  # where only the head was read again, the entry is the component's own
+        if (
+            self.may_quarantine
+        ):  # where only the head was read again, the entry is the component's own
             entries = F.coalesce("__entries", quarantine.nothing())
             own = F.when(F.col(quarantine.HEAD).isNull(), entries).otherwise(F.col(quarantine.HELD))
             joined = joined.withColumn(quarantine.HELD, own)

@@ -6,7 +6,7 @@ microseconds, the key columns ``__k0`` … and the aggregates' arguments. A fram
 ``__u``, its first and last time ``__s`` and ``__e``, the number of events ``__n`` and one column
 for each part of the aggregates' states. Two events exactly one gap apart are in one island.
 Midnight in a time zone ends an island too: whether it lies between two events follows from the two
-alone. Where sessions end inside of an island is for ``pieces``.
+alone. Where sessions end inside of an island is for ``cuts``.
 """
 
 from __future__ import annotations

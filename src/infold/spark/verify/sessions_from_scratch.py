@@ -45,7 +45,7 @@ def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
     """All sessions of ``events``: the columns that they always have and the query's outputs."""
     order = _order(events, query)
     rows = _numbered(events, query, order)
-    if query.limited:
+    if query.may_quarantine:
         rows = _let_in(rows, query)
     time = events.select(column(query.time_column)).schema.fields[0].dataType
     grouped = rows.groupBy(_OF, _NUMBER).agg(
@@ -103,7 +103,9 @@ def _after_silences(rows: DataFrame, query: SessionsQuery) -> DataFrame:
 
 
 def _stepwise(query: SessionsQuery) -> bool:
-    return bool(query.inner or query.cuts.midnight or query.fallback or query.gap is None)
+    return bool(
+        query.cuts_within_islands or query.cuts.midnight or query.fallback or query.gap is None
+    )
 
 
 def _in_stretches(rows: DataFrame, query: SessionsQuery, order: Column) -> DataFrame:

@@ -203,7 +203,7 @@ class Verifier:
         if node.query is None:
             return 0
         query = query_of(work, step)
-        if not query.limited:
+        if not query.may_quarantine:
             return 0
         rows = sessions_from_scratch.quarantined(self._input(work, query, step), query).collect()
         expected = {(row["of"], row["start"], row["end"], row["events"]) for row in rows}

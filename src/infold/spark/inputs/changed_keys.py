@@ -28,7 +28,9 @@ SMALL = 400_000
 """Up to this many changed rows, their keys are sent to every task rather than shuffled."""
 
 
-def locate_changed_keys(work: Work, node: Node, lookup: str, since: int, upto: int) -> ChangedKeyRows:
+def locate_changed_keys(
+    work: Work, node: Node, lookup: str, since: int, upto: int
+) -> ChangedKeyRows:
     """Where the rows with changed keys are, and how many; ``everywhere`` if that cannot be told."""
     if not traceable_table(work, lookup, since, upto, compared=True):
         return ChangedKeyRows(everywhere=True)
