@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -37,6 +37,13 @@ def stages(mutant: Mutant) -> tuple[tuple[str, Tests], ...]:
     if mutant.spark:
         return (("spark", ("-m", "spark", *mutant.spark)),)
     return (("fast", FAST), ("deep", DEEP))
+
+
+def unchanged(meant: Sequence[Mutant]) -> tuple[Tests, ...]:
+    """The tests that have to pass without any mutant; those that need Spark share one start."""
+    named = dict.fromkeys(test for mutant in meant for test in mutant.spark)
+    quick = (FAST, DEEP) if any(not mutant.spark for mutant in meant) else ()
+    return (*quick, ("-m", "spark", *named)) if named else quick
 
 
 class Copy:
@@ -108,7 +115,7 @@ def main() -> int:
     living = 0
     with tempfile.TemporaryDirectory(prefix="infold-mutants-") as name:
         copy = Copy(Path(name))
-        for tests in dict.fromkeys(tests for mutant in meant for _, tests in stages(mutant)):
+        for tests in unchanged(meant):
             if failing := copy.fails(tests):
                 print(f"the tests fail without any mutant: {failing}")
                 return 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import pytest
 from tests.mutants.listed import PACKAGE, Mutant, mutants
@@ -21,3 +22,12 @@ def test_each_changes_the_program_and_leaves_it_valid(mutant: Mutant) -> None:
     now = ast.dump(ast.parse((PACKAGE / mutant.file).read_text(encoding="utf-8")))
 
     assert ast.dump(ast.parse(mutant.mutated)) != now
+
+
+@pytest.mark.parametrize("mutant", LISTED, ids=lambda mutant: mutant.name)
+def test_the_tests_that_it_names_are_there(mutant: Mutant) -> None:
+    """Where one moves or gets another name, its mutants are told."""
+    for test in mutant.spark:
+        file, *names = test.partition("[")[0].split("::")
+        there = (PACKAGE.parents[1] / file).read_text(encoding="utf-8")
+        assert all(re.search(rf"^ *(class|def) {name}\b", there, re.MULTILINE) for name in names)

@@ -373,6 +373,14 @@ def test_a_start_that_moves_takes_away_what_lies_before_it(shop: Shop) -> None:
     assert [row[0].day for row in shop.rows("daily")] == [3, 4, 5, 6]
 
 
+def test_a_start_reads_what_lies_before_it_and_keeps_none_of_it(shop: Shop) -> None:
+    """The days before, made from a part of their week, are in no row."""
+    shop.models(daily=model(DAILY), rolling=model(ROLLING, "{start: 2024-03-05}"))
+    shop.land(*days("2024-03-01", 8))
+    shop.run()
+    assert [row[2] for row in shop.rows("rolling")] == [5, 6, 7, 7]
+
+
 def test_days_of_another_zone(shop: Shop) -> None:
     """Days of Berlin, whose clocks changed on 2024-03-31: the day has 23 hours."""
     local = """SELECT cast(from_utc_timestamp(ts, 'Europe/Berlin') AS date) AS day, count(*) AS n
