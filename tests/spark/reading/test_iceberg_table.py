@@ -24,7 +24,7 @@ SOURCE = """sources:
     columns: {id: string, at: timestamp, v: int}
 """
 
-TABLE = "infold.system.failures.renamed"
+TABLE = "infold.outside.renamed"
 
 
 def shop_over_iceberg(folder: Path, warehouse: Path) -> Shop:
