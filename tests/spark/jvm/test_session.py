@@ -148,8 +148,8 @@ def test_a_broken_archive_does_no_harm_and_nothing_is_said(tmp_path: Path) -> No
     cache.mkdir()
     (cache / "jars").symlink_to(jars.cache_dir() / "jars")
     rubbish = python(
-        "from infold.spark import archive, jars, java\n"
-        "file = archive._file(java.find_java(), jars.jar_paths())\n"
+        "from infold.spark.jvm import class_archive, jars, java\n"
+        "file = class_archive._file(java.find_java(), jars.jar_paths())\n"
         "file.parent.mkdir()\n"
         "file.write_bytes(b'rubbish' * 1000)",
         cache=cache,

@@ -373,8 +373,7 @@ class Shop:
         """How many events are in no session, in quarantine or not."""
         ends = self.ends or Ends()
         whose = ends.whose or (lambda row: row[self.query.user])
-        text = [ends.text(whose(row)) for row in self.events if self.test(row)]
-        return sum(one in ("None", "uNone") for one in text)
+        return sum(whose(row) is None for row in self.events if self.test(row))
 
     def expected_held(self) -> set[tuple[Any, ...]]:
         """The sessions in quarantine, by brute force."""

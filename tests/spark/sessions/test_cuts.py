@@ -72,6 +72,15 @@ CAMPAIGNS = Way(
     {"cuts": Cuts(campaign=Campaign(("url", "n"), direct=("/",)))}, Ends(campaign=_campaign)
 )
 LONGEST = Way({"max_length": HOUR}, Ends(most=HOUR))
+
+
+def _either(row: Row) -> tuple[str | None, str | None] | None:
+    """Its identifier, else its user; nobody's has neither."""
+    if row["url"]:
+        return row["url"], None
+    return None if row["user_id"] is None else (None, row["user_id"])
+
+
 WAYS = {
     "midnight": MIDNIGHT,
     "start events": STARTS,
@@ -156,7 +165,7 @@ WAYS = {
             "chosen": Output("user_id", "_user"),
         },
         Ends(
-            whose=lambda row: (row["url"], None) if row["url"] else (None, row["user_id"]),
+            whose=_either,
             shown=lambda of: of[0],  # type: ignore[index]
             gap=lambda of: None if of[0] else GAP,  # type: ignore[index]
             text=lambda of: f"i{of[0]}" if of[0] else f"u{of[1]}",

@@ -38,12 +38,12 @@ def test_no_thread_is_waited_for() -> None:
     """What libraries still do in the background is let go of; what was printed is there."""
     code = (
         "import threading, time\n"
-        "from infold.cli import ending\n"
+        "from infold.cli import process_exit\n"
         "def work():\n"
         "    threading.Thread(target=time.sleep, args=(600,)).start()\n"
         "    print('all of it', end='')\n"
         "    raise SystemExit(4)\n"
-        "ending.run(work)"
+        "process_exit.run(work)"
     )
 
     done = subprocess.run(
@@ -59,7 +59,10 @@ def test_no_thread_is_waited_for() -> None:
 )
 def test_an_end_means_what_it_means_to_python(word: str, code: int, said: str) -> None:
     """A text is said, and is no success."""
-    text = f"def end():\n raise SystemExit({word})\nfrom infold.cli import ending\nending.run(end)"
+    text = (
+        f"def end():\n raise SystemExit({word})\n"
+        "from infold.cli import process_exit\nprocess_exit.run(end)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", text], check=False, capture_output=True, text=True, timeout=60
     )
@@ -73,7 +76,7 @@ def test_a_ledger_is_one_file_between_commands(tmp_path: Path, kept: bool) -> No
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from infold.cli import ending\n"
+        "from infold.cli import process_exit\n"
         "from infold.ledger.store import SqlLedger\n"
         "def work():\n"
         "    ledger = SqlLedger(Path(sys.argv[1]))\n"
@@ -81,7 +84,7 @@ def test_a_ledger_is_one_file_between_commands(tmp_path: Path, kept: bool) -> No
         "    ledger.begin_run('one', 'run', 0, {})\n"
         "    ledger.release()\n"
         f"    globals()['kept'] = ledger if {kept} else None\n"
-        "ending.run(work)"
+        "process_exit.run(work)"
     )
     file = tmp_path / "ledger.db"
 
