@@ -18,11 +18,11 @@ from infold.system import signals
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 CALM = """
 import sys, time
-from infold.cli import ending
+from infold.cli import process_exit
 def wait():
     print("at work", flush=True)
     time.sleep(60)
-ending.run(wait)
+process_exit.run(wait)
 """
 
 
