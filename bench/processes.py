@@ -17,7 +17,7 @@ from infold.demo import acts
 AS_IT_COMES = """
 import sys
 from bench.as_it_comes import spark_as_it_comes
-from infold.spark import session
+from infold.spark.jvm import session
 session.start = spark_as_it_comes
 session.tune = lambda *_: None
 from infold.cli import main

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from statistics import median
+
+import pytest
 
 import infold
 
 PACKAGE = Path(infold.__file__).parent
+ROOT = Path(__file__).parents[1]
+IMPORTS = re.compile(r"^\s*from (infold[\w.]*) import ([\w, ]+)$", re.MULTILINE)
 FILES = {path.relative_to(PACKAGE): path for path in PACKAGE.rglob("*.py")}
 
 
@@ -41,3 +46,29 @@ def test_files_can_be_read_in_a_sitting() -> None:
 
     assert median(sizes.values()) <= 150
     assert len([path for path, size in sizes.items() if size > 400]) <= 3
+
+
+TEXTS = {
+    str(path.relative_to(ROOT)): path
+    for folder in ("tests", "bench")
+    for path in (ROOT / folder).rglob("*.py")
+}
+
+
+@pytest.mark.parametrize("file", TEXTS)
+def test_code_for_other_processes_imports_what_is_there(file: str) -> None:
+    """Programs in texts, which no type checker reads."""
+    for node in ast.walk(ast.parse(TEXTS[file].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            for module, names in IMPORTS.findall(node.value):
+                for name in names.split(","):
+                    assert there(module, name.split(" as ")[0].strip()), (file, module, name)
+
+
+def there(module: str, name: str) -> bool:
+    """Whether a module of the package has a name, as far as its text says so."""
+    place = PACKAGE.parent / module.replace(".", "/")
+    if (place / f"{name}.py").exists() or (place / name).is_dir():
+        return True
+    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    return file.exists() and re.search(rf"\b{name}\b", file.read_text()) is not None
