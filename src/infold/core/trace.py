@@ -70,6 +70,27 @@ class CellChange:
         return (self.rows_before, self.content_before) != (self.rows_after, self.content_after)
 
 
+def rewritten(before: Iterable[CellState], after: Iterable[CellState]) -> tuple[CellChange, ...]:
+    """Every cell before or after, in order: all its rows go, and all its rows come."""
+    old, new = ({state.cell: state for state in states} for states in (before, after))
+    changes = []
+    for cell in sorted({*old, *new}):
+        was, now = (states.get(cell, CellState(cell, 0, 0)) for states in (old, new))
+        changes.append(
+            CellChange(
+                cell=cell,
+                added=now.rows,
+                removed=was.rows,
+                rows_before=was.rows,
+                rows_after=now.rows,
+                content_before=was.content,
+                content_after=now.content,
+                last=now.last,
+            )
+        )
+    return tuple(changes)
+
+
 def net(changes: Iterable[CellChange]) -> tuple[CellChange, ...]:
     """
     What several versions together did, one change for each cell, cells back as they were left out.

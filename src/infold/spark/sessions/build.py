@@ -23,7 +23,7 @@ from infold.core.ports import Prepared
 from infold.core.project import Node, SessionsQuery
 from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.session_rules import Keep
-from infold.core.trace import CellChange, CellState
+from infold.core.trace import CellState, rewritten
 from infold.spark.content import cell_of, cell_stats, content, micros, type_of
 from infold.spark.inputs.feed import Feed, foldable
 from infold.spark.session_columns import FIRST, LAST
@@ -159,7 +159,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     )
     table = work.tables.read(step.model, snapshot)
     states, counted = _states(table, node, over)
-    changes = _changes(work.cells(step.model), states)
+    changes = rewritten(work.cells(step.model), states.values())
     left_out = _left_out(work, node, step, events, query, read - counted)
     receipt = Receipt(
         read=read,
@@ -250,26 +250,3 @@ def _states(
         found[cell.start] = CellState(cell, row["rows"], content(row["hi"], row["lo"]), row["last"])
         counted += row["total"]
     return found, counted
-
-
-def _changes(before: Iterable[CellState], after: dict[int, CellState]) -> tuple[CellChange, ...]:
-    """Every cell before or after: all its rows are removed, and all its rows are added."""
-    old = {state.cell.start: state for state in before}
-    changes = []
-    for start in sorted(old.keys() | after.keys()):
-        cell = (after.get(start) or old[start]).cell
-        was = old.get(start, CellState(cell, 0, 0))
-        now = after.get(start, CellState(cell, 0, 0))
-        changes.append(
-            CellChange(
-                cell=cell,
-                added=now.rows,
-                removed=was.rows,
-                rows_before=was.rows,
-                rows_after=now.rows,
-                content_before=was.content,
-                content_after=now.content,
-                last=now.last,
-            )
-        )
-    return tuple(changes)

@@ -9,20 +9,20 @@ are left out of it (early cutoff), and when all did, nothing is committed at all
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
-from infold.core.interval import Granularity, Interval, Ranges
+from infold.core.interval import Granularity, Ranges
 from infold.core.model import Kind, Strategy
 from infold.core.plan import Action, Step
 from infold.core.ports import Prepared
 from infold.core.project import Batches, Node
 from infold.core.record import Outcome, Receipt
-from infold.core.trace import CellChange, CellState
+from infold.core.trace import CellChange, CellState, rewritten
 from infold.messages import errors
 from infold.spark.content import column, in_time, time_type, within
 from infold.spark.inputs.difference import asked_for, row_by_row
@@ -137,7 +137,7 @@ def build(
         step.model, rows, _layout(work, node, _type_of(rows, node)), work.stamp(step)
     )
     after = grouped(work.tables.read(step.model, snapshot), node)
-    changes = _told(work, node, step, _changes(before, after.cells), snapshot)
+    changes = _told(work, node, step, rewritten(before.values(), after.cells.values()), snapshot)
     beyond = max(0, sum(map(_yielded, seen)) - sum(change.rows_after for change in changes))
     came = replace(after, beyond=beyond)
     return _outcome(work, step, changes, came, snapshot=snapshot, whole=True)
@@ -174,7 +174,7 @@ def _recompute(
     # All that the query yields is kept where it is first computed, which is for its cells' states:
     # rows of other cells are few, as inputs are read no further than the query needs.
     rows, after = computed(rows, node, step.cells, type_)
-    changes = _changes(held, after.cells)
+    changes = rewritten(held.values(), after.cells.values())
     if asked_for(work.project, step.model) and any(change.real for change in changes):
         inside = rows.where(within(name, type_, step.cells, exact=True))
         changes = row_by_row(node, changes, work.tables.read(step.model), inside)
@@ -200,12 +200,14 @@ def _written_at_once(
     What they come to hold is known once they are committed. Should the run die in between, it is
     for the next one to count them and to build them again (``recover``).
     """
-    changes = _changes({}, {cell: CellState(cell, 0, 0) for cell in watched.cells})
+    changes = rewritten((), (CellState(cell, 0, 0) for cell in watched.cells))
     untold = _outcome(work, step, changes, CellStates({}), snapshot=None, whole=False)
     announced = prepared(replace(untold, untold=partition_column(node)))
     snapshot = _write(work, node, step, announced, watched.rows, step.cells)
     came = watched.states()
-    made = _outcome(work, step, _changes({}, came.cells), came, snapshot=snapshot, whole=False)
+    made = _outcome(
+        work, step, rewritten((), came.cells.values()), came, snapshot=snapshot, whole=False
+    )
     if not made.changes:  # a commit of nothing is no version
         return replace(made, committed=False, snapshot=None, trace=announced.trace)
     return replace(made, version=announced.version, trace=announced.trace)
@@ -234,28 +236,6 @@ def _carried(work: Work, step: Step, ranges: Ranges) -> int:
 def _strategy(node: Node) -> Strategy:
     said = node.model.incremental
     return said.strategy if said is not None else Strategy.DELETE_INSERT
-
-
-def _changes(
-    before: Mapping[Interval, CellState], after: Mapping[Interval, CellState]
-) -> tuple[CellChange, ...]:
-    changes = []
-    for cell in sorted({*before, *after}):
-        old = before.get(cell, CellState(cell, 0, 0))
-        new = after.get(cell, CellState(cell, 0, 0))
-        changes.append(
-            CellChange(
-                cell=cell,
-                added=new.rows,
-                removed=old.rows,
-                rows_before=old.rows,
-                rows_after=new.rows,
-                content_before=old.content,
-                content_after=new.content,
-                last=new.last,
-            )
-        )
-    return tuple(changes)
 
 
 def _outcome(
