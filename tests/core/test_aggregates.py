@@ -16,7 +16,7 @@ def test_every_merge_has_a_state_and_every_state_a_merge() -> None:
     """Read as text, for importing it starts pyspark."""
     found = set()
     for node in ast.parse(MERGES.read_text()).body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Dict):
             found |= {ast.literal_eval(key) for key in node.value.keys if key is not None}
 
     named = {function.merge for function in AGGREGATES.values() if function.merge}

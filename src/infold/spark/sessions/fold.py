@@ -150,9 +150,8 @@ class _Fold:
         pairs = (F.col(USER) == F.col("__of")) & (F.col(START) == F.col(HULL))
         nothing = F.array().cast(new.schema[NEW].dataType)
         joined = components.join(new, pairs, "left")
-        if (
-            self.may_quarantine
-        ):  # where only the head was read again, the entry is the component's own
+        if self.may_quarantine:
+            # Where only the head was read again, the entry is the component's own.
             entries = F.coalesce("__entries", quarantine.nothing())
             own = F.when(F.col(quarantine.HEAD).isNull(), entries).otherwise(F.col(quarantine.HELD))
             joined = joined.withColumn(quarantine.HELD, own)

@@ -9,6 +9,8 @@ evaluated over all events again.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 from pyspark.sql import types as T
 
@@ -25,25 +27,10 @@ from infold.spark.sessions.aggregate_state import (
 
 
 def _count(
-    name: str,
-    given: PreparedArguments,
-    _: T.DataType | None,
-    value: str | None,
+    function: str, name: str, given: PreparedArguments, _: T.DataType | None, value: str | None
 ) -> Compiled:
     part = StateColumn(
-        f"{name}_n", f"count({given.argument}){given.where()}", f"sum({name}_n)", value
-    )
-    return Compiled((part,), f"coalesce({name}_n, 0L)")
-
-
-def _count_if(
-    name: str,
-    given: PreparedArguments,
-    _: T.DataType | None,
-    value: str | None,
-) -> Compiled:
-    part = StateColumn(
-        f"{name}_n", f"count_if({given.argument}){given.where()}", f"sum({name}_n)", value
+        f"{name}_n", f"{function}({given.argument}){given.where()}", f"sum({name}_n)", value
     )
     return Compiled((part,), f"coalesce({name}_n, 0L)")
 
@@ -134,18 +121,6 @@ def _decimal_average(total: str, n: str, type_: T.DecimalType) -> str | None:
     )
 
 
-def _least(
-    name: str, given: PreparedArguments, type_: T.DataType | None, value: str | None
-) -> Compiled | None:
-    return _extreme("min", name, given, type_, value)
-
-
-def _greatest(
-    name: str, given: PreparedArguments, type_: T.DataType | None, value: str | None
-) -> Compiled | None:
-    return _extreme("max", name, given, type_, value)
-
-
 def _extreme(
     function: str, name: str, given: PreparedArguments, type_: T.DataType | None, value: str | None
 ) -> Compiled | None:
@@ -161,15 +136,18 @@ def _extreme(
     return Compiled((part,), held)
 
 
-MERGES = {
-    "count": _count,
-    "count_if": _count_if,
+Merge = Callable[[str, PreparedArguments, T.DataType | None, str | None], Compiled | None]
+"""From name, arguments, the argument's type and the column that shows the value, if any."""
+
+MERGES: dict[str, Merge] = {
+    "count": partial(_count, "count"),
+    "count_if": partial(_count, "count_if"),
     "sum": _sum,
     "avg": _avg,
-    "min": _least,
-    "max": _greatest,
-    "bool_and": _least,
-    "bool_or": _greatest,
+    "min": partial(_extreme, "min"),
+    "max": partial(_extreme, "max"),
+    "bool_and": partial(_extreme, "min"),
+    "bool_or": partial(_extreme, "max"),
 }
 
 
