@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sqlglot.tokenizer_core import Token, TokenType
 from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, project
 
-from infold.analysis.parse import parse
+from infold.analysis.sql.parse import parse
 
 VIEW = "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0"
 OVER_VIEW = "---\nmaterialization: table\n---\nSELECT user_id, sum(amount) AS total FROM paid GROUP BY user_id"

@@ -7,7 +7,7 @@ import pytest
 from tests.analysis.rules.test_rules import around, under_caret
 from tests.declare.shop import read
 
-from infold.analysis.functions import BUILT_IN, GRAMMAR
+from infold.analysis.sql.functions import BUILT_IN, GRAMMAR
 
 FRONT = "---\nmaterialization: table\n---\n"
 

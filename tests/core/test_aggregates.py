@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import infold
-from infold.analysis.functions import BUILT_IN
+from infold.analysis.sql.functions import BUILT_IN
 from infold.core.aggregates import AGGREGATES
 
 MERGES = Path(infold.__file__).parent / "spark" / "sessions" / "mergeable.py"

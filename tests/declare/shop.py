@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from infold.analysis.parse import parse
+from infold.analysis.sql.parse import parse
 from infold.core.project import Project
 from infold.declare import project as reading
 from infold.declare.folder import Folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from infold.core.interval import DAY, HOUR, MINUTE, Granularity, instant
 from infold.core.model import Column, Drift, Format, Kind, Materialization, Target, Timeseries
 from infold.core.project import Fallback, Input, Output, SessionsQuery
 from infold.core.session_rules import Campaign, Cuts, Nulls
-from infold.declare import check, load
+from infold.declare import cache, check, load
 from infold.declare.cache import FILE
 from infold.declare.folder import read_folder
 from infold.messages.errors import InfoldError, InfoldErrors
@@ -494,6 +495,21 @@ class TestLoading:
         assert load(shop)["daily"].columns != before["daily"].columns
         (shop / "models/daily.sql").unlink()
         assert "daily" not in load(shop)
+
+    def test_changed_code_reads_the_project_again(
+        self, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A changed file of any room of the package makes a kept project invalid."""
+        code = tmp_path / "package"
+        write(code, {"__init__.py": "", "analysis/rules/ties.py": ""})
+        monkeypatch.setattr(cache, "_PACKAGE", code)
+        load(shop)
+        before = (shop / FILE).read_bytes()
+        os.utime(code / "analysis/rules/ties.py", (2e9, 2e9))
+
+        load(shop)
+
+        assert (shop / FILE).read_bytes() != before
 
     @pytest.mark.parametrize("spoil", [b"", b"junk", b"\x80\x05."])
     def test_a_broken_kept_file_is_as_none(self, shop: Path, spoil: bytes) -> None:

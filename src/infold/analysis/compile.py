@@ -7,12 +7,18 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from infold.analysis.cells import causes_of
-from infold.analysis.column_types import Types, kept
+from infold.analysis.bounds.cells import causes_of
+from infold.analysis.bounds.known_columns import Bounded
 from infold.analysis.cumulative_query import take_grouped
 from infold.analysis.fingerprint import fingerprint, normal
-from infold.analysis.known_columns import Bounded
-from infold.analysis.landed import landed, landing, readers, tables_named
+from infold.analysis.inputs.ingested import taken_in
+from infold.analysis.inputs.landed_sources import landed, landing, readers, tables_named
+from infold.analysis.inputs.optional_columns import unnamed
+from infold.analysis.names.column_types import Types, kept
+from infold.analysis.names.relation import Columns, Rows, Table
+from infold.analysis.names.resolve import Resolved, resolve
+from infold.analysis.names.spelling import spelled
+from infold.analysis.names.subject import Draft, Subject, time_column
 from infold.analysis.node_facts import (
     bounded_references,
     days_back,
@@ -27,17 +33,11 @@ from infold.analysis.node_facts import (
     rule_findings,
 )
 from infold.analysis.nondeterministic_views import Chance
-from infold.analysis.optional_columns import unnamed
 from infold.analysis.overrides import BY_SLUG, REACH, Allowed, allowed, offered
-from infold.analysis.relation import Columns, Rows, Table
-from infold.analysis.resolve import Resolved, resolve
-from infold.analysis.rule_subject import Draft, Subject, time_column
 from infold.analysis.session_input import session_input
 from infold.analysis.sessions_query import take_apart
 from infold.analysis.spark_syntax import unreadable
-from infold.analysis.spelling import spelled
-from infold.analysis.taken_in import taken_in
-from infold.analysis.time_shape import Grain
+from infold.analysis.times.shape import Grain
 from infold.core.model import Kind, Model, Source
 from infold.core.project import Bound, Input, Node, SessionsQuery
 from infold.messages import findings

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold.analysis.aggregates import is_aggregate
-from infold.analysis.fold_inputs import FoldInputs, fold_inputs_of
-from infold.analysis.relation import Block, Origin, Table, own
-from infold.analysis.row_wise import calls_over_rows, clauses
-from infold.analysis.rule_subject import Subject, time_column
-from infold.analysis.text_cut import Cut, first_outside, qualifiers
-from infold.analysis.token_calls import split
+from infold.analysis.inputs.fold_inputs import FoldInputs, fold_inputs_of
+from infold.analysis.names.query_pieces import Cut, first_outside, qualifiers
+from infold.analysis.names.relation import Block, Origin, Table, own
+from infold.analysis.names.row_wise import calls_over_rows, clauses
+from infold.analysis.names.subject import Subject, time_column
+from infold.analysis.sql.aggregate_calls import is_aggregate
+from infold.analysis.sql.token_calls import split
 from infold.core.project import GroupedQuery, Output
 from infold.messages import refusals
 from infold.messages.errors import InfoldError, Spot

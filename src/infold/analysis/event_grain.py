@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from infold.analysis.relation import Block, Table
-from infold.analysis.rule_subject import Subject
-from infold.analysis.time_floors import floor_of
-from infold.analysis.time_shape import Grain
+from infold.analysis.names.relation import Block, Table
+from infold.analysis.names.subject import Subject
+from infold.analysis.times.floors import floor_of
+from infold.analysis.times.shape import Grain
 from infold.core.interval import Granularity
 
 

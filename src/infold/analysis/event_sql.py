@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from infold.analysis.parse import parse
-from infold.analysis.relation import Block, Columns, Table
-from infold.analysis.resolve import resolve
-from infold.analysis.row_wise import calls_over_rows
-from infold.analysis.rule_subject import Draft, Subject
+from infold.analysis.names.relation import Block, Columns, Table
+from infold.analysis.names.resolve import resolve
+from infold.analysis.names.row_wise import calls_over_rows
+from infold.analysis.names.subject import Draft, Subject
 from infold.analysis.rules import clock, random
+from infold.analysis.sql.parse import parse
 from infold.core.model import Materialization, Model
 from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot

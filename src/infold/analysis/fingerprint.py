@@ -18,7 +18,7 @@ from hashlib import sha256
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold.analysis.text import Text
+from infold.analysis.sql.text import Text
 from infold.core.model import DeclaredBound, Deduplicate, Kind, Model, Override, Source
 from infold.core.project import Reference
 from infold.core.session_rules import Sessions

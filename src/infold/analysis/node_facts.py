@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from infold.analysis.cells import Cells, cells_of
-from infold.analysis.column_types import Types, types_of
+from infold.analysis.bounds.cells import Cells, cells_of
+from infold.analysis.bounds.known_columns import Bounded
+from infold.analysis.bounds.scope import grain_of
+from infold.analysis.bounds.transitive import Shapes
 from infold.analysis.event_grain import event_grain
-from infold.analysis.known_columns import Bounded
-from infold.analysis.lookup_keys import matches_of
+from infold.analysis.inputs.ingested import matched_with
+from infold.analysis.inputs.lookup_keys import matches_of
+from infold.analysis.names.column_types import Types, types_of
+from infold.analysis.names.relation import Columns, Key, Rows
+from infold.analysis.names.resolve import Resolved
+from infold.analysis.names.subject import Subject
 from infold.analysis.overrides import Allowed
-from infold.analysis.relation import Columns, Key, Rows
-from infold.analysis.resolve import Resolved
-from infold.analysis.rule_subject import Subject
 from infold.analysis.rules import RULES
-from infold.analysis.scope import grain_of
-from infold.analysis.taken_in import matched_with
-from infold.analysis.time_shape import Grain
-from infold.analysis.transitive_bounds import Shapes
+from infold.analysis.times.shape import Grain
 from infold.core.model import DeclaredBound, Deduplicate, Kind, Model, Source
 from infold.core.project import Bound, Match, Reference
 from infold.core.session_rules import IDENTIFIER

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from infold.analysis.names.subject import Subject
 from infold.analysis.overrides import BY_SLUG, Allowed
-from infold.analysis.rule_subject import Subject
 from infold.core.model import Kind, Override
 from infold.messages.errors import InfoldError
 

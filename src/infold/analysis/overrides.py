@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from infold.analysis.known_columns import Bounded
-from infold.analysis.rule_subject import Subject, time_column
+from infold.analysis.bounds.known_columns import Bounded
+from infold.analysis.names.subject import Subject, time_column
 from infold.core.model import Kind, Override
 from infold.core.project import Bound
 from infold.messages import findings

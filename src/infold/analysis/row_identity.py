@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from infold.analysis.distance_predicates import conjuncts
-from infold.analysis.relation import (
+from infold.analysis.names.relation import (
     Block,
     From,
     Key,
@@ -31,10 +30,11 @@ from infold.analysis.relation import (
     blocks,
     own,
 )
-from infold.analysis.row_wise import calls_over_rows
-from infold.analysis.select_parts import aggregates, named_windows
-from infold.analysis.time_buckets import makes_several
-from infold.analysis.window_frames import base_of
+from infold.analysis.names.row_wise import calls_over_rows
+from infold.analysis.names.select_parts import aggregates, named_windows
+from infold.analysis.times.buckets import makes_several
+from infold.analysis.times.distances import conjuncts
+from infold.analysis.times.window_frames import base_of
 
 PICKS = (exp.AnyValue, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.NthValue)
 """Functions that take a value from one of many rows."""

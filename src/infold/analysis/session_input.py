@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from infold.analysis.event_sql import event_sql
-from infold.analysis.fold_inputs import FoldInputs, fold_inputs_of
-from infold.analysis.relation import Block, Table
-from infold.analysis.rule_subject import Subject
+from infold.analysis.inputs.fold_inputs import FoldInputs, fold_inputs_of
+from infold.analysis.names.relation import Block, Table
+from infold.analysis.names.subject import Subject
 from infold.core.model import Kind
 from infold.core.project import Node
 from infold.messages import refusals

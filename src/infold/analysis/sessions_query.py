@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold.analysis.relation import Block, Origin
-from infold.analysis.row_wise import clauses
-from infold.analysis.rule_subject import Subject
-from infold.analysis.text import Text
-from infold.analysis.text_cut import Cut, first_outside, qualifiers
-from infold.analysis.token_calls import Call, calls, split
-from infold.analysis.visible_columns import visible_columns
+from infold.analysis.names.query_pieces import Cut, first_outside, qualifiers
+from infold.analysis.names.relation import Block, Origin
+from infold.analysis.names.row_wise import clauses
+from infold.analysis.names.subject import Subject
+from infold.analysis.names.visible_columns import visible_columns
+from infold.analysis.sql.text import Text
+from infold.analysis.sql.token_calls import Call, calls, split
 from infold.core.aggregates import AGGREGATES
 from infold.core.project import Aggregate, Fallback, Output, SessionsQuery
 from infold.core.session_rules import IDENTIFIER, Sessions

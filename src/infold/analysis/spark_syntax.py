@@ -14,11 +14,11 @@ from itertools import pairwise
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold.analysis.durations import MONTHS
-from infold.analysis.functions import BUILT_IN, GRAMMAR
-from infold.analysis.relation import Block, Relation, blocks
-from infold.analysis.select_parts import named_windows, windows
-from infold.analysis.text import CALL, SPAN, Text
+from infold.analysis.names.relation import Block, Relation, blocks
+from infold.analysis.names.select_parts import named_windows, windows
+from infold.analysis.sql.functions import BUILT_IN, GRAMMAR
+from infold.analysis.sql.text import CALL, SPAN, Text
+from infold.analysis.times.durations import MONTHS
 from infold.messages import findings
 from infold.messages.errors import InfoldError
 

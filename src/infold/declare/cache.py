@@ -22,14 +22,6 @@ from infold.declare.folder import Folder
 FILE = PurePosixPath(".infold/project.pickle")
 
 _PACKAGE = Path(__file__).parents[1]
-_CODE = (
-    "declare",
-    "analysis",
-    "analysis/rules",
-    "core",
-    "planning/cron.py",
-)
-"""What decides about the project of given files."""
 
 _MODULES = frozenset(
     {
@@ -92,11 +84,9 @@ def _head(folder: Folder) -> str:
 
 
 def _code() -> int:
-    """When the code last changed: a checkout changes without a new version."""
-    places = (_PACKAGE / part for part in _CODE)
-    return max(
-        entry.stat().st_mtime_ns
-        for place in places
-        for entry in (os.scandir(place) if place.is_dir() else [place])
-        if entry.name.endswith(".py")
-    )
+    """
+    When a file of the package last changed: a checkout changes without a new version.
+
+    Any file counts. A list of the modules that decide would go stale with the next import.
+    """
+    return max(file.stat().st_mtime_ns for file in _PACKAGE.rglob("*.py"))

@@ -7,10 +7,10 @@ from hashlib import sha256
 from pathlib import PurePosixPath
 
 from infold.analysis.compile import compile_models
-from infold.analysis.parse import parse
-from infold.analysis.rule_subject import Draft
-from infold.analysis.run_interval import replaced
-from infold.analysis.text import spot_in
+from infold.analysis.names.subject import Draft
+from infold.analysis.sql.parse import parse
+from infold.analysis.sql.run_interval import replaced
+from infold.analysis.sql.text import spot_in
 from infold.core.model import SET_ASIDE, Kind, Source, Target, table_name
 from infold.core.project import Node, Project
 from infold.declare.folder import PROJECT_FILE, Folder

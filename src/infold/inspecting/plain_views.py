@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold.analysis.parse import parse
-from infold.analysis.text_cut import first_outside
+from infold.analysis.names.query_pieces import first_outside
+from infold.analysis.sql.parse import parse
 from infold.core.model import Kind
 from infold.core.project import Node, Project
 from infold.messages.errors import InfoldError

@@ -14,7 +14,7 @@ from typing import Any
 from py4j.java_gateway import is_instance_of
 from pyspark.sql import DataFrame, SparkSession
 
-from infold.analysis.functions import BUILT_IN
+from infold.analysis.sql.functions import BUILT_IN
 
 # -- what is read
 

@@ -19,22 +19,20 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlglot import exp
 
-from infold.analysis import (
+from infold.analysis.bounds import scope, transitive
+from infold.analysis.names import relation, resolve
+from infold.analysis.sql import parse
+from infold.analysis.sql.functions import BUILT_IN
+from infold.analysis.times import (
+    buckets,
     call_shapes,
     conditional_values,
-    distance_predicates,
+    distances,
     durations,
     epoch_numbers,
-    parse,
-    relation,
-    resolve,
-    scope,
-    time_buckets,
-    time_floors,
-    transitive_bounds,
+    floors,
 )
-from infold.analysis.functions import BUILT_IN
-from infold.analysis.time_shape import Shape
+from infold.analysis.times.shape import Shape
 from infold.core.interval import Granularity, micros
 from infold.messages.errors import InfoldError
 
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 UNITS = sorted(
-    {*time_floors.DATE_TRUNC, *time_floors.INSIDE, *durations.UNITS, *durations.MONTHS}
+    {*floors.DATE_TRUNC, *floors.INSIDE, *durations.UNITS, *durations.MONTHS}
     | {
         "D",
         "H",
@@ -251,7 +249,7 @@ def claimed(sql: str, column: str) -> Shape | None:
     return here.shapes(block.node.expressions[0]).get(key)
 
 
-def _block(sql: str) -> tuple[relation.Block | None, transitive_bounds.Key]:
+def _block(sql: str) -> tuple[relation.Block | None, transitive.Key]:
     try:
         read = parse.parse("times.sql", sql)
     except InfoldError:
@@ -355,11 +353,11 @@ def test_every_node_with_a_meaning_is_in_a_form() -> None:
     """What the analysis looks for in a tree, the forms and predicates have somewhere."""
     wanted = set()
     for module in (
-        time_buckets,
+        buckets,
         call_shapes,
-        time_floors,
+        floors,
         durations,
-        distance_predicates,
+        distances,
         epoch_numbers,
         conditional_values,
     ):
@@ -415,16 +413,16 @@ def _fits(shape: Shape, t: datetime | None, v: datetime | None) -> bool:
     return right(shape, micros(t), micros(v))
 
 
-def _links(sql: str) -> list[distance_predicates.Link]:
+def _links(sql: str) -> list[distances.Link]:
     tree = parse.parse("two.sql", f"SELECT 1 AS v FROM two WHERE {sql}").tree
     return [
         one
-        for one in distance_predicates.links(tree.args["where"])
+        for one in distances.links(tree.args["where"])
         if isinstance(one.left, exp.Column) and isinstance(one.right, exp.Column)
     ]
 
 
-def _linked(link: distance_predicates.Link, a: datetime | None, b: datetime | None) -> bool:
+def _linked(link: distances.Link, a: datetime | None, b: datetime | None) -> bool:
     if a is None or b is None:
         return link.or_null and a is b
     apart = micros(a) - micros(b)

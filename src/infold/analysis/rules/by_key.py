@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infold.analysis.cumulative_query import take_grouped
-from infold.analysis.rule_subject import Subject
+from infold.analysis.names.subject import Subject
 from infold.core.model import Kind
 from infold.messages.errors import InfoldError
 

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold.analysis.relation import Block, Table, blocks
-from infold.analysis.rule_subject import Subject, time_column
-from infold.analysis.token_calls import calls
+from infold.analysis.names.relation import Block, Table, blocks
+from infold.analysis.names.subject import Subject, time_column
+from infold.analysis.sql.token_calls import calls
 from infold.messages import refusals
 from infold.messages.errors import InfoldError
 

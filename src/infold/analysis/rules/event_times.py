@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from infold.analysis.relation import Block, Origin, Output, Table
-from infold.analysis.rule_subject import Subject
+from infold.analysis.names.relation import Block, Origin, Output, Table
+from infold.analysis.names.subject import Subject
 from infold.core.model import Kind
 from infold.messages import findings
 from infold.messages.errors import InfoldError

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infold.analysis.fold_inputs import JOINS
-from infold.analysis.relation import Block, Table
-from infold.analysis.row_wise import calls_over_rows, clauses
-from infold.analysis.rule_subject import Subject
-from infold.analysis.taken_in import taken_in, why_not, wrongly_joined
+from infold.analysis.inputs.fold_inputs import JOINS
+from infold.analysis.inputs.ingested import taken_in, why_not, wrongly_joined
+from infold.analysis.names.relation import Block, Table
+from infold.analysis.names.row_wise import calls_over_rows, clauses
+from infold.analysis.names.subject import Subject
 from infold.core.model import Kind
 from infold.messages import refusals
 from infold.messages.errors import InfoldError

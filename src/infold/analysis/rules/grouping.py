@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold.analysis.cells import cells_of
-from infold.analysis.relation import Block
-from infold.analysis.rule_subject import Subject
-from infold.analysis.select_parts import aggregates, has_aggregate, several_sets
-from infold.analysis.text import SPAN, hull
+from infold.analysis.bounds.cells import cells_of
+from infold.analysis.names.relation import Block
+from infold.analysis.names.select_parts import aggregates, has_aggregate, several_sets
+from infold.analysis.names.subject import Subject
+from infold.analysis.sql.text import SPAN, hull
 from infold.messages import refusals
 from infold.messages.errors import InfoldError, Spot
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infold.analysis.cells import cells_of
-from infold.analysis.relation import Block, From, Table
-from infold.analysis.rule_subject import Subject
+from infold.analysis.bounds.cells import cells_of
+from infold.analysis.names.relation import Block, From, Table
+from infold.analysis.names.subject import Subject
 from infold.messages import refusals
 from infold.messages.errors import InfoldError
 from infold.messages.refusals import Cell

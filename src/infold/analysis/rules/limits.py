@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold.analysis.cells import cells_of
-from infold.analysis.relation import Block, SetOperation, blocks
-from infold.analysis.rule_subject import Subject
-from infold.analysis.text import hull
+from infold.analysis.bounds.cells import cells_of
+from infold.analysis.names.relation import Block, SetOperation, blocks
+from infold.analysis.names.subject import Subject
+from infold.analysis.sql.text import hull
 from infold.core.model import Kind
 from infold.messages import refusals
 from infold.messages.errors import InfoldError, Spot

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold.analysis.relation import Block, blocks
+from infold.analysis.names.relation import Block, blocks
+from infold.analysis.names.select_parts import named_windows, windows
+from infold.analysis.names.subject import Subject
 from infold.analysis.row_identity import COLLECTS, PICKS, Alike, Identity, clause, group_keys
-from infold.analysis.rule_subject import Subject
-from infold.analysis.select_parts import named_windows, windows
-from infold.analysis.text import SPAN
-from infold.analysis.token_calls import Call, calls
-from infold.analysis.window_frames import called
+from infold.analysis.sql.text import SPAN
+from infold.analysis.sql.token_calls import Call, calls
+from infold.analysis.times.window_frames import called
 from infold.core.aggregates import AGGREGATES
 from infold.core.model import Kind
 from infold.messages import refusals

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infold.analysis.column_types import types_of
-from infold.analysis.relation import Block, Output, Relation, Renamed, SetOperation
-from infold.analysis.rule_subject import Subject
+from infold.analysis.names.column_types import types_of
+from infold.analysis.names.relation import Block, Output, Relation, Renamed, SetOperation
+from infold.analysis.names.subject import Subject
 from infold.core.model import Kind
 from infold.messages import findings, refusals
 from infold.messages.errors import InfoldError, Spot

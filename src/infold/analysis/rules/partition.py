@@ -7,13 +7,21 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from infold.analysis.cells import Cells, cells_of
-from infold.analysis.relation import Block, Other, Output, Relation, Renamed, SetOperation, Table
-from infold.analysis.rule_subject import Subject
+from infold.analysis.bounds.cells import Cells, cells_of
+from infold.analysis.bounds.transitive import Shapes
+from infold.analysis.names.relation import (
+    Block,
+    Other,
+    Output,
+    Relation,
+    Renamed,
+    SetOperation,
+    Table,
+)
+from infold.analysis.names.subject import Subject
 from infold.analysis.rules import distinct, grouping, joins, set_operations, subqueries, windows
-from infold.analysis.text import UNIT
-from infold.analysis.time_floors import floor_of
-from infold.analysis.transitive_bounds import Shapes
+from infold.analysis.sql.text import UNIT
+from infold.analysis.times.floors import floor_of
 from infold.messages import refusals
 from infold.messages.errors import InfoldError, Spot
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold.analysis.rule_subject import Subject
-from infold.analysis.token_calls import Call, calls
+from infold.analysis.names.subject import Subject
+from infold.analysis.sql.token_calls import Call, calls
 from infold.messages import refusals
 from infold.messages.errors import InfoldError
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from infold.analysis.cells import cells_of
-from infold.analysis.relation import Block
-from infold.analysis.rule_subject import Subject
-from infold.analysis.text import SPAN
+from infold.analysis.bounds.cells import cells_of
+from infold.analysis.names.relation import Block
+from infold.analysis.names.subject import Subject
+from infold.analysis.sql.text import SPAN
 from infold.messages import refusals
 from infold.messages.errors import InfoldError
 

@@ -14,15 +14,15 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from infold.analysis.cells import cells_of
-from infold.analysis.relation import Block, SetOperation, blocks
+from infold.analysis.bounds.cells import cells_of
+from infold.analysis.names.relation import Block, SetOperation, blocks
+from infold.analysis.names.select_parts import named_windows, windows
+from infold.analysis.names.subject import Subject
 from infold.analysis.row_identity import COLLECTS, PICKS, Alike, Identity, clause, group_keys
-from infold.analysis.rule_subject import Subject
 from infold.analysis.rules.order_dependent import wrapped
-from infold.analysis.select_parts import named_windows, windows
-from infold.analysis.text import SPAN
-from infold.analysis.token_calls import calls
-from infold.analysis.window_frames import called
+from infold.analysis.sql.text import SPAN
+from infold.analysis.sql.token_calls import calls
+from infold.analysis.times.window_frames import called
 from infold.core.model import Kind
 from infold.messages import refusals
 from infold.messages.errors import InfoldError

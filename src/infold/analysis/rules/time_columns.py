@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from infold.analysis.relation import Block, Relation, Renamed, Table, blocks
-from infold.analysis.rule_subject import Subject
+from infold.analysis.names.relation import Block, Relation, Renamed, Table, blocks
+from infold.analysis.names.subject import Subject
 from infold.core.model import Kind
 from infold.messages import findings
 from infold.messages.errors import InfoldError

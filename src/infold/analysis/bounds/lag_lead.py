@@ -1,0 +1,203 @@
+"""
+How far LAG and LEAD of the time look, as far as it makes a difference.
+
+They look at their whole partition, and so at rows of any time. Their value is the time of the next
+row, or NULL; and where all that is made of it is the same for a far row as for none
+(:mod:`infold.analysis.bounds.far_rows`), it follows from the rows within a distance. The same of a
+column that a SELECT around it makes something of, or keeps for near rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from sqlglot import exp
+
+from infold.analysis.bounds.far_rows import FarValue
+from infold.analysis.names.relation import (
+    Block,
+    From,
+    Origin,
+    Relation,
+    Renamed,
+    SetOperation,
+    blocks,
+)
+from infold.analysis.times.distances import FAR, links
+from infold.analysis.times.durations import number
+from infold.analysis.times.window_frames import Reach, clause
+
+
+def near(
+    window: exp.Window, block: Block, root: Relation, named: Mapping[str, exp.Expr]
+) -> Reach | None:
+    """The reach of LAG or LEAD of the time in ``block``, which stands somewhere in ``root``."""
+    order = _ordered_by(window, named)
+    if order is None or not _plain_shift(window, order.this):
+        return None
+    back = isinstance(window.this, exp.Lag) != bool(order.args.get("desc"))
+    far = _here(window, order.this, back)
+    if far is None:
+        far = _outside(window, order.this, back, block, root)
+    if far is None:
+        return None
+    return Reach(order.this, far if back else 0, 0 if back else far)
+
+
+def _here(window: exp.Window, time: exp.Expr, back: bool) -> int | None:
+    """How far it looks by what its own SELECT makes of it."""
+    top: exp.Expr = window
+    while top.parent is not None and not isinstance(top.parent, (exp.Select, exp.Qualify)):
+        top = top.parent
+    other = FarValue(lambda node: node == window, lambda node: node == time, back)
+    return other.distance(top, truth=isinstance(top.parent, exp.Qualify))
+
+
+def _outside(
+    window: exp.Window, time: exp.Expr, back: bool, block: Block, root: Relation
+) -> int | None:
+    """How far it looks by what every SELECT around makes of it as a column."""
+    names = {id(out.node.unalias()): out.name.lower() for out in block.outputs or ()}
+    column = names.get(id(window))
+    by = {out.name.lower() for out in block.outputs or () if out.node.unalias() == time}
+    if column is None or any(column == alias.name.lower() for alias in _aliased(block, window)):
+        return None
+    everywhere = list(blocks(root, views=True))
+    around = [
+        (outer, entry)
+        for outer in everywhere
+        if isinstance(outer, Block)
+        for entry in outer.entries
+        if _is(entry.relation, block)
+    ]
+    if not around or any(_handed_on(one, block) for one in everywhere):
+        return None
+    found = [_used(outer, entry, column, by, back) for outer, entry in around]
+    if any(far is None for far in found) or any(
+        isinstance(one, Block) and one is not outer and _reads(one, entry)
+        for one in everywhere
+        for outer, entry in around
+    ):
+        return None
+    return max(far for far in found if far is not None)
+
+
+def _aliased(block: Block, window: exp.Window) -> Iterator[exp.Expr]:
+    """The columns of a SELECT that name its own output that is a window."""
+    for node in block.expressions():
+        if isinstance(node, exp.Column) and block.aliases.get(id(node)) is not None:
+            meant = block.aliases[id(node)].unalias()
+            if meant is window:
+                yield node
+
+
+def _is(relation: Relation, block: Block) -> bool:
+    while isinstance(relation, Renamed):
+        relation = relation.inner
+    return relation is block
+
+
+def _handed_on(relation: Block | SetOperation, block: Block) -> bool:
+    """Whether a SELECT is a side of a set operation, whose columns have other names outside."""
+    if not isinstance(relation, SetOperation):
+        return False
+    return any(_is(side, block) for side in (relation.left, relation.right))
+
+
+def _reads(block: Block, entry: From) -> bool:
+    """Whether a SELECT names columns of another one's entry: a subquery in an expression."""
+    return any(origin is not None and origin.entry is entry for origin in block.origins.values())
+
+
+def _used(block: Block, entry: From, column: str, by: set[str], back: bool) -> int | None:
+    """How far a column of an entry matters in one SELECT; None when there is no end to it."""
+    kept = _kept(block, entry, column, by, back)
+    if kept is not None:
+        return kept
+    outputs = block.outputs
+    if outputs is None or any(_passed(out.origin, entry, column) for out in outputs):
+        return None
+    joins = [other.join for other in block.entries if other.join is not None]
+    if any(join.args.get("method") == "NATURAL" for join in joins):
+        return None  # it may be by this very column
+    if any(name.name.lower() == column for j in joins for name in j.args.get("using") or ()):
+        return None
+
+    def is_one(node: exp.Expr, names: set[str]) -> bool:
+        origin = block.origins.get(id(node)) if isinstance(node, exp.Column) else None
+        return (
+            origin is not None
+            and origin.entry is entry
+            and origin.column in names
+            and not origin.fields
+        )
+
+    other = FarValue(lambda node: is_one(node, {column}), lambda node: is_one(node, by), back)
+    far = 0
+    for top, truth in _roots(block):
+        if not any(other.found(node) for node in top.walk()):
+            continue
+        found = other.distance(top, truth=truth)
+        if found is None:
+            return None
+        far = max(far, found)
+    return far
+
+
+def _passed(origin: Origin | None, entry: From, column: str) -> bool:
+    return origin is not None and origin.entry is entry and origin.column == column
+
+
+def _roots(block: Block) -> Iterator[tuple[exp.Expr, bool]]:
+    """The expressions of a SELECT, and of which of them only matters whether they are true."""
+    args = block.node.args
+    for key, value in args.items():
+        if key in ("from_", "with_", "hint", "laterals", "joins"):
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, (exp.Where, exp.Having, exp.Qualify)):
+                yield one.this, True
+            elif isinstance(one, exp.Expr):
+                yield one, False
+    for join in args.get("joins") or ():
+        if join.args.get("on") is not None:
+            yield join.args["on"], True
+    for lateral in args.get("laterals") or ():
+        yield lateral, False
+
+
+def _kept(block: Block, entry: From, column: str, by: set[str], back: bool) -> int | None:
+    """How far WHERE lets a column of an entry be from one of the columns ``by`` of it."""
+    for link in links(block.node.args.get("where")):
+        for one in () if link.or_null else (link, link.turned):
+            sides = [
+                block.origins.get(id(side)) if isinstance(side, exp.Column) else None
+                for side in (one.left, one.right)
+            ]
+            if any(side is None or side.entry is not entry for side in sides):
+                continue
+            left, right = (side.column for side in sides if side is not None)
+            far = -one.low if back else one.high
+            if left == column and right in by and far < FAR:
+                return max(0, far)
+    return None
+
+
+def _ordered_by(window: exp.Window, named: Mapping[str, exp.Expr]) -> exp.Ordered | None:
+    """What a window is ordered by first: rows in this order are read from there to here."""
+    order = clause(window, named, "order")
+    if not isinstance(order, exp.Order) or not order.expressions:
+        return None
+    first = order.expressions[0]
+    return first if isinstance(first, exp.Ordered) else None
+
+
+def _plain_shift(window: exp.Window, order: exp.Expr) -> bool:
+    """Whether it is LAG or LEAD of the ordering column itself, NULL where there is no such row."""
+    call = window.this
+    return (
+        isinstance(call, (exp.Lag, exp.Lead))
+        and call.args.get("default") is None
+        and call.this == order
+        and (call.args.get("offset") is None or (number(call.args["offset"]) or 0) > 0)
+    )

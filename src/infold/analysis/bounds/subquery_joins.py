@@ -1,0 +1,100 @@
+"""
+Subqueries in expressions, as the joins that they are.
+
+``EXISTS (SELECT … FROM b WHERE b.ts BETWEEN a.ts - INTERVAL 1 DAY AND a.ts)`` asks each row of
+``a`` for rows of ``b`` that are near: it is a SEMI join, NOT EXISTS an ANTI join, a scalar subquery
+a LEFT join to the one group that the near rows make. How near they are is said by the predicates
+between both sides in the subquery's own WHERE. All of the rows that these choose are read, so what
+the subquery does with them afterwards (groups, DISTINCT, windows, LIMIT) is done with the same
+rows, and it may stand in NOT or beside anything.
+
+``a.day IN (SELECT day FROM b)`` says how near by its value. That holds for a match only: whether
+there is a NULL among all other values tells unknown from false. So it has to stand where these two
+come to the same, which is not inside NOT; and the subquery is as any relation in FROM is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from sqlglot import exp
+
+from infold.analysis.bounds.scope import Distance, Scope, Tie
+from infold.analysis.bounds.transitive import Needs, Shapes, under
+from infold.analysis.names.relation import Block, Relation, SetOperation
+from infold.analysis.times.distances import Link, asked_for_truth, links, offset
+
+
+def parts(relation: Relation) -> list[Block | SetOperation]:
+    """A subquery and what it puts together."""
+    if isinstance(relation, SetOperation):
+        return [relation, *parts(relation.left), *parts(relation.right)]
+    return [relation] if isinstance(relation, Block) else []
+
+
+def by_predicate(relation: Relation, scope_of: Callable[[Block], Scope]) -> list[Tie] | None:
+    """How near the rows are that a subquery's own WHERE chooses; a tie for each SELECT of it."""
+    found = parts(relation)
+    if any(
+        not parts(side)
+        for part in found
+        if isinstance(part, SetOperation)
+        for side in (part.left, part.right)
+    ):
+        return None
+    selects = [part for part in found if isinstance(part, Block)]
+    return [_of_where(block, scope_of(block)) for block in selects] or None
+
+
+def by_value(
+    holder: exp.Expr, relation: Relation, read: Needs, items: tuple[Shapes, ...]
+) -> Tie | None:
+    """
+    How near the rows are whose value is asked for by IN.
+
+    ``read`` are the inputs of the subquery with what they need, ``items`` what is known of each
+    column of it.
+    """
+    query = holder.args.get("query") if isinstance(holder, exp.In) else None
+    if not isinstance(relation, (Block, SetOperation)) or not isinstance(query, exp.Expr):
+        return None
+    if query.unnest() is not relation.node or not asked_for_truth(holder):
+        return None
+    asked = holder.this.expressions if isinstance(holder.this, exp.Tuple) else [holder.this]
+    at = id(relation)
+    inputs = frozenset((at, *key) for key in read)
+    near = []
+    for i, (value, shapes) in enumerate(zip(asked, items, strict=False)):
+        outer, (low, high) = offset(value)
+        known = {(at, *key): shape for key, shape in shapes.items()}
+        near.append(Distance(outer, (at, str(i)), known, (-high, -low)))
+    return Tie(at, inputs, tuple(near), {}, under(at, read, optional=True))
+
+
+def _of_where(block: Block, scope: Scope) -> Tie:
+    at = id(block)
+    inputs = frozenset((at, *key) for key in scope.every)
+    near = tuple(
+        Distance(
+            outer=link.left,
+            inner=(at, f"{atom[0]}.{atom[1]}"),
+            shapes={(at, *key): shape for key, shape in scope.shapes(link.right).items()},
+            span=(link.low, link.high),
+        )
+        for link in _correlated(block)
+        if (atom := scope.atom(link.right)) is not None
+    )
+    return Tie(at, inputs, near, block.origins, under(at, scope.needs, optional=True))
+
+
+def _correlated(block: Block) -> Iterator[Link]:
+    """The links of a subquery's WHERE, and of its inner joins, seen from either side."""
+    stated = list(links(block.node.args.get("where")))
+    joins = [entry.join for entry in block.entries if entry.join is not None]
+    if not any(join.side or join.kind.upper() in ("SEMI", "ANTI") for join in joins):
+        stated += [link for join in joins for link in links(join.args.get("on"))]
+    for link in stated:
+        if link.or_null:
+            continue
+        yield link
+        yield link.turned

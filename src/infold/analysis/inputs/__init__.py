@@ -1,0 +1,1 @@
+"""Which tables a model reads, how lookups join them, and what can be followed row by row."""

@@ -1,0 +1,176 @@
+"""
+What a model that folds reads: stored tables row by row, maybe seen through views.
+
+A view may be columns and WHERE over a table, UNION ALL of such, and joins of one of them with
+lookups by equality. Each row of it follows from one row of one of the tables, and from lookups; so
+what changed in it is the view over what changed in the tables, and over the rows whose keys changed
+in a lookup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from infold.analysis.inputs.lookup_keys import matches_of
+from infold.analysis.names.column_lineage import named_lookups
+from infold.analysis.names.relation import (
+    Block,
+    From,
+    Origin,
+    Relation,
+    Renamed,
+    SetOperation,
+    Table,
+)
+from infold.analysis.names.row_wise import calls_over_rows, clauses
+from infold.analysis.names.subject import Subject
+from infold.core.project import Node
+
+JOINS = "a join"
+"""What ``clauses`` calls a join, which may be one with a lookup here."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoldInput:
+    """A stored table, and which of its columns a row of the view passes on, by lower-case name."""
+
+    node: Node
+    passed: Mapping[str, str]
+    """Column of the view -> column of the table."""
+
+    def shown(self, column: str) -> tuple[str, ...]:
+        """The names under which a column of the table is passed on, its own first."""
+        found = [name for name, own in self.passed.items() if own == column.lower()]
+        return tuple(sorted(found, key=lambda name: name != column.lower()))
+
+
+@dataclass(frozen=True, slots=True)
+class FoldInputs:
+    """The stored tables that feed a model, the lookups beside them, or why it cannot be told."""
+
+    feeds: tuple[FoldInput, ...] = ()
+    lookups: tuple[str, ...] = ()
+    unique: bool = False
+    """Whether each row of a table makes at most one row, so that its key is still one."""
+    why_not: str = ""
+
+
+def fold_inputs_of(subject: Subject, table: Table) -> FoldInputs:
+    """What feeds a model that folds and has a table in its FROM."""
+    finder = _Finder(subject)
+    try:
+        feeds = tuple(finder.feeds(table))
+    except _NotRowWiseError as error:
+        return FoldInputs(why_not=str(error))
+    lookups = tuple(sorted(set(named_lookups(table, subject.nodes)) - {f.node.name for f in feeds}))
+    matched = {match.lookup for match in matches_of(table, subject.nodes)}
+    for name in lookups:
+        if name not in matched:
+            return FoldInputs(
+                why_not=f"{name} is not joined by equality with columns of the other rows"
+            )
+    return FoldInputs(
+        feeds, lookups, unique=len(feeds) == 1 and _many_to_one(subject, table, lookups)
+    )
+
+
+def _many_to_one(subject: Subject, table: Table, lookups: Iterable[str]) -> bool:
+    """Whether each lookup has at most one row for each row that it is joined to."""
+    matches = matches_of(table, subject.nodes)
+    for name in lookups:
+        grouped = subject.nodes[name].grouped
+        keys = {key.name.lower() for key in grouped.keys} if grouped else set()
+        said = [{own.strip("`").lower() for _, own in m.pairs} for m in matches if m.lookup == name]
+        if not keys or not all(keys <= columns for columns in said):
+            return False
+    return True
+
+
+class _NotRowWiseError(Exception):
+    """Something in a view of which a row does not follow from one row of a table."""
+
+
+class _Finder:
+    """Follows relations down to the stored tables."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+
+    def feeds(self, relation: Relation) -> Iterator[FoldInput]:
+        """The tables that a relation is fed by, with what it passes on of them."""
+        if isinstance(relation, Table) and relation.view is not None:
+            yield from self.feeds(relation.view)
+        elif isinstance(relation, Table):
+            node = self.subject.nodes.get(relation.name)
+            if node is None:
+                raise _NotRowWiseError("what it reads is not there")
+            names = [name.lower() for name in relation.columns or ()]
+            yield FoldInput(node, dict(zip(names, names, strict=True)))
+        elif isinstance(relation, Renamed):
+            names = [name.lower() for name in relation.columns or ()]
+            yield from (
+                self._moved(feed, relation.inner, names) for feed in self.feeds(relation.inner)
+            )
+        elif isinstance(relation, SetOperation):
+            yield from self._both(relation)
+        elif isinstance(relation, Block):
+            yield from self._of_block(relation)
+        else:
+            raise _NotRowWiseError("it reads rows that no table holds")
+
+    def _both(self, relation: SetOperation) -> Iterator[FoldInput]:
+        node = relation.node
+        if not isinstance(node, exp.Union) or node.args.get("distinct"):
+            raise _NotRowWiseError("it compares rows with others; UNION ALL does not")
+        if node.args.get("by_name") or any(node.args.get(key) for key in _AROUND):
+            raise _NotRowWiseError("its UNION ALL has more around it than its sides")
+        names = [name.lower() for name in relation.columns or ()]
+        for side in (relation.left, relation.right):
+            yield from (self._moved(feed, side, names) for feed in self.feeds(side))
+
+    def _moved(self, feed: FoldInput, relation: Relation, names: list[str]) -> FoldInput:
+        """What is passed on, under the names that columns have in the same places."""
+        there = [name.lower() for name in relation.columns or ()]
+        passed = {
+            name: feed.passed[own]
+            for name, own in zip(names, there, strict=False)
+            if own in feed.passed and names.count(name) == 1
+        }
+        return FoldInput(feed.node, passed)
+
+    def _of_block(self, block: Block) -> Iterator[FoldInput]:
+        for what, _ in clauses(block.text, block):
+            if what != JOINS:
+                raise _NotRowWiseError(f"it has {what}")
+        called = next(calls_over_rows(block), None)
+        if called is not None:
+            raise _NotRowWiseError(f"it has {called[0]}")
+        entry = self._main(block)
+        for feed in self.feeds(entry.relation):
+            passed = {}
+            for out in block.outputs or ():
+                origin = out.origin or block.origins.get(id(out.node))
+                if not isinstance(origin, Origin) or origin.fields or origin.entry is not entry:
+                    continue
+                if origin.column in feed.passed:
+                    passed[out.name.lower()] = feed.passed[origin.column]
+            yield FoldInput(feed.node, passed)
+
+    def _main(self, block: Block) -> From:
+        """The entry of FROM whose rows are passed on; the others are lookups."""
+        others = [
+            entry
+            for entry in block.entries
+            if entry.lateral or not named_lookups(entry.relation, self.subject.nodes, only=True)
+        ]
+        if len(block.entries) == 1:
+            return block.entries[0]
+        if len(others) != 1:
+            raise _NotRowWiseError("it joins tables that are no lookups")
+        return others[0]
+
+
+_AROUND = ("order", "limit", "offset", "with_", "sort", "cluster", "distribute")

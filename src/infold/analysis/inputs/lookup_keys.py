@@ -1,0 +1,205 @@
+"""
+How the rows of lookups are found: by equality with columns of a row with a time.
+
+Where every place that names a lookup joins it by such an equality, its rows of a key can show only
+where rows with that key are. So when some keys of it change, the cells stale are those that hold
+rows of these keys; whether the lookup has one row of each key does not matter.
+
+Why this is sound: what a cell holds follows from the rows of the inputs within its bounds, and from
+the lookup. If none of these rows has one of the changed keys, no join finds a changed row of the
+lookup, so nothing about the cell can be different. For that, values compared with the lookup's have
+to be those of a stored column, or strict functions of some (NULL for NULL, so that rows that an
+outer join made up find nothing), passed on unchanged by whatever stands between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from infold.analysis.names.column_lineage import Found, Tracer
+from infold.analysis.names.relation import Block, From, Relation, Renamed, SetOperation, Table
+from infold.analysis.names.subject import time_column
+from infold.analysis.times.distances import conjuncts
+from infold.core.project import Match, Node
+
+_Pair = tuple["tuple[Found, ...]", Found]
+"""The values of other rows (of each side of a UNION ALL, one), and that of the lookup's."""
+
+
+def matches_of(relation: Relation, nodes: Mapping[str, Node]) -> tuple[Match, ...]:
+    """How each lookup that a query reads is matched; none of one that is also read otherwise."""
+    finder = _Finder(Tracer(nodes))
+    finder.visit(relation)
+    return tuple(m for m in dict.fromkeys(finder.found) if m.lookup not in finder.others)
+
+
+def unmatched_entries(block: Block, nodes: Mapping[str, Node]) -> tuple[From, ...]:
+    """The entries of FROM that are not matched as a lookup by another entry's row."""
+    finder = _Finder(Tracer(nodes))
+    return tuple(one for at, one in enumerate(block.entries) if not finder.joined(block, at))
+
+
+@dataclass(slots=True)
+class _Finder:
+    tracer: Tracer
+    found: list[Match] = field(default_factory=list)
+    others: set[str] = field(default_factory=set)
+    """Lookups that are read in some other way."""
+
+    def visit(self, relation: Relation) -> None:
+        """Find the lookups in a relation, and how each is matched."""
+        if isinstance(relation, Renamed):
+            self.visit(relation.inner)
+        elif isinstance(relation, SetOperation):
+            self.visit(relation.left)
+            self.visit(relation.right)
+        elif isinstance(relation, Table):
+            if relation.view is not None:
+                self.visit(relation.view)
+            elif self.tracer.is_lookup(relation):
+                self.others.add(relation.name)
+        elif isinstance(relation, Block):
+            self._block(relation)
+
+    def _block(self, block: Block) -> None:
+        for at, entry in enumerate(block.entries):
+            self._take(self.joined(block, at), entry.relation)
+        for holder, inner in block.nested:
+            self._take(self._listed(block, holder, inner) or self._asked(block, inner), inner)
+
+    def _take(self, found: Sequence[Match], relation: Relation) -> None:
+        """A relation that is matched as a whole, or else may be in its parts."""
+        if not found:
+            self.visit(relation)
+        self.found.extend(found)
+
+    # -- joins
+
+    def joined(self, block: Block, at: int) -> Sequence[Match]:
+        """How the lookup that an entry of FROM is, if it is one, is matched with another entry."""
+        if self.tracer.base(block.entries[at].relation) is None:
+            return ()
+        return self._match(self._pairs(block, at))
+
+    def _pairs(self, block: Block, at: int) -> Iterator[_Pair]:
+        """What of another entry's row, and of the lookup's, has to be equal where both are."""
+        joins = [entry.join for entry in block.entries]
+        plain = [join is None or _fits(join, "", "LEFT") for join in joins]
+        for number, join in enumerate(joins):
+            if join is None or number < at:
+                continue
+            fits = _fits(join, "", "LEFT") if number == at else _fits(join, "", "RIGHT")
+            inner = number == at or join.kind.upper() not in ("SEMI", "ANTI")
+            if fits and inner and all(plain[:number]):
+                yield from self._equal(block, at, number, join.args.get("on"))
+                yield from self._using(block, at, number, join)
+        if all(plain):
+            yield from self._equal(block, at, len(joins), block.node.args.get("where"))
+
+    def _equal(
+        self, block: Block, at: int, upto: int, condition: exp.Expr | None
+    ) -> Iterator[_Pair]:
+        entry = block.entries[at]
+        for node in conjuncts(condition):
+            if not isinstance(node, exp.EQ):
+                continue
+            for mine, other in ((node.this, node.expression), (node.expression, node.this)):
+                own, others = (
+                    self.tracer.value(block, side, block.entries) for side in (mine, other)
+                )
+                if own is None or others is None or own[0] is not entry or others[0] is entry:
+                    continue
+                if any(others[0] is one for one in block.entries[: upto + 1]) and len(own[1]) == 1:
+                    yield others[1], own[1][0]
+
+    def _using(self, block: Block, at: int, number: int, join: exp.Join) -> Iterator[_Pair]:
+        """Columns of USING: of the joined entry, and of the first one before it that has them."""
+        for name in join.args.get("using") or ():
+            column = name.name.lower()
+            sides = [block.entries[number]]
+            sides += [e for e in block.entries[:number] if column in _columns(e)][:1]
+            mine = [e for e in sides if e is block.entries[at]]
+            others = [e for e in sides if e is not block.entries[at]]
+            if len(sides) == 2 and len(mine) == 1:
+                own = self.tracer.traced(mine[0].relation, column, (id(mine[0]),))
+                theirs = self.tracer.traced(others[0].relation, column, (id(others[0]),))
+                if len(own) == 1 and theirs:
+                    yield theirs, own[0]
+
+    # -- subqueries
+
+    def _asked(self, block: Block, inner: Relation) -> Sequence[Match]:
+        """How a lookup is matched by a subquery that is about one row of the query around it."""
+        if not isinstance(inner, Block) or len(inner.entries) != 1:
+            return ()
+        [entry] = inner.entries
+        if self.tracer.base(entry.relation) is None:
+            return ()
+        pairs = []
+        for node in conjuncts(inner.node.args.get("where")):
+            if isinstance(node, exp.EQ):
+                for mine, other in ((node.this, node.expression), (node.expression, node.this)):
+                    own = self.tracer.value(inner, mine, (entry,))
+                    theirs = self.tracer.value(inner, other, block.entries)
+                    if own is not None and theirs is not None and len(own[1]) == 1:
+                        pairs.append((theirs[1], own[1][0]))
+        return self._match(pairs)
+
+    def _listed(self, block: Block, holder: exp.Expr, inner: Relation) -> Sequence[Match]:
+        """How a lookup is matched that WHERE looks a value up in: ``k IN (SELECT k FROM …)``."""
+        while isinstance(holder, (exp.Subquery, exp.Paren)) and holder.parent is not None:
+            holder = holder.parent
+        where = conjuncts(block.node.args.get("where"))
+        if not isinstance(holder, exp.In) or not any(holder is node for node in where):
+            return ()
+        columns = inner.columns
+        if self.tracer.base(inner) is None or columns is None or len(columns) != 1:
+            return ()
+        value = self.tracer.value(block, holder.this, block.entries)
+        own = self.tracer.traced(inner, columns[0].lower(), ())
+        if value is None or len(own) != 1:
+            return ()
+        return self._match([(value[1], own[0])])
+
+    # -- values
+
+    def _match(self, pairs: Iterable[_Pair]) -> Sequence[Match]:
+        """
+        The equalities with one row of inputs with times: as many as there are.
+
+        Values that came through the same entries are of the same row.
+        """
+        groups: dict[tuple[tuple[str, tuple[int, ...]], ...], list[_Pair]] = {}
+        for theirs, own in pairs:
+            nodes = [self.tracer.nodes.get(one.table) for one in theirs]
+            if all(node is not None and time_column(node) is not None for node in nodes):
+                groups.setdefault(tuple((o.table, o.way) for o in theirs), []).append((theirs, own))
+        if not groups:
+            return ()
+        best = max(groups.values(), key=len)
+        sides = zip(*(theirs for theirs, _ in best), strict=True)
+        owns = [own for _, own in best]
+        return [
+            Match(
+                owns[0].table,
+                values[0].table,
+                tuple(sorted({(v.sql, own.sql) for v, own in zip(values, owns, strict=True)})),
+            )
+            for values in sides
+        ]
+
+
+def _fits(join: exp.Join, *sides: str) -> bool:
+    """Whether a join is of one of some sides, says itself what it joins by, and is no LATERAL."""
+    return (
+        join.side.upper() in sides
+        and join.kind.upper() in ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI")
+        and join.args.get("method") is None
+    )
+
+
+def _columns(entry: From) -> set[str]:
+    return {name.lower() for name in entry.relation.columns or ()}

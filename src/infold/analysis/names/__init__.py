@@ -1,0 +1,1 @@
+"""What every name of a query refers to: relations, their columns, types and origins."""

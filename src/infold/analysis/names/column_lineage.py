@@ -1,0 +1,258 @@
+"""
+Values of stored rows behind the columns of a query: passed on by views, subqueries and CTEs.
+
+A column is traced to the tables that it is of: one, or one for each side of a UNION ALL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from infold.analysis.names.relation import (
+    Block,
+    From,
+    Origin,
+    Output,
+    Relation,
+    Renamed,
+    SetOperation,
+    Table,
+)
+from infold.analysis.names.row_wise import calls_over_rows, clauses
+from infold.analysis.names.subject import time_column
+from infold.core.model import Kind
+from infold.core.project import Node
+
+_STRICT = (
+    exp.Cast,
+    exp.Column,
+    exp.DataType,
+    exp.DateTrunc,
+    exp.Identifier,
+    exp.Literal,
+    exp.Lower,
+    exp.Paren,
+    exp.TimestampTrunc,
+    exp.Trim,
+    exp.TryCast,
+    exp.TsOrDsToDate,
+    exp.Upper,
+    exp.Var,
+)
+"""What a compared value may be made of: functions that are NULL where their column is."""
+
+
+_OF_ONE_ROW = (exp.Coalesce, exp.Null)
+"""What else a value may be made of that a subquery or view makes of one row by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A value of a stored table's row: an expression over it, and through which entries it came."""
+
+    table: str
+    value: exp.Expr
+    way: tuple[int, ...]
+
+    @property
+    def sql(self) -> str:
+        """The expression, as Spark takes it."""
+        return self.value.sql(dialect="spark")
+
+
+def named_lookups(
+    relation: Relation, nodes: Mapping[str, Node], *, only: bool = False
+) -> frozenset[str]:
+    """The lookups that a relation reads; with ``only``, none if it reads anything else."""
+    found: set[str] = set()
+    todo: list[Relation] = [relation]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, Table) and item.view is None:
+            node = nodes.get(item.name)
+            if node is not None and time_column(node) is None:
+                found.add(item.name)
+            elif only:
+                return frozenset()
+        elif isinstance(item, Table) and item.view is not None:
+            todo.append(item.view)
+        elif isinstance(item, Renamed):
+            todo.append(item.inner)
+        elif isinstance(item, SetOperation):
+            todo += [item.left, item.right]
+        elif isinstance(item, Block):
+            todo += [entry.relation for entry in item.entries]
+            todo += [inner for _, inner in item.nested]
+        elif only:
+            return frozenset()
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Tracer:
+    """Follows columns down to stored tables."""
+
+    nodes: Mapping[str, Node]
+
+    def is_lookup(self, table: Table) -> bool:
+        """Whether a table is stored and has no times."""
+        node = self.nodes.get(table.name)
+        return node is not None and node.model.kind is not Kind.VIEW and time_column(node) is None
+
+    def base(self, relation: Relation) -> str | None:
+        """The lookup that a relation is, maybe through projections and WHERE."""
+        if isinstance(relation, Renamed):
+            return self.base(relation.inner)
+        if isinstance(relation, Table):
+            if relation.view is not None:
+                return self.base(relation.view)
+            return relation.name if self.is_lookup(relation) else None
+        if isinstance(relation, Block) and _row_wise(relation):
+            return self.base(relation.entries[0].relation)
+        return None
+
+    def value(
+        self, block: Block, node: exp.Expr, entries: Sequence[From]
+    ) -> tuple[From, tuple[Found, ...]] | None:
+        """A value of one row of one of some entries, as expressions over stored rows."""
+        if any(not isinstance(part, _STRICT) for part in node.walk()):
+            return None
+        entry = self._entry_of(block, node)
+        if entry is None or not any(entry is one for one in entries):
+            return None
+        found = self._made(block, node, entry, (id(entry),))
+        return (entry, found) if found else None
+
+    def _entry_of(self, block: Block, node: exp.Expr) -> From | None:
+        """The one entry of which all columns of an expression are."""
+        origins = [block.origins.get(id(column)) for column in node.find_all(exp.Column)]
+        known = [one for one in origins if isinstance(one, Origin) and not one.fields]
+        if not known or len(known) < len(origins):
+            return None
+        entry = known[0].entry
+        return entry if all(one.entry is entry for one in known) else None
+
+    def _made(
+        self, block: Block, node: exp.Expr, entry: From, way: tuple[int, ...]
+    ) -> tuple[Found, ...]:
+        """An expression over an entry's columns, as expressions over the stored rows behind it."""
+        columns = list(node.find_all(exp.Column))
+        traced = []
+        for column in columns:
+            origin = block.origins.get(id(column))
+            assert isinstance(origin, Origin), "looked up before"
+            traced.append(self.traced(entry.relation, origin.column, way))
+        if not traced or any([o.way for o in one] != [o.way for o in traced[0]] for one in traced):
+            return ()
+        return tuple(
+            replace(values[0], value=_replaced(node, [value.value for value in values]))
+            for values in zip(*traced, strict=True)
+        )
+
+    def traced(self, relation: Relation, column: str, way: tuple[int, ...]) -> tuple[Found, ...]:
+        """What a column is of stored rows: a column of theirs, or made of some row by row."""
+        if isinstance(relation, Renamed):
+            names = [name.lower() for name in relation.columns or ()]
+            return self._placed(relation.inner, names, column, way)
+        if isinstance(relation, SetOperation):
+            names = [name.lower() for name in relation.columns or ()]
+            if not isinstance(relation.node, exp.Union) or relation.node.args.get("by_name"):
+                return ()
+            left, right = (
+                self._placed(side, names, column, (*way, at))
+                for at, side in enumerate((relation.left, relation.right))
+            )
+            return (*left, *right) if left and right else ()
+        if isinstance(relation, Table):
+            if relation.view is not None:
+                return self.traced(relation.view, column, way)
+            found = [name for name in relation.columns or () if name.lower() == column]
+            named = [Found(relation.name, exp.column(name, quoted=True), way) for name in found]
+            return tuple(named) if len(named) == 1 else ()
+        return self._output(relation, column, way) if isinstance(relation, Block) else ()
+
+    def _placed(
+        self, relation: Relation, names: Sequence[str], column: str, way: tuple[int, ...]
+    ) -> tuple[Found, ...]:
+        """The column of a relation at the place that a name has."""
+        there = relation.columns
+        if names.count(column) != 1 or there is None or len(there) != len(names):
+            return ()
+        at = names.index(column)
+        if isinstance(relation, Block) and relation.outputs is not None:
+            return self._made_of(relation, relation.outputs[at], way)
+        return self.traced(relation, there[at].lower(), way)
+
+    def _output(self, block: Block, column: str, way: tuple[int, ...]) -> tuple[Found, ...]:
+        """A column of a SELECT."""
+        outputs = [out for out in block.outputs or () if out.name.lower() == column]
+        return self._made_of(block, outputs[0], way) if len(outputs) == 1 else ()
+
+    def _made_of(self, block: Block, out: Output, way: tuple[int, ...]) -> tuple[Found, ...]:
+        """An output of a SELECT: passed on, or made of one row where each row is of one."""
+        if _merges_columns(block):
+            return ()
+        origin = out.origin
+        if origin is None and id(out.node) not in block.aliases:
+            origin = block.origins.get(id(out.node))
+        if isinstance(origin, Origin):
+            if origin.fields or not any(origin.entry is one for one in block.entries):
+                return ()
+            return self.traced(origin.entry.relation, origin.column, (*way, id(origin.entry)))
+        if any(not isinstance(part, (*_STRICT, *_OF_ONE_ROW)) for part in out.node.walk()):
+            return ()
+        if not _row_wise(block) or any(id(part) in block.aliases for part in out.node.walk()):
+            return ()
+        [entry] = block.entries
+        if not any(out.node.find_all(exp.Column)):
+            rows = self._rows(entry.relation, (*way, id(entry)))
+            return tuple(Found(table, out.node, through) for table, through in rows)
+        if self._entry_of(block, out.node) is not entry:
+            return ()
+        return self._made(block, out.node, entry, (*way, id(entry)))
+
+    def _rows(self, relation: Relation, way: tuple[int, ...]) -> list[tuple[str, tuple[int, ...]]]:
+        """The stored tables of which a relation has a row for each row, at most."""
+        if isinstance(relation, Renamed):
+            return self._rows(relation.inner, way)
+        if isinstance(relation, Table):
+            if relation.view is not None:
+                return self._rows(relation.view, way)
+            return [(relation.name, way)]
+        if isinstance(relation, SetOperation):
+            sides = (relation.left, relation.right)
+            found = [self._rows(side, (*way, at)) for at, side in enumerate(sides)]
+            return [*found[0], *found[1]] if all(found) else []
+        if isinstance(relation, Block) and _row_wise(relation):
+            [entry] = relation.entries
+            return self._rows(entry.relation, (*way, id(entry)))
+        return []
+
+
+def _replaced(node: exp.Expr, values: Sequence[exp.Expr]) -> exp.Expr:
+    """An expression with other expressions in place of its columns."""
+    copy = node.copy()
+    for twin, value in zip(list(copy.find_all(exp.Column)), values, strict=True):
+        if twin is copy:
+            return value
+        twin.replace(value.copy() if isinstance(value, exp.Column) else exp.paren(value.copy()))
+    return copy
+
+
+def _merges_columns(block: Block) -> bool:
+    """Whether a column of USING may be that of another entry than the first which has it."""
+    joins: Sequence[exp.Join] = block.node.args.get("joins") or ()
+    return any(
+        (join.args.get("using") or join.args.get("method"))
+        and join.side.upper() not in ("", "LEFT")
+        for join in joins
+    )
+
+
+def _row_wise(block: Block) -> bool:
+    if next(clauses(block.text, block), None) or next(calls_over_rows(block), None):
+        return False
+    return len(block.entries) == 1

@@ -1,0 +1,105 @@
+"""
+The types of columns, as far as they follow from what is declared.
+
+Only what decides whether a table can hold a column is followed: times, intervals and NULLs. Of
+anything else nothing is said, and Spark has the last word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from sqlglot import exp
+
+from infold.analysis.names.relation import (
+    Block,
+    Origin,
+    Output,
+    Relation,
+    Renamed,
+    SetOperation,
+    Table,
+)
+
+Types = Mapping[str, str]
+"""Column, in lower case → ``timestamp``, ``date``, ``interval`` or ``void``."""
+
+_SAME = (exp.AnyValue, exp.First, exp.FirstValue, exp.Lag, exp.Last, exp.LastValue, exp.Lead)
+_GREATEST = (exp.Avg, exp.Greatest, exp.Least, exp.Max, exp.Median, exp.Min, exp.Sum)
+_HOLDERS = (exp.Paren, exp.Alias, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.Window)
+_INTERVALS = (exp.Interval, exp.MakeInterval)
+_TIMES = frozenset({"timestamp", "timestamp_ltz", "timestamp_ntz"})
+
+
+def types_of(relation: Relation, tables: Mapping[str, Types]) -> Types:
+    """What is known of a relation's columns; ``tables`` are those of stored tables and sources."""
+    if isinstance(relation, Table):
+        return tables.get(relation.name, {})
+    if isinstance(relation, Renamed):
+        inner = types_of(relation.inner, tables)
+        pairs = zip(relation.columns or (), relation.inner.columns or (), strict=False)
+        return {new.lower(): inner[old.lower()] for new, old in pairs if old.lower() in inner}
+    if isinstance(relation, SetOperation):
+        left, right = types_of(relation.left, tables), types_of(relation.right, tables)
+        return {name: type_ for name, type_ in left.items() if right.get(name) == type_}
+    if isinstance(relation, Block):
+        return {out.name.lower(): type_ for out, type_ in outputs(relation, tables)}
+    return {}
+
+
+def outputs(block: Block, tables: Mapping[str, Types]) -> Iterator[tuple[Output, str]]:
+    """The outputs of a SELECT whose types are known."""
+    for out in block.outputs or ():
+        if out.origin is not None:
+            type_ = _of_origin(out.origin, tables)
+        else:
+            type_ = _of(block, out.node, tables)
+        if type_ is not None:
+            yield out, type_
+
+
+def _of(block: Block, node: exp.Expr, tables: Mapping[str, Types]) -> str | None:
+    while isinstance(node, (*_HOLDERS, *_SAME, *_GREATEST)):
+        node = node.this
+    if isinstance(node, exp.Column):
+        if id(node) in block.aliases:
+            return _of(block, block.aliases[id(node)], tables)
+        return _of_origin(block.origins.get(id(node)), tables)
+    if isinstance(node, exp.Null):
+        return "void"
+    if isinstance(node, exp.Cast):
+        return kept(node.to.sql("spark"))
+    if isinstance(node, _INTERVALS):
+        return "interval"
+    if isinstance(node, exp.TimestampTrunc):
+        return "timestamp"
+    if isinstance(node, (exp.TsOrDsToDate, exp.DateTrunc)):
+        return "date"
+    if isinstance(node, (exp.Sub, exp.Add)):
+        return _sum(node, _of(block, node.this, tables), _of(block, node.expression, tables))
+    return None
+
+
+def _sum(node: exp.Expr, left: str | None, right: str | None) -> str | None:
+    """Two times are an interval apart; a time and an interval are a time."""
+    if left in ("timestamp", "date") and right in ("timestamp", "date"):
+        return "interval" if isinstance(node, exp.Sub) else None
+    if left == right == "interval":
+        return "interval"
+    return None
+
+
+def _of_origin(origin: Origin | None, tables: Mapping[str, Types]) -> str | None:
+    if origin is None or origin.fields:
+        return None
+    return types_of(origin.entry.relation, tables).get(origin.column.lower())
+
+
+def kept(type_: str) -> str | None:
+    """A type as far as it is followed."""
+    name = type_.lower()
+    if name in _TIMES:
+        return "timestamp"
+    if name.startswith("interval"):
+        return "interval"
+    return name if name in ("date", "void") else None

@@ -1,0 +1,111 @@
+"""
+PIVOT over a subquery, read as the GROUP BY that it is.
+
+``(SELECT day, country, amount …) PIVOT (sum(amount) FOR country IN ('DE' AS de, 'FR' AS fr))``
+groups by every column that it does not name, ``day`` here; and ``de`` is the aggregate over those
+rows of a group in which the country is DE. So what a row is made from, and what may be said of it,
+is that of ``SELECT day, sum(amount) FILTER (WHERE country = 'DE') AS de, … GROUP BY day``. Of a
+value with FILTER nothing is known, as it is NULL in groups of any time. The query that runs is the
+user's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from infold.analysis.names.relation import Columns
+from infold.analysis.sql.aggregate_calls import is_aggregate
+from infold.analysis.sql.text import SPAN, Text, hull
+
+
+def as_grouped(node: exp.Subquery, columns: Columns, text: Text) -> exp.Select | None:
+    """
+    The SELECT that a subquery with one PIVOT stands for; ``columns`` are those of the subquery.
+
+    None where not all names are sure: of UNPIVOT, of several columns or of values that are no
+    plain texts, with an alias (which Spark has not behind PIVOT), or whose columns are not known.
+    """
+    pivots = node.args["pivots"]
+    field = _field(pivots[0]) if len(pivots) == 1 and not node.args.get("alias") else None
+    if field is None or columns is None or len({name.lower() for name in columns}) < len(columns):
+        return None
+    made = list(_made(pivots[0], field))
+    named = _named([field.this, *(one.this for one in made)])
+    if not made or named is None or "" in columns:
+        return None
+    keys = [name for name in columns if name.lower() not in named]
+    if {name.lower() for name in keys} & {one.alias.lower() for one in made}:
+        return None
+    inner = exp.Subquery()
+    inner.args["this"] = node.this  # which stays where it is in its own tree
+    found = exp.Select(expressions=[*map(_column, keys), *made], from_=exp.From(this=inner))
+    if keys:
+        group = exp.Group(expressions=[*map(_column, keys)])
+        group.meta[SPAN] = _span(pivots[0], text)
+        found.set("group", group)
+    return found
+
+
+def _field(pivot: exp.Pivot) -> exp.In | None:
+    """The FOR of a PIVOT, where it is of one column and of texts."""
+    given = {key for key, value in pivot.args.items() if value}
+    if pivot.args.get("unpivot") or given - _KNOWN:
+        return None
+    fields = pivot.args.get("fields") or []
+    if len(fields) != 1 or type(fields[0]) is not exp.In or not fields[0].expressions:
+        return None
+    values = [one.this if isinstance(one, exp.PivotAlias) else one for one in fields[0].expressions]
+    texts = all(isinstance(one, exp.Literal) and one.is_string for one in values)
+    found: exp.In = fields[0]
+    return found if texts else None
+
+
+_KNOWN = {"expressions", "fields", "columns", "pivot_column_naming"}
+
+
+def _made(pivot: exp.Pivot, field: exp.In) -> Iterator[exp.Alias]:
+    """An output for each value and aggregate; none where Spark names one by its SQL."""
+    several = len(pivot.expressions) > 1
+    if not all(is_aggregate(one.unalias()) for one in pivot.expressions):
+        return
+    if several and not all(isinstance(one, exp.Alias) for one in pivot.expressions):
+        return
+    for value in field.expressions:
+        name = value.alias if isinstance(value, exp.PivotAlias) else value.name
+        for one in pivot.expressions:
+            full = f"{name}_{one.alias}" if several else name
+            alias = exp.Identifier(this=full, quoted=True)
+            text = value.this if isinstance(value, exp.PivotAlias) else value
+            yield exp.Alias(this=_filtered(one.unalias(), field.this, text), alias=alias)
+
+
+def _filtered(call: exp.Expr, column: exp.Expr, text: exp.Expr) -> exp.Filter:
+    where = exp.Where(this=exp.EQ(this=column.copy(), expression=text.copy()))
+    found = exp.Filter(this=call.copy(), expression=where)
+    if SPAN in call.meta:
+        found.meta[SPAN] = call.meta[SPAN]
+    return found
+
+
+def _span(pivot: exp.Expr, text: Text) -> tuple[int, int] | None:
+    """Where a PIVOT stands."""
+    found = hull(pivot)
+    token = text.before(found[0], TokenType.PIVOT) if found is not None else None
+    return text.closed(token.start, found[1]) if found is not None and token is not None else None
+
+
+def _named(nodes: list[exp.Expr]) -> set[str] | None:
+    """The columns that are named, in lower case; None where one has a dot in it."""
+    found = [column for node in nodes for column in node.find_all(exp.Column)]
+    if any(len(column.parts) > 1 for column in found) or not isinstance(nodes[0], exp.Column):
+        return None
+    if any(node.find(exp.Query, exp.Window) for node in nodes):
+        return None
+    return {column.name.lower() for column in found}
+
+
+def _column(name: str) -> exp.Column:
+    return exp.Column(this=exp.Identifier(this=name, quoted=True))

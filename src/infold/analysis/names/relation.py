@@ -1,0 +1,206 @@
+"""
+What a query reads and yields, as a tree of relations: tables, SELECT blocks, set operations.
+
+``resolve`` makes it from sqlglot's tree, with every name looked up; the rules then walk it. Names
+are compared without regard to case, as Spark does, and kept in lower case here. ``columns`` is
+None where the columns cannot be known (a table declared without any).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from infold.analysis.sql.text import Text
+
+Columns: TypeAlias = tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """
+    A source or a model named in FROM; ``view`` is the query of a view, seen through.
+
+    ``columns`` are as declared, not lower-cased.
+    """
+
+    name: str
+    columns: Columns
+    view: Relation | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Other:
+    """Rows from nowhere that matters: VALUES, a table function, an exploded column."""
+
+    columns: Columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Renamed:
+    """A relation whose columns got new names: ``(SELECT …) AS t(a, b)``."""
+
+    inner: Relation
+    columns: Columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class From:
+    """
+    One entry of FROM: the name it goes by, what it is, and how it is joined (the first is not).
+
+    ``lateral`` is a LATERAL VIEW or subquery: it belongs to the row at its left.
+    """
+
+    alias: str
+    relation: Relation
+    node: exp.Expr
+    join: exp.Join | None = None
+    lateral: bool = False
+    qualifier: str = ""
+    """What stands before the dot of a two-part name (``raw`` of ``raw.clicks``)."""
+
+    @property
+    def hidden(self) -> bool:
+        """Whether it filters only and yields no columns (the right side of SEMI and ANTI)."""
+        return self.join is not None and self.join.kind in ("SEMI", "ANTI")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a column name means: a column of an entry of FROM (of this block or one outside)."""
+
+    entry: From
+    column: str
+    fields: tuple[str, ...] = ()
+    """Of a struct: which of its fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output column: its name as written, and its expression or, from a star, its origin."""
+
+    name: str
+    node: exp.Expr
+    origin: Origin | None = None
+    label: exp.Expr | None = None
+    """The alias, where one was given."""
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """One SELECT with its names looked up."""
+
+    node: exp.Select
+    text: Text
+    outer: Block | None = None
+    entries: list[From] = field(default_factory=list)
+    origins: dict[int, Origin | None] = field(default_factory=dict)
+    """By the id of a Column node; None when it comes from an entry of unknown columns."""
+    aliases: dict[int, exp.Expr] = field(default_factory=dict)
+    """Columns that name an output of this same SELECT -> that output's expression."""
+    nested: list[tuple[exp.Expr, Relation]] = field(default_factory=list)
+    """Subqueries in expressions: the node that holds one, and what it is."""
+    outputs: list[Output] | None = field(default_factory=list)
+    derived: list[Relation] = field(default_factory=list)
+    """CTEs declared here."""
+
+    @property
+    def columns(self) -> Columns:
+        """The names of the output columns; '' for one without a name."""
+        return None if self.outputs is None else tuple(out.name for out in self.outputs)
+
+    def expressions(self) -> Iterator[exp.Expr]:
+        """Every node of this SELECT's own clauses; those of subqueries left out."""
+        for key, value in self.node.args.items():
+            if key not in ("from_", "with_", "hint", "laterals", "joins"):
+                yield from _own(value)
+        for join in self.node.args.get("joins") or ():
+            yield from _own(join.args.get("on"))
+
+
+@dataclass(slots=True, eq=False)
+class SetOperation:
+    """UNION, EXCEPT or INTERSECT of two relations."""
+
+    node: exp.SetOperation
+    text: Text
+    left: Relation
+    right: Relation
+    derived: list[Relation] = field(default_factory=list)
+
+    @property
+    def columns(self) -> Columns:
+        """The left side names the columns."""
+        return self.left.columns
+
+
+Relation: TypeAlias = Table | Other | Renamed | Block | SetOperation
+
+Key: TypeAlias = frozenset[str]
+"""Columns, in lower case, of which no two rows of a relation have all the same values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What tells the rows of a stored table apart: keys, or what follows from its ``query``."""
+
+    keys: tuple[Key, ...] = ()
+    query: Relation | None = None
+
+
+def own(node: exp.Expr) -> Iterator[exp.Expr]:
+    """A node and those under it, subqueries left out."""
+    return _own(node)
+
+
+def _own(value: object) -> Iterator[exp.Expr]:
+    todo = [value]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, exp.Expr):
+            yield value
+            if not isinstance(value, exp.Query):
+                todo.extend(reversed(value.args.values()))
+        elif isinstance(value, list):
+            todo.extend(reversed(value))
+
+
+def subqueries(block: Block) -> Iterable[Relation]:
+    """The subqueries in a block's expressions."""
+    return [relation for _, relation in block.nested]
+
+
+def blocks(
+    relation: Relation,
+    *,
+    views: bool = False,
+    nested: Callable[[Block], Iterable[Relation]] = subqueries,
+) -> Iterator[Block | SetOperation]:
+    """
+    Every SELECT and set operation in a relation, the outermost first.
+
+    Those of ``views`` on request; ``nested`` says which subqueries in expressions are looked into.
+    """
+    todo: list[Relation] = [relation]
+    seen: set[int] = set()
+    while todo:
+        item = todo.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, Block):
+            yield item
+            todo.extend(entry.relation for entry in reversed(item.entries))
+            todo.extend(reversed([*nested(item)]))
+            todo.extend(item.derived)
+        elif isinstance(item, SetOperation):
+            yield item
+            todo.extend((item.right, item.left, *item.derived))
+        elif isinstance(item, Renamed):
+            todo.append(item.inner)
+        elif isinstance(item, Table) and item.view is not None and views:
+            todo.append(item.view)

@@ -1,0 +1,348 @@
+"""
+Looking up every name of a query: tables, CTEs, aliases, columns.
+
+A CTE hides a table of its name, but not inside its own definition. A column is looked for in the
+entries of FROM, then among the SELECT's own aliases where Spark allows that, then in the SELECT
+around it. Whatever is not found is an error with the nearest right names; all are collected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from infold.analysis.names.pivots import as_grouped
+from infold.analysis.names.relation import (
+    Block,
+    From,
+    Origin,
+    Other,
+    Output,
+    Relation,
+    Renamed,
+    SetOperation,
+    Table,
+    own,
+)
+from infold.analysis.names.visible_columns import (
+    UNKNOWN,
+    alias_columns,
+    as_written,
+    find_column,
+    lateral_view_columns,
+    select_outputs,
+    star_outputs,
+    values_columns,
+    visible_columns,
+)
+from infold.analysis.sql.functions import TABLE_FUNCTIONS
+from infold.analysis.sql.text import CALL, Text
+from infold.core.project import Reference
+from infold.messages import findings
+from infold.messages.errors import InfoldError
+
+_ALIASES_SEEN = ("group", "having", "order", "qualify", "sort", "cluster")
+"""The clauses in which Spark lets all of a SELECT's own aliases be used."""
+
+_GENERATORS = (exp.Explode, exp.ExplodeOuter, exp.Posexplode, exp.PosexplodeOuter, exp.Inline)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A query with its names looked up, where tables are named, and what was wrong."""
+
+    relation: Relation
+    references: tuple[Reference, ...]
+    errors: tuple[InfoldError, ...]
+
+
+def resolve(
+    text: Text, tree: exp.Expr, known: Mapping[str, Table], extra: Sequence[str] = ()
+) -> Resolved:
+    """
+    The relation of a parsed query; ``known`` are all tables by lower-case name.
+
+    ``extra`` are columns that every SELECT sees without reading them from anywhere.
+    """
+    resolver = _Resolver(text, known, frozenset(extra))
+    relation = resolver.query(tree, {}, None)
+    references = tuple(sorted(set(resolver.references), key=lambda reference: reference.start))
+    return Resolved(relation, references, tuple(resolver.errors))
+
+
+@dataclass(slots=True)
+class _Resolver:
+    text: Text
+    known: Mapping[str, Table]
+    extra: frozenset[str] = frozenset()
+    references: list[Reference] = field(default_factory=list)
+    errors: list[InfoldError] = field(default_factory=list)
+
+    def query(self, node: exp.Expr, ctes: Mapping[str, Relation], outer: Block | None) -> Relation:
+        """The relation of a SELECT, a set operation, a subquery or VALUES."""
+        ctes, derived = self._ctes(node, ctes, outer)
+        if isinstance(node, exp.Select):
+            return self._block(node, ctes, outer, derived)
+        if isinstance(node, exp.SetOperation):
+            left = self.query(node.this, ctes, outer)
+            right = self.query(node.expression, ctes, outer)
+            return SetOperation(node, self.text, left, right, derived)
+        if isinstance(node, exp.Subquery):
+            return self._subquery(node, ctes, outer)
+        if isinstance(node, exp.Table):
+            return self._table(node, ctes)
+        if isinstance(node, exp.Values):
+            return Other(alias_columns(node) or values_columns(node))
+        self._unsupported(node, "this form of query")
+        return Other(None)
+
+    def _ctes(
+        self, node: exp.Expr, ctes: Mapping[str, Relation], outer: Block | None
+    ) -> tuple[Mapping[str, Relation], list[Relation]]:
+        clause = node.args.get("with_")
+        if clause is None:
+            return ctes, []
+        seen, derived = dict(ctes), []
+        for cte in clause.expressions:
+            inside = dict(seen)
+            if clause.args.get("recursive"):
+                inside[cte.alias.lower()] = Other(alias_columns(cte))
+            relation = self._renamed(self.query(cte.this, inside, outer), cte)
+            seen[cte.alias.lower()] = relation
+            derived.append(relation)
+        return seen, derived
+
+    def _subquery(
+        self, node: exp.Subquery, ctes: Mapping[str, Relation], outer: Block | None
+    ) -> Relation:
+        if isinstance(node.this, exp.Table) and node.this.args.get("joins"):
+            self._unsupported(node.this, "a join in parentheses")
+        return self._renamed(self.query(node.this, ctes, outer), node)
+
+    def _pivoted(
+        self, over: exp.Subquery, ctes: Mapping[str, Relation], outer: Block | None
+    ) -> Relation:
+        """
+        The rows of a PIVOT that is over the first subquery of a FROM.
+
+        Behind a join Spark takes it for one over all that is joined, and sqlglot does not.
+        """
+        inner = self.query(over.this, ctes, outer)
+        node = as_grouped(over, inner.columns, self.text)
+        if node is None:
+            return self._renamed(inner, over)  # which refuses it
+        block = Block(node, self.text)
+        block.entries.append(From("", inner, node.args["from_"].this))
+        self._columns(block, {})
+        block.outputs = self._outputs(block)
+        return block
+
+    def _renamed(self, relation: Relation, node: exp.Expr) -> Relation:
+        if node.args.get("pivots"):
+            self._unsupported(node, "PIVOT and UNPIVOT")
+            return Other(None)
+        names = alias_columns(node)
+        return relation if names is None else Renamed(relation, names)
+
+    def _table(self, node: exp.Table, ctes: Mapping[str, Relation]) -> Relation:
+        """A table, a CTE or a table function named in FROM."""
+        if not isinstance(node.this, exp.Identifier):
+            self._no_plain_table(node)
+            return Other(alias_columns(node))
+        for key, what in _REFUSED_ON_TABLES.items():
+            if node.args.get(key):
+                self._unsupported(node, what)
+        parts = [part.name for part in node.parts]
+        name = ".".join(parts)
+        if len(parts) == 1 and name.lower() in ctes:
+            return self._renamed(ctes[name.lower()], node)
+        start = min(part.meta["start"] for part in node.parts)
+        end = max(part.meta["end"] for part in node.parts) + 1
+        table = self.known.get(name.lower())
+        if table is None:
+            visible = [*(t.name for t in self.known.values()), *ctes]
+            self.errors.append(findings.unknown_table(self.text.spot(start, end), name, visible))
+            return Other(None)
+        self.references.append(Reference(table.name, start, end))
+        return self._renamed(table, node)
+
+    def _no_plain_table(self, node: exp.Table) -> None:
+        """A table function, unless it reads anything; a name of too many parts."""
+        name = str(node.this.meta.get(CALL, "")).lower()
+        if isinstance(node.this, exp.Dot):
+            written = node.sql("spark")
+            visible = [table.name for table in self.known.values()]
+            self.errors.append(findings.unknown_table(self.text.spot_of(node), written, visible))
+        elif name and name not in TABLE_FUNCTIONS and name != "identifier":
+            self._unsupported(node.this, f"the table function {name}")
+
+    # -- one SELECT --------------------------------------------------------------------------
+
+    def _block(
+        self,
+        node: exp.Select,
+        ctes: Mapping[str, Relation],
+        outer: Block | None,
+        derived: list[Relation],
+    ) -> Block:
+        block = Block(node, self.text, outer, derived=derived)
+        clause = node.args.get("from_")
+        if clause is not None:
+            block.entries.append(self._entry(clause.this, None, ctes, block))
+        for lateral in node.args.get("laterals") or ():
+            block.entries.append(
+                From(lateral.alias.lower(), Other(lateral_view_columns(lateral)), lateral)
+            )
+        for join in node.args.get("joins") or ():
+            block.entries.append(self._entry(join.this, join, ctes, block))
+        self._columns(block, ctes)
+        block.outputs = self._outputs(block)
+        return block
+
+    def _entry(
+        self,
+        node: exp.Expr,
+        join: exp.Join | None,
+        ctes: Mapping[str, Relation],
+        block: Block,
+    ) -> From:
+        if isinstance(node, exp.Lateral):
+            inner = node.this
+            if isinstance(inner, exp.Subquery):
+                relation = self._renamed(self.query(inner.this, ctes, block), node)
+                return From(node.alias.lower(), relation, node, join, lateral=True)
+            return From(
+                node.alias.lower(), Other(lateral_view_columns(node)), node, join, lateral=True
+            )
+        if isinstance(node, exp.Subquery) and node.args.get("pivots") and join is None:
+            return From("", self._pivoted(node, ctes, block.outer), node)
+        relation = self.query(node, ctes, block.outer)
+        if isinstance(node, exp.Table) and not node.alias and isinstance(node.this, exp.Identifier):
+            parts = [part.name.lower() for part in node.parts]
+            alias = parts[-1]
+            qualifier = ".".join(parts[:-1])
+            return From(alias, relation, node, join, qualifier=qualifier)
+        return From(node.alias_or_name.lower(), relation, node, join)
+
+    def _columns(self, block: Block, ctes: Mapping[str, Relation]) -> None:
+        """Look up every column of the block's own clauses, and resolve its subqueries."""
+        aliases: dict[str, exp.Expr] = {}
+        for item in block.node.expressions:  # each sees the aliases before it, never its own
+            self._look_up(block, item, dict(aliases), ctes)
+            if isinstance(item, exp.Alias):
+                aliases[item.alias.lower()] = item.this
+        for key, value in block.node.args.items():
+            if key in ("from_", "with_", "hint", "expressions"):
+                continue
+            visible = aliases if key in _ALIASES_SEEN else {}
+            for part in value if isinstance(value, list) else [value]:
+                if not isinstance(part, exp.Expr):
+                    continue
+                if isinstance(part, exp.Join):
+                    part = part.args.get("on")
+                elif isinstance(part, exp.Lateral):
+                    part = part.this
+                if isinstance(part, exp.Expr):
+                    self._look_up(block, part, visible, ctes)
+
+    def _look_up(
+        self,
+        block: Block,
+        tree: exp.Expr,
+        aliases: Mapping[str, exp.Expr],
+        ctes: Mapping[str, Relation],
+    ) -> None:
+        excluded: set[int] = set()
+        for node in own(tree):
+            if isinstance(node, exp.Query):
+                block.nested.append((node.parent or node, self.query(node, ctes, block)))
+            elif isinstance(node, exp.Star):
+                excluded.update(id(name) for name in node.args.get("except_") or ())
+            elif (
+                isinstance(node, exp.Column)
+                and not isinstance(node.this, exp.Star)
+                and id(node) not in excluded
+            ):
+                self._look_up_one(block, node, aliases)
+
+    def _look_up_one(
+        self,
+        block: Block,
+        node: exp.Column,
+        aliases: Mapping[str, exp.Expr],
+    ) -> None:
+        """
+        One column: in FROM, among the aliases, or outside.
+
+        In GROUP BY Spark takes an input's column before an alias of that name, and so do we;
+        where it takes the alias (ORDER BY, HAVING), nothing that is decided here depends on it.
+        """
+        parts = [part.name.lower() for part in node.parts]
+        around: Block | None = block
+        opaque = False
+        while around is not None:
+            found = find_column(around.entries, parts)
+            if isinstance(found, Origin):
+                self._not_by_its_table(node, parts, found)
+                block.origins[id(node)] = found
+                return
+            opaque = opaque or found is UNKNOWN
+            if around is block and parts[0] in aliases:
+                block.aliases[id(node)] = aliases[parts[0]]
+                return
+            around = around.outer
+        if opaque or parts[0] in self.extra:
+            block.origins[id(node)] = None
+            return
+        names = visible_columns(block.entries) or list(aliases)
+        at = self.text.spot_of(node)
+        tables = [e.relation.name for e in block.entries if isinstance(e.relation, Table)]
+        self.errors.append(findings.unknown_column(at, as_written(node), names, tables))
+
+    def _not_by_its_table(self, node: exp.Column, parts: list[str], found: Origin) -> None:
+        """``raw.clicks.url`` is refused: Spark sees ``clicks``, by whatever name it is stored."""
+        entry = found.entry
+        names = [*entry.qualifier.split("."), entry.alias] if entry.qualifier else []
+        if names and parts[: len(names)] == names and len(parts) > len(names):
+            shorter = ".".join(part.name for part in node.parts[len(names) - 1 :])
+            error = findings.long_column(self.text.spot_of(node), as_written(node), shorter)
+            self.errors.append(error)
+
+    def _outputs(self, block: Block) -> list[Output] | None:
+        """The output columns in order; None when a star stands for unknown columns."""
+        found: list[Output] = []
+        for item in block.node.expressions:
+            star = item if isinstance(item, exp.Star) else None
+            if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+                star = item.this
+            if star is None:
+                found.extend(select_outputs(item))
+                continue
+            entries = [entry for entry in block.entries if not entry.hidden]
+            if isinstance(item, exp.Column):
+                entries = [entry for entry in entries if entry.alias == item.table.lower()]
+                if not entries:  # a struct's fields: their number is in its type, not in the SQL
+                    return None
+            expanded = star_outputs(entries, star, item)
+            if expanded is None:
+                return None
+            found.extend(expanded)
+        return found
+
+    def _unsupported(self, node: exp.Expr, what: str) -> None:
+        self.errors.append(findings.unsupported_sql(self.text.spot_of(node), what))
+
+
+_REFUSED_ON_TABLES = {
+    "hints": "options of a table",
+    "only": "ONLY",
+    "ordinality": "WITH ORDINALITY",
+    "rows_from": "ROWS FROM",
+    "version": "reading a table as of a version or a time",
+    "when": "reading a table as of a version or a time",
+    "pivots": "PIVOT and UNPIVOT",
+    "changes": "CHANGES",
+    "partition": "PARTITION",
+}

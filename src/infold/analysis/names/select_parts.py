@@ -1,0 +1,150 @@
+"""What a SELECT is made of: its windows and what they are partitioned by, groups, aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from sqlglot import exp
+
+from infold.analysis.names.relation import Block, Origin, Output, own
+from infold.analysis.sql.aggregate_calls import is_aggregate
+from infold.analysis.sql.text import UNIT
+from infold.analysis.times.buckets import FIELDS, field_of, is_bucket
+from infold.analysis.times.window_frames import base_of, called
+
+
+def windows(block: Block) -> Iterator[exp.Window]:
+    """The window functions of a block."""
+    for node in block.expressions():
+        if isinstance(node, exp.Window) and node.arg_key != "windows":
+            yield node
+
+
+def named_windows(block: Block) -> dict[str, exp.Expr]:
+    """The windows of the WINDOW clause, by lower-case name."""
+    return {window.this.name.lower(): window for window in block.node.args.get("windows") or ()}
+
+
+def partitioned_by(window: exp.Expr, named: Mapping[str, exp.Expr]) -> Iterator[exp.Expr]:
+    """What a window, or the named one that it builds on, is partitioned by."""
+    yield from window.args.get("partition_by") or []
+    base = base_of(window, named)
+    if base is not None:
+        yield from partitioned_by(base, named)
+
+
+def bucket_fields(out: Output) -> Iterator[tuple[str, Output]]:
+    """
+    The start and the end in an output that is a bucket of time, by name.
+
+    It is a call of ``window``, or a column handed on that may be one; so those of a column are
+    asked for as well, and nothing is known of them where it is none.
+    """
+    node, origin = out.node.unalias(), out.origin
+    for name in FIELDS if out.name else ():
+        key = f"{out.name.lower()}\0{name}"
+        if origin is not None:
+            yield key, Output("", node, Origin(origin.entry, f"{origin.column}\0{name}"))
+        elif is_bucket(node) or isinstance(node, exp.Column):
+            yield key, Output("", field_of(node, name))
+
+
+def merges(block: Block) -> bool:
+    """Whether a join makes one column of two: by USING, or a NATURAL one."""
+    joins = [entry.join for entry in block.entries if entry.join is not None]
+    return any(join.args.get("using") or join.args.get("method") for join in joins)
+
+
+def over_windows(block: Block, window: exp.Window) -> bool:
+    """Whether a window is over the value of another one of its SELECT, named by an alias."""
+    columns = (node for node in own(window) if isinstance(node, exp.Column))
+    meant = (block.aliases.get(id(column)) for column in columns)
+    return any(node is not None and node.find(exp.Window) is not None for node in meant)
+
+
+def group_items(block: Block, group: exp.Group) -> Iterator[exp.Expr]:
+    """What is grouped by, ordinals replaced by the items they stand for."""
+    items = block.node.expressions
+    for node in group.expressions:
+        if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
+            at = int(node.name) - 1
+            if 0 <= at < len(items):
+                yield items[at]
+        else:
+            yield node
+
+
+_SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
+
+
+def several_sets(group: exp.Group) -> bool:
+    """Whether rows are grouped in several ways at once."""
+    if any(group.args.get(key) for key in ("rollup", "cube", "grouping_sets", "totals")):
+        return True
+    return any(isinstance(item, _SETS) for item in group.expressions)
+
+
+def in_every_set(block: Block, group: exp.Group) -> list[exp.Expr]:
+    """What all rows are grouped by, in whichever of several ways; aliases seen through."""
+    if any(group.args.get(key) for key in ("rollup", "cube", "totals")):
+        return []
+    found: list[exp.Expr] = []
+    for item in group.args.get("grouping_sets") or group_items(block, group):
+        if isinstance(item, exp.GroupingSets):
+            first, *rest = [_members(one) for one in item.expressions]
+            found += [node for node in first if all(node in other for other in rest)]
+        elif not isinstance(item, _SETS):
+            found.append(item)
+    return [block.aliases.get(id(node), node).unalias() for node in found]
+
+
+def _members(one: exp.Expr) -> list[exp.Expr]:
+    if isinstance(one, exp.Tuple):
+        return list(one.expressions)
+    return [] if isinstance(one, _SETS) else [one.unnest()]
+
+
+def alike_by(items: Iterable[exp.Expr]) -> Iterator[exp.Expr]:
+    """What rows have in common that are alike in ``items``: of year and month the month as well."""
+    known = list(items)
+    yield from known
+    for item in known:
+        if isinstance(value := item.unalias(), exp.Column) or is_bucket(value):
+            yield field_of(value, "start")  # alike in a struct is alike in its fields
+    years = [_of(item) for item in known if isinstance(item, exp.Year)]
+    months = [_of(item) for item in known if isinstance(item, exp.Month)]
+    for time in years:
+        yield _floor(time, "MONTH" if time in months else "YEAR")
+
+
+def _of(part: exp.Expr) -> exp.Expr:
+    inner: exp.Expr = part.this
+    return inner.this if isinstance(inner, exp.TsOrDsToDate) else inner
+
+
+def _floor(time: exp.Expr, unit: str) -> exp.Expr:
+    """``date_trunc`` of a time, which stays where it is in its own tree."""
+    floor = exp.TimestampTrunc(unit=exp.Var(this=unit))
+    floor.args["this"] = time
+    floor.meta[UNIT] = unit
+    return floor
+
+
+def has_aggregate(tree: exp.Expr) -> bool:
+    """Whether a tree has an aggregate call that is not a window function."""
+    over: set[int] = set()
+    for node in own(tree):
+        if isinstance(node, exp.Window):
+            over.add(id(called(node)))
+        elif is_aggregate(node) and id(node) not in over:
+            return True
+    return False
+
+
+def aggregates(block: Block) -> bool:
+    """Whether a block turns many rows into one: GROUP BY, or an aggregate without it."""
+    args = block.node.args
+    if args.get("group"):
+        return True
+    clauses = [*block.node.expressions, args.get("having"), args.get("order")]
+    return any(has_aggregate(clause) for clause in clauses if clause is not None)

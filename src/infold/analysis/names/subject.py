@@ -1,0 +1,79 @@
+"""What a rule looks at: one model with its text, its names looked up, and the models it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from infold.analysis.names.column_types import Types
+from infold.analysis.names.relation import Relation, Rows
+from infold.analysis.sql.parse import Parsed
+from infold.analysis.sql.text import Text
+from infold.core.interval import Granularity
+from infold.core.model import Kind, Model, Source
+from infold.core.project import Node
+from infold.messages.errors import Spot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """A model as declared, its SELECT parsed, and where each key of the front matter stands."""
+
+    model: Model
+    parsed: Parsed
+    places: Mapping[str, Spot] = field(default_factory=dict)
+    landed: bool = False
+    filters: tuple[str, ...] = ()
+    """Filters by the interval of a run that were taken out of the text."""
+
+    def place(self, key: str) -> Spot:
+        """Where a key's value stands; the model's own place when it was not written."""
+        found = self.places.get(key)
+        place = self.model.place
+        return found or Spot(place.file, place.line, place.column)
+
+
+@dataclass(slots=True, eq=False)
+class Subject:
+    """A draft with its names looked up."""
+
+    draft: Draft
+    relation: Relation
+    sources: Mapping[str, Source]
+    nodes: Mapping[str, Node]
+    """The models before this one in dependency order, landed sources among them, by name."""
+    kept: Mapping[str, Mapping[str, Granularity | None]] = field(default_factory=dict)
+    """For each model before it: the columns that keep its cell, and how coarse they are."""
+    rows: Mapping[str, Rows] = field(default_factory=dict)
+    """For each stored table before it: what tells its rows apart."""
+    types: Mapping[str, Types] = field(default_factory=dict)
+    """For each table before it: what is known of its columns' types."""
+    sound: bool = True
+    """Whether everything that it reads was found to be right."""
+    named: tuple[str, ...] = ()
+    """The tables that it names."""
+    memo: dict[str, object] = field(default_factory=dict)
+    """What one rule found out and others need."""
+
+    @property
+    def model(self) -> Model:
+        """The model."""
+        return self.draft.model
+
+    @property
+    def text(self) -> Text:
+        """Its SELECT."""
+        return self.draft.parsed.text
+
+
+def time_column(node: Node) -> str | None:
+    """The column by whose cells other models depend on this one; None for a lookup."""
+    if node.model.kind is Kind.SESSIONS:
+        return "session_start"
+    if node.model.timeseries is None:
+        return None
+    if node.model.kind is Kind.EVENTS:
+        return node.model.timeseries.event_time_column
+    if node.model.kind is Kind.TIME_RANGE:
+        return node.model.timeseries.partition_column
+    return None

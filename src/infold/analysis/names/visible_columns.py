@@ -1,0 +1,116 @@
+"""Columns by their names: what the entries of a FROM show, and what a star stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlglot import exp
+
+from infold.analysis.names.relation import Columns, From, Origin, Output
+
+UNKNOWN = object()
+"""Not found among known columns, but an entry's columns are unknown, so it may be there."""
+
+
+def find_column(entries: Sequence[From], parts: Sequence[str]) -> Origin | object | None:
+    """
+    The column that dotted, lower-case ``parts`` name, fields of a struct ignored.
+
+    ``table.column`` and ``raw.table.column`` before ``struct.field``, as Spark does.
+    """
+    unknown = False
+    for entry in entries:
+        depth = len(entry.qualifier.split(".")) if entry.qualifier else 0
+        prefixes: list[tuple[str, ...]] = [(entry.alias,)] if entry.alias else []
+        if depth:
+            prefixes.append((*entry.qualifier.split("."), entry.alias))
+        for prefix in prefixes:
+            rest = parts[len(prefix) :]
+            if rest and tuple(parts[: len(prefix)]) == prefix:
+                columns = _lower(entry.relation.columns)
+                if columns is None or rest[0] in columns:
+                    return (
+                        Origin(entry, rest[0], tuple(rest[1:])) if columns is not None else UNKNOWN
+                    )
+    for entry in entries:
+        columns = _lower(entry.relation.columns)
+        if columns is None:
+            unknown = True
+        elif parts[0] in columns:
+            return Origin(entry, parts[0], tuple(parts[1:]))
+    return UNKNOWN if unknown else None
+
+
+def visible_columns(entries: Iterable[From]) -> list[str]:
+    """Every column name that an unqualified name could mean."""
+    return [column for entry in entries for column in entry.relation.columns or ()]
+
+
+def _lower(columns: Columns) -> set[str] | None:
+    return None if columns is None else {column.lower() for column in columns}
+
+
+def alias_columns(node: exp.Expr) -> Columns:
+    """The column names of a table alias, ``t(a, b)``; None without them."""
+    alias = node.args.get("alias")
+    columns = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
+    return tuple(column.name for column in columns) if columns else None
+
+
+def lateral_view_columns(lateral: exp.Lateral) -> Columns:
+    """The columns of a LATERAL VIEW; Spark names them itself when the user does not."""
+    names = alias_columns(lateral)
+    if names is None and isinstance(lateral.this, (exp.Posexplode, exp.PosexplodeOuter)):
+        return ("pos", "col")
+    return names
+
+
+def values_columns(values: exp.Values) -> Columns:
+    """The names that Spark gives to the columns of VALUES."""
+    row = values.expressions[0] if values.expressions else None
+    width = len(row.expressions) if isinstance(row, exp.Tuple) else 1
+    return tuple(f"col{i + 1}" for i in range(width))
+
+
+def select_outputs(item: exp.Expr) -> list[Output]:
+    """The output columns of one item of a SELECT that is no star."""
+    if isinstance(item, exp.Aliases):
+        return [Output(name.name, item) for name in item.args["expressions"]]
+    if isinstance(item, exp.Alias):
+        return [Output(item.alias, item.this, label=item.args["alias"])]
+    if isinstance(item, exp.Column):
+        return [Output(item.name, item)]
+    if isinstance(item, exp.Dot):
+        return [Output(item.expression.name, item)]
+    return [Output("", item)]
+
+
+def star_outputs(entries: Sequence[From], star: exp.Star, node: exp.Expr) -> list[Output] | None:
+    """What a star stands for: the entries' columns, shared ones of USING and NATURAL once."""
+    if any(entry.relation.columns is None for entry in entries):
+        return None
+    skip = {name.name.lower() for name in star.args.get("except_") or ()}
+    found: list[Output] = []
+    for entry in entries:
+        right = [Output(c, node, Origin(entry, c.lower())) for c in entry.relation.columns or ()]
+        once = _shared(entry, found, right)
+        first = [next(out for out in found if out.name.lower() == name) for name in once]
+        left = [out for out in found if out not in first]
+        found = [*first, *left, *(out for out in right if out.name.lower() not in once)]
+    return [out for out in found if out.name.lower() not in skip]
+
+
+def _shared(entry: From, left: Sequence[Output], right: Sequence[Output]) -> list[str]:
+    """The columns that a join with USING, or a NATURAL one, shows once, in their order."""
+    if entry.join is None:
+        return []
+    here, there = [[out.name.lower() for out in side] for side in (left, right)]
+    if entry.join.args.get("method") == "NATURAL":
+        return [name for name in here if name in there]
+    using = [name.name.lower() for name in entry.join.args.get("using") or ()]
+    return [name for name in using if name in here]
+
+
+def as_written(node: exp.Column) -> str:
+    """A column with its qualifiers, as the query names it."""
+    return ".".join(part.name for part in node.parts)

@@ -1,0 +1,221 @@
+"""SQL → tokens and tree, once for each model."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from infold.analysis.sql.comments import continued_comment
+from infold.analysis.sql.parser_leniency import in_tokens, in_tree
+from infold.analysis.sql.text import CALL, SPAN, UNIT, Text, spot_in
+from infold.messages import findings, other_tools
+from infold.messages.errors import InfoldError, Spot
+
+_DIALECT = Spark()
+
+
+def _with_unit(name: str, at: int) -> Callable[[list[Any]], exp.Expr]:
+    """What builds a call, noting the text that is its ``at``-th argument."""
+    build = SparkParser.FUNCTIONS[name]
+
+    def built(args: list[Any]) -> exp.Expr:
+        unit = args[at] if at < len(args) else None
+        text = unit.name if isinstance(unit, exp.Literal) and unit.is_string else ""
+        node: exp.Expr = build(args)
+        node.meta[UNIT] = text
+        return node
+
+    return built
+
+
+class _Parser(SparkParser):
+    """
+    sqlglot's parser, noting where expressions stand, and units as they are written.
+
+    It notes positions of names itself, and of nothing else. Were these hooks no longer called,
+    carets would be less exact, fewer queries proven, and nothing would be wrong.
+    """
+
+    FUNCTIONS: ClassVar = {
+        **SparkParser.FUNCTIONS,
+        "DATE_TRUNC": _with_unit("DATE_TRUNC", 0),
+        "TRUNC": _with_unit("TRUNC", 1),
+    }
+
+    def _noted(self, parse: Callable[[], Any]) -> Any:
+        start = self._curr
+        node = parse()
+        if isinstance(node, exp.Expr):
+            node.meta.setdefault(SPAN, (start.start, self._prev.end + 1))
+        return node
+
+    def _parse_assignment(self) -> Any:
+        return self._noted(super()._parse_assignment)
+
+    def _parse_range(self, *args: Any, **kwargs: Any) -> Any:
+        return self._noted(partial(super()._parse_range, *args, **kwargs))
+
+    def _parse_function_call(self, *args: Any, **kwargs: Any) -> Any:
+        name, behind = self._curr, self._next
+        node = self._noted(partial(super()._parse_function_call, *args, **kwargs))
+        if isinstance(node, exp.Expr) and behind and behind.token_type is TokenType.L_PAREN:
+            node.meta.setdefault(CALL, name.text)
+        return node
+
+    def _parse_primary(self) -> Any:
+        return self._noted(super()._parse_primary)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parsed:
+    """A model's SELECT as text and as tree."""
+
+    text: Text
+    tree: exp.Expr
+
+
+def parse(file: str, source: str, start: int = 0) -> Parsed:
+    """
+    Parse the one SELECT of ``source[start:]``, the text of ``file``.
+
+    What stands around it is left off: comments and a semicolon, so that the text can be put into
+    parentheses. Raises InfoldError.
+    """
+    rest = source[start:]
+    try:
+        tokens = _DIALECT.tokenize(rest)
+    except TokenError:
+        foreign = _foreign(file, source, start)
+        if foreign is not None:
+            raise foreign from None
+        why = "a quote or a comment is never closed"
+        raise findings.bad_sql(_unread(file, source, start), why) from None
+    continued = continued_comment(source, start)
+    if continued is not None:
+        what = "a comment that ends in a backslash: Spark goes on with it in the next line"
+        raise findings.unsupported_sql(spot_in(file, source, *continued), what)
+    body = [token for token in tokens if token.token_type is not TokenType.SEMICOLON]
+    if not body:
+        at = spot_in(file, source, max(0, len(source.rstrip()) - 1), len(source.rstrip()))
+        raise findings.not_one_select(at, "none")
+    first, last = body[0], body[-1]
+    for before, token in itertools.pairwise(tokens):
+        if before.token_type is TokenType.SEMICOLON and token.start < last.end:
+            at = spot_in(file, source, start + token.start, start + token.end + 1)
+            raise findings.not_one_select(at, "a second statement")
+    text = Text(
+        file, source, start + first.start, start + last.end + 1, _shifted(body, first.start)
+    )
+    return Parsed(text, _tree(text))
+
+
+def _tree(text: Text) -> exp.Expr:
+    pipe = next((t for t in text.tokens if t.token_type is TokenType.PIPE_GT), None)
+    if pipe is not None:
+        raise findings.unsupported_sql(text.spot_of_token(pipe), "the pipe syntax")
+    for at, why in in_tokens(text):
+        raise _foreign(text.file, text.source, text.start) or findings.bad_sql(at, why)
+    try:
+        found = _Parser(dialect=_DIALECT).parse(_named_windows(text.tokens), text.sql)
+    except ParseError as error:
+        foreign = _foreign(text.file, text.source, text.start)
+        if foreign is not None:
+            raise foreign from None
+        raise _parse_error(text, error) from None
+    except RecursionError as error:
+        raise findings.too_deep(text.spot(0)) from error
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise findings.bad_sql(text.spot(0), f"the parser failed: {error}") from error
+    tree = found[0] if found else None
+    for at, why in in_tree(text, tree) if tree is not None else ():
+        raise findings.bad_sql(at, why)
+    if not isinstance(tree, exp.Query):
+        what = text.tokens[0].text.upper()
+        raise findings.not_one_select(text.spot_of_token(text.tokens[0]), f"a {what} statement")
+    if any(not select.expressions for select in tree.find_all(exp.Select)):
+        raise findings.bad_sql(text.spot_of_token(text.tokens[0]), "SELECT without columns")
+    return tree
+
+
+def _named_windows(tokens: tuple[Token, ...]) -> list[Token]:
+    """
+    The tokens, in which ``window(`` is the name of a function.
+
+    The clause WINDOW has a name behind it, never a bracket; sqlglot would take the function for it
+    in GROUP BY.
+    """
+    found = list(tokens)
+    for at, (token, behind) in enumerate(itertools.pairwise(tokens)):
+        opens = behind.token_type is TokenType.L_PAREN
+        if token.token_type is TokenType.WINDOW and opens:
+            found[at] = _retyped(token, TokenType.VAR)
+    return found
+
+
+def _retyped(token: Token, kind: TokenType) -> Token:
+    where = token.line, token.col, token.start, token.end
+    return Token(kind, token.text, *where, token.comments)
+
+
+def _shifted(tokens: list[Token], by: int) -> tuple[Token, ...]:
+    """The tokens with positions that count from the SELECT."""
+    if not by:
+        return tuple(tokens)
+    return tuple(
+        Token(t.token_type, t.text, t.line, t.col, t.start - by, t.end - by, t.comments)
+        for t in tokens
+    )
+
+
+def _parse_error(text: Text, error: ParseError) -> InfoldError:
+    """The first error sqlglot found, at the place in the file."""
+    first = error.errors[0] if error.errors else {}
+    context, found = first.get("start_context"), first.get("highlight")
+    at = text.spot(0)
+    if context is not None and found:
+        start = text.sql.find(context + found)
+        if start >= 0:
+            start += len(context)
+            at = text.spot(start, start + len(found))
+    return findings.bad_sql(at, _tidy(str(first.get("description") or error)))
+
+
+def _foreign(file: str, source: str, start: int) -> InfoldError | None:
+    """What is wrong with a query that is a template of dbt."""
+    found = other_tools.template(source[start:])
+    if found is None:
+        return None
+    return findings.template(spot_in(file, source, start + found[0], start + found[1]), found[2])
+
+
+def _tidy(why: str) -> str:
+    if " but got <Token" in why:
+        why = why.partition(" but got <Token")[0]
+    return why.strip().splitlines()[0][:200]
+
+
+_OPENING = re.compile(
+    r"--[^\n]*|/\*|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|['\"`]", re.DOTALL
+)
+
+
+def _unread(file: str, source: str, start: int) -> Spot:
+    """Where a quote or a comment opens that never closes."""
+    at = start
+    while match := _OPENING.search(source, at):
+        at = match.end()
+        if match[0] == "/*":
+            at = source.find("*/", at) + 2
+        if match[0] in ("'", '"', "`") or at == 1:
+            return spot_in(file, source, match.start(), match.end())
+    return spot_in(file, source, start, start + 1)

@@ -1,0 +1,213 @@
+"""What calls do to the shape of the one value that they are a function of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sqlglot import exp
+
+from infold.analysis.times.buckets import change_of_bucket
+from infold.analysis.times.distances import moved_by
+from infold.analysis.times.durations import negated, number, of_units, offsets
+from infold.analysis.times.epoch_numbers import TIMES, between, clock
+from infold.analysis.times.floors import Floor, floor_of
+from infold.analysis.times.shape import Shape, Span, lengths
+from infold.core.interval import DAY, HOUR, MINUTE, Granularity
+
+Change = tuple[exp.Expr, Callable[[Shape], Shape]]
+"""The value, and what becomes of its shape."""
+
+
+def change_of(node: exp.Expr) -> Change | None:
+    """What a call does to the shape of the one value that it is a function of."""
+    floor = floor_of(node)
+    if floor is not None:
+        unit = floor.unit
+        if floor.inside and unit is not None:
+            return floor.inner, lambda shape: shape.inside(unit)
+        return floor.inner, lambda shape: shape.floor(unit)
+    moved = moved_by(node)
+    if moved is not None:
+        return moved[0], lambda shape: shape.moved(moved[1])
+    if isinstance(node, exp.AddMonths):
+        span = of_units(node.expression, exp.Var(this="MONTH"))
+        if span is None:
+            return None
+        return node.this, lambda shape: shape.floor(Granularity.DAY).moved(span)
+    if isinstance(node, exp.LastDay) and not node.args.get("unit"):
+        month_of = Granularity.MONTH
+        return node.this, lambda shape: replace(shape.inside(month_of), grain=Granularity.DAY)
+    return (
+        change_of_bucket(node)
+        or _in_zone(node)
+        or _in_words(node)
+        or _of_parts(node)
+        or _of_number(node)
+        or _by(node)
+    )
+
+
+def _in_words(node: exp.Expr) -> Change | None:
+    """A day as a text, ``2024-03-01``: it is equal, less and greater as the day is."""
+    inner: exp.Expr | None = None
+    if isinstance(node, exp.TimeToStr) and node.args["format"].name == _DAY:
+        inner = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
+    else:
+        text, length = _letters(node)
+        if length == _LETTERS and isinstance(text, exp.Cast) and text.to.this in _TEXTS:
+            inner = text.this
+    return None if inner is None else (inner, lambda shape: shape.floor(Granularity.DAY))
+
+
+def _letters(node: exp.Expr) -> tuple[exp.Expr | None, float | None]:
+    """A text of which the first letters are taken, and how many."""
+    if isinstance(node, exp.Left):
+        return node.this.unnest(), number(node.expression)
+    if isinstance(node, exp.Substring) and number(node.args.get("start")) == 1:
+        return node.this.unnest(), number(node.args.get("length"))
+    return None, None
+
+
+_DAY = "%Y-%mstrict-%dstrict"
+"""How the parser writes the format yyyy-MM-dd."""
+_LETTERS = len("2024-03-01")
+_TEXTS = (exp.DType.TEXT, exp.DType.VARCHAR)
+
+
+def _of_parts(node: exp.Expr) -> Change | None:
+    """``make_date(year(ts), month(ts), 1)``: a time put together of its own parts."""
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "make_date":
+        given: list[exp.Expr | None] = list(node.expressions)
+    elif isinstance(node, exp.TimestampFromParts) and not node.args.get("zone"):
+        given = [node.args.get(key) for key in ("year", "month", "day", "hour", "min", "sec")]
+    else:
+        return None
+    times: list[exp.Expr] = []
+    for part, (kinds, first) in zip(given, _PARTS, strict=False):
+        if isinstance(part, kinds):
+            if len(times) < given.index(part):
+                return None  # a finer part than one that is left out
+            inner = part.this
+            times.append(inner.this if isinstance(inner, exp.TsOrDsToDate) else inner)
+        elif part is None or number(part) != first:
+            return None
+    if not times or any(time != times[0] for time in times) or len(times) > len(_UNITS):
+        return None
+    unit = _UNITS[len(times) - 1]
+    return times[0], lambda shape: shape.floor(unit)
+
+
+_PARTS: tuple[tuple[tuple[type[exp.Expr], ...], int], ...] = (
+    ((exp.Year,), 1970),
+    ((exp.Month,), 1),
+    ((exp.Day, exp.DayOfMonth), 1),
+    ((exp.Hour,), 0),
+    ((exp.Minute,), 0),
+    ((exp.Second,), 0),
+)
+_UNITS = (Granularity.YEAR, Granularity.MONTH, Granularity.DAY, Granularity.HOUR)
+
+
+def _of_number(node: exp.Expr) -> Change | None:
+    """A time made of a number that counts since 1970."""
+    if isinstance(node, exp.Anonymous) and node.name.lower() in TIMES and node.expressions:
+        scale, inner = TIMES[node.name.lower()], node.expressions[0]
+    else:
+        return None
+    found = clock(inner)
+    if found is None or found.scale != scale:
+        return None
+    span, cell = (found.low, found.high), found.cell
+    if cell is not None and span != (0, 0):
+        return found.time, lambda shape: shape.inside(cell)
+    return found.time, lambda shape: shape.moved(span)
+
+
+def _by(node: exp.Expr) -> Change | None:
+    """A time moved by a number that is made of the same column: NULL where that one is."""
+    amount, unit, inner = _amount(node)
+    span = between(amount) if amount is not None else None
+    if amount is None or inner is None or unit is None or span is None:
+        return None
+    columns = [*amount.find_all(exp.Column), *inner.find_all(exp.Column)]
+    if any(column != columns[0] for column in columns):
+        return None
+    by = span[0] * unit, span[1] * unit
+    floor = floor_of(inner)
+    if floor is not None and floor.unit is not None and not floor.inside:
+        start = _started_by(amount, floor) if unit == DAY else None
+        if start is not None:
+            return floor.inner, lambda shape: shape.floor(start)
+        cell = floor.unit
+        if by[0] >= 0 and by[1] < lengths(cell)[0]:
+            return floor.inner, lambda shape: shape.inside(cell)
+    return inner, lambda shape: shape.moved(by)
+
+
+def _amount(node: exp.Expr) -> tuple[exp.Expr | None, int | None, exp.Expr | None]:
+    """By how many of which units a time is moved."""
+    if isinstance(node, exp.TsOrDsAdd) and str(node.args.get("unit", "DAY")).upper() == "DAY":
+        return node.expression, DAY, node.this
+    if isinstance(node, exp.Add) and isinstance(node.expression, exp.MakeInterval):
+        given = {key: value for key, value in node.expression.args.items() if value is not None}
+        moving = [key for key, value in given.items() if number(value) != 0]
+        if len(moving) == 1 and moving[0] in _SIZES:
+            return given[moving[0]], _SIZES[moving[0]], node.this
+    return None, None, None
+
+
+_SIZES = {"day": DAY, "hour": HOUR, "minute": MINUTE}
+
+
+def _started_by(amount: exp.Expr, floor: Floor) -> Granularity | None:
+    """What a day begins that is moved back by its own place: ``date_sub(d, weekday(d))``."""
+    if floor.unit is not Granularity.DAY:
+        return None
+    text = amount.sql("spark")
+    for place, unit in _PLACES:
+        for one in amount.find_all(exp.Anonymous, exp.DayOfWeek, exp.Day, exp.DayOfMonth):
+            if text in [form.format(one.sql("spark")) for form in place] and _is(one, unit):
+                return unit
+    return None
+
+
+_PLACES = (
+    (("{} * -1",), Granularity.WEEK),
+    (("1 - {}", "({} - 1) * -1"), Granularity.SUNDAY_WEEK),
+    (("1 - {}", "({} - 1) * -1"), Granularity.MONTH),
+)
+
+
+def _is(call: exp.Expr, unit: Granularity) -> bool:
+    """Whether a call says the place of a day in a unit."""
+    if unit is Granularity.WEEK:
+        return isinstance(call, exp.Anonymous) and call.name.lower() == "weekday"
+    if unit is Granularity.SUNDAY_WEEK:
+        return isinstance(call, exp.DayOfWeek)
+    return isinstance(call, (exp.Day, exp.DayOfMonth))
+
+
+def _in_zone(node: exp.Expr) -> Change | None:
+    """A time on the clocks of a zone."""
+    ahead: Span | None = None
+    inner: exp.Expr | None = None
+    if isinstance(node, (exp.AtTimeZone, exp.FromTimeZone)):
+        zone = node.args.get("zone")
+        if isinstance(zone, exp.Literal):
+            ahead = offsets(zone.name)
+            ahead = ahead if isinstance(node, exp.AtTimeZone) else negated(ahead)
+            inner = node.this
+    elif isinstance(node, exp.ConvertTimezone):
+        source, target = node.args.get("source_tz"), node.args.get("target_tz")
+        back = offsets(source.name) if isinstance(source, exp.Literal) else None
+        if source is None:
+            back = 0, 0  # the session's own zone
+        there = offsets(target.name) if isinstance(target, exp.Literal) else None
+        if back is not None and there is not None:
+            ahead = there[0] - back[1], there[1] - back[0]
+            inner = node.args.get("timestamp")
+    if ahead is None or inner is None:
+        return None
+    span = ahead
+    return inner, lambda shape: shape.moved(span)

@@ -1,0 +1,309 @@
+"""
+Predicates that say how far two values of one row are apart.
+
+``b.ts BETWEEN a.ts - INTERVAL 1 DAY AND a.ts`` is the link ``-1 day <= b.ts - a.ts <= 0``. Links
+come from what has to be true of a row: the conjuncts of WHERE and of ON, and USING. They are read
+as they stand: comparisons and BETWEEN, with constant intervals and days on either side, and
+differences of two values compared with a constant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from infold.analysis.times.durations import added, length, negated, number, of_units
+from infold.analysis.times.epoch_numbers import Clock, clock
+from infold.analysis.times.shape import Span
+from infold.core.interval import DAY
+
+FAR = 2**61
+"""Further apart than any two times: one end of a link that has only the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """``low <= left - right <= high`` in microseconds."""
+
+    left: exp.Expr
+    right: exp.Expr
+    low: int = -FAR
+    high: int = FAR
+    or_null: bool = False
+    """Whether it also lets two NULLs pass."""
+
+    @property
+    def turned(self) -> Link:
+        """The same, seen from the right."""
+        return Link(self.right, self.left, -self.high, -self.low, self.or_null)
+
+
+def conjuncts(node: exp.Expr | None) -> Iterator[exp.Expr]:
+    """What has to be true for a predicate to be true."""
+    if isinstance(node, exp.Where):
+        node = node.this
+    if isinstance(node, exp.Paren):
+        yield from conjuncts(node.this)
+    elif isinstance(node, exp.And):
+        yield from conjuncts(node.this)
+        yield from conjuncts(node.expression)
+    elif node is not None:
+        yield node
+
+
+def asked_for_truth(node: exp.Expr) -> bool:
+    """Whether false and unknown come to the same where a predicate stands."""
+    inner, around = node, node.parent
+    while isinstance(around, (exp.And, exp.Or, exp.Paren)):
+        inner, around = around, around.parent
+    if isinstance(around, exp.If):  # a CASE with a value compares with it, and may ask for false
+        case = around.parent
+        compared = isinstance(case, exp.Case) and case.args.get("this") is not None
+        return inner.arg_key == "this" and not compared
+    if isinstance(around, exp.Join):
+        return inner.arg_key == "on"
+    return isinstance(around, (exp.Having, exp.Qualify, exp.Where))
+
+
+def links(predicate: exp.Expr | None) -> Iterator[Link]:
+    """The links that a predicate states; those between the same two values are not yet joined."""
+    for node in conjuncts(predicate):
+        if isinstance(node, exp.Between):
+            yield from _compared(node.this, node.args["low"], at_least=True)
+            yield from _compared(node.this, node.args["high"], at_least=False)
+        elif isinstance(node, (exp.EQ, exp.NullSafeEQ)):
+            for at_least in (True, False):
+                for link in _compared(node.this, node.expression, at_least=at_least):
+                    yield replace(link, or_null=isinstance(node, exp.NullSafeEQ))
+        elif isinstance(node, exp.Or):
+            yield from _either(node)
+        elif isinstance(node, (exp.GTE, exp.GT)):
+            strict = int(isinstance(node, exp.GT))
+            yield from _compared(node.this, node.expression, at_least=True, strict=strict)
+        elif isinstance(node, (exp.LTE, exp.LT)):
+            strict = int(isinstance(node, exp.LT))
+            yield from _compared(node.this, node.expression, at_least=False, strict=strict)
+
+
+def _either(node: exp.Or) -> Iterator[Link]:
+    """What both sides state of the same two values, as far as either lets them be."""
+    sides = [_joined(links(side)) for side in (node.this, node.expression)]
+    for link in sides[0]:
+        for other in sides[1]:
+            for one in (other, other.turned):
+                if one.left == link.left and one.right == link.right:
+                    low, high = min(link.low, one.low), max(link.high, one.high)
+                    yield Link(link.left, link.right, low, high, link.or_null or one.or_null)
+
+
+def _joined(found: Iterable[Link]) -> list[Link]:
+    """Links of which no two are between the same values in the same order."""
+    kept: list[Link] = []
+    for link in found:
+        at = next(
+            (
+                i
+                for i, one in enumerate(kept)
+                if (one.left, one.right, one.or_null) == (link.left, link.right, link.or_null)
+            ),
+            None,
+        )
+        if at is None:
+            kept.append(link)
+        else:
+            low, high = max(kept[at].low, link.low), min(kept[at].high, link.high)
+            kept[at] = replace(link, low=low, high=high)
+    return kept
+
+
+def needed(predicate: exp.Expr | None) -> Iterator[exp.Expr]:
+    """Values that are not NULL where a predicate is true."""
+    for node in conjuncts(predicate):
+        if isinstance(node, _COMPARISONS):
+            for side in (node.this, node.expression):
+                yield offset(side)[0]
+        elif isinstance(node, exp.Between):
+            for side in (node.this, node.args["low"], node.args["high"]):
+                yield offset(side)[0]
+        elif isinstance(node, exp.Not) and isinstance(node.this.unnest(), exp.Is):
+            said = node.this.unnest()
+            if isinstance(said.expression, exp.Null):
+                yield offset(said.this)[0]
+    for link in links(predicate):
+        if not link.or_null:
+            yield from (link.left, link.right)
+
+
+_COMPARISONS = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+
+
+def offset(node: exp.Expr) -> tuple[exp.Expr, Span]:
+    """A value and the constant that is added to it."""
+    if isinstance(node, exp.Paren):
+        return offset(node.this)
+    moved = moved_by(node)
+    if moved is None:
+        return node, (0, 0)
+    inner, by = offset(moved[0])
+    return inner, (by[0] + moved[1][0], by[1] + moved[1][1])
+
+
+def moved_by(node: exp.Expr) -> tuple[exp.Expr, Span] | None:
+    """What a call adds a constant to, and the constant; None when it is no such call."""
+    if isinstance(node, (exp.Add, exp.Sub)):
+        for value, by in ((node.this, node.expression), (node.expression, node.this)):
+            span = _constant(by)
+            if span is not None and _constant(value) is None:
+                if isinstance(node, exp.Add):
+                    return value, span
+                return (value, (-span[1], -span[0])) if by is node.expression else None
+    if isinstance(node, exp.TsOrDsAdd):
+        span = of_units(node.expression, node.args.get("unit"))
+        return (_date_of(node.this), span) if span is not None else None
+    if isinstance(node, exp.TimestampAdd):
+        span = of_units(node.expression, node.args.get("unit"))
+        return (node.this, span) if span is not None else None
+    return None
+
+
+def _date_of(node: exp.Expr) -> exp.Expr:
+    """The date of a value; the value stays where it is in its own tree."""
+    date = exp.TsOrDsToDate()
+    date.args["this"] = node
+    return date
+
+
+def _constant(node: exp.Expr) -> Span | None:
+    """A constant length: an interval, or a number of days."""
+    found = length(node)
+    if found is not None:
+        return found
+    days = number(node)
+    return None if days is None or days != int(days) else (int(days) * DAY, int(days) * DAY)
+
+
+def _compared(
+    left: exp.Expr, right: exp.Expr, *, at_least: bool, strict: int = 0
+) -> Iterator[Link]:
+    """``left >= right`` or ``left <= right``."""
+    for absolute, constant, side in ((left, right, at_least), (right, left, not at_least)):
+        inner = absolute.unnest()
+        if isinstance(inner, exp.Abs) and not side and _limit(constant) is not None:
+            minus = exp.Neg()
+            minus.args["this"] = constant
+            yield from _compared(inner.this, constant, at_least=False, strict=strict)
+            yield from _compared(inner.this, minus, at_least=True, strict=strict)
+            return
+    found = _of_numbers(left, right, at_least=at_least, strict=strict)
+    if found is None:
+        found = _of_difference(left, right, at_least=at_least, strict=strict)
+    if found is None:
+        turned = _of_difference(right, left, at_least=not at_least, strict=strict)
+        found = turned
+    if found is None:
+        (a, here), (b, there) = offset(left), offset(right)
+        if at_least:
+            found = Link(a, b, low=there[0] - here[1] + strict)
+        else:
+            found = Link(a, b, high=there[1] - here[0] - strict)
+    if _names_a_column(found.left) and _names_a_column(found.right):
+        yield found
+
+
+def _limit(node: exp.Expr) -> Span | float | None:
+    """A constant that a distance is compared with."""
+    return _constant(node) or number(node)
+
+
+def _of_numbers(left: exp.Expr, right: exp.Expr, *, at_least: bool, strict: int) -> Link | None:
+    """``unix_timestamp(a) >= unix_timestamp(b) + 60``: numbers that count the same unit."""
+    one, other = clock(left), clock(right)
+    if one is None or other is None or one.scale != other.scale:
+        return None
+    return _counted(one, other, 0, at_least=at_least, strict=strict)
+
+
+def _counted(one: Clock, other: Clock, more: int, *, at_least: bool, strict: int) -> Link:
+    """So many units of the one number are more than of the other."""
+    link = Link(one.time, other.time)
+    if at_least:
+        return replace(link, low=(more + strict) * one.scale + other.low - one.high)
+    return replace(link, high=(more - strict) * one.scale + other.high - one.low)
+
+
+def _of_difference(
+    difference: exp.Expr, constant: exp.Expr, *, at_least: bool, strict: int
+) -> Link | None:
+    """``a - b`` or ``datediff(a, b)`` compared with a constant."""
+    while isinstance(difference, exp.Paren):
+        difference = difference.this
+    if isinstance(difference, exp.Div):
+        return _of_quotient(difference, constant, at_least=at_least)
+    if isinstance(difference, exp.Sub) and clock(difference.this) is not None:
+        return _of_counts(difference, constant, at_least=at_least, strict=strict)
+    if isinstance(difference, exp.TimestampDiff):
+        return _of_whole_units(difference, constant, at_least=at_least, strict=strict)
+    if isinstance(difference, exp.DateDiff) and not difference.args.get("unit"):
+        span, strict = _constant(constant), strict * DAY
+    elif isinstance(difference, exp.Sub) and moved_by(difference) is None:
+        span = _constant(constant)
+    else:
+        return None
+    if span is None:
+        return None
+    (a, here), (b, there) = offset(difference.this), offset(difference.expression)
+    room = added(span, added(there, negated(here)))
+    if room is None:
+        return None
+    link = Link(a, b)
+    if at_least:
+        return replace(link, low=room[0] + strict)
+    return replace(link, high=room[1] - strict)
+
+
+def _of_counts(
+    difference: exp.Sub, constant: exp.Expr, *, at_least: bool, strict: int
+) -> Link | None:
+    """``unix_timestamp(a) - unix_timestamp(b)`` compared with a number."""
+    one, other, more = clock(difference.this), clock(difference.expression), number(constant)
+    if one is None or other is None or one.scale != other.scale:
+        return None
+    if more is None or more != int(more):
+        return None
+    return _counted(one, other, int(more), at_least=at_least, strict=strict)
+
+
+def _of_quotient(difference: exp.Div, constant: exp.Expr, *, at_least: bool) -> Link | None:
+    """``(unix_timestamp(a) - unix_timestamp(b)) / 60 <= 30``: so many times as much."""
+    by, limit = number(difference.expression), number(constant)
+    inner = difference.this.unnest()
+    if by is None or limit is None or by <= 0 or not isinstance(inner, exp.Sub):
+        return None
+    if clock(inner.this) is None or clock(inner.expression) is None:
+        return None
+    whole = math.floor(by * limit) if at_least else math.ceil(by * limit)
+    more = exp.Literal.number(whole) if whole >= 0 else exp.Neg(this=exp.Literal.number(-whole))
+    return _of_difference(inner, more, at_least=at_least, strict=0)
+
+
+def _of_whole_units(
+    difference: exp.TimestampDiff, constant: exp.Expr, *, at_least: bool, strict: int
+) -> Link | None:
+    """``timestampdiff(MINUTE, b, a)``: so many whole minutes lie between; the rest is cut off."""
+    unit = of_units(exp.Literal.number(1), difference.args.get("unit"))
+    count = number(constant)
+    if unit is None or unit[0] != unit[1] or count is None or count != int(count):
+        return None
+    whole = int(count) + (strict if at_least else -strict)
+    room = unit[0] - 1
+    low = whole * unit[0] - (room if whole <= 0 else 0)
+    high = whole * unit[0] + (room if whole >= 0 else 0)
+    link = Link(difference.this, difference.expression)
+    return replace(link, low=low) if at_least else replace(link, high=high)
+
+
+def _names_a_column(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column) or node.find(exp.Column) is not None

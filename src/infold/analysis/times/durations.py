@@ -1,0 +1,200 @@
+"""
+How long an interval in SQL is, and how far a time zone is from UTC.
+
+Lengths are spans of microseconds, the least and the greatest: a month has 28 to 31 days, and a
+zone with summer time two offsets. Spark's interval syntaxes are those of its reference, "Literals"
+(interval literals, multi-unit and single-unit, year-month and day-time) and of ``make_interval``
+and ``make_dt_interval``. The session's time zone is UTC, so a day has 24 hours.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from sqlglot import exp
+
+from infold.analysis.times.shape import Span
+from infold.core.interval import DAY, HOUR, MINUTE, SECOND, WEEK
+
+UNITS: dict[str, Span] = {
+    "MICROSECOND": (1, 1),
+    "MILLISECOND": (1_000, 1_000),
+    "SECOND": (SECOND, SECOND),
+    "MINUTE": (MINUTE, MINUTE),
+    "HOUR": (HOUR, HOUR),
+    "DAY": (DAY, DAY),
+    "DAYOFYEAR": (DAY, DAY),
+    "WEEK": (WEEK, WEEK),
+}
+MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+_PART = re.compile(r"([+-]?\s*\d+(?:\.\d+)?)\s*([A-Za-z]+)")
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?\Z")
+_FIELDS = ("DAY", "HOUR", "MINUTE", "SECOND")
+
+
+def length(node: exp.Expr) -> Span | None:
+    """The length of an interval expression; None when it is not a constant."""
+    if isinstance(node, exp.Paren):
+        return length(node.this)
+    if isinstance(node, exp.Neg):
+        return negated(length(node.this))
+    if isinstance(node, (exp.Add, exp.Sub)):
+        left, right = length(node.this), length(node.expression)
+        return added(left, right if isinstance(node, exp.Add) else negated(right))
+    if isinstance(node, exp.Mul):
+        return _multiplied(node)
+    if isinstance(node, exp.Interval):
+        return _interval(node)
+    if isinstance(node, exp.Cast) and node.to.this == exp.DType.INTERVAL:
+        return length_of_text(node.this.name) if isinstance(node.this, exp.Literal) else None
+    if isinstance(node, exp.MakeInterval):
+        units = {key: number(value) for key, value in node.args.items() if value is not None}
+        return _summed([_of(count, unit.upper()) for unit, count in units.items()])
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "make_dt_interval":
+        counts = [number(value) for value in node.expressions]
+        return _summed(
+            [_of(count, unit) for count, unit in zip(counts, _FIELDS, strict=False)] or [(0, 0)]
+        )
+    return None
+
+
+def of_units(count: exp.Expr | None, unit: exp.Expr | None) -> Span | None:
+    """The length of so many units, as functions such as ``dateadd(DAY, 3, d)`` have them."""
+    found = number(count) if count is not None else None
+    name = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Expr) else "DAY"
+    return _of(found, name)
+
+
+def number(node: exp.Expr | None) -> float | None:
+    """A constant number; None for anything else."""
+    if isinstance(node, exp.Paren):
+        return number(node.this)
+    if isinstance(node, exp.Neg):
+        found = number(node.this)
+        return None if found is None else -found
+    if isinstance(node, exp.Mul):
+        left, right = number(node.this), number(node.expression)
+        return None if left is None or right is None else left * right
+    if isinstance(node, exp.Literal) and _NUMBER.match(node.name.strip()):
+        return float(node.name)
+    return None
+
+
+def added(a: Span | None, b: Span | None) -> Span | None:
+    """The sum of two spans."""
+    return None if a is None or b is None else (a[0] + b[0], a[1] + b[1])
+
+
+def negated(span: Span | None) -> Span | None:
+    """A span the other way round."""
+    return None if span is None else (-span[1], -span[0])
+
+
+@cache
+def offsets(zone: str) -> Span | None:
+    """
+    How far a zone's clocks are ahead of UTC, least and most; None for a zone that is not known.
+
+    Looked up on the first and the fifteenth of every month since 1850, which sees every standing
+    and every summer time.
+    """
+    fixed = re.match(r"(?:UTC|GMT)?\s*([+-])(\d{1,2})(?::?(\d{2}))?\Z", zone.strip(), re.IGNORECASE)
+    if fixed:
+        ahead = int(fixed[2]) * HOUR + int(fixed[3] or 0) * MINUTE
+        return (ahead, ahead) if fixed[1] == "+" else (-ahead, -ahead)
+    if zone.strip().upper() in ("UTC", "GMT", "Z"):
+        return 0, 0
+    try:
+        info = ZoneInfo(zone.strip())
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+    found = {
+        datetime(year, month, day, tzinfo=UTC).astimezone(info).utcoffset()
+        for year in range(1850, 2101)
+        for month in range(1, 13)
+        for day in (1, 15)
+    }
+    seconds = [offset // timedelta(microseconds=1) for offset in found if offset is not None]
+    return min(seconds), max(seconds)
+
+
+def _interval(node: exp.Interval) -> Span | None:
+    unit, this = node.args.get("unit"), node.this
+    if isinstance(unit, exp.IntervalSpan):
+        return _span(this.name, unit) if isinstance(this, exp.Literal) else None
+    if unit is None:
+        return length_of_text(this.name) if isinstance(this, exp.Literal) else None
+    name = unit.name.upper()
+    # A text after a text with units, such as INTERVAL '1 day 2' HOURS, is none of Spark's forms.
+    return _of(number(this), name.removesuffix("S"))
+
+
+def length_of_text(text: str) -> Span | None:
+    """``1 day 2 hours``, signs included; the word ``interval`` before it is allowed."""
+    rest = re.sub(r"^\s*interval\b", "", text, flags=re.IGNORECASE)
+    parts = _PART.findall(rest)
+    if not parts or _PART.sub("", rest).strip():
+        return None
+    return _summed(
+        [_of(float(n.replace(" ", "")), unit.upper().removesuffix("S")) for n, unit in parts]
+    )
+
+
+def _span(text: str, unit: exp.IntervalSpan) -> Span | None:
+    """``'1 02:03:04' DAY TO SECOND`` and ``'2-3' YEAR TO MONTH``."""
+    first, last = unit.this.name.upper(), unit.expression.name.upper()
+    negative = text.strip().startswith("-")
+    body = text.strip().lstrip("+-")
+    if (first, last) == ("YEAR", "MONTH"):
+        numbers = body.split("-")
+        units = ["YEAR", "MONTH"]
+    elif first in _FIELDS and last in _FIELDS:
+        numbers = re.split(r"[ :]", body)
+        units = list(_FIELDS[_FIELDS.index(first) : _FIELDS.index(last) + 1])
+    else:
+        return None
+    if len(numbers) != len(units) or not all(_NUMBER.match(part) for part in numbers):
+        return None
+    found = _summed([_of(float(n), name) for n, name in zip(numbers, units, strict=True)])
+    return negated(found) if negative else found
+
+
+def _of(count: float | None, unit: str) -> Span | None:
+    if count is None:
+        return None
+    if unit in MONTHS:
+        months = count * MONTHS[unit]
+        return _months(int(months)) if months == int(months) else None
+    if unit not in UNITS:
+        return None
+    exact = round(count * UNITS[unit][0])
+    return exact, exact
+
+
+def _months(count: int) -> Span:
+    """The shortest and the longest that so many months in a row can be."""
+    years, rest = divmod(abs(count), 12)
+    least = years * 365 + (0, 28, 59, 89, 120, 150, 181, 212, 242, 273, 303, 334)[rest]
+    most = years * 366 + (0, 31, 62, 92, 123, 153, 184, 215, 245, 276, 306, 337)[rest]
+    # A day that the month has not is moved to its last: 31 January and a month is 28 February.
+    found = (max(0, least - 3) * DAY, most * DAY) if count else (0, 0)
+    return found if count >= 0 else (-found[1], -found[0])
+
+
+def _multiplied(node: exp.Mul) -> Span | None:
+    for one, other in ((node.this, node.expression), (node.expression, node.this)):
+        span, times = length(one), number(other)
+        if span is not None and times is not None and times == int(times):
+            found = span[0] * int(times), span[1] * int(times)
+            return found if times >= 0 else (found[1], found[0])
+    return None
+
+
+def _summed(spans: list[Span | None]) -> Span | None:
+    total: Span | None = (0, 0)
+    for span in spans:
+        total = added(total, span)
+    return total
