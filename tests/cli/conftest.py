@@ -1,4 +1,4 @@
-"""Whole screens, compared with files; a project of values; an api that starts nothing."""
+"""Screens compared whole with files, a project of plain values, and an API that starts nothing."""
 
 from __future__ import annotations
 

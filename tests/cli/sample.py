@@ -1,4 +1,4 @@
-"""A project, plans, receipts and states made by hand, for screens."""
+"""A project with plans, receipts and states made by hand, for the tests of screens."""
 
 from __future__ import annotations
 

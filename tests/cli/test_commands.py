@@ -1,4 +1,4 @@
-"""Commands: what they ask of the api, what they print, and with which exit code they end."""
+"""Each command asks the API for the right thing, prints it, and ends with the right exit code."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ DAY = Interval(instant("2024-03-06"), instant("2024-03-07"))
 
 
 class TestGlobalOptions:
-    """Which project, which target."""
+    """Options before the command: which project, which target."""
 
     def test_project_and_target_reach_the_api(self, fake: FakeApi, infold: Infold) -> None:
-        """They stand before the command."""
+        """`--project` and `--target`, written before the command, reach the API."""
         assert infold("-C", "shop", "--target", "prod", "check").exit_code == 0
         assert fake.asked["open_project"] == {"root": Path("shop"), "target": "prod"}
 
     def test_version(self, infold: Infold) -> None:
-        """One line."""
+        """`--version` prints one line."""
         assert infold("--version").stdout == "infold 0.1.0\n"
 
     def test_an_unknown_command(self, infold: Infold) -> None:
-        """It is wrong usage, exit code 2."""
+        """An unknown command is wrong usage: exit code 2."""
         result = infold("fly")
 
         assert result.exit_code == 2
@@ -52,7 +52,9 @@ class TestPlan:
     """``infold plan``."""
 
     def test_the_screen(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """It is the plan's screen, with its options in the command to go on with."""
+        """`plan` prints the plan's screen, with its own
+        options in the `run` command that it suggests.
+        """
         result = infold(
             "plan", "--start", "2024-03-06", "--select", "+daily", "--as-of", "2024-03-11"
         )
@@ -64,14 +66,14 @@ class TestPlan:
         screen("plan_command", result.stdout)
 
     def test_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """The same facts under stable names."""
+        """`plan --json` prints the facts of the screen under stable names."""
         result = infold("plan", "--json")
 
         json.loads(result.stdout)
         screen("plan_json", result.stdout)
 
     def test_auto_and_a_window_contradict_each_other(self, fake: FakeApi, infold: Infold) -> None:
-        """``--auto`` alone is the default."""
+        """`--auto` says what is the default, and contradicts a window."""
         assert infold("plan", "--auto").exit_code == 0
         assert infold("plan", "--auto", "--start", "2024-03-06").exit_code == 2
 
@@ -79,7 +81,7 @@ class TestPlan:
     def test_models_are_named_as_by_status(
         self, fake: FakeApi, infold: Infold, command: str
     ) -> None:
-        """As terms, beside those of --select."""
+        """Models named as arguments are selected like the terms of `--select`."""
         result = infold(command, "daily", "tag:core", "-s", "latest")
 
         assert result.exit_code == 0
@@ -88,7 +90,9 @@ class TestPlan:
         assert infold(command, "dialy").stderr.startswith("unknown-model: ")
 
     def test_an_unaligned_window_is_refused(self, fake: FakeApi, infold: Infold) -> None:
-        """Before anything is looked at, exit code 2."""
+        """A window that is not aligned with cells is
+        refused before anything is observed: exit code 2.
+        """
         result = infold("plan", "--end", "2024-03-06T01:00")
 
         assert result.exit_code == 2
@@ -100,7 +104,7 @@ class TestRun:
     """``infold run``."""
 
     def test_the_screen(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """A line a step, then the receipt; no colour, nothing that moves."""
+        """`run` prints a line for each step, then the receipt, without colour or moving text."""
         result = infold("run")
 
         assert result.exit_code == 0
@@ -108,11 +112,11 @@ class TestRun:
         screen("run_command", result.stdout)
 
     def test_verbose(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """``-v`` says why before each step."""
+        """`run -v` prints the reasons before each step."""
         screen("run_verbose", infold("run", "-v").stdout)
 
     def test_options_reach_the_api(self, fake: FakeApi, infold: Infold) -> None:
-        """Window, selection, as-of, budget and patience."""
+        """Window, selection, `--as-of`, `--max-rows` and `--wait` reach the API."""
         infold(
             "run", "--start", "2024-03-06", "--end", "2024-03-07", "-s", "daily", "-x", "countries",
             "--as-of", "2024-03-11", "--max-rows", "1000", "--wait", "2.5", "--per-partition",
@@ -135,14 +139,14 @@ class TestRun:
         }
 
     def test_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """One object and nothing else, so that it can be piped."""
+        """`run --json` prints one JSON object and nothing else, so that it can be piped."""
         result = infold("run", "--json")
 
         json.loads(result.stdout)
         screen("run_json", result.stdout)
 
     def test_nothing_to_do(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """It says so calmly, exit code 0."""
+        """A run with nothing to do says so and ends with exit code 0."""
         fake.result = RunResult("r", "done", (sample.nothing(),))
 
         result = infold("run")
@@ -150,10 +154,10 @@ class TestRun:
         assert result.exit_code == 0
         screen("run_nothing", result.stdout)
 
-    def test_a_run_of_which_a_part_failed(
-        self, fake: FakeApi, infold: Infold, screen: Screen
-    ) -> None:
-        """What was done, what was not and why, then the errors; exit code 1."""
+    def test_a_run_that_failed_in_part(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
+        """A run that failed in part prints what was done,
+        what was not and why, then the errors: exit code 1.
+        """
         fake.result, fake.raises = sample.failed(), RunFailed(sample.failed())
 
         result = infold("run")
@@ -162,10 +166,12 @@ class TestRun:
         assert result.stderr == f"\n{fake.raises}\n"
         screen("run_failed", result.stdout)
 
-    def test_a_run_of_which_a_part_failed_as_json(
+    def test_a_run_that_failed_in_part_as_json(
         self, fake: FakeApi, infold: Infold, screen: Screen
     ) -> None:
-        """One object: the steps and the receipt of what was committed, and the error."""
+        """The JSON of a run that failed in part has the steps
+        and receipt of what was committed, and the error.
+        """
         fake.raises = RunFailed(sample.failed())
 
         result = infold("run", "--json")
@@ -180,10 +186,12 @@ class TestRun:
     @pytest.mark.parametrize(
         "words", ["restate daily", "backbuild daily --start 2024-03-04 --end 2024-03-06"]
     )
-    def test_what_builds_again_ends_with_the_first_failure_too(
+    def test_restate_and_backbuild_take_fail_fast(
         self, fake: FakeApi, infold: Infold, words: str
     ) -> None:
-        """On request, as a run does."""
+        """`--fail-fast` makes restate and backbuild stop at the first failure, as it does for
+        run.
+        """
         infold(*words.split())
         assert fake.asked["run"]["fail_fast"] is False
 
@@ -196,7 +204,7 @@ class TestRun:
     def test_nothing_to_build_again_is_an_empty_plan(
         self, fake: FakeApi, infold: Infold, words: str
     ) -> None:
-        """In JSON, too: a program that reads it finds no steps, rather than no text."""
+        """With nothing to build, restate and backbuild print JSON with an empty list of steps."""
         fake.plan = sample.nothing()
 
         found = json.loads(infold(*words.split(), "--json").stdout)
@@ -204,8 +212,8 @@ class TestRun:
         assert found["steps"] == []
         assert "run" not in fake.asked
 
-    def test_a_run_that_was_refused_whole(self, fake: FakeApi, infold: Infold) -> None:
-        """Nothing was written: exit code 3, as for every refusal."""
+    def test_a_run_that_was_refused_completely(self, fake: FakeApi, infold: Infold) -> None:
+        """A run that wrote nothing because all of it was refused ends with exit code 3."""
         fake.raises = RunFailed(sample.refused())
 
         result = infold("run")
@@ -219,7 +227,7 @@ class TestRun:
         )
 
     def test_many_batches_are_one_line(self, fake: FakeApi, infold: Infold) -> None:
-        """A receipt names a model once, with the number of its steps and their sum."""
+        """The receipt names a model once, with the number of its steps and their sum."""
         [*_, daily] = sample.result().steps
         fake.result = replace(sample.result(), steps=(daily,) * 49, receipt=Receipt(arrived=290))
 
@@ -230,7 +238,7 @@ class TestRun:
         ]
 
     def test_a_refusal(self, fake: FakeApi, infold: Infold) -> None:
-        """The message on stderr, its own exit code, nothing on stdout."""
+        """A refusal prints its message on stderr and nothing on stdout, with its own exit code."""
         fake.raises = errors.InfoldError("locked", "another run holds the target", exit_code=3)
 
         result = infold("run")
@@ -239,7 +247,7 @@ class TestRun:
         assert result.stderr == "locked: another run holds the target\n"
 
     def test_a_refusal_as_json(self, fake: FakeApi, infold: Infold) -> None:
-        """With ``--json`` programs get the parts of the message."""
+        """With `--json` a refusal is an object with the parts of its message."""
         fake.raises = errors.InfoldError(
             "locked", "another run holds it", (("run", "r"),), "Wait.", 3
         )
@@ -256,7 +264,7 @@ class TestRun:
         }
 
     def test_ctrl_c(self, fake: FakeApi, infold: Infold) -> None:
-        """One line and 130; what was finished is kept."""
+        """Ctrl-C ends the command with one line and exit code 130; finished steps are kept."""
         fake.raises = KeyboardInterrupt()  # type: ignore[assignment]
 
         result = infold("run")
@@ -267,7 +275,7 @@ class TestRun:
         )
 
     def test_a_crash(self, fake: FakeApi, infold: Infold, tmp_path: Path) -> None:
-        """No traceback on the screen: it is in a file that the one line names."""
+        """A crash prints one line that names the file with the traceback."""
         fake.raises = ZeroDivisionError("nobody expected this")
 
         result = infold("-C", str(tmp_path), "run")
@@ -282,13 +290,15 @@ class TestRun:
 
 
 class TestReports:
-    """status, history, explain, check, verify."""
+    """The commands that only report: status, history, explain, check, verify."""
 
     @pytest.mark.parametrize("command", ["status", "history", "verify"])
     def test_screens_and_shapes(
         self, fake: FakeApi, infold: Infold, screen: Screen, command: str
     ) -> None:
-        """Each reports to people and, with ``--json``, to programs."""
+        """Each reporting command prints a screen for people
+        and, with `--json`, an object for programs.
+        """
         text, shape = infold(command), infold(command, "--json")
 
         assert (text.exit_code, shape.exit_code) == (0, 0)
@@ -297,42 +307,46 @@ class TestReports:
         screen(f"{command}_json", shape.stdout)
 
     def test_history_of_a_model(self, fake: FakeApi, infold: Infold) -> None:
-        """The model and the number of runs reach the api; a wrong name is said."""
+        """`history MODEL -n N` asks the API for that model
+        and number of runs; an unknown model is exit code 2.
+        """
         assert infold("history", "daily", "-n", "3").exit_code == 0
         assert fake.asked["history"] == {"limit": 3, "model": "daily"}
         assert infold("history", "dayly").exit_code == 2
 
     def test_explain_a_cell(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """Any instant of the cell names it."""
+        """`explain MODEL INSTANT` explains the cell that contains the instant."""
         result = infold("explain", "sessions", "2024-03-06T12:00")
 
         assert fake.asked["explain"]["cell"] == DAY
         screen("explain_cell", result.stdout)
 
     def test_explain_as_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """The same facts."""
+        """`explain --json` prints the same facts as the screen."""
         result = infold("explain", "sessions", "2024-03-06", "--json")
 
         json.loads(result.stdout)
         screen("explain_json", result.stdout)
 
     def test_explain_a_cell_of_a_table_without_cells(self, fake: FakeApi, infold: Infold) -> None:
-        """There is none, and the command for the whole is named."""
+        """To explain a cell of a table without cells is an
+        error that names the command for the whole table.
+        """
         result = infold("explain", "countries", "2024-03-06")
 
         assert result.exit_code == 2
         assert result.stderr.startswith("not-a-cell: countries is not divided into cells")
 
-    def test_a_story(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """A session is looked up in all models."""
+    def test_explain_a_session(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
+        """`explain session ID` looks the session up in all models."""
         result = infold("explain", "session", "cafe")
 
         assert result.exit_code == 0
         assert fake.asked["session_history"] == {"id": "cafe", "model": None, "deep": False}
         screen("session_history_command", result.stdout)
 
-    def test_a_story_that_spark_is_asked_for(self, fake: FakeApi, infold: Infold) -> None:
-        """On request, and of sessions alone."""
+    def test_explain_a_session_with_spark(self, fake: FakeApi, infold: Infold) -> None:
+        """`--deep` asks Spark about a session, and is refused for anything else."""
         infold("explain", "session", "cafe", "--deep")
         assert fake.asked["session_history"] == {"id": "cafe", "model": None, "deep": True}
 
@@ -340,8 +354,8 @@ class TestReports:
         assert result.exit_code == 2
         assert "infold explain session ID --deep" in result.stderr
 
-    def test_a_story_as_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """The same facts; a sessions model in place of the word looks only there."""
+    def test_explain_a_session_as_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
+        """`explain MODEL ID --json` prints the same facts and looks in that model only."""
         result = infold("explain", "sessions", "cafe", "--json")
 
         json.loads(result.stdout)
@@ -349,7 +363,9 @@ class TestReports:
         screen("session_history_json", result.stdout)
 
     def test_an_id_that_is_a_date(self, fake: FakeApi, infold: Infold) -> None:
-        """Of a model it means a cell, else a session."""
+        """`explain MODEL 20240306` explains a cell; `explain session 20240306` looks up a
+        session.
+        """
         infold("explain", "sessions", "20240306")
         assert fake.asked["explain"]["cell"] == DAY
         assert "session_history" not in fake.asked
@@ -358,7 +374,7 @@ class TestReports:
         assert fake.asked["session_history"] == {"id": "20240306", "model": None, "deep": False}
 
     def test_a_model_that_is_named_session(self, fake: FakeApi, infold: Infold) -> None:
-        """Is explained where no id is given, and its cells are."""
+        """A model named `session` is explained when no id follows, and so are its cells."""
         model = replace(sample.SESSIONS.model, name="session")
         fake.project = sample.project(replace(sample.SESSIONS, model=model))
 
@@ -371,16 +387,18 @@ class TestReports:
         infold("explain", "session", "cafe")
         assert fake.asked["session_history"] == {"id": "cafe", "model": None, "deep": False}
 
-    def test_which_session(self, fake: FakeApi, infold: Infold) -> None:
-        """Its id is wanted; of other models there are none."""
+    def test_explain_a_session_needs_an_id_and_a_sessions_model(
+        self, fake: FakeApi, infold: Infold
+    ) -> None:
+        """`explain session` needs an id, and only sessions models have sessions."""
         assert infold("explain", "session").exit_code == 2
         other = infold("explain", "daily", "cafe")
 
         assert other.exit_code == 2
         assert "session_history" not in fake.asked
 
-    def test_a_session_that_is_not_there(self, fake: FakeApi, infold: Infold) -> None:
-        """One error, which says where ids are."""
+    def test_explain_an_unknown_session(self, fake: FakeApi, infold: Infold) -> None:
+        """An unknown session is one error that says where ids are found."""
         fake.raises = errors.session_nowhere("cafe", ["sessions"])
 
         result = infold("explain", "session", "cafe")
@@ -389,7 +407,9 @@ class TestReports:
         assert result.stderr.startswith("unknown-session: there is no session cafe\n")
 
     def test_check(self, fake: FakeApi, infold: Infold) -> None:
-        """How many models, that nothing is wrong with them, and what each change builds whole."""
+        """`check` counts the models, says that there are no
+        findings, and names each change that rebuilds a model.
+        """
         result = infold("check")
         note = (
             "daily: every change of countries builds all of it: countries is read otherwise than "
@@ -406,7 +426,9 @@ class TestReports:
         }
 
     def test_check_takes_no_source_for_a_model(self, fake: FakeApi, infold: Infold) -> None:
-        """A landed source has a table of its own, and is a source all the same."""
+        """`check` counts a landed source, which has a table
+        of its own, as a source and not as a model.
+        """
         landed = replace(
             sample.COUNTRIES, landed=True, model=replace(sample.COUNTRIES.model, name="raw.c")
         )
@@ -415,7 +437,7 @@ class TestReports:
         assert infold("check").stdout.startswith("5 models, 1 source, no findings in ")
 
     def test_verify_finds_a_difference(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """Exit code 4, and what differs."""
+        """`verify` ends with exit code 4 when a table differs, and shows what differs."""
         fake.certificate = sample.certificate(equal=False)
 
         result = infold("verify", "--select", "sessions", "--sample", "5")
@@ -478,34 +500,34 @@ class TestShow:
     """``infold show``."""
 
     def test_rows(self, lake: FakeLake, infold: Infold, screen: Screen) -> None:
-        """An aligned table and how many rows are not shown."""
+        """`show` prints an aligned table and how many rows it does not show."""
         result = infold("show", "daily", "--limit", "2")
 
         assert lake.asked == {"table": "daily", "columns": None, "where": None, "limit": 3}
         screen("show", result.stdout)
 
     def test_filter_and_columns(self, lake: FakeLake, infold: Infold) -> None:
-        """They reach the reader, which prunes by them."""
+        """`--where` and `--columns` reach the reader of the table."""
         infold("show", "daily", "--where", "day >= '2024-03-09'", "--columns", "day, note")
 
         assert lake.asked["where"] == "day >= '2024-03-09'"
         assert lake.asked["columns"] == ["day", "note"]
 
-    def test_everything(self, lake: FakeLake, infold: Infold) -> None:
-        """``--limit 0`` is all."""
+    def test_without_a_limit(self, lake: FakeLake, infold: Infold) -> None:
+        """`--limit 0` shows all rows."""
         assert infold("show", "daily", "--limit", "0").stdout.endswith("3 rows.\n")
         assert lake.asked["limit"] is None
 
-    def test_what_was_set_aside(self, lake: FakeLake, infold: Infold) -> None:
-        """It is a table like others, under a short name."""
+    def test_rows_set_aside(self, lake: FakeLake, infold: Infold) -> None:
+        """The rows that were set aside are a table like others, under a short name."""
         infold("show", "set_aside")
 
         assert lake.asked["table"] == "infold__set_aside"
 
-    def test_nothing_was_set_aside(
+    def test_no_rows_set_aside(
         self, lake: FakeLake, infold: Infold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """An empty table: no line of JSON, a header of CSV, a file all the same."""
+        """An empty table gives no line of JSON, a header of CSV, and a file."""
 
         def rows(table: str, **_: object) -> None:
             raise errors.not_built(table)
@@ -522,7 +544,7 @@ class TestShow:
         assert "no rows" in infold("show", "set_aside").stdout
 
     def test_csv(self, lake: FakeLake, infold: Infold) -> None:
-        """To the standard output nothing but rows."""
+        """CSV on the standard output is rows and nothing else."""
         text = infold("show", "daily", "--limit", "0", "--csv", "-").stdout
 
         assert list(codec.DictReader(io.StringIO(text)))[1] == {
@@ -534,7 +556,9 @@ class TestShow:
     def test_csv_that_a_script_can_read(
         self, lake: FakeLake, infold: Infold, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Quotes where a reader needs them; NULL is nothing, an empty text is two quotes."""
+        """CSV quotes where a reader needs it; NULL is an empty field, an empty text is two
+        quotes.
+        """
         values = {
             "id": ["6f1e", None, "", "a,b", 'a"b', "a\nb", " a "],
             "at": pa.array([0, *[None] * 6], pa.timestamp("us", "UTC")),
@@ -559,7 +583,7 @@ class TestShow:
         ]
 
     def test_json_lines(self, lake: FakeLake, infold: Infold, tmp_path: Path) -> None:
-        """To a file, an object a line; said on stderr."""
+        """JSON lines go to a file, one object a line; the message about it goes to stderr."""
         path = tmp_path / "daily.json"
 
         result = infold("show", "daily", "--json", str(path))
@@ -572,7 +596,7 @@ class TestShow:
         }
 
     def test_parquet(self, lake: FakeLake, infold: Infold, tmp_path: Path) -> None:
-        """A file keeps the table's own types."""
+        """A Parquet file keeps the table's own types."""
         path = tmp_path / "daily.parquet"
 
         infold("show", "daily", "--limit", "2", "--parquet", str(path))
@@ -580,14 +604,16 @@ class TestShow:
         assert parquet.read_table(path).equals(three().slice(0, 2))
 
     def test_an_unknown_table(self, lake: FakeLake, infold: Infold) -> None:
-        """The nearest names are said, exit code 2."""
+        """An unknown table is exit code 2, and the nearest names are suggested."""
         result = infold("show", "dayli")
 
         assert result.exit_code == 2
         assert "nearest:  daily" in result.stderr
 
     def test_a_view(self, lake: FakeLake, infold: Infold, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Nothing is stored of it: Spark evaluates it, and that is said."""
+        """`show` of a view says that it starts Spark to
+        evaluate it, and checks the columns asked for.
+        """
         monkeypatch.setattr(rows, "evaluate", lambda _project, _view: three())
 
         result = infold("show", "latest", "--columns", "sessions")
@@ -600,16 +626,16 @@ class TestShow:
 class TestInit:
     """``infold init``."""
 
-    def test_the_project_it_writes_is_right(self, infold: Infold, tmp_path: Path) -> None:
-        """It has no findings, and is named for its folder."""
+    def test_the_new_project_is_valid(self, infold: Infold, tmp_path: Path) -> None:
+        """The project that `init` writes has no findings and is named after its folder."""
         directory = tmp_path / "my-shop"
 
         assert infold("init", str(directory)).exit_code == 0
         assert infold("-C", str(directory), "check").stdout.startswith("3 models, 1 source, no")
         assert api.open_project(directory, None).name == "my_shop"
 
-    def test_its_plan(self, infold: Infold, tmp_path: Path) -> None:
-        """It can be planned at once: its files are there."""
+    def test_the_new_project_can_be_planned(self, infold: Infold, tmp_path: Path) -> None:
+        """The project that `init` writes can be planned at once, because its files are there."""
         infold("init", str(tmp_path / "shop"))
 
         plan = json.loads(infold("-C", str(tmp_path / "shop"), "plan", "--json").stdout)
@@ -621,7 +647,7 @@ class TestInit:
         ]
 
     def test_a_folder_in_use(self, infold: Infold, tmp_path: Path) -> None:
-        """Nothing is written into it."""
+        """`init` writes nothing into a folder that is in use."""
         (tmp_path / "file").write_text("mine")
 
         assert infold("init", str(tmp_path)).exit_code == 2
@@ -646,7 +672,9 @@ class TestDemo:
         monkeypatch.setattr(java, "find_java", lambda: None)
 
     def test_the_screen(self, acts: None, infold: Infold, screen: Screen, tmp_path: Path) -> None:
-        """Each act with its strip and receipt, the certificate, then what to do by hand."""
+        """`demo` prints each act with its strip and
+        receipt, the certificate, then what to try by hand.
+        """
         result = infold("demo", str(tmp_path / "demo"))
 
         assert result.exit_code == 0
@@ -655,13 +683,15 @@ class TestDemo:
     def test_a_difference_is_not_hidden(
         self, acts: None, fake: FakeApi, infold: Infold, tmp_path: Path
     ) -> None:
-        """It ends as verify does."""
+        """`demo` ends as verify does when a table differs."""
         fake.certificate = sample.certificate(equal=False)
 
         assert infold("demo", str(tmp_path / "demo")).exit_code == 4
 
-    def test_no_java(self, infold: Infold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """It is said before anything is written."""
+    def test_without_java(
+        self, infold: Infold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Without Java `demo` says so before it writes anything."""
 
         def none() -> None:
             raise errors.java_missing((("JAVA_HOME", "not set"),))

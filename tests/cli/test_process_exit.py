@@ -1,4 +1,6 @@
-"""How the program ends: its output is out, its code is right, and it waits for nothing else."""
+"""How the process ends: its output is flushed, its exit
+code is right, and it waits for nothing else.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_no_thread_is_waited_for() -> None:
-    """What libraries still do in the background is let go of; what was printed is there."""
+    """The process ends without waiting for background
+    threads of libraries, and its output is complete.
+    """
     code = (
         "import threading, time\n"
         "from infold.cli import process_exit\n"
@@ -57,8 +61,8 @@ def test_no_thread_is_waited_for() -> None:
     ("word", "code", "said"),
     [("", 0, ""), ("None", 0, ""), ("True", 1, ""), ("'no such thing'", 1, "no such thing\n")],
 )
-def test_an_end_means_what_it_means_to_python(word: str, code: int, said: str) -> None:
-    """A text is said, and is no success."""
+def test_exit_means_what_it_means_to_python(word: str, code: int, said: str) -> None:
+    """`SystemExit` with a text prints the text and is no success, as in Python."""
     text = (
         f"def end():\n raise SystemExit({word})\n"
         "from infold.cli import process_exit\nprocess_exit.run(end)"
@@ -72,7 +76,9 @@ def test_an_end_means_what_it_means_to_python(word: str, code: int, said: str) -
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_ledger_is_one_file_between_commands(tmp_path: Path, kept: bool) -> None:
-    """Whoever copies it has all of it: nothing is left in a log beside it."""
+    """Between commands a ledger is one file, so a copy of it is complete without a log beside
+    it.
+    """
     code = (
         "import sys\n"
         "from pathlib import Path\n"
@@ -94,8 +100,10 @@ def test_a_ledger_is_one_file_between_commands(tmp_path: Path, kept: bool) -> No
     assert [run.id for run in SqlLedger(file).runs(1)] == ["one"]
 
 
-def test_plans_beside_each_other_end_well(shop: Path) -> None:
-    """Arrow has read the new files with its threads, and none of these ends the process."""
+def test_concurrent_plans_end_well(shop: Path) -> None:
+    """Plans that run at the same time all end well, though Arrow's threads have read the new
+    files.
+    """
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(lambda _: infold("-C", str(shop), "plan"), range(12)))
 
@@ -106,8 +114,10 @@ def test_plans_beside_each_other_end_well(shop: Path) -> None:
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full here")
 @pytest.mark.parametrize("words", [("plan",), ("plan", "--json"), ("status",), ("--help",)])
-def test_an_output_that_takes_nothing_is_an_error(shop: Path, words: tuple[str, ...]) -> None:
-    """Named, with a code; none of the program's own."""
+def test_an_output_that_cannot_be_written_is_an_error(shop: Path, words: tuple[str, ...]) -> None:
+    """An output that cannot be written is an error with its own message and exit code, not a
+    crash.
+    """
     with FULL.open("w") as full:
         done = infold("-C", str(shop), *words, stdout=full)
 
@@ -117,7 +127,7 @@ def test_an_output_that_takes_nothing_is_an_error(shop: Path, words: tuple[str, 
 
 
 def test_a_reader_that_goes_away_is_no_failure(shop: Path) -> None:
-    """As of `infold plan | head -1`."""
+    """A reader that closes the pipe, as in `infold plan | head -1`, is no failure."""
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -128,8 +138,10 @@ def test_a_reader_that_goes_away_is_no_failure(shop: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_models_that_are_not_there_are_an_error(shop: Path, tmp_path: Path) -> None:
-    """From every command; not a project of no models, all of them right."""
+def test_a_missing_models_folder_is_an_error(shop: Path, tmp_path: Path) -> None:
+    """Every command reports a missing models folder as an error instead of a valid empty
+    project.
+    """
     (tmp_path / "infold.yml").write_text((shop / "infold.yml").read_text())
     missing = [infold("-C", str(tmp_path), command) for command in ("check", "plan", "run")]
     (tmp_path / "models").write_text("no folder")
@@ -140,8 +152,10 @@ def test_models_that_are_not_there_are_an_error(shop: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("way", ["ORs", "UNION ALLs", "parentheses"])
-def test_queries_that_programs_write_are_read(shop: Path, tmp_path: Path, way: str) -> None:
-    """A thousand ORs, parts of a union, or parentheses; many thousands have a name."""
+def test_generated_queries_are_parsed(shop: Path, tmp_path: Path, way: str) -> None:
+    """A query of a thousand ORs, union parts or parentheses
+    is parsed; one of many thousands is a finding.
+    """
 
     def query(size: int) -> str:
         return {

@@ -56,7 +56,7 @@ def beneath(name: str) -> list[click.Command]:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_is_described_and_none_besides(name: str) -> None:
-    """The options of a command's section are exactly those that it has."""
+    """The options in a command's section of the reference are exactly the options it has."""
     text = section(f"### infold {name}")
     params = [param for each in (command(name), *beneath(name)) for param in each.params]
     options = {opt for param in params if isinstance(param, click.Option) for opt in param.opts}
@@ -66,7 +66,7 @@ def test_every_option_is_described_and_none_besides(name: str) -> None:
 
 
 def test_every_global_option_is_described() -> None:
-    """Those before the command."""
+    """The reference describes every option that comes before the command."""
     options = {opt for param in cli.get_params(CONTEXT) for opt in param.opts}
     intro = section("## Commands").partition("\n### ")[0]
 
@@ -74,8 +74,10 @@ def test_every_global_option_is_described() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_arguments_stand_in_the_heading(name: str) -> None:
-    """``infold explain MODEL [CELL]``."""
+def test_arguments_are_in_the_heading(name: str) -> None:
+    """The heading of a command's section shows its arguments, as in `infold explain MODEL
+    [CELL]`.
+    """
     params = command(name).params
     arguments = [param for param in params if isinstance(param, click.Argument)]
     words = [
@@ -89,7 +91,9 @@ def test_arguments_stand_in_the_heading(name: str) -> None:
 
 
 def test_commands_of_groups_have_headings_too() -> None:
-    """``#### infold quarantine add MODEL [SESSION]...``."""
+    """Commands of a group have headings too, as in `#### infold quarantine add MODEL
+    [SESSION]...`.
+    """
     for name in COMMANDS:
         for each in beneath(name):
             words = [param.make_metavar(CONTEXT) for param in each.params if not opts_of(param)]
@@ -104,7 +108,7 @@ def opts_of(param: click.Parameter) -> list[str]:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_says_what_it_does(name: str) -> None:
-    """Its own help begins with the sentence of the list of commands, or with more than that."""
+    """A command's help begins with the sentence that describes it in the list of commands."""
     assert command(name).get_short_help_str(200)
 
 
@@ -125,12 +129,16 @@ def test_every_command_says_what_it_does(name: str) -> None:
     ],
 )
 def test_every_key_is_described_and_none_besides(title: str, known: tuple[str, ...]) -> None:
-    """What the reader of infold.yml and front matter accepts."""
+    """The reference lists exactly the keys that the readers of infold.yml and front matter
+    accept.
+    """
     assert keys(title) == set(known)
 
 
 def test_every_fixed_setting_is_listed_with_its_value() -> None:
-    """And every beginning of those that stay as Spark has them."""
+    """The reference lists every fixed Spark setting with
+    its value, and every prefix that is left to Spark.
+    """
     text = section("### Settings of Spark")
     rows = dict(re.findall(r"^\| `(spark[^`*]*)` \| `([^`]+)` \|", text, re.MULTILINE))
 
@@ -139,7 +147,7 @@ def test_every_fixed_setting_is_listed_with_its_value() -> None:
 
 
 def test_every_value_is_named() -> None:
-    """Materializations, formats, granularities, states of models."""
+    """The reference names every materialization, format, granularity and model state."""
     for title, values in (
         ("### Model keys", Materialization),
         ("### Source keys", Format),
@@ -150,7 +158,7 @@ def test_every_value_is_named() -> None:
 
 
 def test_every_materialization_has_its_keys() -> None:
-    """The second column of the models' keys."""
+    """The second column of the models' keys names the materializations that accept the key."""
     for name, where in re.findall(
         r"^\| `(\w+)` \| ([^|]+) \|", section("### Model keys"), re.MULTILINE
     ):
@@ -179,8 +187,10 @@ FREE = {
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_every_name_of_a_shape_is_described(name: str) -> None:
-    """In the section of its command, or in one that the section points to."""
+def test_every_name_of_a_json_shape_is_described(name: str) -> None:
+    """Every name in a JSON shape is described in its
+    command's section or in one that the section points to.
+    """
     text = section("## JSON shapes")
     own = section(f"### {name} --json")
     top = SHAPES[name]
@@ -201,7 +211,7 @@ def _names(value: Any) -> Iterator[str]:
 
 
 def test_the_environment_is_described() -> None:
-    """Every variable that the code reads, and none besides."""
+    """The reference lists exactly the environment variables that the code reads."""
     found = {
         name
         for path in (ROOT / "src").rglob("*.py")

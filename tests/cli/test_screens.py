@@ -1,4 +1,6 @@
-"""Whole screens, as someone sees them. ``pytest tests/cli --rewrite`` writes them anew."""
+"""Whole screens, as a user sees them. ``pytest tests/cli --rewrite`` rewrites the expected
+files.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +36,18 @@ from infold.render.verification import certificate_screen
 
 
 class TestPlan:
-    """What arrived, what is built and why, what is left alone, what next."""
+    """The plan's screen: what arrived, what is built and why, what is skipped, what to do next."""
 
     def test_a_standard_run(self, screen: Screen) -> None:
-        """Late and new rows, a replaced and a deleted file, and all that follows from them."""
+        """The plan shows late and new rows, a replaced and a
+        deleted file, and every step that follows from them.
+        """
         text = plan_screen(sample.project(), sample.observed(), sample.plan(), sample.COVERED)
 
         screen("plan_standard", text)
 
     def test_a_first_run(self, screen: Screen) -> None:
-        """Nothing is built yet: every cell that files touch is missing."""
+        """On a first run every cell that files touch is shown as missing."""
         names = ("countries", "clicks", "sessions", "daily")
         files = FileDiff("raw.clicks", new=(sample.seen_file("a.json"),), peek=sample.NEWS.peek)
         seen = {name: ModelObservation(files=files if name == "clicks" else None) for name in names}
@@ -60,7 +64,7 @@ class TestPlan:
         screen("plan_first", text)
 
     def test_files_not_read_beforehand(self, screen: Screen) -> None:
-        """Without a peek no cell is known, and the screen says so."""
+        """Without an estimate no cell is known, and the plan says so."""
         files = replace(sample.NEWS, peek=None)
         ingest = replace(
             sample.INGEST, cells=Ranges(), reasons=(Reason(Cause.ARRIVED, "3 new files"),)
@@ -82,7 +86,7 @@ class TestPlan:
         screen("plan_unread", text)
 
     def test_ranges_from_far_apart(self, screen: Screen) -> None:
-        """One event of 1999 beside today's is two columns, not nine thousand."""
+        """Ranges far apart are one column each: an event of 1999 beside today's is two columns."""
         old = Ranges((Interval(instant("1999-05-04"), instant("1999-05-05")),))
         step = replace(sample.FOLD, cells=old | sample.days("10"), expected=False)
 
@@ -96,7 +100,7 @@ class TestPlan:
         screen("plan_far_apart", text)
 
     def test_years_without_a_row(self, screen: Screen) -> None:
-        """Built or to be built from one end to the other, they are one column."""
+        """Years built or to be built from end to end are one column."""
         days = Ranges((Interval(instant("2016-05-04"), instant("2016-05-06")),)) | sample.days(
             "8-9"
         )
@@ -118,7 +122,7 @@ class TestPlan:
         screen("plan_years_between", text)
 
     def test_a_window(self, screen: Screen) -> None:
-        """Stale cells outside the window are dots, and are named as left alone."""
+        """Stale cells outside the window are dots, and are listed as skipped."""
         step = replace(
             sample.RECOMPUTE,
             cells=sample.days("6"),
@@ -141,7 +145,7 @@ class TestPlan:
         screen("plan_window", text)
 
     def test_nothing_to_do(self, screen: Screen) -> None:
-        """One calm screen that says what was looked at, and what is left."""
+        """A plan with nothing to do is one screen that says what was observed and what is left."""
         files = FileDiff("raw.clicks", settling=2, same=101)
 
         screen(
@@ -150,19 +154,23 @@ class TestPlan:
         )
 
     def test_a_run_with_nothing_to_do(self, screen: Screen) -> None:
-        """A run says the same, from its plan alone."""
+        """A run with nothing to do prints the same screen as the plan."""
         screen("run_nothing", nothing_screen(sample.project(), None, sample.nothing()))
 
 
 class TestRun:
-    """Steps and receipt."""
+    """The run's screen: steps and receipt."""
 
     def test_a_receipt(self, screen: Screen) -> None:
-        """Every number of a run, ratios beside them, time per step and in all."""
+        """A receipt shows every number of a run with its
+        ratios, and the time of each step and of the run.
+        """
         screen("receipt", receipt_screen(sample.result()))
 
     def test_a_receipt_without_arrivals(self, screen: Screen) -> None:
-        """A changed definition: nothing arrived, so there are no ratios and no sessions."""
+        """A receipt of a changed definition, where nothing
+        arrived, shows no ratios and no sessions.
+        """
         result = replace(
             sample.result(),
             steps=((sample.RECOMPUTE, sample.RECEIPTS[2]),),
@@ -173,14 +181,14 @@ class TestRun:
         screen("receipt_no_arrivals", receipt_screen(result))
 
     def test_copies_at_other_times(self, screen: Screen) -> None:
-        """How many there were, and the rows whose keys were looked through for them."""
+        """A receipt counts copies at other times, and the rows that were searched for them."""
         found = replace(sample.RECEIPTS[0], scanned=2_010_317, keys_scanned=2_000_000, elsewhere=31)
         result = replace(sample.result(), steps=((sample.INGEST, found),), receipt=found, notes=())
 
         screen("receipt_everywhere", receipt_screen(result))
 
     def test_step_lines(self, screen: Screen) -> None:
-        """One line a step, its facts in their places."""
+        """A step is one line with its facts in fixed columns."""
         lines = [
             step_line(i, step, receipt)
             for i, (step, receipt) in enumerate(sample.result().steps, 1)
@@ -191,34 +199,38 @@ class TestRun:
 
 
 class TestStatus:
-    """How models stand."""
+    """The status screen: the state of each model."""
 
     def test_every_state(self, screen: Screen) -> None:
-        """Standard run, new model, out of sync, a view; gaps, stale cells, rows left out."""
+        """Status shows a standard run, a new model, one out
+        of sync, a view, gaps, stale cells and rows left out.
+        """
         gaps = {"clicks": sample.days("7")}
 
         screen("status", status_screen(sample.project(), sample.status(), gaps))
 
     def test_all_up_to_date(self, screen: Screen) -> None:
-        """Nothing is stale, and that is all there is to say."""
+        """When nothing is stale, status says only that."""
         models = [replace(entry, stale=Ranges()) for entry in sample.status()[:2]]
 
         screen("status_up_to_date", status_screen(sample.project(), models, {}))
 
 
 class TestHistory:
-    """Past runs."""
+    """The screen of past runs."""
 
     def test_runs_with_steps(self, screen: Screen) -> None:
-        """Newest first; failed ones with their error, idle ones too."""
+        """History lists runs newest first, with the errors
+        of failed ones; runs that did nothing are listed too.
+        """
         screen("history", history_screen(sample.history()))
 
     def test_of_one_model(self, screen: Screen) -> None:
-        """Only its own steps."""
+        """History of one model lists only the steps of that model."""
         screen("history_model", history_screen(sample.history()[-1:], "sessions"))
 
     def test_no_runs(self) -> None:
-        """An empty ledger says what makes the first run."""
+        """History of an empty ledger names the command that makes the first run."""
         assert history_screen(()) == "No runs yet: `infold run` makes the first."
         assert history_screen((), "daily") == (
             "No runs of daily yet: `infold run` makes the first."
@@ -226,18 +238,20 @@ class TestHistory:
 
 
 class TestExplain:
-    """One model, one cell."""
+    """The screens that explain one model or one cell."""
 
     def test_a_model(self, screen: Screen) -> None:
-        """Definition, inputs, trace, why it is stale, layout, and the runs that built it."""
+        """Explain shows a model's definition, inputs,
+        trace, why it is stale, layout and latest runs.
+        """
         screen("explain_model", explain_screen(sample.explanation()))
 
     def test_a_cell(self, screen: Screen) -> None:
-        """Its content, what arrived for it and which runs changed it."""
+        """Explain shows a cell's content, what arrived for it and which runs changed it."""
         screen("explain_cell", explain_screen(sample.explanation(sample.day(6))))
 
     def test_a_model_that_is_not_stale(self, screen: Screen) -> None:
-        """Why not, and what an earlier window left unbuilt."""
+        """Explain says why a model is not stale, and what an earlier window left unbuilt."""
         pending = Pending(Cause.MISSING, sample.days("4-5"))
         value = replace(
             sample.explanation(),
@@ -249,15 +263,17 @@ class TestExplain:
         screen("explain_left", explain_screen(value))
 
 
-class TestStory:
-    """One session."""
+class TestSessionHistory:
+    """The screen that explains one session."""
 
     def test_in_quarantine(self, screen: Screen) -> None:
-        """What is known of it, what is untold and why, and from when on snapshots are kept."""
+        """A session's history shows what is known, what is
+        missing and why, and since when snapshots are kept.
+        """
         screen("session_history_held", session_history_screen(sample.histories(held=True)))
 
-    def test_a_long_story(self) -> None:
-        """The newest changes, and how many there are before."""
+    def test_a_long_history(self) -> None:
+        """A long history shows the newest changes and the number of older ones."""
         (history,) = sample.histories().histories
         long = replace(history, session_changes=history.session_changes[:3] * 10)
 
@@ -268,31 +284,33 @@ class TestStory:
 
 
 class TestCertificate:
-    """What verify found."""
+    """The screen of a verification report."""
 
     def test_equal(self, screen: Screen) -> None:
-        """A line a model and one sentence."""
+        """Equal tables are a line for each model and one sentence."""
         screen("certificate_equal", certificate_screen(sample.certificate()))
 
     def test_different(self, screen: Screen) -> None:
-        """The cells that differ, some rows of either side, and one sentence."""
+        """Different tables show the cells that differ, some rows of either side, and one
+        sentence.
+        """
         screen("certificate_different", certificate_screen(sample.certificate(equal=False)))
 
     def test_not_compared(self, screen: Screen) -> None:
-        """A model that cannot be compared is not called verified, and the reason is said."""
+        """A model that cannot be compared is not called verified, and the reason is shown."""
         note = "its definition changed since it was built: `infold run` rebuilds it"
         verdict = Verdict("daily", Kind.TIME_RANGE, 0, 0, 0, equal=False, note=note)
         found = sample.certificate().models[:3]
 
         screen("certificate_not_compared", certificate_screen(Certificate((*found, verdict))))
 
-    def test_of_nothing(self) -> None:
-        """No table, nothing verified."""
+    def test_no_tables(self) -> None:
+        """Without tables nothing is called verified."""
         assert certificate_screen(Certificate(())).endswith(
             "Nothing to verify: no table was built yet."
         )
 
-    def test_a_table_of_one_cell(self, screen: Screen) -> None:
+    def test_a_table_without_cells(self, screen: Screen) -> None:
         """A table without cells differs as a whole."""
         verdict = replace(
             sample.certificate().models[0], equal=False, differing=((EVER, 249, 250),)
@@ -302,10 +320,12 @@ class TestCertificate:
 
 
 class TestTable:
-    """Rows of a table."""
+    """The screen of a table's rows."""
 
     def test_rows(self, screen: Screen) -> None:
-        """Numbers to the right, NULL written out, long and unprintable texts on one line."""
+        """Numbers are aligned right, NULL is written out,
+        long and unprintable texts stay on one line.
+        """
         rows = [
             [1, "ann", None, 1.5, True],
             [12_000, "x" * 60, "", 0.1, False],
@@ -317,16 +337,16 @@ class TestTable:
         )
 
     def test_no_rows(self) -> None:
-        """An empty table is a sentence."""
+        """A table without rows is one sentence."""
         assert table_screen("daily", ["day"], []) == "daily has no rows."
 
     def test_more_rows_uncounted(self) -> None:
-        """With a filter the rest is not counted."""
+        """With a filter the rows that are not shown are not counted."""
         text = table_screen("t", ["n"], [[1]], more=None, note="where n = 1")
 
         assert text == ("n\n-\n1\n\n1 row shown, there are more (--limit 0 for all) where n = 1.")
 
 
 def test_help(infold: Infold, screen: Screen) -> None:
-    """The commands, in the order in which someone meets them."""
+    """`--help` lists the commands in the order in which a user meets them."""
     screen("help", infold("--help").stdout)

@@ -1,4 +1,4 @@
-"""Which models, and which stretch of event time, a command means."""
+"""Which models, and which range of event time, a command's options select."""
 
 from __future__ import annotations
 
@@ -41,13 +41,15 @@ class TestSelection:
         ],
     )
     def test_terms(self, select: str, exclude: str, models: str) -> None:
-        """Names, globs and tags add up; + reaches up or down; what is excluded leaves again."""
+        """Names, globs and tags add up, `+` selects upstream
+        or downstream, and excluded models are removed.
+        """
         found = selected(sample.project(), select.split(), exclude.split())
 
         assert found == frozenset(models.split())
 
     def test_an_unknown_name(self) -> None:
-        """It is an error with the nearest names, for exclusions too."""
+        """An unknown name is an error that suggests the nearest names, also in `--exclude`."""
         with pytest.raises(InfoldError) as caught:
             selected(sample.project(), (), ["+sesions+"])
 
@@ -58,7 +60,7 @@ class TestSelection:
         )
 
     def test_an_unknown_tag(self) -> None:
-        """It is an error that names the tags there are."""
+        """An unknown tag is an error that lists the existing tags."""
         with pytest.raises(InfoldError) as caught:
             selected(sample.project(), ["tag:zzz"])
 
@@ -91,7 +93,9 @@ def landed() -> Project:
     ],
 )
 def test_landed_sources_come_along(names: str, exclude: tuple[str, ...], found: str) -> None:
-    """Those that the models read themselves: what stands between was not asked for."""
+    """Landed sources that selected models read directly are selected too; those further up are
+    not.
+    """
     assert with_landed(landed(), frozenset(names.split()), exclude) == frozenset(found.split())
 
 
@@ -99,11 +103,11 @@ class TestWindow:
     """``--start`` and ``--end``."""
 
     def test_no_window(self) -> None:
-        """Without either there is none."""
+        """Without `--start` and `--end` there is no window."""
         assert window(sample.project(), ["daily"], None, None) is None
 
     def test_half_open(self) -> None:
-        """A day is from its start to the next one's; an end that was not given is open."""
+        """A window includes its start and excludes its end; a missing end is open."""
         first, last = instant("2024-03-09"), instant("2024-03-10")
         project = sample.project()
 
@@ -113,7 +117,7 @@ class TestWindow:
 
     @pytest.mark.parametrize("option", ["--start", "--end"])
     def test_an_end_inside_a_cell(self, option: str) -> None:
-        """It is refused, and the nearest instants that would do are named."""
+        """An end inside a cell is refused, and the nearest aligned instants are suggested."""
         inside = "2024-03-09T12:00"
         asked = (inside, None) if option == "--start" else (None, inside)
 
@@ -127,8 +131,10 @@ class TestWindow:
             f"Give {option} one of these two, or name other models."
         )
 
-    def test_every_model_that_it_does_not_suit_is_named(self) -> None:
-        """Each with the ends that would do; of the others none."""
+    def test_every_model_not_aligned_with_the_window_is_named(self) -> None:
+        """The refusal names every model that the window is
+        not aligned with and its nearest ends, and no other.
+        """
         weekly = replace(
             sample.DAILY,
             model=replace(
@@ -150,21 +156,23 @@ class TestWindow:
         )
         assert window(project, ["daily"], "2024-03-06", "2024-03-08") is not None
 
-    def test_tables_that_take_in_files_have_no_window(self) -> None:
-        """So none has to suit them."""
+    def test_ingesting_models_have_no_window(self) -> None:
+        """Models that ingest files have no window, so none has to be aligned with them."""
         weeks = replace(sample.CLICKS.model, timeseries=MONTHS)
         project = sample.project(replace(sample.CLICKS, model=weeks), sample.DAILY)
 
         assert window(project, ["clicks", "daily"], "2024-03-06", "2024-03-08") is not None
 
     def test_models_that_were_not_selected_do_not_matter(self) -> None:
-        """A table of one cell has no cells to be aligned with."""
+        """Models that were not selected, and tables without
+        cells, need not be aligned with the window.
+        """
         found = window(sample.project(), ["countries"], "2024-03-09T12:00", None)
 
         assert found == Interval(instant("2024-03-09T12:00"), MAX)
 
     def test_an_empty_window(self) -> None:
-        """Half-open, so a window of one day does not end on the day it starts."""
+        """A window that ends where it starts is empty and refused."""
         with pytest.raises(InfoldError) as caught:
             window(sample.project(), ["daily"], "2024-03-09", "2024-03-09")
 
@@ -172,7 +180,7 @@ class TestWindow:
         assert caught.value.facts == (("--start", "2024-03-09"), ("--end", "2024-03-09"))
 
     def test_not_a_time(self) -> None:
-        """Neither a window nor an instant is guessed from other texts."""
+        """A text that is not a time is refused for windows and instants alike."""
         with pytest.raises(InfoldError) as caught:
             as_of("yesterday")
 

@@ -1,4 +1,4 @@
-"""What is imported when: Spark only to compute, rich only to draw on a terminal."""
+"""Which modules are imported when: Spark only to compute, rich only to draw on a terminal."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COMMANDS = (
 
 
 def test_commands_that_compute_nothing_import_nothing_slow(tmp_path: Path) -> None:
-    """They answer at once; a slow module shows in the command that imports it and all after it."""
+    """Commands that compute nothing import no slow module, so that they answer at once."""
     write(tmp_path)  # the starter project
     words = [["-C", str(tmp_path), *command.split()] for command in COMMANDS]
 

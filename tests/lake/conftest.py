@@ -1,4 +1,4 @@
-"""A catalog as the engine keeps it, made without an engine."""
+"""An Iceberg catalog like the engine's, made without an engine."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""
-The whole language of ``show --where``, generated: every operator over every type, NULLs, nesting.
+"""The whole language of ``show --where``, generated: every
+operator over every type, NULLs, nesting.
 
-The rows hold what filters go wrong over: NULL, NaN, the ends of number types, both zeros, empty
-texts, and texts with the signs of LIKE in them.
+The rows have the values that filters get wrong: NULL, NaN, the ends of number
+types, both zeros, empty texts, and texts with the signs of LIKE in them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What Spark deletes from a v3 table without rewriting files is gone for readers without a JVM."""
+"""Rows that Spark deletes from a v3 table without rewriting
+files are not seen by readers without a JVM.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ TBLPROPERTIES (
 
 
 def test_deletion_vectors_are_read(tmp_path: Path) -> None:
-    """Rows, and the fingerprints of just the files that lost some."""
+    """Deleted rows are not read, and only the files that lost rows get another fingerprint."""
     from infold.spark.jvm.session import start
 
     spark = start(tmp_path, tmp_path / "catalog.db")

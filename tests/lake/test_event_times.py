@@ -1,4 +1,6 @@
-"""Which cells new files touch, by their event times alone, in every format and notation."""
+"""The estimate finds the cells that new files touch from
+their event times, in every format and notation.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,7 @@ def look(
 )
 @pytest.mark.parametrize("bad", [[], ["", "soon"]], ids=["clean", "with rows that do not parse"])
 def test_notations(tmp_path: Path, written: str, values: list[str], bad: list[str]) -> None:
-    """A value that does not parse is passed over; the others count."""
+    """A value that does not parse is skipped, and the others count."""
     lines = ["id,t", *(f"{i},{value}" for i, value in enumerate([*values, *bad]))]
     (tmp_path / "a.csv").write_text("\n".join(lines))
 
@@ -67,7 +69,7 @@ def test_notations(tmp_path: Path, written: str, values: list[str], bad: list[st
 
 
 def test_gzip_and_another_delimiter(tmp_path: Path) -> None:
-    """As the source is declared."""
+    """The estimate reads gzip files and other delimiters as the source declares them."""
     with gzip.open(tmp_path / "a.csv.gz", "wt") as file:
         file.write("t;x\n2024-03-09;a\n2024-03-10;b\n")
 
@@ -79,14 +81,14 @@ JSON = '{"t": "2024-03-09T10:00:00", "x": {"y": [1]}}\n{"x": 2}\n{"t": null}\n'
 
 @pytest.mark.parametrize("extra", ["", "no json\n", '{"t": 7}\n', '{"t": {"a": 1}}\n[1]\n'])
 def test_json(tmp_path: Path, extra: str) -> None:
-    """Broken lines, missing and null values, values of other kinds are passed over."""
+    """Broken lines, missing and null values, and values of other types in JSON are skipped."""
     (tmp_path / "a.json").write_text(JSON + extra)
 
     assert look(tmp_path, "a.json", format=Format.JSON) == {"2024-03-09": 1}
 
 
 def test_json_numbers(tmp_path: Path) -> None:
-    """Epochs may be numbers or texts."""
+    """Epochs in JSON may be numbers or texts."""
     (tmp_path / "a.json").write_text(
         '{"t": 1709942400}\n{"t": "1709942401"}\n{"t": 1709942401.5}\n'
     )
@@ -107,7 +109,7 @@ def test_json_numbers(tmp_path: Path) -> None:
     ids=["aware", "naive", "date", "text"],
 )
 def test_parquet(tmp_path: Path, column: pa.Array) -> None:
-    """Whatever the column is stored as."""
+    """The estimate reads Parquet times of any column type."""
     pq.write_table(pa.table({"t": column, "x": [1, 2]}), tmp_path / "a.parquet")
 
     assert look(tmp_path, "a.parquet", format=Format.PARQUET) == {"2024-03-09": 1}
@@ -122,7 +124,7 @@ def test_parquet(tmp_path: Path, column: pa.Array) -> None:
     ],
 )
 def test_granularities(tmp_path: Path, granularity: Granularity, starts: dict[str, int]) -> None:
-    """Before the epoch too."""
+    """The estimate cuts cells of every granularity, before the epoch too."""
     times = "1969-12-31 23:30:00\n2024-02-29 23:00:00\n2024-02-29 23:59:59"
     (tmp_path / "a.csv").write_text(f"t\n{times}\n")
 
@@ -130,7 +132,7 @@ def test_granularities(tmp_path: Path, granularity: Granularity, starts: dict[st
 
 
 def test_cells_have_no_content_yet(tmp_path: Path) -> None:
-    """Only their rows are known."""
+    """Estimated cells have a number of rows and no content."""
     (tmp_path / "a.csv").write_text("t\n2024-03-09\n")
     source = Source("raw.x", Format.CSV, (), path="*", event_time_column="t")
 
@@ -152,15 +154,17 @@ def test_cells_have_no_content_yet(tmp_path: Path) -> None:
     ],
     ids=["over budget", "a pattern of the engine's own", "not that format", "no such column"],
 )
-def test_what_cannot_be_peeked_is_none(tmp_path: Path, values: dict[str, Any]) -> None:
-    """The plan then says that cells are known after the ingest."""
+def test_files_that_cannot_be_estimated(tmp_path: Path, values: dict[str, Any]) -> None:
+    """Files that cannot be estimated give no cells; the
+    plan then says that cells are known after the ingest.
+    """
     (tmp_path / "a.csv").write_text("t,x\n2024-03-09,1\n")
 
     assert look(tmp_path, "a.csv", **values) is None
 
 
-def test_a_source_without_event_time_has_nothing_to_peek(tmp_path: Path) -> None:
-    """Lookups have one cell."""
+def test_a_source_without_event_time_has_one_cell(tmp_path: Path) -> None:
+    """A source without event time, such as a lookup, has one cell."""
     source = Source("raw.x", Format.CSV, (), path="*")
 
     assert peek(tmp_path, source, [], Granularity.DAY, NOW) is None
@@ -171,7 +175,7 @@ def test_a_source_without_event_time_has_nothing_to_peek(tmp_path: Path) -> None
 )
 @pytest.mark.parametrize("written", ["iso", "epoch_micros", "yyyy-MM-dd HH:mm:ss.SSSSSS"])
 def test_rows_dated_in_the_future(tmp_path: Path, received: str, latest: str, written: str) -> None:
-    """They touch no cell now; a source that says when rows were received lets an hour pass."""
+    """Rows dated in the future touch no cell; a source with a received column allows an hour."""
     last = instant(latest)
     at = [last - 1, last, last + 1, last + 40 * 24 * HOUR]
     texts = [

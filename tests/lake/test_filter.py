@@ -1,4 +1,4 @@
-"""``show --where`` against DuckDB, which knows SQL's three values: the same rows, always."""
+"""``show --where`` gives the same rows as DuckDB, which knows SQL's three-valued logic."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def _for_duckdb(where: str) -> str:
 
 @pytest.mark.deep
 def test_every_part_of_the_language(lake: IcebergLake) -> None:
-    """NULL is neither true nor false, wherever NOT stands: some 1,800 predicates."""
+    """Some 1,800 predicates select the same rows as in
+    DuckDB; NULL is neither true nor false under NOT.
+    """
     location = lake.location("rows")
     assert location is not None
     schema, wheres = open_table(location).schema(), filters.every()
@@ -75,7 +77,7 @@ def test_every_part_of_the_language(lake: IcebergLake) -> None:
 
 @pytest.mark.parametrize("table", ["rows", "parts"])
 def test_rows_in_files(lake: IcebergLake, table: str) -> None:
-    """Statistics of files, and partitions that are NULL, leave out no row and add none."""
+    """Pruning by file statistics and NULL partitions loses no row and adds none."""
     wheres = list(filters.nested(seed=2, count=40))
 
     def ids(where: str) -> list[int]:
@@ -108,8 +110,8 @@ def test_rows_in_files(lake: IcebergLake, table: str) -> None:
         ("not " * 5000 + "b", "it is nested too deeply"),
     ],
 )
-def test_what_is_not_understood(lake: IcebergLake, where: str, why: str) -> None:
-    """Is refused by name, never guessed at."""
+def test_unsupported_filters_are_refused(lake: IcebergLake, where: str, why: str) -> None:
+    """A filter that is not understood is refused by name."""
     with pytest.raises(errors.InfoldError) as raised:
         lake.rows("rows", where=where)
 
@@ -117,7 +119,7 @@ def test_what_is_not_understood(lake: IcebergLake, where: str, why: str) -> None
 
 
 def test_many_alternatives(lake: IcebergLake) -> None:
-    """Three hundred are as well understood as two."""
+    """Three hundred alternatives are understood like two."""
     where = " or ".join(f"i = {number}" for number in range(300))
 
     assert sorted(lake.rows("rows", columns=["id"], where=where)["id"].to_pylist()) == [

@@ -1,4 +1,4 @@
-"""Which files a source has now: globs, names left out, settling, speed."""
+"""Which files a source has now: globs, ignored names, `settle`, cost."""
 
 from __future__ import annotations
 
@@ -67,14 +67,18 @@ TREE = (
     ],
 )
 def test_patterns(tmp_path: Path, pattern: str, paths: list[str]) -> None:
-    """Names that start with _ or . are left out below the part that has no pattern."""
+    """Patterns match as globs do; below the fixed part, names that start with _ or . are
+    ignored.
+    """
     touch(tmp_path, *TREE)
 
     assert found(tmp_path, pattern) == paths
 
 
 def test_outside_the_project_paths_are_absolute(tmp_path: Path) -> None:
-    """By an absolute pattern or by going up; inside they are relative, however it was written."""
+    """Paths outside the project are absolute, and paths
+    inside are relative, however they were written.
+    """
     touch(tmp_path, "shop/in/a.json", "far/b.json")
     root = tmp_path / "shop"
 
@@ -84,7 +88,7 @@ def test_outside_the_project_paths_are_absolute(tmp_path: Path) -> None:
 
 
 def test_a_fingerprint_is_size_and_time(tmp_path: Path) -> None:
-    """Both change when a file is replaced; either is enough."""
+    """A file's fingerprint is its size and time of modification, and either changes it."""
     touch(tmp_path, "in/a.json")
     os.utime(tmp_path / "in/a.json", ns=(0, 1_700_000_000_123_456_789))
 
@@ -95,7 +99,7 @@ def test_a_fingerprint_is_size_and_time(tmp_path: Path) -> None:
 
 
 def test_young_files_settle(tmp_path: Path) -> None:
-    """They are counted, not listed, until they have been left alone for long enough."""
+    """Files younger than `settle` are counted and not listed."""
     touch(tmp_path, "in/old.json", "in/young.json")
     os.utime(tmp_path / "in/old.json", ns=(0, 100 * 10**9))
     os.utime(tmp_path / "in/young.json", ns=(0, 111 * 10**9))
@@ -109,7 +113,7 @@ def test_young_files_settle(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
-    """An empty one is not."""
+    """A missing folder is an error, and an empty one is not."""
     with pytest.raises(errors.InfoldError) as raised:
         listing(tmp_path, files("in/*.json"), 0)
 
@@ -124,7 +128,7 @@ def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_missing_single_file_is_an_empty_source(tmp_path: Path) -> None:
-    """It may come tomorrow; its folder has to be there."""
+    """A missing single file is an empty source, as it may come later; its folder has to exist."""
     (tmp_path / "in").mkdir()
 
     assert found(tmp_path, "in/a.json") == []
@@ -133,7 +137,7 @@ def test_a_missing_single_file_is_an_empty_source(tmp_path: Path) -> None:
 
 
 def test_a_link_to_a_folder_above_does_not_go_on_for_ever(tmp_path: Path) -> None:
-    """Links to files are followed."""
+    """A link to a folder above does not make the listing endless; links to files are followed."""
     touch(tmp_path, "in/a.json")
     (tmp_path / "in/up").symlink_to(tmp_path / "in")
     (tmp_path / "in/b.json").symlink_to(tmp_path / "in/a.json")
@@ -142,7 +146,9 @@ def test_a_link_to_a_folder_above_does_not_go_on_for_ever(tmp_path: Path) -> Non
 
 
 def test_names_in_any_script(tmp_path: Path) -> None:
-    """UTF-8 is fine; bytes that are not are an error, because no table could hold the name."""
+    """Names in any script are listed; a name that is not
+    UTF-8 is an error, as no table could store it.
+    """
     touch(tmp_path, "in/späť %20 [1]{2}.json")
     assert found(tmp_path, "in/*.json") == ["in/späť %20 [1]{2}.json"]
 
@@ -151,10 +157,10 @@ def test_names_in_any_script(tmp_path: Path) -> None:
         found(tmp_path, "in/*.json")
 
 
-def test_each_folder_is_looked_at_twice_at_most(
+def test_each_folder_is_listed_twice_at_most(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a listing costs follows the folders, however many files there are."""
+    """A listing reads each folder twice at most, however many files there are."""
     for folder in range(20):
         (tmp_path / f"in/{folder}").mkdir(parents=True)
         for file in range(50):
@@ -173,10 +179,10 @@ def test_each_folder_is_looked_at_twice_at_most(
 
 
 @pytest.mark.parametrize("pattern", ["in/*.json", "in/**/*.json", "in"])
-def test_a_folder_that_may_not_be_listed_is_named(
+def test_a_folder_without_permission_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
 ) -> None:
-    """It is neither empty nor gone: its files would be taken for removed."""
+    """A folder that may not be listed is an error: its files would be taken for removed."""
     touch(tmp_path, *TREE)
     real = os.scandir
 

@@ -1,4 +1,6 @@
-"""What catalog and metadata files say: moved or not, our steps, other people's writes."""
+"""What catalog and metadata files tell: whether a table
+moved, infold's steps, other people's writes.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,22 @@ from infold.messages import errors
 
 
 class TestMoved:
-    """Whether a table is where it was seen last is one row of the catalog."""
+    """One row of the catalog tells whether a table is where it was last seen."""
 
     def test_a_table_where_it_was_has_not_moved(self, lake: IcebergLake, put: Put) -> None:
-        """And one elsewhere says where."""
+        """A table at its last location has not moved, and
+        one elsewhere comes with its new location.
+        """
         here, there = put("events", [], None), put("daily", [], None)
 
         assert lake.moved({"events": here, "daily": "before"}) == {"daily": there}
 
-    def test_a_table_that_is_gone_has_no_place(self, lake: IcebergLake) -> None:
-        """One never seen and not there has moved to nowhere, too."""
+    def test_a_dropped_table_has_no_location(self, lake: IcebergLake) -> None:
+        """A dropped table has no location; one that never existed has moved to nowhere, too."""
         assert lake.moved({"events": "before", "new": ""}) == {"events": None, "new": None}
 
     def test_without_a_catalog_there_are_no_tables(self, tmp_path: Path) -> None:
-        """And none is made by looking."""
+        """Without a catalog file there are no tables, and reading makes no file."""
         lake = IcebergLake(tmp_path / "warehouse" / "catalog.db", "shop")
 
         assert lake.moved({"events": ""}) == {"events": None}
@@ -40,30 +44,32 @@ class TestMoved:
         assert list(tmp_path.iterdir()) == []
 
     def test_an_empty_catalog_file_has_no_tables(self, tmp_path: Path) -> None:
-        """The engine makes the file before its tables."""
+        """An empty catalog file has no tables: the engine makes the file before its tables."""
         (tmp_path / "catalog.db").touch()
 
         assert IcebergLake(tmp_path / "catalog.db", "shop").head("events") is None
 
     def test_a_file_of_another_kind_is_named(self, tmp_path: Path) -> None:
-        """Not a traceback."""
+        """A file that is no catalog is named in an error."""
         (tmp_path / "catalog.db").write_text("no database" * 99)
 
         with pytest.raises(errors.InfoldError, match="catalog-unreadable"):
             IcebergLake(tmp_path / "catalog.db", "shop").head("events")
 
     def test_a_dotted_name_has_its_own_namespace(self, lake: IcebergLake, put: Put) -> None:
-        """A source may lie outside the project's."""
+        """A dotted name brings its own namespace, as a source may be outside the project's."""
         place = put("clicks", [], None, namespace="raw")
 
         assert lake.moved({"raw.clicks": "", "clicks": ""}) == {"raw.clicks": place, "clicks": None}
 
 
 class TestHead:
-    """Steps and foreign writes are read off the main branch of the metadata file."""
+    """Steps and foreign writes are read from the main branch of the metadata file."""
 
     def test_steps_are_mapped_to_snapshots_newest_last(self, lake: IcebergLake, put: Put) -> None:
-        """So a step that was committed is recognised."""
+        """Steps are mapped to their snapshots, newest last, so that a committed step is
+        recognised.
+        """
         place = put(
             "events",
             [snapshot(2, 1, step="r1-2"), snapshot(1, None, step="r1-1"), snapshot(3, 2, run="r")],
@@ -77,7 +83,7 @@ class TestHead:
         assert (head.location, head.snapshot, head.foreign) == (place, 3, None)
 
     def test_a_table_without_snapshots_is_nobodys(self, lake: IcebergLake, put: Put) -> None:
-        """Created and not yet written."""
+        """A table that was created and never written has neither steps nor foreign writes."""
         put("events", [], None)
 
         head = lake.head("events")
@@ -85,7 +91,7 @@ class TestHead:
         assert (head.snapshot, head.foreign, head.steps) == (None, None, {})
 
     def test_a_write_after_ours_is_foreign(self, lake: IcebergLake, put: Put) -> None:
-        """The newest such snapshot is named."""
+        """The newest write of others after infold's last one is named as foreign."""
         put(
             "events",
             [
@@ -101,8 +107,10 @@ class TestHead:
         assert head is not None
         assert head.foreign == 3
 
-    def test_a_rewrite_is_nobodys_business(self, lake: IcebergLake, put: Put) -> None:
-        """Compaction keeps the rows, whoever does it."""
+    def test_a_compaction_by_others_is_not_a_foreign_write(
+        self, lake: IcebergLake, put: Put
+    ) -> None:
+        """A compaction is not a foreign write, whoever does it, because it keeps the rows."""
         put("events", [snapshot(1, None, step="r1-1"), snapshot(2, 1, "replace")], 2)
 
         head = lake.head("events")
@@ -110,7 +118,7 @@ class TestHead:
         assert (head.snapshot, head.foreign) == (2, None)
 
     def test_other_branches_do_not_count(self, lake: IcebergLake, put: Put) -> None:
-        """Neither their writes nor staged snapshots are in the table."""
+        """Writes to other branches and staged snapshots do not count."""
         put(
             "events",
             [snapshot(1, None, step="r1-1"), snapshot(2, 1, "append"), snapshot(3, 1, step="r1-2")],
@@ -122,7 +130,7 @@ class TestHead:
         assert (head.snapshot, head.foreign) == (3, None)
 
     def test_expired_ancestors_end_the_history(self, lake: IcebergLake, put: Put) -> None:
-        """What is left is what counts."""
+        """Where ancestors have expired, the history consists of the snapshots that are left."""
         put("events", [snapshot(7, 6, step="r7-1")], 7)
 
         head = lake.head("events")
@@ -133,7 +141,7 @@ class TestHead:
     def test_locations_are_paths_or_file_urls(
         self, lake: IcebergLake, put: Put, prefix: str
     ) -> None:
-        """As engines write them."""
+        """Locations are understood as paths and as file URLs, because engines write both."""
         place = put("events", [snapshot(1, None, step="s")], 1, prefix=prefix)
 
         head = lake.head("events")
@@ -141,7 +149,7 @@ class TestHead:
         assert (head.location, head.snapshot) == (place, 1)
 
     def test_metadata_may_be_compressed(self, lake: IcebergLake, put: Put) -> None:
-        """By a table property."""
+        """Compressed metadata files, which a table property asks for, are read."""
         place = Path(put("events", [], None))
         content = {"snapshots": [snapshot(5, None, step="s")], "current-snapshot-id": 5}
         place.write_bytes(gzip.compress(json.dumps(content).encode()))
@@ -151,15 +159,17 @@ class TestHead:
         assert head.snapshot == 5
 
     def test_a_missing_metadata_file_is_named(self, lake: IcebergLake, put: Put) -> None:
-        """With what may have happened."""
+        """A missing metadata file is named in an error that says what may have happened."""
         Path(put("events", [], None)).unlink()
 
         with pytest.raises(errors.InfoldError, match="metadata-missing"):
             lake.head("events")
 
 
-def test_history_counts_what_gathered(lake: IcebergLake, put: Put) -> None:
-    """Snapshots kept, the oldest one's time in microseconds, commits since the last rewrite."""
+def test_history_counts_what_has_accumulated(lake: IcebergLake, put: Put) -> None:
+    """History counts snapshots kept, the oldest one's time
+    in microseconds, and commits since the last rewrite.
+    """
     put(
         "events",
         [
@@ -211,17 +221,19 @@ def counted(id_: int, partitions: int, **files: int) -> dict[str, Any]:
         "nothing said",
     ],
 )
-def test_history_says_since_when_no_partition_got_more_files(
+def test_history_tells_since_when_partitions_got_no_more_files(
     lake: IcebergLake, put: Put, newest: dict[str, Any], steady: int
 ) -> None:
-    """Only a commit to one partition says where the files went that it took out."""
+    """Only a commit to one partition tells which partition lost the files it removed."""
     put("events", [snapshot(2, None), counted(3, 1, added_data_files=1), newest], 4)
 
     assert lake.history("events").steady == steady
 
 
 def test_looking_imports_neither_pyiceberg_nor_pyarrow(put: Put, catalog_db: Path) -> None:
-    """A command with nothing to do has no time for that."""
+    """Reading metadata imports neither pyiceberg nor pyarrow,
+    which a command with nothing to do cannot afford.
+    """
     put("events", [snapshot(1, None, step="s")], 1)
     code = (
         "import sys; from pathlib import Path; from infold.lake.iceberg import IcebergLake\n"

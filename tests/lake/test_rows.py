@@ -74,14 +74,16 @@ def lake(folder: Path, events: Table) -> IcebergLake:
 
 
 class TestRows:
-    """What `show` prints."""
+    """The rows that `show` prints."""
 
     def test_technical_columns_are_left_out(self, lake: IcebergLake) -> None:
-        """All rows, timestamps in UTC."""
+        """`show` gives all rows without technical columns, with timestamps in UTC."""
         assert lake.rows("events").sort_by("id") == three().drop_columns("_version")
 
     def test_columns_and_limit(self, lake: IcebergLake) -> None:
-        """Only these, at most so many, in the order asked for."""
+        """`show` gives only the columns asked for, in that order, and no more rows than the
+        limit.
+        """
         found = lake.rows("events", columns=["n", "id"], limit=2)
 
         assert (set(found.column_names), found.num_rows) == ({"n", "id"}, 2)
@@ -104,7 +106,7 @@ class TestRows:
         ],
     )
     def test_where(self, lake: IcebergLake, where: str, ids: str) -> None:
-        """Dates and times as people write them; names in any case."""
+        """Filters take dates and times as people write them and names in any case."""
         assert "".join(sorted(lake.rows("events", where=where).column("id").to_pylist())) == ids
 
     @pytest.mark.parametrize(
@@ -116,14 +118,16 @@ class TestRows:
         ],
     )
     def test_a_filter_that_makes_no_sense(self, lake: IcebergLake, where: str, why: str) -> None:
-        """Is refused with the reason, never guessed at."""
+        """A filter that makes no sense is refused with the reason."""
         with pytest.raises(errors.InfoldError) as raised:
             lake.rows("events", where=where)
 
         assert (raised.value.slug, dict(raised.value.facts)["why"]) == ("bad-filter", why)
 
     def test_rows_that_pass_one_of_several_filters(self, lake: IcebergLake) -> None:
-        """With the filters that they pass; technical columns only where they are wanted."""
+        """Rows are returned with the filters that they pass; technical columns only when asked
+        for.
+        """
         tests = {"x": "n IS NULL", "y": "ID >= 'b' AND (day < '2024-04-01'\n)", "z": "id = 'd'"}
         found = lake.matching("events", tests, by="by").sort_by("id")
         assert found.column_names == ["id", "at", "day", "n", "by"]
@@ -138,14 +142,14 @@ class TestRows:
             lake.matching("none", tests, by="by")
 
     def test_unknown_columns_and_tables(self, lake: IcebergLake) -> None:
-        """By name."""
+        """Unknown columns and tables are errors that name them."""
         with pytest.raises(errors.InfoldError, match="unknown-column"):
             lake.rows("events", columns=["id", "_version"])
         with pytest.raises(errors.InfoldError, match="not-built"):
             lake.rows("sessions")
 
     def test_the_head_of_a_real_table(self, lake: IcebergLake, events: Table) -> None:
-        """Is what the drawn metadata promised."""
+        """The head of a table that pyiceberg wrote is read like those of the drawn metadata."""
         head = lake.head("events")
 
         assert head is not None
@@ -154,7 +158,7 @@ class TestRows:
 
 
 def test_a_list_that_is_null_is_not_empty(catalog: SqlCatalog, lake: IcebergLake) -> None:
-    """Of structs, in structs, and a map of them; as a predicate and as a value."""
+    """A NULL list, struct of lists or map is not an empty one, as a predicate and as a value."""
     one = pa.struct([("x", pa.int32())])
     values = [[{"x": 1}], None, []]
     rows = pa.table(
@@ -183,7 +187,7 @@ class TestSource:
     """The files of an Iceberg source."""
 
     def test_files_come_and_go_with_commits(self, catalog: SqlCatalog, folder: Path) -> None:
-        """An append adds one; a rewrite of rows replaces the file that held them."""
+        """An append adds a file, and a rewrite of rows replaces the file that contained them."""
         table = catalog.create_table("shop.clicks", schema=three().schema)
         clicks = Source("raw.clicks", Format.ICEBERG, (), table="shop.clicks")
 
@@ -212,7 +216,9 @@ class TestSource:
         catalog: SqlCatalog,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """Until the table moves; kept only where there is a ledger's folder."""
+        """A metadata file is read once until the table moves,
+        and cached only where there is a ledger's folder.
+        """
         table = catalog.create_table("shop.views", schema=three().schema)
         views = Source("raw.views", Format.ICEBERG, (), table="shop.views")
         read: list[str] = []
@@ -245,7 +251,9 @@ class TestSource:
     def test_a_name_that_moves_to_another_column_changes_every_file(
         self, catalog: SqlCatalog, folder: Path
     ) -> None:
-        """Files stay, but a name that is read gives other values; other names do not matter."""
+        """When a name moves to another column, every file
+        that is read for that name changes; others do not.
+        """
         from pyiceberg.types import LongType
 
         schema = pa.schema(
@@ -286,7 +294,7 @@ class TestSource:
         assert [seen(*names) for names in every] == parts, "a promotion keeps every value"
 
     def test_a_catalog_of_its_own_is_the_projects(self, folder: Path, events: Table) -> None:
-        """Its path is relative to the project."""
+        """An Iceberg source may name its own catalog, relative to the project."""
         outside = Source(
             "raw.x", Format.ICEBERG, (), table="shop.events", catalog=f"{folder.name}/catalog.db"
         )
@@ -296,7 +304,7 @@ class TestSource:
         assert len(source_files.data_files(found)) == 1
 
     def test_a_table_that_is_not_there(self, folder: Path, events: Table) -> None:
-        """Is named with its catalog."""
+        """A missing source table is an error that names its catalog."""
         with pytest.raises(errors.InfoldError, match="no-such-table"):
             source_files.location(
                 folder,
@@ -325,17 +333,17 @@ def past(folder: Path, snapshots: list[int]) -> IcebergSnapshotReader:
 
 
 class TestPast:
-    """A few rows of a table as it is, or was."""
+    """Some rows of a table, as it is or was at a snapshot."""
 
     def test_snapshots_that_are_kept(
         self, past: IcebergSnapshotReader, snapshots: list[int]
     ) -> None:
-        """All of them; of a table that is not there, none."""
+        """All kept snapshots are listed; a missing table has none."""
         assert past.kept("past") == set(snapshots)
         assert past.kept("nope") == frozenset()
 
     def test_rows_of_a_snapshot(self, past: IcebergSnapshotReader, snapshots: list[int]) -> None:
-        """Technical columns come along where asked for, in the order asked for."""
+        """A snapshot's rows have the columns asked for, in that order, technical ones included."""
         before = past.found(
             "past", [{"id": "a"}], columns=["_version", "id"], snapshot=snapshots[0]
         )
@@ -360,14 +368,14 @@ class TestPast:
             ([{}], ("day", "2024-03-09", "2024-03-10"), "bc"),
         ],
     )
-    def test_what_is_found(
+    def test_rows_found_by_value_and_time(
         self,
         past: IcebergSnapshotReader,
         any_of: list[dict[str, object]],
         near: tuple[str, str, str] | None,
         ids: str,
     ) -> None:
-        """Equal to one of several matches, in a stretch of time with both its ends."""
+        """Rows are found that equal one of several values in a time span, both ends included."""
         span = near and TimeSpan(near[0], near[0], instant(near[1]), instant(near[2]))
 
         found = past.found("past", any_of, columns=["id"], near=span)
@@ -375,8 +383,10 @@ class TestPast:
         assert found is not None
         assert "".join(sorted(found["id"].to_pylist())) == ids
 
-    def test_what_is_not_there(self, past: IcebergSnapshotReader) -> None:
-        """A snapshot, a column to compare: nothing can be said then."""
+    def test_a_missing_snapshot_or_column_gives_no_answer(
+        self, past: IcebergSnapshotReader
+    ) -> None:
+        """A missing snapshot or column gives no answer instead of an empty one."""
         assert past.found("past", [{"id": "a"}], snapshot=1) is None
         assert past.found("past", [{"who": "a"}]) is None
         assert past.found("nope", [{"id": "a"}]) is None

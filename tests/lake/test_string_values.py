@@ -1,4 +1,4 @@
-"""The values of a column, told from the files of tables that pyiceberg writes."""
+"""The distinct values of a string column, read from files that pyiceberg writes."""
 
 from __future__ import annotations
 
@@ -56,41 +56,41 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
 
 
 class TestValues:
-    """All there are, and each once."""
+    """Every value is found, each once."""
 
     def test_each_once_and_null_not_at_all(self, stored: Stored) -> None:
-        """Over rows and files; a file may have none."""
+        """A value is listed once over all rows and files, and NULL is no value."""
         made = stored(["/", "/a", None, "/"], [None, None], ["é", "/a", ""])
         assert made.told() == ["", "/", "/a", "é"]
 
-    def test_nothing_of_nothing(self, stored: Stored) -> None:
-        """A column may be NULL everywhere."""
+    def test_a_column_that_is_null_everywhere_has_no_values(self, stored: Stored) -> None:
+        """A column that is NULL everywhere has no values."""
         assert stored([None]).told() == []
 
     def test_of_the_snapshot_asked_for(self, stored: Stored) -> None:
-        """What came later is not among them."""
+        """The values are those of the snapshot asked for, without later ones."""
         assert stored(["/"], ["/later"]).told(at=0) == ["/"]
 
-    def test_a_column_has_the_name_that_it_had(self, stored: Stored) -> None:
-        """Files written under another name do not tell."""
+    def test_files_with_an_older_name_give_no_answer(self, stored: Stored) -> None:
+        """Files written under another column name give no answer."""
         made = stored(["/"], renamed="page")
         assert made.told(at=0) == ["/"]
         assert made.told(at=1) is None
         assert made.told(at=1, column="page") is None
 
     def test_values_that_do_not_repeat(self, stored: Stored) -> None:
-        """A file gives up its dictionary when that becomes large; every value is found still."""
+        """Values are all found where a file drops its dictionary because it becomes too large."""
         many = [f"/{number:030}" for number in range(60_000)]
         assert stored([*many, *many]).told(limit=60_000) == many
 
     def test_more_than_the_limit(self, stored: Stored) -> None:
-        """Then it is told that they are more, and not which."""
+        """More values than the limit are reported as too many, without the values."""
         found = stored([f"/{number}" for number in range(300)]).told(limit=99)
         assert found is not None
         assert len(found) > 99
 
-    def test_what_cannot_be_told(self, stored: Stored) -> None:
-        """Bytes, numbers, and columns or tables that there are not."""
+    def test_columns_that_give_no_answer(self, stored: Stored) -> None:
+        """Bytes, numbers, missing columns and missing tables give no answer."""
         assert stored([b"/"], type_="binary").told() is None
         numbers = stored([1, 2], type_="int64")
         [snapshot] = numbers.snapshots

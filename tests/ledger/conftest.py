@@ -1,4 +1,4 @@
-"""The two ledgers that one contract is tested on."""
+"""The two ledgers, in a file and in memory, that the contract is tested on."""
 
 from __future__ import annotations
 

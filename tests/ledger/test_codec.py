@@ -14,29 +14,35 @@ from infold.ledger import codec
 
 @given(any_outcomes)
 def test_an_outcome_comes_back_as_it_was(outcome: Outcome) -> None:
-    """Every field, whatever it holds: hashes at both ends of 64 bits, names in any script."""
+    """An outcome is decoded as it was encoded, with hashes
+    at both ends of 64 bits and names in any script.
+    """
     assert codec.load_outcome(codec.dump_outcome(outcome)) == outcome
 
 
 @given(receipts)
 def test_a_receipt_comes_back_as_it_was(receipt: Receipt) -> None:
-    """Counts, seconds and reasons."""
+    """A receipt is decoded as it was encoded: counts, seconds and reasons."""
     assert codec.load_receipt(codec.dump_receipt(receipt)) == receipt
 
 
 @given(traces(names))
 def test_a_trace_comes_back_as_it_was(trace: Trace) -> None:
-    """Inputs and pending ranges."""
+    """A trace is decoded as it was encoded: inputs and pending ranges."""
     assert codec.load_trace(codec.dump_trace(trace)) == trace
 
 
 def test_a_receipt_of_nothing_is_two_characters() -> None:
-    """Zeros are left out, so a field added later reads as zero from an older row."""
+    """An empty receipt is two characters: zeros are left out, so a field added later reads as
+    zero.
+    """
     assert codec.dump_receipt(Receipt()) == "{}"
 
 
-def test_a_slim_outcome_keeps_what_no_table_of_its_own_holds() -> None:
-    """Trace and receipt stay; changes and files stand in tables of their own."""
+def test_a_slim_outcome_keeps_what_has_no_table_of_its_own() -> None:
+    """A slim outcome keeps trace and receipt, and leaves
+    out changes and files, which have tables of their own.
+    """
     change = CellChange(EVER, 1, 0, 0, 1, 0, 7)
     trace, receipt = Trace("m", "f", {"raw": 1}), Receipt(written=1)
     whole = Outcome(

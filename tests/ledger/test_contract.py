@@ -52,10 +52,10 @@ def next_run(ledger: Ledger, run: str) -> None:
 
 
 class TestRuns:
-    """Runs and their steps are written down as they go, and read newest first."""
+    """Runs and their steps are recorded as they progress, and read newest first."""
 
     def test_a_run_is_running_until_it_is_finished(self, ledger: Ledger) -> None:
-        """State, receipt and times follow the run."""
+        """A run is running until it is finished; its state, receipt and times are then recorded."""
         assert [(run.id, run.state, run.as_of) for run in ledger.runs()] == [("r1", "running", 5)]
 
         ledger.finish_run("r1", "done", Receipt(arrived=3, seconds=0.5))
@@ -70,20 +70,20 @@ class TestRuns:
         assert run.finished_at > run.started_at
 
     def test_a_run_left_running_is_marked_died_by_the_next(self, ledger: Ledger) -> None:
-        """Only a dead holder leaves one."""
+        """A run left running is marked died by the next run, as only a dead process leaves one."""
         next_run(ledger, "r2")
 
         assert [(run.id, run.state) for run in ledger.runs()] == [("r2", "running"), ("r1", "died")]
 
     def test_runs_come_newest_first_and_at_most_so_many(self, ledger: Ledger) -> None:
-        """Newest by when they began."""
+        """Runs are listed newest first by their start, up to the limit."""
         for run in ("r2", "r3"):
             next_run(ledger, run)
 
         assert [run.id for run in ledger.runs(limit=2)] == ["r3", "r2"]
 
     def test_runs_of_a_model_are_those_with_a_step_of_it(self, ledger: Ledger) -> None:
-        """With all their steps, so that one sees what came with it."""
+        """Runs of a model are those with a step of it, listed with all their steps."""
         do(ledger, outcome(1, change(ONE, 1)))
         do(ledger, Outcome("daily", 1, Trace("daily", "f")))
         next_run(ledger, "r2")
@@ -97,16 +97,16 @@ class TestRuns:
         ]
 
     def test_one_run_is_found_by_its_id(self, ledger: Ledger) -> None:
-        """Or none."""
+        """A run is found by its id, and an unknown id finds none."""
         assert [run.id for run in ledger.runs(run="r1")] == ["r1"]
         assert list(ledger.runs(run="r9")) == []
 
 
 class TestSteps:
-    """Intent, prepared, done: what holds is what is done."""
+    """A step goes from intent to prepared to done, and counts once it is done."""
 
     def test_an_intent_changes_nothing(self, ledger: Ledger) -> None:
-        """Neither does a prepared outcome."""
+        """Neither an intent nor a prepared outcome changes versions, cells or traces."""
         ledger.begin_step("r1", "s", 1, "events", "fold", {"files": 2})
         ledger.prepare_step("s", outcome(1, change(ONE, 3)))
 
@@ -115,7 +115,9 @@ class TestSteps:
         assert list(ledger.cells("events")) == []
 
     def test_unfinished_steps_are_those_of_earlier_runs(self, ledger: Ledger) -> None:
-        """With the whole outcome of a prepared one; the run's own are in progress."""
+        """Unfinished steps are those of earlier runs, with
+        the prepared outcome; the run's own are in progress.
+        """
         what = outcome(1, change(ONE, 3))
         ledger.begin_step("r1", "b", 2, "events", "fold", {"files": 2})
         ledger.begin_step("r1", "a", 1, "events", "fold", {})
@@ -132,7 +134,9 @@ class TestSteps:
         assert found[1].detail == {"files": 2}
 
     def test_a_later_run_finishes_a_prepared_step(self, ledger: Ledger) -> None:
-        """The version is of the run that committed it."""
+        """When a later run finishes a prepared step, the
+        version belongs to the run that committed it.
+        """
         what = outcome(1, change(ONE, 3))
         ledger.begin_step("r1", "a", 1, "events", "fold", {})
         ledger.prepare_step("a", what)
@@ -145,7 +149,7 @@ class TestSteps:
         assert list(ledger.unfinished()) == []
 
     def test_finishing_twice_applies_once(self, ledger: Ledger) -> None:
-        """The second time finds it done."""
+        """Finishing a step twice applies it once."""
         what = outcome(1, change(ONE, 3))
         step = do(ledger, what)
 
@@ -154,8 +158,10 @@ class TestSteps:
         assert ledger.heads()["events"].rows == 3
 
     @pytest.mark.parametrize("state", ["failed", "forgotten"])
-    def test_a_closed_step_holds_nothing_and_stays_closed(self, ledger: Ledger, state: str) -> None:
-        """It can be neither prepared nor finished any more."""
+    def test_a_closed_step_changes_nothing_and_stays_closed(
+        self, ledger: Ledger, state: str
+    ) -> None:
+        """A closed step changes nothing, and can neither be prepared nor finished."""
         what = outcome(1, change(ONE, 3))
         ledger.begin_step("r1", "a", 1, "events", "fold", {})
         ledger.close_step("a", state, "no luck")
@@ -169,7 +175,7 @@ class TestSteps:
         assert ledger.heads() == {}
 
     def test_a_done_step_cannot_be_closed(self, ledger: Ledger) -> None:
-        """What holds, holds."""
+        """A done step cannot be closed."""
         step = do(ledger, outcome(1, change(ONE, 3)))
 
         ledger.close_step(step, "forgotten")
@@ -177,12 +183,12 @@ class TestSteps:
         assert ledger.runs()[0].steps[0].state == "done"
 
     def test_an_unknown_step_cannot_be_finished(self, ledger: Ledger) -> None:
-        """Every step begins with an intent."""
+        """An unknown step cannot be finished, because every step begins with an intent."""
         with pytest.raises(ValueError, match="nowhere"):
             ledger.finish_step("nowhere", outcome(1))
 
     def test_a_done_step_keeps_trace_and_receipt(self, ledger: Ledger) -> None:
-        """Its changes and files are asked for by table."""
+        """A done step keeps trace and receipt; its changes and files are read by table."""
         what = replace(outcome(1, change(ONE, 3)), receipt=Receipt(written=3))
         do(ledger, what)
 
@@ -191,10 +197,10 @@ class TestSteps:
 
 
 class TestVersions:
-    """A commit is a version with its changes, and moves the table's cells."""
+    """A commit is a version with its changes, and updates the table's cells."""
 
     def test_cells_follow_changes(self, ledger: Ledger) -> None:
-        """A cell that lost its rows is gone; others stay as they are."""
+        """A commit removes a cell that lost all its rows and leaves the cells it does not name."""
         do(ledger, outcome(1, change(ONE, 3, last=7), change(TWO, 2)))
         do(ledger, outcome(2, change(TWO, 0, before=2), change(THREE, 4)))
 
@@ -205,7 +211,7 @@ class TestVersions:
         assert ledger.heads()["events"].rows == 7
 
     def test_cells_within_ranges_are_those_that_overlap(self, ledger: Ledger) -> None:
-        """Each once, however many ranges it touches; touching ends do not count."""
+        """Cells within ranges are those that overlap one, each once; touching ends do not count."""
         do(ledger, outcome(1, change(ONE, 1), change(TWO, 2), change(THREE, 3)))
         inside = Ranges.of(
             [Interval(TWO.start, TWO.start + 1), Interval(TWO.start + 5, TWO.start + 6)]
@@ -216,14 +222,16 @@ class TestVersions:
         assert len(ledger.cells("events", Ranges.ever())) == 3
 
     def test_very_many_ranges_find_the_same(self, ledger: Ledger) -> None:
-        """However they are asked for."""
+        """Thousands of ranges find the same cells as a few, however they are queried."""
         do(ledger, outcome(1, change(ONE, 1), change(TWO, 2), change(THREE, 3)))
         many = Ranges.of(Interval(TWO.start + 2 * i, TWO.start + 2 * i + 1) for i in range(500))
 
         assert [state.cell for state in ledger.cells("events", many)] == [TWO]
 
     def test_a_whole_replacement_empties_what_it_does_not_name(self, ledger: Ledger) -> None:
-        """And its readers see those cells go."""
+        """A replacement of a whole table removes the cells
+        it does not name, and readers see them removed.
+        """
         do(ledger, outcome(1, change(ONE, 3), change(TWO, 2)))
         do(ledger, outcome(2, change(TWO, 5, before=2), whole=True))
 
@@ -235,7 +243,7 @@ class TestVersions:
         assert ledger.heads()["events"].whole
 
     def test_changes_since_a_version_come_in_order(self, ledger: Ledger) -> None:
-        """By version, then by cell; nothing is netted."""
+        """Changes since a version come by version, then by cell, and are not netted."""
         do(ledger, outcome(1, change(ONE, 3)))
         do(ledger, outcome(2, change(TWO, 2), change(ONE, 0, before=3)))
         do(ledger, outcome(3, change(ONE, 1)))
@@ -247,8 +255,10 @@ class TestVersions:
         ]
         assert list(ledger.changes("events", 3)) == []
 
-    def test_versions_with_which_cells_lost_rows(self, ledger: Ledger) -> None:
-        """Of a stretch of time, oldest first; cells that only got rows do not count."""
+    def test_versions_whose_cells_lost_rows(self, ledger: Ledger) -> None:
+        """Versions in which cells of a time span lost rows
+        come oldest first; gains alone do not count.
+        """
         do(ledger, outcome(1, change(ONE, 3), change(TWO, 2)))
         do(ledger, outcome(2, change(ONE, 1, before=3), change(THREE, 1)))
         do(ledger, outcome(3, change(TWO, 0, before=2)))
@@ -258,7 +268,7 @@ class TestVersions:
         assert list(ledger.losing("events", THREE)) == []
 
     def test_versions_since(self, ledger: Ledger) -> None:
-        """Oldest first, with step, run and snapshot."""
+        """Versions since another come oldest first, with step, run and snapshot."""
         for version in (1, 2, 3):
             do(ledger, outcome(version, change(ONE, version, before=version - 1)))
 
@@ -269,7 +279,7 @@ class TestVersions:
         ]
 
     def test_a_step_cut_off_makes_no_version(self, ledger: Ledger) -> None:
-        """Only the trace moves."""
+        """A step that was cut off early makes no version and moves only the trace."""
         do(ledger, outcome(1, change(ONE, 3)))
         trace = Trace("events", "f", {"raw": 2})
         do(ledger, Outcome("events", 2, trace, committed=False))
@@ -278,7 +288,7 @@ class TestVersions:
         assert ledger.traces() == {"events": trace}
 
     def test_tables_do_not_mix(self, ledger: Ledger) -> None:
-        """Each has its own versions and cells."""
+        """Each table has its own versions and cells."""
         do(ledger, outcome(1, change(ONE, 3)))
         do(ledger, replace(outcome(1, change(TWO, 2)), model="other", trace=Trace("other", "g")))
 
@@ -290,10 +300,10 @@ class TestVersions:
 
 
 class TestTraces:
-    """A model's trace is replaced whole."""
+    """A model's trace is replaced as a whole."""
 
     def test_a_trace_comes_back_with_inputs_and_pending(self, ledger: Ledger) -> None:
-        """In the order it was given."""
+        """A trace is read back with inputs and pending ranges in the order they were given."""
         trace = Trace(
             "daily",
             "f1",
@@ -309,7 +319,9 @@ class TestTraces:
         assert ledger.traces() == {"daily": trace}
 
     def test_the_next_trace_leaves_nothing_of_the_last(self, ledger: Ledger) -> None:
-        """Inputs that are no longer read are gone."""
+        """The next trace replaces the last one completely, inputs that are no longer read
+        included.
+        """
         old = Trace("daily", "f1", {"a": 1}, (Pending(Cause.LATE, Ranges.of([ONE])),), 2)
         new = Trace("daily", "f2", {"b": 1})
         do(ledger, Outcome("daily", 1, old))
@@ -318,7 +330,9 @@ class TestTraces:
         assert ledger.traces() == {"daily": new}
 
     def test_rows_left_out_are_those_of_the_last_step_that_counted(self, ledger: Ledger) -> None:
-        """A step that counts none keeps them, one that finds none says so; then all goes."""
+        """Counts of rows left out stay when a step does not
+        count, and are replaced when a step counts none.
+        """
         for number, rows in enumerate((3, None, 0, None), 1):
             do(ledger, replace(outcome(number), left_out=rows))
             assert ledger.left_out() == {"events": 3 if number < 3 else 0}
@@ -326,7 +340,9 @@ class TestTraces:
         assert ledger.left_out() == {}
 
     def test_a_forgotten_model_is_as_if_never_built(self, ledger: Ledger) -> None:
-        """Its versions and its history stay, so that numbers go on."""
+        """A forgotten model is as if never built, but its
+        versions and history stay, so that numbers continue.
+        """
         taken = FilesOutcome("raw", (known(1),), cells=(FileCell(1, ONE, 3),))
         ledger.register_files("raw", [seen("a")])
         do(ledger, outcome(1, change(ONE, 3), files=taken))
@@ -340,8 +356,10 @@ class TestTraces:
         assert ledger.heads()["events"].number == 1
         assert len(ledger.runs()[0].steps) == 1
 
-    def test_a_dropped_table_holds_nothing_from_then_on(self, ledger: Ledger) -> None:
-        """A version says so, readers see the cells go, and the files stay known."""
+    def test_a_dropped_table_is_empty_from_then_on(self, ledger: Ledger) -> None:
+        """A dropped table gets a version in which its cells are removed, and its files stay
+        known.
+        """
         taken = FilesOutcome("raw", (known(1),), (), (FileCell(1, ONE, 3),))
         ledger.register_files("raw", [seen("a")])
         do(ledger, outcome(1, change(ONE, 3), files=taken))
@@ -359,16 +377,16 @@ class TestTraces:
         assert [file.path for file in ledger.files("events")] == ["a"]
         assert ledger.locations() == {"other": "elsewhere"}
 
-    def test_what_was_never_built_can_be_dropped(self, ledger: Ledger) -> None:
-        """There is no version to write then."""
+    def test_a_model_that_was_never_built_can_be_dropped(self, ledger: Ledger) -> None:
+        """Dropping a model that was never built writes no version."""
         ledger.begin_step("r1", "dropping", 9, "events", "forget", {})
 
         ledger.forget("events", step="dropping")
 
         assert ledger.heads() == {}
 
-    def test_destroyed_it_is_as_if_it_had_never_been(self, ledger: Ledger) -> None:
-        """Whoever comes next begins anew."""
+    def test_a_destroyed_ledger_starts_again(self, ledger: Ledger) -> None:
+        """A destroyed ledger is as if it had never existed, and the next run starts a new one."""
         do(ledger, outcome(1, change(ONE, 3)))
 
         ledger.destroy()
@@ -390,10 +408,12 @@ def known(id_: int, path: str = "a", fingerprint: str = "1", **values: int) -> F
 
 
 class TestFiles:
-    """A version of a file has one id for good; models take files in and let them go."""
+    """A version of a file keeps its id for good; models ingest files and remove them."""
 
     def test_ids_are_kept_and_never_used_again(self, ledger: Ledger) -> None:
-        """The same version has the same id; another version, or another source, has another."""
+        """The same version of a file keeps its id; another
+        version, or another source, gets another id.
+        """
         first = ledger.register_files("raw", [seen("a"), seen("b")])
         again = ledger.register_files("raw", [seen("b"), seen("a", "2"), seen("c")])
         other = ledger.register_files("other", [seen("a")])
@@ -402,7 +422,7 @@ class TestFiles:
         assert len({*first.values(), *again.values(), *other.values()}) == 5
 
     def test_thousands_at_once(self, ledger: Ledger) -> None:
-        """As one by one."""
+        """Thousands of files at once get ids as they would one by one."""
         few = ledger.register_files("raw", [seen("7")])
         many = ledger.register_files("raw", [seen(str(i)) for i in range(3_000)])
 
@@ -410,7 +430,7 @@ class TestFiles:
         assert len(set(many.values())) == 3_000
 
     def test_taken_files_replace_their_earlier_state(self, ledger: Ledger) -> None:
-        """Cells of a file taken again are those it has now."""
+        """When a file is ingested again, its cells and rows replace the earlier ones."""
         ids = ledger.register_files("raw", [seen("a"), seen("b")])
         a, b = known(ids["a"], waiting=2, next_due=60), known(ids["b"], "b")
         do(
@@ -443,7 +463,7 @@ class TestFiles:
         assert list(ledger.file_cells("events", [])) == []
 
     def test_removed_files_take_their_cells_along(self, ledger: Ledger) -> None:
-        """Nothing of them is left with the model."""
+        """Removing a file removes its cells and rows from the model."""
         ids = ledger.register_files("raw", [seen("a")])
         a = known(ids["a"])
         do(ledger, outcome(1, files=FilesOutcome("raw", (a,), cells=(FileCell(a.id, ONE, 3),))))
@@ -453,7 +473,7 @@ class TestFiles:
         assert list(ledger.file_cells("events")) == []
 
     def test_a_lost_copy_counts_with_the_file_that_lost_it(self, ledger: Ledger) -> None:
-        """In its cell and in all."""
+        """A copy that lost counts in the cell and totals of the file it came in."""
         ids = ledger.register_files("raw", [seen("a"), seen("b")])
         a, b = known(ids["a"], dropped=1), known(ids["b"], "b")
         do(
@@ -476,8 +496,8 @@ class TestFiles:
         assert [file.dropped for file in ledger.files("events")] == [3, 0]
         assert ledger.file_cells("events", [a.id])[0] == FileCell(a.id, ONE, 3, dropped=3)
 
-    def test_arrivals_say_when_rows_came_and_for_which_cells(self, ledger: Ledger) -> None:
-        """Received from the run's start until its commit; newest first; only what was added."""
+    def test_arrivals_have_time_and_cells(self, ledger: Ledger) -> None:
+        """Arrivals are listed newest first with run time and cells; only added rows count."""
         started = ledger.runs()[0].started_at
         gone = change(TWO, 0, before=1)
         do(ledger, outcome(1, change(ONE, 3), change(TWO, 1), files=FilesOutcome("raw")))
@@ -497,7 +517,9 @@ class TestFiles:
 
 
 def test_manual_entries_are_numbered_by_model(ledger: Ledger) -> None:
-    """From 1, in the order in which they are given; neither a lease nor a built model is needed."""
+    """A model's manual entries are numbered from 1 in
+    order, without a lease and before it is built.
+    """
     ledger.add_entries("visits", [ManualEntry(0, "bob", held=True, reason="bot")])
     ledger.add_entries("sessions", [ManualEntry(0, "ann", held=True, start=5, end=9)])
     ledger.add_entries(
@@ -516,7 +538,7 @@ def test_manual_entries_are_numbered_by_model(ledger: Ledger) -> None:
 
 
 def test_manual_entries_outlive_what_they_are_about(ledger: Ledger) -> None:
-    """A model that is forgotten and built anew applies them again."""
+    """Manual entries outlive a forgotten model, and are applied again when it is rebuilt."""
     ledger.add_entries("sessions", [ManualEntry(0, "ann", held=True)])
     ledger.forget("sessions")
 
@@ -524,7 +546,7 @@ def test_manual_entries_outlive_what_they_are_about(ledger: Ledger) -> None:
 
 
 def test_locations_are_remembered_name_by_name(ledger: Ledger) -> None:
-    """What is not given stays."""
+    """Locations are remembered by name, and those that are not given stay."""
     ledger.remember_locations({"a": "1", "b": "1"})
     ledger.remember_locations({"b": "2"})
 
@@ -532,7 +554,7 @@ def test_locations_are_remembered_name_by_name(ledger: Ledger) -> None:
 
 
 def test_steps_are_known_for_good_and_others_are_not(ledger: Ledger) -> None:
-    """Whatever became of them; each with its model."""
+    """A known step stays known with its model, whatever its outcome; other steps are unknown."""
     done = do(ledger, outcome(1, change(ONE, 2)))
     ledger.begin_step("r1", "r1-2", 2, "sessions", "fold", {})
     ledger.close_step("r1-2", "forgotten")
@@ -541,15 +563,15 @@ def test_steps_are_known_for_good_and_others_are_not(ledger: Ledger) -> None:
     assert known == {done: "events", "r1-2": "sessions"}
 
 
-def test_whose_ledger_it_is(ledger: Ledger) -> None:
-    """Nobody's until a run says so."""
+def test_which_project_owns_the_ledger(ledger: Ledger) -> None:
+    """A ledger belongs to no project until a run writes one into it."""
     assert ledger.belongs() is None
     ledger.belong_to("shop", "warehouse")
     assert ledger.belongs() == ("shop", "warehouse")
 
 
 def test_writing_without_the_lease_is_refused(ledger: Ledger) -> None:
-    """Before anything is written."""
+    """A write without the lease is refused before anything is written."""
     ledger.release()
 
     for write in (

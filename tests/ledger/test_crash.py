@@ -1,4 +1,4 @@
-"""Write points: they can be counted, and a process can be killed at each; nothing is torn."""
+"""Write points of the ledger can be counted, and a kill at any of them leaves no partial write."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run(path: Path, **environment: str) -> int:
 
 
 def test_every_write_is_a_point_before_and_after(tmp_path: Path) -> None:
-    """In the order in which they happen."""
+    """Every write has a point before and after it, in the order in which the writes happen."""
     log = tmp_path / "points"
 
     assert run(tmp_path / "ledger.db", INFOLD_CRASH_LOG=str(log)) == 0
@@ -65,7 +65,7 @@ def test_every_write_is_a_point_before_and_after(tmp_path: Path) -> None:
 @pytest.mark.parametrize("write", WRITES[3:7])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_kill_leaves_all_of_a_write_or_nothing(tmp_path: Path, write: str, after: bool) -> None:
-    """And the next run can always take over."""
+    """A kill leaves all of a write or nothing of it, and the next run can take over."""
     path = tmp_path / "ledger.db"
     done = WRITES.index(write) + after
     at = 2 * WRITES.index(write) + 1 + after

@@ -1,4 +1,4 @@
-"""Who may write: real processes that hold, die, and lose the lease."""
+"""Who may write to the ledger: real processes that take the lease, die and lose it."""
 
 from __future__ import annotations
 
@@ -60,10 +60,12 @@ def kill(process: subprocess.Popen[str]) -> None:
 
 @pytest.mark.deep
 class TestProcesses:
-    """On one machine, a holder is alive as long as its process is."""
+    """On one machine, the owner of a lease is alive as long as its process is."""
 
     def test_a_living_holder_is_named(self, path: Path, holder: subprocess.Popen[str]) -> None:
-        """Run, host, process and since when; the command ends with 3."""
+        """The refusal names the living owner's run, host,
+        process and start, and the command ends with exit code 3.
+        """
         with pytest.raises(errors.InfoldError) as raised:
             SqlLedger(path).acquire("mine")
 
@@ -75,13 +77,15 @@ class TestProcesses:
         assert facts["since"].startswith("20")
 
     def test_reading_needs_no_lease(self, path: Path, holder: subprocess.Popen[str]) -> None:
-        """Status and history look on while a run works."""
+        """Status and history read the ledger while a run works."""
         assert [(run.id, run.state) for run in SqlLedger(path).runs()] == [("held", "running")]
 
     def test_a_killed_holder_is_taken_over_at_once(
         self, path: Path, holder: subprocess.Popen[str]
     ) -> None:
-        """Its run is marked died; no heartbeat is waited for."""
+        """A killed owner is replaced at once, without waiting
+        for its heartbeat, and its run is marked died.
+        """
         kill(holder)
         ledger = SqlLedger(path)
 
@@ -96,7 +100,7 @@ class TestProcesses:
     def test_waiting_ends_when_the_holder_lets_go(
         self, path: Path, holder: subprocess.Popen[str]
     ) -> None:
-        """The second run goes on as soon as the first is done."""
+        """With `--wait` the second run starts as soon as the first has released the lease."""
         assert holder.stdin is not None
         holder.stdin.write("\n")
         holder.stdin.flush()
@@ -109,7 +113,7 @@ class TestProcesses:
     def test_waiting_ends_when_its_time_is_over(
         self, path: Path, holder: subprocess.Popen[str]
     ) -> None:
-        """Then the holder is named."""
+        """When the time of `--wait` is over, the owner is named."""
         started = time.monotonic()
 
         with pytest.raises(errors.InfoldError, match="locked"):
@@ -118,14 +122,14 @@ class TestProcesses:
         assert time.monotonic() - started >= 0.3
 
     def test_a_reused_pid_is_another_process(self, path: Path) -> None:
-        """A process that began at another time is not the holder."""
+        """A process with the owner's pid and another start time is not the owner."""
         me = this_process()
         SqlLedger(path, holder=replace(me, process="long ago")).acquire("dead")
 
         SqlLedger(path).acquire("mine")
 
     def test_a_zombie_is_dead(self) -> None:
-        """Killed, and its parent has yet to notice."""
+        """A killed process that its parent has not reaped yet counts as dead."""
         process = subprocess.Popen(["sleep", "60"])
         assert process_started(process.pid) is not None
         process.kill()
@@ -135,7 +139,7 @@ class TestProcesses:
         process.wait()
 
     def test_two_ledgers_of_one_process_exclude_each_other(self, path: Path) -> None:
-        """Threads of a service are no less in each other's way."""
+        """Two ledgers in one process, as in threads of a service, exclude each other."""
         first = SqlLedger(path)
         first.acquire("r1")
 
@@ -160,12 +164,14 @@ class Hands:
 
 
 class TestElsewhere:
-    """On another machine, a holder is alive as long as its heartbeat is heard."""
+    """On another machine, the owner of a lease is alive as long as its heartbeat is recent."""
 
     AWAY = Holder("away", "away:boot:ns", 1, "1")
 
     def test_a_heartbeat_of_a_minute_ago_is_alive(self, path: Path) -> None:
-        """Whatever runs under that pid here."""
+        """A remote owner with a heartbeat a minute old is alive, whatever runs under its pid
+        here.
+        """
         clock = Hands()
         SqlLedger(path, clock=clock, holder=self.AWAY).acquire("theirs")
         clock.at += SILENT
@@ -174,7 +180,9 @@ class TestElsewhere:
             SqlLedger(path, clock=clock).acquire("mine")
 
     def test_a_holder_silent_for_longer_is_taken_over(self, path: Path) -> None:
-        """It may still run; the fence keeps it out."""
+        """A remote owner silent for longer is replaced; if it still runs, its writes are
+        refused.
+        """
         clock = Hands()
         theirs = SqlLedger(path, clock=clock, holder=self.AWAY)
         theirs.acquire("theirs")
@@ -195,8 +203,10 @@ class TestElsewhere:
         ]
         mine.close()
 
-    def test_where_it_is_and_how_to_go_on_is_said(self, path: Path) -> None:
-        """When it was last heard, and what to do if that machine is gone."""
+    def test_the_remote_owner_and_the_cure_are_named(self, path: Path) -> None:
+        """The refusal says when the remote owner was last
+        heard, and what to do if that machine is gone.
+        """
         clock = Hands()
         SqlLedger(path, clock=clock, holder=self.AWAY).acquire("theirs")
         clock.at += 12 * SECOND
@@ -211,7 +221,9 @@ class TestElsewhere:
     def test_a_heartbeat_in_the_future_is_watched(
         self, path: Path, monkeypatch: pytest.MonkeyPatch, beats: bool
     ) -> None:
-        """By its clock it lives for ever: so it does while it moves, and is dead when it stops."""
+        """An owner with a heartbeat in the future is alive while it moves, and dead once it
+        stops.
+        """
 
         class Ahead(Hands):
             """Three hours ahead, and running."""
@@ -241,10 +253,10 @@ class TestElsewhere:
                 theirs.begin_run("theirs", "run", 0, {})
         theirs.close()
 
-    def test_the_heartbeat_goes_on_by_itself(
+    def test_the_heartbeat_continues_by_itself(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """While a step takes its time, the lease stays fresh."""
+        """The heartbeat continues during a long step, so the lease stays fresh."""
         monkeypatch.setattr(lease, "BEAT_SECONDS", 0.01)
         clock = Hands()
         theirs = SqlLedger(path, clock=clock, holder=self.AWAY)
@@ -257,8 +269,10 @@ class TestElsewhere:
         theirs.close()
 
 
-def test_a_token_is_never_given_twice(path: Path) -> None:
-    """So a write with an old token finds nothing, however often the lease went round."""
+def test_a_token_is_never_used_twice(path: Path) -> None:
+    """Tokens are never used twice, so a write with an old
+    token is refused however often the lease changed.
+    """
     ledger = SqlLedger(path)
     tokens = []
     for run in ("r1", "r2", "r3"):
@@ -270,7 +284,7 @@ def test_a_token_is_never_given_twice(path: Path) -> None:
 
 
 def test_a_holder_that_was_released_cannot_write(path: Path) -> None:
-    """Even though nobody has taken over yet."""
+    """A run that released its lease cannot write, even before another takes it."""
     ledger = SqlLedger(path)
     ledger.acquire("r1")
     token = ledger._token

@@ -1,4 +1,4 @@
-"""What a dead run left is finished, done again or forgotten, by what its tables say."""
+"""Steps that a dead run left are finished, repeated or forgotten, depending on their tables."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def state(ledger: Ledger) -> str:
 
 
 def test_what_was_committed_is_finished(ledger: Ledger) -> None:
-    """As it was written down, at the snapshot that the table has."""
+    """A step whose commit is in the table is finished as prepared, at that snapshot."""
     begun(ledger, replace(outcome(1, change(ONE, 3)), snapshot=None))
 
     assert recovered(ledger, Tables({"s": 9})) == [
@@ -70,7 +70,7 @@ def test_what_was_committed_is_finished(ledger: Ledger) -> None:
 
 
 def test_what_was_not_committed_never_happened(ledger: Ledger) -> None:
-    """Though what would hold was written down."""
+    """A prepared step whose commit is not in the table is closed."""
     begun(ledger, outcome(1, change(ONE, 3)))
 
     assert recovered(ledger, Tables({"another": 9})) == [
@@ -80,7 +80,7 @@ def test_what_was_not_committed_never_happened(ledger: Ledger) -> None:
 
 
 def test_what_had_nothing_to_commit_is_finished(ledger: Ledger) -> None:
-    """No snapshot was ever to be there."""
+    """A prepared step that had nothing to commit is finished without a snapshot."""
     begun(ledger, Outcome("events", 0, Trace("events", "f"), committed=False))
 
     assert recovered(ledger, Tables({})) == [
@@ -90,7 +90,9 @@ def test_what_had_nothing_to_commit_is_finished(ledger: Ledger) -> None:
 
 
 def test_rows_that_nobody_counted_are_counted_and_built_again(ledger: Ledger) -> None:
-    """In the cell of each; cells without any are nothing."""
+    """When a commit's rows were not counted before the death, they are counted by cell and
+    pending.
+    """
     cells = tuple(change(cell, 0) for cell in (ONE, TWO, THREE))
     begun(ledger, replace(outcome(1, *cells), untold="ts"))
     times = [ONE.start, ONE.end - 1, THREE.start]
@@ -107,7 +109,7 @@ def test_rows_that_nobody_counted_are_counted_and_built_again(ledger: Ledger) ->
 
 
 def test_a_commit_of_no_rows_that_nobody_counted_is_no_version(ledger: Ledger) -> None:
-    """Its trace holds all the same."""
+    """A commit of no rows that were not counted makes no version, and its trace is recorded."""
     begun(ledger, replace(outcome(1, change(ONE, 0)), untold="ts"))
 
     recovered(ledger, Tables({"s": 9}))
@@ -116,7 +118,9 @@ def test_a_commit_of_no_rows_that_nobody_counted_is_no_version(ledger: Ledger) -
 
 
 def test_a_table_that_nobody_knows_is_not_trusted(ledger: Ledger) -> None:
-    """It was replaced by a step that said nothing: readers still see its cells, to compare."""
+    """A table replaced by a step without an outcome is not
+    trusted, but readers still see its cells to compare.
+    """
     do(ledger, outcome(1, change(ONE, 3)))
     ledger.begin_step("r1", "s", 2, "events", "build", {})
 
@@ -127,7 +131,7 @@ def test_a_table_that_nobody_knows_is_not_trusted(ledger: Ledger) -> None:
 
 
 def test_a_step_that_did_not_replace_its_table_leaves_its_trace(ledger: Ledger) -> None:
-    """Nothing happened to it."""
+    """A step that did not replace its table before it died leaves the trace as it was."""
     do(ledger, outcome(1, change(ONE, 3)))
     ledger.begin_step("r1", "s", 2, "events", "build", {})
 
@@ -138,7 +142,9 @@ def test_a_step_that_did_not_replace_its_table_leaves_its_trace(ledger: Ledger) 
 
 @pytest.mark.parametrize("action", [FORGET, LOSE])
 def test_forgetting_begins_in_the_ledger(ledger: Ledger, action: str) -> None:
-    """As long as that knows the table it stays, and is read as before."""
+    """Forgetting begins in the ledger, so a table that the
+    ledger knows stays and is read as before.
+    """
     do(ledger, outcome(1, change(ONE, 3)))
     tables = Tables({})
     ledger.begin_step("r1", "s", 2, "events", action, {})
@@ -149,8 +155,8 @@ def test_forgetting_begins_in_the_ledger(ledger: Ledger, action: str) -> None:
 
 
 @pytest.mark.parametrize("action", [FORGET, LOSE])
-def test_what_the_ledger_forgot_is_dropped(ledger: Ledger, action: str) -> None:
-    """Unless there is nothing left to drop."""
+def test_a_table_that_the_ledger_forgot_is_dropped(ledger: Ledger, action: str) -> None:
+    """A table that the ledger has forgotten is dropped, if it still exists."""
     tables = Tables({})
     begun(ledger, action=action)
 

@@ -1,4 +1,4 @@
-"""What only the file has: opening and refusing, SQL for two databases, pruning, agreement."""
+"""What only the ledger in a file has: opening, refusing, SQL for two databases, pruning."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ KEEP = 5
 
 
 class TestOpening:
-    """A ledger is made by the first write, and only where there is nothing else."""
+    """The first write creates a ledger, and only where there is no other file."""
 
     def test_reading_creates_nothing(self, tmp_path: Path) -> None:
-        """A folder without a ledger has no runs, no tables, and no new files."""
+        """A folder without a ledger has no runs and no tables, and reading it creates no files."""
         ledger = open_ledger(URL, tmp_path)
 
         assert list(ledger.runs()) == []
@@ -50,7 +50,9 @@ class TestOpening:
         assert list(tmp_path.iterdir()) == []
 
     def test_the_first_lease_creates_it(self, tmp_path: Path) -> None:
-        """With its folder; a second look finds what was written."""
+        """The first lease creates the ledger and its folder,
+        and a second connection reads what was written.
+        """
         ledger = open_ledger(URL, tmp_path)
         ledger.acquire("r1")
         ledger.begin_run("r1", "run", 0, {})
@@ -60,7 +62,9 @@ class TestOpening:
         assert [run.id for run in open_ledger(URL, tmp_path).runs()] == ["r1"]
 
     def test_a_reader_sees_what_another_connection_wrote_meanwhile(self, tmp_path: Path) -> None:
-        """Also one that looked before there was a ledger."""
+        """A reader sees what another connection wrote meanwhile,
+        even one that looked before the ledger existed.
+        """
         reader, writer = open_ledger(URL, tmp_path), open_ledger(URL, tmp_path)
         assert list(reader.runs()) == []
 
@@ -72,7 +76,7 @@ class TestOpening:
         writer.close()
 
     def test_an_absolute_url_is_not_the_projects(self, tmp_path: Path) -> None:
-        """Four slashes."""
+        """A URL with four slashes is an absolute path, not one in the project."""
         ledger = open_ledger(f"sqlite:///{tmp_path / 'x.db'}", Path("/nowhere"))
 
         assert ledger.path == tmp_path / "x.db"
@@ -81,14 +85,16 @@ class TestOpening:
         "url", ["postgresql://host/db", "ledger.db", "sqlite://", "sqlite:///"]
     )
     def test_another_kind_of_url_is_refused(self, tmp_path: Path, url: str) -> None:
-        """By name."""
+        """A ledger URL of another kind is refused by name."""
         with pytest.raises(errors.InfoldError) as raised:
             open_ledger(url, tmp_path)
 
         assert raised.value.slug == "ledger-unsupported"
 
     def test_an_empty_file_becomes_a_ledger(self, tmp_path: Path) -> None:
-        """A crash can come between a file and its tables."""
+        """An empty file becomes a ledger, because a crash can come between the file and its
+        tables.
+        """
         path = tmp_path / "ledger.db"
         path.touch()
         ledger = SqlLedger(path)
@@ -99,7 +105,7 @@ class TestOpening:
 
     @pytest.mark.parametrize("content", [b"not a database, just a longer text" * 99])
     def test_a_file_of_another_kind_is_left_alone(self, tmp_path: Path, content: bytes) -> None:
-        """Neither read nor written."""
+        """A file of another kind is neither read nor written."""
         path = tmp_path / "ledger.db"
         path.write_bytes(content)
 
@@ -112,7 +118,9 @@ class TestOpening:
         "tables", ["CREATE TABLE songs (x)", "CREATE TABLE meta (name, value)"]
     )
     def test_a_database_of_another_program_is_left_alone(self, tmp_path: Path, tables: str) -> None:
-        """Even one with a table that has a ledger's name."""
+        """A database of another program is left alone, even with a table that has a ledger's
+        name.
+        """
         path = tmp_path / "ledger.db"
         with sqlite3.connect(path) as other:
             other.execute(tables)
@@ -121,7 +129,7 @@ class TestOpening:
             SqlLedger(path).acquire("r1")
 
     def test_an_older_ledger_gets_the_tables_that_it_lacks(self, tmp_path: Path) -> None:
-        """Whoever reads it first brings it up to date; what it holds stays."""
+        """Whoever reads an older ledger first adds the tables it lacks, and its content stays."""
         path = tmp_path / "ledger.db"
         ledger = SqlLedger(path)
         ledger.acquire("r1")
@@ -138,8 +146,12 @@ class TestOpening:
         assert SqlLedger(path).traces() == {}
         assert [run.id for run in SqlLedger(path).runs()] == ["r1"]
 
-    def test_sessions_in_quarantine_of_an_older_ledger_are_found_anew(self, tmp_path: Path) -> None:
-        """Their campaigns were not written down, so the trace of their model holds no longer."""
+    def test_sessions_in_quarantine_of_an_older_ledger_are_found_again(
+        self, tmp_path: Path
+    ) -> None:
+        """Sessions in quarantine of an older ledger lack their
+        campaigns, so their model's trace no longer matches.
+        """
         path = tmp_path / "ledger.db"
         ledger = SqlLedger(path)
         ledger.acquire("r1")
@@ -160,7 +172,9 @@ class TestOpening:
         assert found == {"sessions": UNKNOWN, "others": "fingerprint"}
 
     def test_manual_entries_of_an_older_ledger_may_be_taken_back(self, tmp_path: Path) -> None:
-        """What they said stays; the table now takes entries that say neither."""
+        """Manual entries of an older ledger stay, and entries that take others back can be
+        added.
+        """
         path = tmp_path / "ledger.db"
         said = [ManualEntry(0, "ann", held=True, reason="bot"), ManualEntry(0, "bob", held=False)]
         SqlLedger(path).add_entries("sessions", said)
@@ -188,7 +202,7 @@ class TestOpening:
         ]
 
     def test_a_newer_ledger_is_refused_whole(self, tmp_path: Path) -> None:
-        """The message says which format it has and which is known."""
+        """A newer ledger is refused with the format it has and the known one."""
         path = tmp_path / "ledger.db"
         ledger = SqlLedger(path)
         ledger.acquire("r1")
@@ -210,14 +224,16 @@ class TestOpening:
         )
 
     def test_a_folder_that_cannot_be_written_gives_a_message(self, tmp_path: Path) -> None:
-        """Not a traceback."""
+        """A folder that cannot be written gives a message instead of a traceback."""
         (tmp_path / "ledger.db").mkdir()
 
         with pytest.raises(errors.InfoldError, match="ledger-unusable"):
             SqlLedger(tmp_path / "ledger.db").acquire("r1")
 
     def test_two_processes_may_create_it_at_once(self, tmp_path: Path) -> None:
-        """One makes the tables; the other finds them."""
+        """When two processes create the ledger at once, one
+        makes the tables and the other finds them.
+        """
         code = (
             "import sys; from pathlib import Path; from infold.ledger import open_ledger\n"
             f"ledger = open_ledger({URL!r}, Path(sys.argv[1]))\n"
@@ -232,14 +248,16 @@ class TestStatements:
     """The SQL that runs is what SQLAlchemy compiles, and PostgreSQL could run it too."""
 
     def test_the_generated_file_is_up_to_date(self) -> None:
-        """Else run `python -m infold.ledger.generate_sql`."""
+        """The generated SQL is up to date; else run `python -m infold.ledger.generate_sql`."""
         from infold.ledger import generate_sql
 
         assert Path(generated_sql.__file__).read_text(encoding="utf-8") == generate_sql.text()
 
     @pytest.mark.parametrize("name", ["sqlite", "postgresql"])
     def test_every_statement_parses_in_both_dialects(self, name: str) -> None:
-        """None has an upsert or another speciality."""
+        """Every statement parses for SQLite and PostgreSQL,
+        because none uses a speciality such as an upsert.
+        """
         from infold.ledger import generate_sql
 
         dialect = generate_sql.dialects()[name]
@@ -251,7 +269,7 @@ class TestStatements:
         assert not [text for text in texts if "ON CONFLICT" in text or "REPLACE" in text]
 
     def test_changes_are_found_by_an_index(self, sql: SqlLedger) -> None:
-        """A table's changes are clustered by version, so old ones cost nothing."""
+        """A table's changes are clustered by version, so that old ones cost nothing to skip."""
         sql.acquire("r1")
         with sqlite3.connect(sql.path) as connection:
             rows = connection.execute(
@@ -261,7 +279,9 @@ class TestStatements:
         assert "SEARCH changes USING PRIMARY KEY" in str(rows)
 
     def test_reading_imports_no_sqlalchemy(self, tmp_path: Path) -> None:
-        """It costs more than half of what a command with nothing to do may take."""
+        """Reading a ledger does not import SQLAlchemy, which
+        costs half of what a command with nothing to do may.
+        """
         code = (
             "import sys; from pathlib import Path; from infold.ledger import open_ledger\n"
             f"ledger = open_ledger({URL!r}, Path(sys.argv[1]))\n"
@@ -286,10 +306,12 @@ def _commit(ledger: Ledger, version: int, cells: int, inputs: dict[str, int]) ->
 
 
 class TestSize:
-    """The thousandth run costs what the tenth did."""
+    """The thousandth run costs as much as the tenth."""
 
-    def test_what_no_trace_needs_is_pruned(self, tmp_path: Path) -> None:
-        """The newest versions stay for those who ask what happened."""
+    def test_versions_that_no_trace_needs_are_pruned(self, tmp_path: Path) -> None:
+        """Versions that no trace needs are pruned, except
+        the newest ones, which are kept for `history`.
+        """
         sql = SqlLedger(tmp_path / "ledger.db", keep=KEEP)
         sql.acquire("r1")
         sql.begin_run("r1", "run", 0, {})
@@ -300,8 +322,8 @@ class TestSize:
         assert len(sql.arrivals("events")) == 2 * KEEP
         assert len(sql.versions("events")) == KEEP + 5
 
-    def test_what_a_trace_has_still_to_read_stays(self, tmp_path: Path) -> None:
-        """However old it is."""
+    def test_versions_that_a_trace_has_yet_to_read_stay(self, tmp_path: Path) -> None:
+        """A version that a trace has yet to read is not pruned, however old it is."""
         sql = SqlLedger(tmp_path / "ledger.db", keep=KEEP)
         sql.acquire("r1")
         sql.begin_run("r1", "run", 0, {})
@@ -371,10 +393,10 @@ def _everything(ledger: Ledger, within: Ranges) -> tuple[Any, ...]:
 
 @settings(max_examples=20)
 @given(st.lists(drawn_outcomes, max_size=5), some_ranges)
-def test_file_and_memory_agree_on_whatever_happens(
+def test_file_and_memory_agree_on_any_history(
     tmp_path_factory: pytest.TempPathFactory, drawn: Sequence[Outcome], within: Ranges
 ) -> None:
-    """The fake is as good as the file, for any history."""
+    """The ledger in memory gives the same answers as the one in a file, for any history."""
     path = tmp_path_factory.mktemp("ledger") / "ledger.db"
     both: list[Ledger] = [SqlLedger(path, clock=Stopped()), MemoryLedger(clock=Stopped())]
     for ledger in both:

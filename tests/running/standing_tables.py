@@ -1,4 +1,4 @@
-"""A project whose tables stand and whose ledger says so, made without an engine."""
+"""A project with built tables and a ledger that describes them, made without an engine."""
 
 from __future__ import annotations
 

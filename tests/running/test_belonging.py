@@ -1,4 +1,6 @@
-"""A ledger and tables that do not belong together: backups, two ledgers, another project's."""
+"""Ledgers and tables that do not belong together: backups, two ledgers, another project's
+ledger.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ def refused(shop: Project, slug: str) -> dict[str, str]:
 
 
 def test_an_older_ledger_beside_newer_tables(shop: Project) -> None:
-    """A backup of the ledger was put back: refused, with the step it does not know."""
+    """A restored backup of the ledger beside newer tables
+    is refused, with the step it does not know.
+    """
     shutil.copy(ledger_file(shop), shop.root / "old.db")
     second_run(shop)
     newer = ledger_file(shop).read_bytes()
@@ -93,7 +97,9 @@ def test_an_older_ledger_beside_newer_tables(shop: Project) -> None:
 
 
 def test_an_older_table_beside_a_newer_ledger(shop: Project) -> None:
-    """A backup of the warehouse was put back: refused, with the version that is missing."""
+    """A restored backup of the warehouse beside a newer
+    ledger is refused, with the missing version.
+    """
     second_run(shop)
     put(shop, "clicks", *CLICKS)
 
@@ -102,7 +108,9 @@ def test_an_older_table_beside_a_newer_ledger(shop: Project) -> None:
 
 @pytest.mark.parametrize("by", ["forget", "teardown"])
 def test_a_lost_ledger(shop: Project, by: str) -> None:
-    """Tables that no ledger tells of are neither replaced nor verified; forgetting them helps."""
+    """Without a ledger, existing tables are neither
+    replaced nor verified, until they are forgotten.
+    """
     ledger_file(shop).unlink()
 
     facts = refused(shop, "ledger-behind")
@@ -113,7 +121,7 @@ def test_a_lost_ledger(shop: Project, by: str) -> None:
 
 
 def test_two_ledgers_on_one_warehouse(tmp_path: Path) -> None:
-    """The second target is refused, and what the first one built stays."""
+    """A second target on the same warehouse is refused, and the first target's tables stay."""
     dev = stand_up(tmp_path / "shop", "  other: {ledger: 'sqlite:///other.db'}\n")
     other = api.open_project(dev.root, "other")
 
@@ -124,7 +132,7 @@ def test_two_ledgers_on_one_warehouse(tmp_path: Path) -> None:
 
 
 def test_a_step_that_a_dead_run_committed_is_known(shop: Project) -> None:
-    """Its intent is in the ledger: that is for the next run to finish, and no other's."""
+    """A step that a dead run committed is no foreign step, as its intent is in the ledger."""
     book = api.ledger(shop)
     book.acquire("r2")
     book.begin_run("r2", "run", 0, {})
@@ -137,8 +145,10 @@ def test_a_step_that_a_dead_run_committed_is_known(shop: Project) -> None:
     api.observe(shop)
 
 
-def test_a_run_that_goes_on_meanwhile_is_no_older_state(shop: Project) -> None:
-    """It replaced a table after somebody else had asked the ledger for its newest version."""
+def test_a_table_replaced_by_a_running_run_is_no_older_state(shop: Project) -> None:
+    """A table that another run replaces after the ledger was read is not taken for an older
+    state.
+    """
     book = api.ledger(shop)
     heads = book.heads()
     second_run(shop)
@@ -149,7 +159,9 @@ def test_a_run_that_goes_on_meanwhile_is_no_older_state(shop: Project) -> None:
 
 
 def test_one_ledger_for_two_warehouses(tmp_path: Path) -> None:
-    """Else the tables of the first would be taken for dropped, and then for rolled back."""
+    """A ledger used with a second warehouse is refused: the first one's tables would look
+    dropped.
+    """
     dev = stand_up(tmp_path / "shop", "  other: {warehouse: elsewhere}\n")
     book = api.ledger(dev)
     book.acquire("r2")
@@ -162,7 +174,7 @@ def test_one_ledger_for_two_warehouses(tmp_path: Path) -> None:
 
 
 class TestOtherProject:
-    """A ledger belongs to one project, which its first run writes into it."""
+    """A ledger belongs to the project whose first run wrote into it."""
 
     @pytest.fixture
     def wrong(self, shop: Project) -> Project:
@@ -180,7 +192,7 @@ class TestOtherProject:
         return api.open_project(root)
 
     def test_nothing_of_it_is_used(self, wrong: Project) -> None:
-        """Refused by name, before anything is written into it."""
+        """A ledger of another project is refused by name before anything is written into it."""
         before = ledger_file(wrong).read_bytes()
 
         assert refused(wrong, "other-project") == {"ledger": "sqlite:///.infold/ledger.db"}
@@ -188,7 +200,7 @@ class TestOtherProject:
 
     @pytest.mark.parametrize("words", [("forget", "daily"), ("teardown",)])
     def test_nothing_of_it_is_dropped(self, wrong: Project, words: tuple[str, ...]) -> None:
-        """Nor is what the other project knows of its tables."""
+        """Neither the tables nor the ledger's rows of another project are dropped."""
         code, text = infold(wrong, *words, "--yes")
 
         assert code == 3

@@ -1,4 +1,6 @@
-"""Batches of one model side by side: whose turn it is, and what each leaves behind."""
+"""Batches of one model that run at the same time commit in order and record what is left to
+build.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ def outcome(*, committed: bool = True) -> Outcome:
 
 
 def test_batches_beside_a_step_build_their_own_cells() -> None:
-    """The step's cells first, then those of each batch beside it; together all of them."""
+    """A step builds its own cells and each batch its own; together they are all of them."""
     assert [batch.cells for batch in concurrent_batches(STEP)] == [
         days(0, 1),
         days(2, 3),
@@ -50,12 +52,12 @@ def test_batches_beside_a_step_build_their_own_cells() -> None:
 
 
 def test_before_any_batch_all_of_their_cells_are_pending() -> None:
-    """Those of the step itself, too: which batch ends first is not known."""
+    """Before the first batch commits, all of the step's cells are pending, its own included."""
     assert CommitLock.of(STEP).trace.unbuilt == days(0, 1, 2, 3, 4, 5)
 
 
 def test_each_batch_leaves_pending_what_the_others_have_yet_to_build() -> None:
-    """And no more: what was committed before it holds."""
+    """After a batch's commit exactly the cells of uncommitted batches are pending."""
     lock = CommitLock.of(STEP)
     left = []
     for cells in (days(2, 3), days(0, 1), days(4, 5)):
@@ -68,7 +70,7 @@ def test_each_batch_leaves_pending_what_the_others_have_yet_to_build() -> None:
 
 
 def test_each_commit_is_the_next_version_and_a_batch_without_one_uses_none() -> None:
-    """A batch whose cells came out as they were commits nothing."""
+    """Each commit is the next version; a batch that commits nothing uses no version."""
     lock = CommitLock.of(STEP)
     versions = []
     for cells, committed in ((days(0, 1), True), (days(2, 3), False), (days(4, 5), True)):
@@ -81,7 +83,9 @@ def test_each_commit_is_the_next_version_and_a_batch_without_one_uses_none() -> 
 
 
 def test_a_batch_that_wrote_nothing_leaves_its_cells_pending() -> None:
-    """Whoever comes next must not count them as built."""
+    """Cells of a batch that wrote nothing stay pending, so
+    that no later batch counts them as built.
+    """
     lock = CommitLock.of(STEP)
     failed = CommitTurn(days(0, 1), lock)
     failed.take(outcome())
@@ -93,7 +97,9 @@ def test_a_batch_that_wrote_nothing_leaves_its_cells_pending() -> None:
 
 
 def test_nobody_builds_on_a_commit_that_the_ledger_does_not_know() -> None:
-    """A turn that ends between table and ledger ends the turns of all."""
+    """If a batch fails between its commit to the table and
+    the one to the ledger, the batches after it stop.
+    """
     lock = CommitLock.of(STEP)
     cut = CommitTurn(days(0, 1), lock)
 
@@ -108,8 +114,8 @@ def test_nobody_builds_on_a_commit_that_the_ledger_does_not_know() -> None:
         CommitTurn(days(2, 3), lock).take(outcome())
 
 
-def test_a_step_by_itself_needs_no_turn() -> None:
-    """What it says holds as it is."""
+def test_a_step_without_batches_does_not_wait() -> None:
+    """A step without batches records its outcome unchanged and waits for nobody."""
     alone = CommitTurn(days(0, 1))
 
     assert alone.take(outcome()) == outcome()

@@ -1,4 +1,6 @@
-"""Files of tables that somebody deleted: seen by what looks at the tables, and said by name."""
+"""Files of tables that somebody deleted are noticed by each command that reads tables, and
+named.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def rows_of(shop: Project, name: str) -> Path:
 
 
 def test_a_run_does_not_say_that_nothing_is_to_do(shop: Project) -> None:
-    """It names the table, the file, and what to do; exit code 3. Plan and status name it too."""
+    """Run, plan and status name the damaged table, the file and
+    the cure instead of saying "nothing to do"; exit code 3.
+    """
     rows_of(shop, "daily").unlink()
 
     with pytest.raises(RunFailed) as failed:
@@ -61,7 +65,9 @@ def test_a_run_does_not_say_that_nothing_is_to_do(shop: Project) -> None:
 def test_other_files_beside_them_are_no_damage(
     shop: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a run that died left behind: looked at closely, once, and let be."""
+    """Extra files beside a table's own, such as those of a
+    dead run, are no damage and are checked once.
+    """
     (rows_of(shop, "daily").parent / "left.parquet").write_bytes(b"rows")
 
     api.observe(shop)
@@ -71,7 +77,9 @@ def test_other_files_beside_them_are_no_damage(
 
 
 def test_what_is_damaged_stays_so_for_the_runs_to_come(shop: Project) -> None:
-    """What other tables have is remembered anew; what this one has is not."""
+    """A damaged table stays reported by later runs; only
+    tables with all their files are remembered as whole.
+    """
     rows_of(shop, "daily").unlink()
     (rows_of(shop, "sessions").parent / "left.parquet").write_bytes(b"rows")
 
@@ -80,10 +88,12 @@ def test_what_is_damaged_stays_so_for_the_runs_to_come(shop: Project) -> None:
         api.run(shop, select=["daily"])
 
 
-def test_nobody_looks_closely_while_the_names_are_the_same(
+def test_manifests_are_not_read_while_file_names_are_the_same(
     shop: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reading manifests costs more than a run with nothing to do may."""
+    """While file names are the same no manifest is read,
+    because that costs more than a no-op run may.
+    """
     never_closely(monkeypatch)
     api.observe(shop)
 

@@ -1,4 +1,4 @@
-"""Forgetting and tearing down: what goes, what stays, what is refused, and dying on the way."""
+"""`forget` and `teardown`: what is dropped, what stays, what is refused, and deaths on the way."""
 
 from __future__ import annotations
 
@@ -50,10 +50,12 @@ def infold(project: Project, *words: str) -> tuple[int, str]:
 
 
 class TestForget:
-    """One model is forgotten; the next run builds it anew while others go on."""
+    """A forgotten model is rebuilt by the next run while others go on."""
 
     def test_its_table_and_its_trace_go(self, shop: Project) -> None:
-        """Those of others stay; the history says who forgot what."""
+        """Forgetting drops the model's table and trace and
+        no other's, and the history says who did it.
+        """
         done = api.forget(shop, ["daily"])
 
         assert (done.models, done.missing) == (("daily",), ())
@@ -65,8 +67,8 @@ class TestForget:
             ("daily", "forget", "done")
         ]
 
-    def test_the_next_run_builds_it_anew_and_nothing_else(self, shop: Project) -> None:
-        """It is a new model then; the others have nothing to do."""
+    def test_the_next_run_rebuilds_it_and_nothing_else(self, shop: Project) -> None:
+        """The next run rebuilds the forgotten model as a new one, and has nothing else to do."""
         (shop.root / "landing" / "clicks" / "x").mkdir()
         api.forget(shop, ["daily"])
         todo = api.make_plan(shop, api.observe(shop), select=["daily"])
@@ -76,7 +78,9 @@ class TestForget:
         assert states["daily"] == "new model"
 
     def test_readers_wait_until_it_is_there_again(self, shop: Project) -> None:
-        """Not selected, its readers are left alone instead of reading what is gone."""
+        """While the forgotten model is not selected, its
+        readers are skipped instead of reading a missing table.
+        """
         api.forget(shop, ["sessions"])
         todo = api.make_plan(shop, api.observe(shop), select=["daily"])
 
@@ -85,8 +89,10 @@ class TestForget:
             ("daily", "its input sessions was never built")
         ]
 
-    def test_readers_see_what_goes_and_what_comes_back(self, shop: Project) -> None:
-        """Built anew with the same rows it is no change to them; a cell that stays away is one."""
+    def test_readers_see_what_the_rebuild_changed(self, shop: Project) -> None:
+        """A rebuild with the same rows is no change to
+        readers, and a cell that does not return is one.
+        """
         api.forget(shop, ["sessions"])
         book = api.ledger(shop)
         gone = net(book.changes("sessions", 1))
@@ -102,8 +108,8 @@ class TestForget:
         assert [(change.cell, change.rows_after) for change in gone] == [(day(0), 0), (day(1), 0)]
         assert [(change.cell, change.rows_after) for change in back] == [(day(1), 0)]
 
-    def test_sessions_over_a_table_built_anew_are_built_not_folded(self, shop: Project) -> None:
-        """What its reader read has no snapshot any more, so nothing can be compared."""
+    def test_sessions_over_a_rebuilt_table_are_built_not_folded(self, shop: Project) -> None:
+        """Sessions over a rebuilt table are built, because their input's old snapshot is gone."""
         api.forget(shop, ["clicks"])
         book = api.ledger(shop)
         book.acquire("r2")
@@ -124,7 +130,9 @@ class TestForget:
         assert todo.steps[0].stale.overlaps(day(1))
 
     def test_files_stay_known(self, shop: Project) -> None:
-        """So that rows set aside of files that are gone by then leave with the rebuild."""
+        """Files of a forgotten model stay known, so that rows
+        set aside from deleted files leave with the rebuild.
+        """
         api.forget(shop, ["clicks"])
         (news,) = (
             seen.files for seen in api.observe(shop).models.values() if seen.files is not None
@@ -132,8 +140,8 @@ class TestForget:
 
         assert [file.path for file in news.gone] == ["landing/a.json"]
 
-    def test_names_without_anything_are_said(self, shop: Project) -> None:
-        """The others are forgotten all the same, in the seed's words."""
+    def test_unknown_names_are_reported(self, shop: Project) -> None:
+        """Names that have nothing to forget are reported, and the others are forgotten."""
         assert infold(shop, "forget", "daily", "dialy", "--yes") == (
             0,
             (
@@ -148,7 +156,7 @@ class TestForget:
         )
 
     def test_a_model_that_left_the_project_can_be_forgotten(self, shop: Project) -> None:
-        """By its name; its table goes with it."""
+        """A model that is no longer in the project can be forgotten by name, with its table."""
         (shop.root / "models" / "daily.sql").unlink()
         project = api.open_project(shop.root)
 
@@ -156,11 +164,11 @@ class TestForget:
         assert "daily" not in tables(project)
 
     def test_terms_are_those_of_select(self, shop: Project) -> None:
-        """A glob, a tag, a plus."""
+        """Models to forget are selected as by --select: a glob, a tag, a plus."""
         assert set(api.forgettable(shop, ["sessions+"])[0]) == {"sessions", "daily"}
 
     def test_json(self, shop: Project) -> None:
-        """What went, and what there was nothing of."""
+        """`forget --json` lists what was dropped and which names had nothing."""
         code, text = infold(shop, "forget", "daily", "x", "--yes", "--json")
 
         assert code == 0
@@ -168,10 +176,10 @@ class TestForget:
 
 
 class TestTeardown:
-    """All tables of a target, and its ledger."""
+    """`teardown` drops all tables of a target and its ledger."""
 
     def test_nothing_is_left(self, shop: Project) -> None:
-        """The next run is a first run; twice does no harm."""
+        """Teardown leaves nothing; a second one does no harm, and the next run is a first run."""
         assert infold(shop, "teardown", "--yes") == (
             0,
             (
@@ -185,7 +193,7 @@ class TestTeardown:
         assert infold(shop, "teardown", "--yes")[0] == 0
 
     def test_tables_of_others_stay(self, shop: Project) -> None:
-        """Only what infold made is dropped: the namespace may hold more."""
+        """Teardown drops only tables that infold made, because the namespace may contain others."""
         put(shop, "foreign", "s", 9)
         api.teardown(shop)
 
@@ -193,7 +201,7 @@ class TestTeardown:
         assert api.lake(shop).head("foreign") is not None
 
     def test_who_waits_for_the_ledger_gets_a_new_one(self, shop: Project) -> None:
-        """A run that waited beside it does not write into a file that is gone."""
+        """A run that waited for the ledger during a teardown starts a new ledger."""
         waiting = api.ledger(shop)
         assert waiting.heads()
         waiting.acquire("w1")
@@ -208,13 +216,15 @@ class TestTeardown:
 
 
 class TestRefusals:
-    """Nothing is dropped that was not meant, or is protected, or in use."""
+    """Nothing is dropped that is protected, in use, or unconfirmed."""
 
     @pytest.mark.parametrize("words", [("forget", "daily"), ("teardown",)])
-    def test_where_nobody_can_be_asked_yes_is_needed(
+    def test_without_a_terminal_yes_is_required(
         self, shop: Project, words: tuple[str, ...]
     ) -> None:
-        """Exit code 3, and everything stands."""
+        """Without a terminal to ask on, `--yes` is required: exit code 3, and nothing is
+        dropped.
+        """
         code, text = infold(shop, *words)
 
         assert code == 3
@@ -222,8 +232,8 @@ class TestRefusals:
         assert tables(shop) == set(NAMES)
 
     @pytest.mark.parametrize("words", [("forget", "daily"), ("teardown",)])
-    def test_a_protected_target_minds(self, prod: Project, words: tuple[str, ...]) -> None:
-        """Unless that run is allowed to; the refusal says how."""
+    def test_a_protected_target_refuses(self, prod: Project, words: tuple[str, ...]) -> None:
+        """A protected target refuses unless the command is allowed to, and the refusal says how."""
         code, text = infold(prod, *words, "--yes")
 
         assert code == 3
@@ -236,7 +246,7 @@ class TestRefusals:
     def test_while_another_run_goes_on(
         self, shop: Project, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Refused by the name of that run."""
+        """While another run is going on the command is refused, with that run's name."""
         other = SqlLedger(shop.root / ".infold/ledger.db", holder=Holder("else", "x", 1, "y"))
         other.acquire("the-other-run")
         try:
@@ -250,7 +260,7 @@ class TestRefusals:
 
 
 class TestProtection:
-    """On a protected target no run builds anew what stands."""
+    """On a protected target no run rebuilds an existing table."""
 
     def refused(self, project: Project, *names: str, **asked: Any) -> str:
         """Why a run of some models is refused, and that nothing began."""
@@ -272,7 +282,9 @@ class TestProtection:
         return api.open_project(project.root, "prod")
 
     def test_a_changed_definition(self, prod: Project) -> None:
-        """It is a rebuild, and named; the plan says what a run would need."""
+        """On a protected target a changed definition is refused
+        as a rebuild, and the plan says what a run needs.
+        """
         project = self.changed(prod)
         todo = api.make_plan(project, api.observe(project), select=["daily"])
 
@@ -281,8 +293,8 @@ class TestProtection:
             "daily: its definition changed; prod is protected, so a run needs --allow-refresh",
         )
 
-    def test_everything_again(self, prod: Project) -> None:
-        """A stretch of a table may be built again; all of it is a rebuild."""
+    def test_restating_all_cells(self, prod: Project) -> None:
+        """A range of a protected table may be restated; all of it is a rebuild."""
         every = self.refused(prod, "daily", restated={"daily": Ranges.ever()})
         stretch = api.make_plan(
             prod, api.observe(prod), PlanOptions(restated={"daily": Ranges((day(0),))})
@@ -292,7 +304,7 @@ class TestProtection:
         assert not [note for note in stretch.notes if "protected" in note]
 
     def test_a_lost_ledger(self, prod: Project) -> None:
-        """Tables that nothing is known of are not replaced as if there were none."""
+        """On a protected target, tables without a ledger are not replaced."""
         (prod.root / "prod.db").unlink()
 
         with pytest.raises(InfoldError, match="ledger-behind"):
@@ -300,8 +312,10 @@ class TestProtection:
         with pytest.raises(InfoldError, match="protected"):
             api.forget(prod, ["clicks"])
 
-    def test_a_model_that_left_keeps_its_state(self, prod: Project) -> None:
-        """A file deleted by mistake costs nothing once it is back."""
+    def test_a_model_that_left_the_project_keeps_its_state(self, prod: Project) -> None:
+        """A model whose file was deleted by mistake keeps
+        its state and costs nothing once it is back.
+        """
         path = prod.root / "models" / "daily.sql"
         text = path.read_text()
         path.unlink()
@@ -314,8 +328,8 @@ class TestProtection:
         )
         assert "daily" in api.ledger(prod).traces()
 
-    def test_a_free_target_minds_nothing(self, shop: Project) -> None:
-        """There the same is planned without a word."""
+    def test_an_unprotected_target_rebuilds(self, shop: Project) -> None:
+        """On an unprotected target the same rebuild is planned without a flag."""
         path = shop.root / "models" / "daily.sql"
         path.write_text(path.read_text().replace("count(*)", "count(*) + 1"), encoding="utf-8")
         project = api.open_project(shop.root)
@@ -363,8 +377,8 @@ def made_good(project: Project, what: str, where: str) -> None:
 
 @pytest.mark.deep
 @pytest.mark.parametrize("what", ["forget", "teardown"])
-def test_sigkill_is_made_good_by_asking_again(tmp_path: Path, what: str) -> None:
-    """Killed where the danger is: the table is out of the catalog, and its files are there."""
+def test_sigkill_is_repaired_by_asking_again(tmp_path: Path, what: str) -> None:
+    """After a kill between catalog and files, the same command again removes the rest."""
     project = stand_up(tmp_path / "shop")
 
     assert die(project, what, INFOLD_CRASH_AT="drop sessions: after") == -signal.SIGKILL
@@ -375,12 +389,11 @@ def test_sigkill_is_made_good_by_asking_again(tmp_path: Path, what: str) -> None
 
 @pytest.mark.deep
 @pytest.mark.parametrize("what", ["forget", "teardown"])
-def test_a_death_at_any_write_point_is_made_good_by_asking_again(tmp_path: Path, what: str) -> None:
-    """
-    In the test's own process, as ``tests/crash`` does it.
+def test_a_death_at_any_write_point_is_repaired_by_asking_again(tmp_path: Path, what: str) -> None:
+    """After a death at any write point, the same command again finishes the work.
 
-    Of a teardown, which does the same to each model, every point of the catalog and some of the
-    ledger.
+    The death is simulated in the test's own process, as in ``tests/crash``. Teardown does the
+    same to each model, so it is tested at every point of the catalog and some of the ledger.
     """
 
     def act(project: Project) -> None:
@@ -407,7 +420,9 @@ def test_a_death_at_any_write_point_is_made_good_by_asking_again(tmp_path: Path,
 
 @pytest.mark.deep
 def test_the_next_run_finishes_a_forgetting_that_died(tmp_path: Path) -> None:
-    """Whatever it builds itself: the table that nothing is known of goes first."""
+    """The next run finishes a forgetting that died, and drops the unknown table before it
+    builds.
+    """
     project = stand_up(tmp_path / "shop")
     die(project, "forget", INFOLD_CRASH_AT="drop sessions: before")
     book = api.ledger(project)

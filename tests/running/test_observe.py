@@ -1,4 +1,6 @@
-"""What is observed: files that are new, replaced, gone or due; versions that were not read yet."""
+"""Observation: files that are new, replaced, deleted or due, and versions that were not read
+yet.
+"""
 
 from __future__ import annotations
 
@@ -66,16 +68,18 @@ def news(*present: FileSeen, settling: tuple[str, ...] = (), as_of: int = FIRST)
     return files
 
 
-def test_a_file_that_is_as_it_was_is_no_news() -> None:
-    """It is counted as the same."""
+def test_an_unchanged_file_is_no_change() -> None:
+    """An unchanged file is counted as the same and is no change."""
     found = news(SEEN)
 
     assert not found
     assert found.same == 1
 
 
-def test_a_replaced_file_comes_and_its_old_rows_go() -> None:
-    """Both in one step, so that no reader sees the file twice or not at all."""
+def test_a_replaced_file_is_added_and_removed() -> None:
+    """A replaced file is added and its old rows are removed
+    in one step, so that no reader sees both or none.
+    """
     found = news(replace(SEEN, fingerprint="two"))
 
     assert [file.fingerprint for file in found.new] == ["two"]
@@ -84,14 +88,14 @@ def test_a_replaced_file_comes_and_its_old_rows_go() -> None:
 
 
 def test_a_deleted_file_takes_its_rows_along() -> None:
-    """Nothing comes in its place."""
+    """A deleted file removes its rows and adds none."""
     found = news()
 
     assert (found.new, found.gone) == ((), (TAKEN,))
 
 
 def test_a_known_file_that_is_being_written_again_stays_as_it_was() -> None:
-    """Its rows do not leave before its new version has settled."""
+    """A known file that is being rewritten keeps its rows until the new version has settled."""
     found = news(settling=("a.csv",))
 
     assert not found
@@ -99,13 +103,15 @@ def test_a_known_file_that_is_being_written_again_stays_as_it_was() -> None:
 
 
 def test_a_waiting_row_comes_due_at_its_very_instant() -> None:
-    """And not before."""
+    """A waiting row becomes due at its exact instant and not before."""
     assert not news(SEEN, as_of=WAITS_FOR - 1).due
     assert news(SEEN, as_of=WAITS_FOR).due == (TAKEN,)
 
 
-def test_a_reader_is_told_what_changed_since_the_version_that_it_read() -> None:
-    """From the beginning for one that has read nothing, nothing for one that is up to date."""
+def test_a_reader_sees_what_changed_since_the_version_it_read() -> None:
+    """A reader sees changes since the version it read: all for a new one, none for one up to
+    date.
+    """
     read = Trace("sessions", SESSIONS.fingerprint, {"events": 0})
     behind = ledger_of(taken(), Outcome("sessions", 1, read))
     level = ledger_of(taken(), Outcome("sessions", 1, replace(read, inputs={"events": 1})))

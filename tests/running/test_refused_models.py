@@ -1,4 +1,4 @@
-"""One table that is refused: plan, status, restate and explain say what there is of the others."""
+"""When one table is refused, plan, status, restate and explain still describe the others."""
 
 from __future__ import annotations
 
@@ -39,8 +39,10 @@ def said(shop: Project, *words: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-def test_a_plan_has_steps_of_all_that_does_not_read_it(shop: Project) -> None:
-    """As a run has; what is refused, and what waits for it, is left alone and named."""
+def test_a_plan_has_steps_of_all_models_that_do_not_read_it(shop: Project) -> None:
+    """The plan has the steps that a run would carry out;
+    the refused model and its readers are skipped by name.
+    """
     todo = api.plan(shop)
 
     assert [step.model for step in todo.steps] == ["clicks", "totals"]
@@ -51,8 +53,8 @@ def test_a_plan_has_steps_of_all_that_does_not_read_it(shop: Project) -> None:
     }
 
 
-def test_what_does_not_read_it_can_be_asked_for(shop: Project) -> None:
-    """Then nothing is refused; a run of it is not either."""
+def test_other_models_can_be_selected(shop: Project) -> None:
+    """When only unaffected models are selected, neither plan nor run is refused."""
     todo = api.plan(shop, select=["totals", "clicks"])
 
     assert [step.model for step in todo.steps] == ["clicks", "totals"]
@@ -60,7 +62,9 @@ def test_what_does_not_read_it_can_be_asked_for(shop: Project) -> None:
 
 
 def test_the_plan_ends_with_the_error_and_its_cure(shop: Project) -> None:
-    """Exit code 1, as that of the run; 3 where nothing else is to be done."""
+    """The plan ends with the error and its cure: exit code
+    1, or 3 where nothing else is to be done.
+    """
     code, out, errors = said(shop, "plan")
     assert code == 1
     assert "waits for sessions, which is refused" in out
@@ -73,7 +77,7 @@ def test_the_plan_ends_with_the_error_and_its_cure(shop: Project) -> None:
 
 
 def test_a_plan_as_json(shop: Project) -> None:
-    """One object, with the error in it."""
+    """The JSON of a plan is one object with the error in it."""
     code, out, errors = said(shop, "plan", "--json")
 
     found = json.loads(out)
@@ -84,7 +88,7 @@ def test_a_plan_as_json(shop: Project) -> None:
 
 
 def test_status_shows_the_others(shop: Project) -> None:
-    """What is refused is so by its name, and what reads it waits; exit code 1."""
+    """Status names the refused model and the readers that wait for it: exit code 1."""
     code, out, errors = said(shop, "status")
 
     rows = {line.split()[0]: line for line in out.splitlines() if line.startswith("  ")}
@@ -99,7 +103,7 @@ def test_status_shows_the_others(shop: Project) -> None:
 
 
 def test_status_as_json(shop: Project) -> None:
-    """The error stands at its model."""
+    """In the JSON of status the error is at its model."""
     code, out, errors = said(shop, "status", "--json")
 
     found = {entry["model"]: entry for entry in json.loads(out)["models"]}
@@ -110,13 +114,13 @@ def test_status_as_json(shop: Project) -> None:
 
 
 @pytest.mark.parametrize(("term", "code"), [("totals", 0), ("sessions", 3)])
-def test_what_would_be_restated(shop: Project, term: str, code: int) -> None:
-    """Only what is asked for can refuse it."""
+def test_restate_is_refused_for_selected_models_only(shop: Project, term: str, code: int) -> None:
+    """Restate is refused only for what is selected."""
     assert said(shop, "restate", term, "--dry-run")[0] == code
 
 
 def test_explain_of_another_model(shop: Project) -> None:
-    """Is nobody's business but its own; of the refused one the error is said."""
+    """Explain of another model works, and explain of the refused one prints the error."""
     assert api.explain(shop, "clicks").version == 1
     with pytest.raises(InfoldError, match="foreign-write"):
         api.explain(shop, "sessions")

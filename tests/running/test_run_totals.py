@@ -1,4 +1,4 @@
-"""What a run did, from its steps: rows of files count once, however many models read them."""
+"""A run's totals, from its steps: rows of files count once, however many models read them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def of(rows: int, files: int = 1, waiting: int = 0, removed: int = 0) -> Receipt
 def test_a_file_arrives_once(
     first: tuple[str, str, int], second: tuple[str, str, int], expected: tuple[int, int]
 ) -> None:
-    """And what was read adds up, since each model reads it."""
+    """A file counts as arrived once, while rows read add up over the models that read it."""
     done = [
         took(model, source, paths, of(rows, len(paths)))
         for model, (source, paths, rows) in (("one", first), ("two", second))
@@ -54,8 +54,8 @@ def test_a_file_arrives_once(
     assert found.read == first[2] + second[2]
 
 
-def test_rows_wait_once_and_files_leave_once() -> None:
-    """With files that come due, and files that are gone."""
+def test_rows_wait_once_and_removed_files_count_once() -> None:
+    """Waiting rows and removed files count once, also files that come due."""
     done = [
         took(name, "raw.a", "x", of(3, waiting=2, removed=1), gone="g", due="y")
         for name in ("one", "two")
@@ -66,7 +66,7 @@ def test_rows_wait_once_and_files_leave_once() -> None:
 
 
 def test_steps_of_one_model_add_up() -> None:
-    """A second step of a run takes in other rows of other files."""
+    """Rows of several steps of one model add up, because they ingest different files."""
     done = [took("one", "raw.a", "x", of(3)), took("one", "raw.a", "y", of(4))]
     assert (total(done).arrived, total(done).files_new) == (7, 2)
 
@@ -92,14 +92,16 @@ def out(model: str, by: str, rows: int, **also: int) -> tuple[Step, Receipt]:
 def test_a_row_is_set_aside_once(
     done: list[tuple[Step, Receipt]], expected: tuple[tuple[str, int], ...]
 ) -> None:
-    """By the first model of the run that leaves it out; a model alone counts all of its own."""
+    """A row counts as set aside in the first model that
+    leaves it out; each model alone counts all of its own.
+    """
     found = total(done)
     assert found.set_aside_by == expected
     assert (found.set_aside, found.set_aside_also) == (sum(n for _, n in expected), ())
 
 
-def test_no_reason_is_left_where_all_rows_are_anothers() -> None:
-    """And what else was set aside is not touched."""
+def test_no_reason_is_left_where_all_rows_count_elsewhere() -> None:
+    """A reason disappears when all its rows count for another model, and other reasons stay."""
     first = Step("c", Action.INGEST, Ranges(), ()), Receipt(set_aside=5, set_aside_by=(("bad", 5),))
     found = total([first, out("a", "user", 2), out("b", "id", 2, a=2)])
     assert (found.set_aside, found.set_aside_by) == (7, (("bad", 5), ("user", 2)))

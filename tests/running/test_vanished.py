@@ -16,8 +16,8 @@ from infold.messages.errors import InfoldError
 from infold.running.recover import LOSE, recover
 
 
-def test_it_is_built_anew_and_said(tmp_path: Path) -> None:
-    """Not shown as covered, as nothing holds it any more."""
+def test_a_dropped_table_is_rebuilt_and_reported(tmp_path: Path) -> None:
+    """A dropped table is reported as rebuilt, and not shown as covered."""
     shop = stand_up(tmp_path / "shop")
     drop(shop, "daily")
 
@@ -33,7 +33,7 @@ def test_it_is_built_anew_and_said(tmp_path: Path) -> None:
 
 
 def test_its_readers_wait_for_it(tmp_path: Path) -> None:
-    """They do not read what is gone, and are built once it is there again."""
+    """Readers of a dropped table wait, and are built once it exists again."""
     shop = stand_up(tmp_path / "shop")
     drop(shop, "sessions")
 
@@ -45,8 +45,8 @@ def test_its_readers_wait_for_it(tmp_path: Path) -> None:
     assert both.steps[1].expected
 
 
-def test_one_that_was_made_again_by_others_is_refused(tmp_path: Path) -> None:
-    """A table that stands and is not ours is never replaced."""
+def test_a_table_that_others_made_again_is_refused(tmp_path: Path) -> None:
+    """A table that others created under the same name is never replaced."""
     shop = stand_up(tmp_path / "shop")
     with closing(sqlite3.connect(shop.catalog_db)) as catalog, catalog:
         catalog.execute(
@@ -61,8 +61,10 @@ def test_one_that_was_made_again_by_others_is_refused(tmp_path: Path) -> None:
     assert caught.value.slug == "foreign-write"
 
 
-def test_a_run_that_died_while_it_forgot_one_leaves_its_files(tmp_path: Path) -> None:
-    """Whoever dropped the table decides what becomes of its files."""
+def test_a_run_that_died_while_forgetting_leaves_its_files(tmp_path: Path) -> None:
+    """After a death while forgetting, files of a table that somebody else dropped are left
+    alone.
+    """
     shop = stand_up(tmp_path / "shop")
     drop(shop, "daily")
     book = api.ledger(shop)
