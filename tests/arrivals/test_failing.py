@@ -24,7 +24,7 @@ from infold.core.interval import Interval
 from infold.core.model import Kind
 from infold.core.plan import PlanOptions, Step
 from infold.core.report import RunFailed, RunResult
-from infold.messages import errors
+from infold.messages import errors, run_errors
 from infold.messages.analyser_findings import refused_by_spark
 from infold.planning.planner import plan
 from infold.running.commit_order import CommitTurn
@@ -53,7 +53,7 @@ def failing(chosen: Chosen) -> Iterator[None]:
 
 def refusal(model: str) -> errors.InfoldError:
     """A refusal of one model."""
-    return errors.append_would_repeat(model, 1, "2024-03-01")
+    return run_errors.append_would_repeat(model=model, cells=1, first="2024-03-01")
 
 
 @pytest.fixture
@@ -142,7 +142,9 @@ def judging(wrong: Sequence[str]) -> Iterator[list[set[str]]]:
         assert len(set(models)) == len(models)
         asked.append(set(models))
         at = errors.Spot("models/m.sql")
-        return {m: refused_by_spark(at, m, "no", "NO") for m in wrong if m in models}
+        return {
+            m: refused_by_spark(at, model=m, why="no", condition="NO") for m in wrong if m in models
+        }
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DryEngine, "judge", judge)
@@ -221,7 +223,9 @@ def test_a_definition_is_judged_once(play: DryPlay) -> None:
 
 def test_a_lost_lease_is_everybodys(play: DryPlay) -> None:
     """It ends the run, and what was done before is told."""
-    end = failed(play, lambda step: errors.lease_lost("r") if step.model == "sessions" else None)
+    end = failed(
+        play, lambda step: run_errors.lease_lost("r") if step.model == "sessions" else None
+    )
 
     assert end.slug == "lease-lost"
     assert [failure.model for failure in end.result.failures] == [""]

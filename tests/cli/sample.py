@@ -57,7 +57,7 @@ from infold.inspecting.session_history import (
     Verb,
     VersionChange,
 )
-from infold.messages import errors
+from infold.messages import run_errors
 
 AS_OF = instant("2024-03-11T06:30")
 
@@ -323,14 +323,16 @@ def result() -> RunResult:
 
 def failed() -> RunResult:
     """A run that was refused one model, failed in two, and did what does not need them."""
-    daily = errors.step_failed("daily", "[DIVIDE_BY_ZERO] Division by zero", "DIVIDE_BY_ZERO")
+    daily = run_errors.step_failed(
+        model="daily", what="[DIVIDE_BY_ZERO] Division by zero", condition="DIVIDE_BY_ZERO"
+    )
     committed = ("committed", "1 of 47 batches of this run, which stay")
     return replace(
         result(),
         state="failed",
         failures=(
             Failure("daily", daily.saying(committed), 47),
-            Failure("users", errors.protected("dev", "rebuild", (("users", "restated"),))),
+            Failure("users", run_errors.protected("dev", "rebuild", (("users", "restated"),))),
         ),
         untried=(("weekly", ("daily", "users")),),
         current=("countries", "clicks", "sessions"),
@@ -343,7 +345,7 @@ def refused() -> RunResult:
     return RunResult(
         "r",
         "refused",
-        failures=(Failure("daily", errors.protected("prod", "rebuild", why)),),
+        failures=(Failure("daily", run_errors.protected("prod", "rebuild", why)),),
         untried=(("users", ("daily",)),),
     )
 

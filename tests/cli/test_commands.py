@@ -22,7 +22,7 @@ from infold.core.plan import PlanOptions
 from infold.core.record import Receipt
 from infold.core.report import RunFailed, RunResult
 from infold.core.trace import Version
-from infold.messages import errors
+from infold.messages import command_errors, errors, faults
 from infold.spark.jvm import java
 
 DAY = Interval(instant("2024-03-06"), instant("2024-03-07"))
@@ -399,7 +399,7 @@ class TestReports:
 
     def test_explain_an_unknown_session(self, fake: FakeApi, infold: Infold) -> None:
         """An unknown session is one error that says where ids are found."""
-        fake.raises = errors.session_nowhere("cafe", ["sessions"])
+        fake.raises = command_errors.session_nowhere("cafe", ["sessions"])
 
         result = infold("explain", "session", "cafe")
 
@@ -530,7 +530,7 @@ class TestShow:
         """An empty table gives no line of JSON, a header of CSV, and a file."""
 
         def rows(table: str, **_: object) -> None:
-            raise errors.not_built(table)
+            raise command_errors.not_built(name=table)
 
         monkeypatch.setattr(lake, "rows", rows)
         header = '"model","source","file","file_id","reason","raw","event_time"'
@@ -694,7 +694,7 @@ class TestDemo:
         """Without Java `demo` says so before it writes anything."""
 
         def none() -> None:
-            raise errors.java_missing((("JAVA_HOME", "not set"),))
+            raise faults.java_missing((("JAVA_HOME", "not set"),))
 
         monkeypatch.setattr(java, "find_java", none)
 

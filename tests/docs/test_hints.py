@@ -44,9 +44,13 @@ BARE: Mapping[str, tuple[str, ...]] = {
 }
 """The commands that an error with an option in its words can come from."""
 
+MAKERS = ("InfoldError", "Message", "Finding")
+"""What the words of an error are given to."""
+
 OTHERS = {
     *("--packages", "--conf", "--help", "--version"),  # of Spark, and of every command
     *("--full-refresh", "--restate-model"),  # of dbt and SQLMesh
+    "--rewrite",  # of the tests
 }
 
 
@@ -156,7 +160,7 @@ def errors() -> Iterator[tuple[str, set[str]]]:
     """The slug of each error, with the options that stand in its words by themselves."""
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "").endswith("InfoldError"):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "").endswith(MAKERS):
                 slug = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
                 said = [
                     part.value

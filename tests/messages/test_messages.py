@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 
 import pytest
+from tests.messages.every import MESSAGES, PACKAGE, Use, facts_of, rendered, uses
 
-from infold.messages import errors
 from infold.messages.errors import InfoldError, InfoldErrors, Spot
+from infold.messages.message import Finding, Message
 
-SOURCE = Path(errors.__file__).parent
-PAGE = SOURCE.parents[2] / "docs" / "errors.md"
-
-
-def built(module: str) -> dict[str, str]:
-    """Each function of a module that builds an error -> the slug of it."""
-    tree = ast.parse((SOURCE / module).read_text())
-    found = {}
-    for function in tree.body:
-        for node in ast.walk(function) if isinstance(function, ast.FunctionDef) else ():
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "InfoldError":
-                assert isinstance(node.args[0], ast.Constant)
-                assert isinstance(function, ast.FunctionDef)
-                found[function.name] = str(node.args[0].value)
-    return found
+PAGE = PACKAGE.parents[1] / "docs" / "errors.md"
+TEXTS = Path(__file__).parent / "every_message.txt"
+SLUGS = sorted({rendered(name).slug for name in MESSAGES})
+USES = tuple(uses())
 
 
-MODULES = sorted(path.name for path in SOURCE.glob("*.py"))
-SLUGS = sorted({slug for module in MODULES for slug in built(module).values()})
+def test_every_text_is_the_one_written_down(request: pytest.FixtureRequest) -> None:
+    """
+    Each message is rendered, with ``<fact>`` in place of facts, and compared with a file.
+
+    ``--rewrite`` writes the file; whoever changes a text reads the difference.
+    """
+    found = "\n\n\n".join(
+        f"=== {name} (exit code {int(rendered(name).exit_code)})\n{rendered(name)}"
+        for name in MESSAGES
+    )
+    if request.config.getoption("--rewrite"):
+        TEXTS.write_text(found + "\n", encoding="utf-8")
+
+    assert found + "\n" == TEXTS.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("use", USES, ids=lambda use: use.place)
+def test_every_caller_gives_the_facts_that_the_words_need(use: Use) -> None:
+    """All of them, each by its name, and no others; so the message can be rendered there."""
+    message = MESSAGES[use.message]
+    if isinstance(message, Message | Finding):
+        assert use.plain
+        assert set(use.facts or ()) == facts_of(message)
+        assert rendered(use.message, set(use.facts or ())).slug == message.slug
+
+
+def test_every_message_is_used() -> None:
+    """By some module outside of the lists."""
+    assert set(MESSAGES) - {use.message for use in USES} == set()
 
 
 @pytest.mark.parametrize("slug", SLUGS)
@@ -52,8 +68,9 @@ def test_errors_are_built_in_few_places_only() -> None:
     """So that the tone is one: no other module makes an InfoldError."""
     others = [
         path
-        for path in SOURCE.parent.rglob("*.py")
-        if path.parent != SOURCE and re.search(r"\bInfoldError\(\s*\"", path.read_text())
+        for path in PACKAGE.rglob("*.py")
+        if path.parent.name != "messages"
+        and re.search(r"\b(InfoldError|Message|Finding)\(\s*\"", path.read_text())
     ]
 
     assert others == []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from infold.messages import errors
+from infold.messages import run_errors
 from infold.system.failures import named, told
 
 
@@ -54,7 +54,7 @@ CASES = [
         "too-many-parts",
     ),
     (java("[SQLITE_FULL] database or disk is full"), "disk-full"),
-    (errors.locked(run="r", host="h", pid=1, since="now"), "locked"),
+    (run_errors.locked(run="r", host="h", pid=1, since="now"), "locked"),
 ]
 
 

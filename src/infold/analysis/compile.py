@@ -84,7 +84,7 @@ def compile_models(
         first = names[cycle[0]]
         shown = [names[name].model.name for name in (*cycle, cycle[0])]
         at = _reading(first, cycle[1 % len(cycle)])
-        work.errors.append(findings.dependency_cycle(at, shown))
+        work.errors.append(findings.dependency_cycle(at, path=" -> ".join(shown)))
     for name in order:
         work.tables.setdefault(name, Table(names[name].model.name, None))
     for source in landed(drafts, sources):

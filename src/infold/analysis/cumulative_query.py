@@ -35,14 +35,14 @@ class GroupedParts:
 
 def take_grouped(subject: Subject) -> GroupedParts:
     """The parts of a cumulative aggregate's query."""
-    errors = [refusals.not_by_key(at, what) for what, at in _constructs(subject)]
+    errors = [refusals.not_by_key(at, what=what) for what, at in _constructs(subject)]
     block = subject.relation
     if errors or not isinstance(block, Block):
         return GroupedParts(None, tuple(errors))
     first = subject.text.tokens[0]
     if first.token_type is not TokenType.SELECT:  # FROM … SELECT …, or parentheses around it all
         at = subject.text.spot_of_token(first)
-        return GroupedParts(None, (refusals.not_by_key(at, f"{first.text} before SELECT"),))
+        return GroupedParts(None, (refusals.not_by_key(at, what=f"{first.text} before SELECT"),))
     taker = _Splitter(subject, block)
     keys = taker.keys()
     name = taker.input()
@@ -136,7 +136,7 @@ class _Splitter:
             if any(id(part) in self.block.aliases for part in item.find_all(exp.Column)):
                 tokens = self.subject.text.tokens
                 spot = self.subject.text.spot(tokens[start].start, tokens[stop - 1].end + 1)
-                self.errors.append(refusals.not_by_key(spot, "a key made of another output"))
+                self.errors.append(refusals.not_by_key(spot, what="a key made of another output"))
             found.append(Output(item.alias_or_name, self.cut.text_of(start, stop)))
         return found
 
@@ -176,7 +176,7 @@ class _Splitter:
         if fed is not None and (fed.why_not or not _folds(fed)):
             at = self.subject.text.spot_of(self.block.entries[0].node)
             why = fed.why_not or "tables without times are joined, or put together, in it"
-            self.errors.append(refusals.not_by_key(at, f"a view of which {why}"))
+            self.errors.append(refusals.not_by_key(at, what=f"a view of which {why}"))
         return table.name
 
     def where(self) -> str | None:

@@ -23,12 +23,12 @@ def event_sql(at: Spot, key: str, sql: str, columns: Columns) -> Iterator[Infold
     if re.fullmatch(r"\s*(\w+|`[^`]+`)\s*", sql) and columns is not None:
         name = sql.strip().strip("`")
         if name.lower() not in {column.lower() for column in columns}:
-            yield findings.no_such_column(at, key, name, columns)
+            yield findings.no_such_column(at, key=key, column=name, known=columns)
         return
     try:
         parsed = parse(at.file, f"SELECT ({sql}) AS value FROM {_TABLE}")
     except InfoldError as error:
-        yield findings.not_of_one_event(at, key, sql, error.what)
+        yield findings.not_of_one_event(at, key=key, sql=sql, why=error.what)
         return
     known = {_TABLE: Table(_TABLE, columns)}
     resolved = resolve(parsed.text, parsed.tree, known)
@@ -37,16 +37,16 @@ def event_sql(at: Spot, key: str, sql: str, columns: Columns) -> Iterator[Infold
         return
     block = resolved.relation
     if not isinstance(block, Block) or block.nested or len(block.node.expressions) != 1:
-        yield findings.not_of_one_event(at, key, sql, "it holds a query of its own")
+        yield findings.not_of_one_event(at, key=key, sql=sql, why="it holds a query of its own")
         return
     for what, _ in calls_over_rows(block):
-        yield findings.not_of_one_event(at, key, sql, f"it holds {what}")
+        yield findings.not_of_one_event(at, key=key, sql=sql, why=f"it holds {what}")
         return
     draft = Draft(Model("", Materialization.VIEW, parsed.text.sql), parsed)
     subject = Subject(draft, block, {}, {})
     for rule in (clock, random):
         for found in rule.check(subject):
-            yield findings.not_of_one_event(at, key, sql, found.what)
+            yield findings.not_of_one_event(at, key=key, sql=sql, why=found.what)
             return
 
 

@@ -49,7 +49,9 @@ def session_input(subject: Subject) -> SessionInput:
     for feed in fed.feeds or (None,):
         if feed is None or _event_time(subject, feed.node) is None:
             why = fed.why_not or _why_not(feed.node if feed else None)
-            return SessionInput(table.name, "", (), (refusals.no_event_time(at, table.name, why),))
+            return SessionInput(
+                table.name, "", (), (refusals.no_event_time(at, name=table.name, why=why),)
+            )
     return _in_order(subject, table, at, fed)
 
 
@@ -66,13 +68,17 @@ def _in_order(subject: Subject, table: Table, at: Spot, fed: FoldInputs) -> Sess
         time = str(_event_time(subject, feed.node))
         for column in (time, *feed.node.model.unique_key):
             if not feed.shown(column):
-                error = refusals.view_hides(at, table.name, column, feed.node.name)
+                error = refusals.view_hides(
+                    at, view=table.name, column=column, table=feed.node.name
+                )
                 return SessionInput(table.name, time, (), (error,))
         times.append(feed.shown(time))
         keys |= {feed.shown(column)[0]: None for column in feed.node.model.unique_key}
     both = [name for name in times[0] if all(name in shown for shown in times)]
     if not both:
-        error = refusals.view_mixes_times(at, table.name, sorted({shown[0] for shown in times}))
+        error = refusals.view_mixes_times(
+            at, view=table.name, times=sorted({shown[0] for shown in times})
+        )
         return SessionInput(table.name, "", (), (error,))
     written = {name.lower(): name for name in table.columns or ()}
     named = tuple(written.get(name, name) for name in (both[0], *keys))

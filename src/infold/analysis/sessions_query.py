@@ -78,7 +78,7 @@ def take_apart(
     )
     taker = _Splitter(subject, block, given, seen)
     taker.errors.extend(
-        refusals.not_one_row_per_session(at, what) for what, at in clauses(subject.text, block)
+        refusals.not_one_row_per_session(at, what=what) for what, at in clauses(subject.text, block)
     )
     if taker.errors:
         return SessionsParts(None, tuple(taker.errors))
@@ -86,7 +86,7 @@ def take_apart(
     if first.token_type is not TokenType.SELECT:  # FROM … SELECT …, or parentheses around it all
         at = subject.text.spot_of_token(first)
         return SessionsParts(
-            None, (refusals.not_one_row_per_session(at, f"{first.text} before SELECT"),)
+            None, (refusals.not_one_row_per_session(at, what=f"{first.text} before SELECT"),)
         )
     _take_items(taker)
     if taker.errors:
@@ -155,7 +155,7 @@ def _take_items(taker: _Splitter) -> None:
     for (start, stop), item in zip(ranges, taker.block.node.expressions, strict=True):
         at = taker.text.spot(tokens[start].start, tokens[stop - 1].end + 1)
         if item.is_star:
-            taker.errors.append(refusals.column_outside_aggregate(at, "*"))
+            taker.errors.append(refusals.column_outside_aggregate(at, column="*"))
             continue
         if isinstance(item, exp.Alias):
             stop -= 2 if tokens[stop - 2].token_type is TokenType.ALIAS else 1
@@ -163,7 +163,7 @@ def _take_items(taker: _Splitter) -> None:
         if not name:
             taker.errors.append(refusals.unnamed_column(at))
         elif name.lower() in taken:
-            taker.errors.append(refusals.session_column_given(at, name))
+            taker.errors.append(refusals.session_column_given(at, column=name))
         sql = _take_item(taker, start, stop, item)
         taker.outputs.append(Output(name, sql))
 
@@ -177,7 +177,7 @@ def _take_item(taker: _Splitter, start: int, stop: int, item: exp.Expr) -> str:
         if call.start < behind:
             if call.name in AGGREGATES and tokens[call.start - 1].text.upper() != "WITHIN":
                 spot = taker.text.spot_of_token(tokens[call.start])
-                taker.errors.append(refusals.nested_aggregate(spot, call.name))
+                taker.errors.append(refusals.nested_aggregate(spot, call=call.name))
             continue
         if call.name not in AGGREGATES:
             continue
@@ -194,7 +194,7 @@ def _check_column(taker: _Splitter, column: exp.Column, inside: list[tuple[int, 
     """Outside of aggregates stand the columns that every session has; never inside."""
     if isinstance(column.this, exp.Star):
         at = taker.text.spot_of(column)
-        taker.errors.append(findings.unsupported_sql(at, "a table's star inside of a call"))
+        taker.errors.append(findings.unsupported_sql(at, what="a table's star inside of a call"))
         return
     start = column.this.meta["start"]
     name = column.name.lower()
@@ -205,9 +205,9 @@ def _check_column(taker: _Splitter, column: exp.Column, inside: list[tuple[int, 
         names = visible_columns(taker.block.entries)
         taker.errors.append(findings.unknown_column(at, column.name, names, ()))
     elif within and not known and name in taker.seen:
-        taker.errors.append(refusals.session_column_inside(at, column.name))
+        taker.errors.append(refusals.session_column_inside(at, column=column.name))
     elif not within and name not in taker.seen:
-        taker.errors.append(refusals.column_outside_aggregate(at, column.name))
+        taker.errors.append(refusals.column_outside_aggregate(at, column=column.name))
 
 
 def _aggregate(taker: _Splitter, call: Call) -> str:
@@ -218,7 +218,7 @@ def _aggregate(taker: _Splitter, call: Call) -> str:
         return taker.aggregates[words].name
     spot = taker.text.spot(tokens[call.start].start, tokens[call.end - 1].end + 1)
     if call.over:
-        taker.errors.append(refusals.not_one_row_per_session(spot, "a window function"))
+        taker.errors.append(refusals.not_one_row_per_session(spot, what="a window function"))
     name = f"_a{len(taker.aggregates)}"
     kind, argument, ignore = _kind(taker, call)
     taker.aggregates[words] = Aggregate(

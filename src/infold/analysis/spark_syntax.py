@@ -37,9 +37,9 @@ def unreadable(text: Text, tree: exp.Expr, relation: Relation) -> Iterator[Infol
             yield from _called(text, node, str(name))
         if isinstance(node, exp.QueryTransform):
             spot = text.spot_of_token(text.after(-1, TokenType.USING) or text.tokens[0])
-            yield findings.unsupported_sql(spot, "TRANSFORM … USING, which runs a program")
+            yield findings.unsupported_sql(spot, what="TRANSFORM … USING, which runs a program")
         elif isinstance(node, _MARKS):
-            yield findings.unsupported_sql(text.spot_of(node), "a parameter")
+            yield findings.unsupported_sql(text.spot_of(node), what="a parameter")
 
 
 def _words(text: Text) -> Iterator[InfoldError]:
@@ -49,13 +49,13 @@ def _words(text: Text) -> Iterator[InfoldError]:
         said = f"{token.text} {behind.text}".upper()
         if token.token_type is TokenType.QUALIFY:
             todo = "Number rows in a subquery, and ask for the number outside of it."
-            yield findings.not_in_spark(spot, "QUALIFY", todo)
+            yield findings.not_in_spark(spot, what="QUALIFY", instead=todo)
         elif said == "BY NAME" and token.token_type is not TokenType.STRING:
             todo = "Name the columns of both sides in one order."
-            yield findings.not_in_spark(spot, "BY NAME", todo)
+            yield findings.not_in_spark(spot, what="BY NAME", instead=todo)
         elif said == "DISTINCT ON":
             todo = "Number rows in a subquery, and ask for the first outside of it."
-            yield findings.not_in_spark(spot, "DISTINCT ON", todo)
+            yield findings.not_in_spark(spot, what="DISTINCT ON", instead=todo)
 
 
 def _called(text: Text, node: exp.Expr, name: str) -> Iterator[InfoldError]:
@@ -63,11 +63,11 @@ def _called(text: Text, node: exp.Expr, name: str) -> Iterator[InfoldError]:
     i = text.index(node.meta[SPAN][0])
     spot = text.spot_of_token(text.tokens[i])
     if name.lower() == "identifier":
-        yield findings.unsupported_sql(spot, "IDENTIFIER(…), a name that is made of a text")
+        yield findings.unsupported_sql(spot, what="IDENTIFIER(…), a name that is made of a text")
     elif i > 0 and text.tokens[i - 1].text == ".":
-        yield findings.unsupported_sql(spot, "a function of a catalog")
+        yield findings.unsupported_sql(spot, what="a function of a catalog")
     elif name.lower() not in BUILT_IN and name.lower() not in GRAMMAR:
-        yield findings.unknown_function(spot, name, BUILT_IN)
+        yield findings.unknown_function(spot, name=name, known=BUILT_IN)
 
 
 def _mixed_frames(block: Block) -> Iterator[InfoldError]:
@@ -84,5 +84,5 @@ def _mixed_frames(block: Block) -> Iterator[InfoldError]:
         if len(kinds) > 1:
             todo = "Give both ends in days and shorter units, or both in months and longer ones."
             yield findings.not_in_spark(
-                block.text.spot_of(window), "a RANGE frame of months and days", todo
+                block.text.spot_of(window), what="a RANGE frame of months and days", instead=todo
             )

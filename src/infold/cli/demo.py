@@ -31,12 +31,12 @@ def command(directory: Path) -> int:
     from infold import api
     from infold.cli.progress import progress
     from infold.demo import acts
-    from infold.messages import errors
+    from infold.messages import command_errors
     from infold.render.verification import certificate_screen
     from infold.spark.jvm.java import find_java
 
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise errors.folder_in_use(str(directory))
+        raise command_errors.folder_in_use(folder=str(directory))
     find_java()  # what is missing is said before anything is written
     directory.mkdir(parents=True, exist_ok=True)
     for number, act in enumerate(acts(directory), 1):

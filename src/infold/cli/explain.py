@@ -36,7 +36,7 @@ def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json
     created, extended, merged or split it. A sessions model in place of `session` looks only there.
     """
     from infold import api
-    from infold.messages import errors
+    from infold.messages import command_errors
     from infold.planning import window
     from infold.render import json_shapes
     from infold.render.explain import explain_screen
@@ -49,12 +49,12 @@ def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json
     if deep:
         raise click.UsageError("`--deep` is for sessions: `infold explain session ID --deep`.")
     if model not in project:
-        raise errors.unknown_model(model, [node.name for node in project])
+        raise command_errors.unknown_model(model, [node.name for node in project])
     at = window.instant_of("CELL", cell)
     granularity = project[model].model.granularity
     chosen = granularity.cell(at) if granularity is not None and at is not None else None
     if cell is not None and chosen is None:
-        raise errors.not_a_cell(model, cell)
+        raise command_errors.not_a_cell(model=model, text=cell)
     explained = api.explain(project, model, chosen, window.as_of(as_of))
     if as_json:
         shared_options.printed(json_shapes.explanation(explained))

@@ -17,10 +17,10 @@ def command(directory: Path) -> None:
     A folder of click events, deduplicated events, sessions and a daily table of them; DIR is
     made, or is empty.
     """
-    from infold.messages import errors
+    from infold.messages import command_errors
 
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise errors.folder_in_use(str(directory))
+        raise command_errors.folder_in_use(folder=str(directory))
     written = write(directory)
     click.echo(f"Wrote {len(written)} files:\n")
     for path in written:

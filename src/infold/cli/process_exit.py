@@ -109,5 +109,5 @@ def unsaid(error: OSError, code: int) -> int:
         # What could not be written is let go of, or it would be tried again at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     with suppress(OSError):
-        os.write(2, f"{faults.output_failed(error.strerror or str(error))}\n".encode())
+        os.write(2, f"{faults.output_failed(why=error.strerror or str(error))}\n".encode())
     return code or 1

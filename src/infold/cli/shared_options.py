@@ -88,12 +88,12 @@ allow_removals = click.option(
 
 def confirmed(what: str, *, yes: bool, asks: bool) -> None:
     """Ask whether it is meant; refused where nobody is there to ask, stopped where it is not."""
-    from infold.messages import errors
+    from infold.messages import run_errors
 
     if yes:
         return
     if not asks or not sys.stdin.isatty():
-        raise errors.unconfirmed(what)
+        raise run_errors.unconfirmed(what=what)
     click.confirm(f"This will {what}. Go on?", abort=True)
 
 

@@ -26,7 +26,7 @@ def command(
 
     from infold import api
     from infold.core.interval import MAX, MIN, Interval, Ranges
-    from infold.messages import errors
+    from infold.messages import command_errors
     from infold.planning import window
     from infold.planning.selection import selected
     from infold.render import json_shapes
@@ -36,7 +36,7 @@ def command(
     first = window.instant_of("--since", since)
     last = window.instant_of("--until", until)
     if first is not None and last is not None and first >= last:
-        raise errors.window_empty(str(since), str(until), ("--since", "--until"))
+        raise command_errors.window_empty(str(since), str(until), ("--since", "--until"))
     wanted = selected(project, terms)
     models = [entry for entry in api.status(project, window.as_of(as_of)) if entry.model in wanted]
     seen = Ranges((Interval(MIN if first is None else first, MAX if last is None else last),))

@@ -52,15 +52,15 @@ def read_folder(root: Path) -> Folder:
     models = root / MODELS
     if not models.is_dir():
         why = "it is no folder" if models.exists() else "there is no such folder"
-        raise findings.no_models(str(models), why)
+        raise findings.no_models(folder=str(models), why=why)
     for path in sorted(_files(models)):
         name = path.relative_to(root).as_posix()
         if path.exists() and not path.is_file():  # a pipe: whoever reads it waits for ever
-            raise findings.no_models(str(path), "it is no file")
+            raise findings.no_models(folder=str(path), why="it is no file")
         try:
             found.append((name, path.read_bytes()))
         except OSError as error:
-            raise findings.no_models(str(path), error.strerror or str(error)) from error
+            raise findings.no_models(folder=str(path), why=error.strerror or str(error)) from error
     return Folder(root, tuple(found))
 
 
@@ -68,7 +68,7 @@ def _files(models: Path) -> Iterator[Path]:
     """The files of models, in folders below the folder too; none is passed over for being shut."""
 
     def shut(error: OSError) -> NoReturn:
-        raise findings.no_models(error.filename, error.strerror or str(error)) from error
+        raise findings.no_models(folder=error.filename, why=error.strerror or str(error)) from error
 
     for folder, _, names in os.walk(models, onerror=shut, followlinks=True):
         for name in names:

@@ -42,7 +42,7 @@ class Keys:
         for key in self.entries:
             at = self.value.keys[key]
             if key in later:
-                self.errors.append(findings.later_key(at, key, self.where))
+                self.errors.append(findings.later_key(at, key=key, where=self.where))
             elif key not in known:
                 self.errors.append(findings.unknown_key(at, key, self.where, known))
                 self.meant |= findings.meant_by(key, known)
@@ -63,20 +63,26 @@ class Keys:
         """Note that a key is needed, unless one that is there is wrong and seems to be it."""
         if key in self.meant:
             return
-        self.errors.append(findings.missing_key(self.value.at, self.named(key), self.where, why))
+        self.errors.append(
+            findings.missing_key(self.value.at, key=self.named(key), where=self.where, why=why)
+        )
 
     def _take(self, key: str, kinds: tuple[str, ...], wanted: str) -> Value | None:
         value = self.entries.get(key)
         if value is None or value.kind in kinds:
             return value
-        self.errors.append(findings.wrong_type(value.at, self.named(key), wanted, value.kind))
+        self.errors.append(
+            findings.wrong_type(value.at, key=self.named(key), wanted=wanted, found=value.kind)
+        )
         return None
 
     def text(self, key: str) -> str | None:
         """A text that is not empty."""
         value = self._take(key, ("text",), "text")
         if value is not None and not value.text.strip():
-            self.errors.append(findings.wrong_type(value.at, self.named(key), "text", "empty"))
+            self.errors.append(
+                findings.wrong_type(value.at, key=self.named(key), wanted="text", found="empty")
+            )
             return None
         return value.text if value else None
 
@@ -92,7 +98,9 @@ class Keys:
             return None
         if not value.text.isdigit() or int(value.text) < 1:
             wanted = "a whole number of at least 1"
-            error = findings.wrong_type(value.at, self.named(key), wanted, value.text)
+            error = findings.wrong_type(
+                value.at, key=self.named(key), wanted=wanted, found=value.text
+            )
             self.errors.append(error)
             return None
         return int(value.text)
@@ -105,7 +113,9 @@ class Keys:
         try:
             return duration(value.text)
         except ValueError:
-            self.errors.append(findings.bad_duration(value.at, self.named(key), value.text))
+            self.errors.append(
+                findings.bad_duration(value.at, key=self.named(key), value=value.text)
+            )
             return default
 
     def percent(self, key: str) -> float | None:
@@ -115,7 +125,7 @@ class Keys:
         if match is not None and float(match[1]) <= 100:
             return float(match[1])
         if text is not None:
-            self.errors.append(findings.bad_percent(self.at(key), self.named(key), text))
+            self.errors.append(findings.bad_percent(self.at(key), key=self.named(key), value=text))
         return None
 
     def span(self, key: str) -> int | None:
@@ -123,7 +133,7 @@ class Keys:
         found = self.length(key)
         if found == 0:
             text = self.entries[key].text
-            self.errors.append(findings.bad_duration(self.at(key), self.named(key), text))
+            self.errors.append(findings.bad_duration(self.at(key), key=self.named(key), value=text))
             return None
         return found
 
@@ -135,7 +145,9 @@ class Keys:
         try:
             return instant(value.text)
         except ValueError:
-            self.errors.append(findings.bad_instant(value.at, self.named(key), value.text))
+            self.errors.append(
+                findings.bad_instant(value.at, key=self.named(key), value=value.text)
+            )
             return None
 
     def zone(self, key: str) -> str | None:
@@ -148,7 +160,7 @@ class Keys:
         try:
             zone(text)
         except ValueError:
-            self.errors.append(findings.bad_zone(self.at(key), key, text))
+            self.errors.append(findings.bad_zone(self.at(key), key=key, text=text))
             return None
         return text
 
@@ -163,9 +175,13 @@ class Keys:
         elif value.text in known:
             return value.text
         elif value.text in later:
-            self.errors.append(findings.later_value(value.at, self.named(key), value.text, known))
+            self.errors.append(
+                findings.later_value(value.at, key=self.named(key), value=value.text, known=known)
+            )
         else:
-            self.errors.append(findings.bad_value(value.at, self.named(key), value.text, known))
+            self.errors.append(
+                findings.bad_value(value.at, key=self.named(key), value=value.text, known=known)
+            )
         return None
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -180,7 +196,9 @@ class Keys:
             if item.kind == "text":
                 found.append(item.text)
             else:
-                error = findings.wrong_type(item.at, f"{self.named(key)}[]", "text", item.kind)
+                error = findings.wrong_type(
+                    item.at, key=f"{self.named(key)}[]", wanted="text", found=item.kind
+                )
                 self.errors.append(error)
         return tuple(found)
 

@@ -16,7 +16,7 @@ from infold.core.model import Target
 from infold.core.project import Project
 from infold.declare.cache import keep, kept
 from infold.declare.folder import PROJECT_FILE, Folder, read_folder
-from infold.messages import errors
+from infold.messages import command_errors
 from infold.messages.errors import InfoldError, InfoldErrors
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ def load(root: Path, target: str | None = None, *, downgrade: bool = False) -> P
     targets: Mapping[str, Target] = fields["targets"]
     wanted = target or fields.pop("default")
     if wanted not in targets:
-        raise errors.unknown_target(wanted, targets)
+        raise command_errors.unknown_target(name=wanted, targets=targets)
     fields.pop("default", None)
     return Project(root=folder.root, target=targets[wanted], **fields)
 
@@ -64,7 +64,7 @@ def check(root: Path) -> list[InfoldError]:
 def _folder(root: Path) -> Folder:
     root = root.resolve()
     if not (root / PROJECT_FILE).is_file():
-        raise errors.no_project(str(root))
+        raise command_errors.no_project(path=str(root))
     return read_folder(root)
 
 

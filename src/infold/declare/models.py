@@ -153,7 +153,9 @@ def read_model(
         if key in KEYS and key not in _MEANT_FOR[kind]:
             at = own.keys[key]
             errors.append(
-                findings.needless_key(at, key, f"materialization {kind}", _instead(kind, key))
+                findings.needless_key(
+                    at, key=key, where=f"materialization {kind}", todo=_instead(kind, key)
+                )
             )
     if "backfill_limit" in own.entries:
         errors.append(_no_backfill_limit(own.keys["backfill_limit"], kind))
@@ -198,8 +200,12 @@ def _instead(kind: Materialization, key: str) -> str:
 def _no_backfill_limit(at: Spot, kind: Materialization) -> InfoldError:
     if kind is Materialization.TABLE:
         todo = "A table that is built cell by cell says it in `incremental`, as `backfill_limit`."
-        return findings.needless_key(at, "backfill_limit", "a table as a whole", todo)
-    return findings.needless_key(at, "backfill_limit", f"materialization {kind}", WHOLE)
+        return findings.needless_key(
+            at, key="backfill_limit", where="a table as a whole", todo=todo
+        )
+    return findings.needless_key(
+        at, key="backfill_limit", where=f"materialization {kind}", todo=WHOLE
+    )
 
 
 WHOLE = (
@@ -226,7 +232,7 @@ def _timeseries(keys: Keys, kind: Materialization) -> Timeseries | None:
         at = section.at("partition_column")
         known = (time or "",)
         name = section.named("partition_column")
-        section.errors.append(findings.bad_value(at, name, partition or "", known))
+        section.errors.append(findings.bad_value(at, key=name, value=partition or "", known=known))
     return Timeseries(time or "", partition or "", _granularity(section))
 
 
@@ -239,7 +245,9 @@ def _sessions_timeseries(section: Keys | None) -> Timeseries:
     for key in ("event_time_column", "partition_column"):
         text = section.text(key)
         if text is not None and text.lower() != start:
-            error = findings.bad_value(section.at(key), section.named(key), text, (start,))
+            error = findings.bad_value(
+                section.at(key), key=section.named(key), value=text, known=(start,)
+            )
             section.errors.append(error)
     return Timeseries(start, start, _granularity(section))
 
@@ -250,7 +258,9 @@ def _granularity(section: Keys) -> Granularity:
     if week is not None and written != "week":
         at = section.key_at("week_start")
         where = f"granularity {written}"
-        section.errors.append(findings.needless_key(at, section.named("week_start"), where))
+        section.errors.append(
+            findings.needless_key(at, key=section.named("week_start"), where=where)
+        )
     return Granularity.SUNDAY_WEEK if week == "sunday" else Granularity(written)
 
 
@@ -314,12 +324,16 @@ def _cron(section: Keys) -> str | None:
             for key in ("cron_tz", "allow_partials"):
                 if key in section.entries:
                     at, where = section.key_at(key), "a model without a cron"
-                    section.errors.append(findings.needless_key(at, section.named(key), where))
+                    section.errors.append(
+                        findings.needless_key(at, key=section.named(key), where=where)
+                    )
         return None
     try:
         return normal(text)
     except ValueError as error:
-        found = findings.bad_cron(section.at("cron"), section.named("cron"), text, str(error))
+        found = findings.bad_cron(
+            section.at("cron"), key=section.named("cron"), text=text, why=str(error)
+        )
         section.errors.append(found)
         return None
 
@@ -332,7 +346,7 @@ def _prefer(keys: Keys) -> tuple[str, ...]:
     for text in found:
         if not _PREFER.match(text):
             at, known = keys.at("prefer"), ("column", "column desc")
-            keys.errors.append(findings.bad_value(at, "prefer", text, known))
+            keys.errors.append(findings.bad_value(at, key="prefer", value=text, known=known))
     return found
 
 
@@ -343,7 +357,9 @@ def _check_needs(keys: Keys, model: Model) -> None:
         keys.missing("unique_key", "it tells copies of an event apart from other events")
     elif events and not model.unique_key:
         keys.errors.append(
-            findings.wrong_type(keys.at("unique_key"), "unique_key", "a list of names", "empty")
+            findings.wrong_type(
+                keys.at("unique_key"), key="unique_key", wanted="a list of names", found="empty"
+            )
         )
     if events and "timeseries" not in keys.entries:
         keys.missing("timeseries", "events are kept by their time: event_time_column")
@@ -353,7 +369,9 @@ def _check_needs(keys: Keys, model: Model) -> None:
     ):
         # Copies at other times have other keys then.
         where = f"a unique_key with the event time, {time!r}, in it"
-        keys.errors.append(findings.needless_key(keys.at("deduplicate"), "deduplicate", where))
+        keys.errors.append(
+            findings.needless_key(keys.at("deduplicate"), key="deduplicate", where=where)
+        )
     if model.incremental and "timeseries" not in keys.entries:
         keys.missing("timeseries", "an incremental table is built cell by cell of time")
 

@@ -94,7 +94,9 @@ def read_project(
         keys.missing("name")
     elif name and not NAME.match(name):
         form = "letters, digits and underscores, a letter first"
-        reading.errors.append(findings.bad_name(keys.at("name"), "project", name, form))
+        reading.errors.append(
+            findings.bad_name(keys.at("name"), what="project", name=name, form=form)
+        )
     _read_sources(reading, keys)
     default = _read_targets(reading, keys)
     _read_models(reading, keys)
@@ -118,7 +120,7 @@ def _decoded(reading: _Reading, file: str, content: bytes) -> str | None:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        reading.errors.append(findings.not_utf8(Spot(file, line), error.start))
+        reading.errors.append(findings.not_utf8(Spot(file, line), byte=error.start))
         return None
 
 
@@ -132,7 +134,9 @@ def _project_keys(reading: _Reading) -> Keys | None:
         return None
     value = value or Value("a mapping", page.spot(0, 0))
     if value.kind != "a mapping":
-        error = findings.wrong_type(value.at, PROJECT_FILE, "a mapping", value.kind)
+        error = findings.wrong_type(
+            value.at, key=PROJECT_FILE, wanted="a mapping", found=value.kind
+        )
         reading.errors.append(error)
         return None
     keys = Keys(value, PROJECT_FILE, reading.errors)
@@ -164,7 +168,7 @@ def _read_targets(reading: _Reading, keys: Keys) -> str:
     default = keys.text("default_target")
     if default is not None and default not in reading.targets:
         at = keys.at("default_target")
-        error = findings.bad_value(at, "default_target", default, reading.targets)
+        error = findings.bad_value(at, key="default_target", value=default, known=reading.targets)
         reading.errors.append(error)
     return default if default in reading.targets else next(iter(reading.targets))
 
@@ -178,7 +182,9 @@ def _protect(reading: _Reading, keys: Keys) -> None:
     named = keys.text("dev_target")
     if named is not None and named not in reading.targets:
         at = keys.at("dev_target")
-        reading.errors.append(findings.bad_value(at, "dev_target", named, reading.targets))
+        reading.errors.append(
+            findings.bad_value(at, key="dev_target", value=named, known=reading.targets)
+        )
         return
     said = keys.section("targets", "targets")
     for name, target in reading.targets.items():
@@ -187,7 +193,7 @@ def _protect(reading: _Reading, keys: Keys) -> None:
         if name == (named or DEV):
             if target.protected and value is not None:
                 at = value.entries["protected"].at
-                reading.errors.append(findings.protected_dev(at, name))
+                reading.errors.append(findings.protected_dev(at, target=name))
         elif named is not None and not marked:
             reading.targets[name] = replace(target, protected=True)
 
@@ -209,7 +215,7 @@ def _read_models(reading: _Reading, keys: Keys) -> None:
         text = _decoded(reading, file, content)
         at = Spot(file)
         if not NAME.match(path.stem):
-            reading.errors.append(findings.bad_model_name(at, path.stem))
+            reading.errors.append(findings.bad_model_name(at, name=path.stem))
             continue
         if not _claim(reading, path.stem, at):
             continue
@@ -250,7 +256,7 @@ def _draft(
     own = read(page, front.text, reading.errors) or Value("a mapping", front.at)
     declared = None
     if own.kind != "a mapping":
-        wrong = findings.wrong_type(own.at, "front matter", "a mapping", own.kind)
+        wrong = findings.wrong_type(own.at, key="front matter", wanted="a mapping", found=own.kind)
         reading.errors.append(wrong)
     elif len(reading.errors) == before:
         both = merged(own, per_model) or own
@@ -274,7 +280,7 @@ def _claim(reading: _Reading, name: str, at: Spot) -> bool:
     """Take a name for a table; False when another one has it, with the error noted."""
     key = table_name(name).lower()
     if key in reading.taken:
-        reading.errors.append(findings.duplicate_name(at, name, reading.taken[key]))
+        reading.errors.append(findings.duplicate_name(at, name=name, other=reading.taken[key]))
         return False
     reading.taken[key] = str(at)
     return True

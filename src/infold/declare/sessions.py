@@ -58,7 +58,9 @@ def _check(section: Keys, found: Sessions) -> None:
         _needless(section, ("choose_user", "without_identifier"), "sessions without identifier")
     elif not found.identifier and section.entries["identifier"].kind in ("a list", "text"):
         at, named = section.at("identifier"), section.named("identifier")
-        section.errors.append(findings.wrong_type(at, named, "a column or a list of them", "empty"))
+        section.errors.append(
+            findings.wrong_type(at, key=named, wanted="a column or a list of them", found="empty")
+        )
     elif "user" not in section.entries:
         _needless(section, ("choose_user",), "sessions without user")
         if found.fallback_gap is not None:
@@ -76,7 +78,7 @@ def _needless(section: Keys, keys: tuple[str, ...], where: str) -> None:
     for key in keys:
         if key in section.entries:
             at = section.key_at(key)
-            section.errors.append(findings.needless_key(at, section.named(key), where))
+            section.errors.append(findings.needless_key(at, key=section.named(key), where=where))
 
 
 def _fallback(section: Keys) -> int | None:

@@ -51,7 +51,9 @@ def read_source(name: str, keys: Keys) -> Source | None:
     parts = name.split(".")
     if len(parts) != 2 or not all(NAME.match(part) for part in parts):
         at = keys.value.at
-        keys.errors.append(findings.bad_name(at, "source", name, "group.name, such as raw.clicks"))
+        keys.errors.append(
+            findings.bad_name(at, what="source", name=name, form="group.name, such as raw.clicks")
+        )
         return None
     path, table = keys.text("path"), keys.text("table")
     format_ = _format(keys, path, table)
@@ -87,13 +89,15 @@ def _format(keys: Keys, path: str | None, table: str | None) -> Format | None:
         keys.missing("path", "a source is a folder of files (path) or an Iceberg table (table)")
     if path is not None and table is not None:
         keys.errors.append(
-            findings.needless_key(keys.key_at("table"), "table", "a source of files")
+            findings.needless_key(keys.key_at("table"), key="table", where="a source of files")
         )
     written = keys.choice("format", tuple(Format), LATER_FORMATS)
     if "format" in keys.entries:
         if written and (written == Format.ICEBERG) != (table is not None and path is None):
             known = [f for f in Format if (f is Format.ICEBERG) == (path is None)]
-            keys.errors.append(findings.bad_value(keys.at("format"), "format", written, known))
+            keys.errors.append(
+                findings.bad_value(keys.at("format"), key="format", value=written, known=known)
+            )
         return Format(written) if written else None
     if table is not None:
         return Format.ICEBERG
@@ -117,13 +121,13 @@ def _columns(keys: Keys, format_: Format | None) -> tuple[Column, ...]:
         at = section.value.keys[name]
         if name.lower() in found:
             keys.errors.append(
-                findings.duplicate_name(at, f"column {name}", found[name.lower()].name)
+                findings.duplicate_name(at, name=f"column {name}", other=found[name.lower()].name)
             )
             continue
         found[name.lower()] = column = _column(section, name)
         if column.optional and format_ is Format.ICEBERG:
             at, where = section.value.keys[name], "a table, whose columns are those of its snapshot"
-            keys.errors.append(findings.needless_key(at, "optional", where))
+            keys.errors.append(findings.needless_key(at, key="optional", where=where))
     if not found:
         keys.missing("columns", "there is not one in it")
     return tuple(found.values())
@@ -147,11 +151,15 @@ def _column(section: Keys, name: str) -> Column:
         return Column(name, type_, optional)
     if not optional:
         where = f"column {name}, which is not optional"
-        said.errors.append(findings.needless_key(said.key_at("default"), "default", where))
+        said.errors.append(
+            findings.needless_key(said.key_at("default"), key="default", where=where)
+        )
     elif not is_value(default.text, type_) or default.kind in ("a list", "a mapping"):
         found = default.kind if default.kind in ("a list", "a mapping") else default.text
         wanted = f"a value of {type_} (text, number, truth or date)"
-        said.errors.append(findings.wrong_type(default.at, said.named("default"), wanted, found))
+        said.errors.append(
+            findings.wrong_type(default.at, key=said.named("default"), wanted=wanted, found=found)
+        )
     return Column(name, type_, optional, default.text)
 
 
@@ -176,12 +184,14 @@ def _time_column(keys: Keys, key: str, columns: tuple[Column, ...]) -> str | Non
     column = next((c for c in columns if c.name.lower() == name.lower()), None)
     if column is None:
         names = [c.name for c in columns]
-        keys.errors.append(findings.no_such_column(keys.at(key), key, name, names))
+        keys.errors.append(findings.no_such_column(keys.at(key), key=key, column=name, known=names))
         return None
     if column.optional:
-        keys.errors.append(findings.optional_time(keys.at(key), key, column.name))
+        keys.errors.append(findings.optional_time(keys.at(key), key=key, column=column.name))
     if column.type.lower() not in TIMES:
-        keys.errors.append(findings.not_a_time(keys.at(key), key, name, column.type))
+        keys.errors.append(
+            findings.not_a_time(keys.at(key), key=key, column=name, type_=column.type)
+        )
     return column.name
 
 
@@ -198,10 +208,12 @@ def _check_companions(keys: Keys, format_: Format | None) -> None:
     for key, other in needs:
         if key in keys.entries and other not in keys.entries:
             where = f"{keys.where} without {other}"
-            keys.errors.append(findings.needless_key(keys.key_at(key), key, where))
+            keys.errors.append(findings.needless_key(keys.key_at(key), key=key, where=where))
     if "delimiter" in keys.entries and format_ not in (None, Format.CSV):
         at = keys.key_at("delimiter")
-        keys.errors.append(findings.needless_key(at, "delimiter", f"{keys.where}, not CSV"))
+        keys.errors.append(
+            findings.needless_key(at, key="delimiter", where=f"{keys.where}, not CSV")
+        )
 
 
 def _timestamp_format(keys: Keys) -> str:
@@ -213,7 +225,7 @@ def _timestamp_format(keys: Keys) -> str:
     if not letters or letters - _PATTERN_LETTERS or _BARE_NANOS.search(text):
         at = keys.at("timestamp_format")
         known = (*_TIMESTAMP_FORMATS, "yyyy-MM-dd HH:mm:ss")
-        keys.errors.append(findings.bad_value(at, "timestamp_format", text, known))
+        keys.errors.append(findings.bad_value(at, key="timestamp_format", value=text, known=known))
         return "iso"
     return text
 
@@ -224,6 +236,8 @@ def _delimiter(keys: Keys, path: str | None) -> str:
         return "\t" if path and path.lower().removesuffix(".gz").endswith(".tsv") else ","
     if value.kind != "text" or len(value.text) != 1:
         found = value.kind if value.kind != "text" else f"{len(value.text)} of them"
-        keys.errors.append(findings.wrong_type(value.at, "delimiter", "one character", found))
+        keys.errors.append(
+            findings.wrong_type(value.at, key="delimiter", wanted="one character", found=found)
+        )
         return ","
     return value.text

@@ -16,18 +16,20 @@ def read_target(name: str, keys: Keys) -> Target:
     keys.check(KEYS)
     if not NAME.match(name):
         form = "letters, digits and underscores, a letter first"
-        keys.errors.append(findings.bad_name(keys.value.at, "target", name, form))
+        keys.errors.append(findings.bad_name(keys.value.at, what="target", name=name, form=form))
     plain = Target(name)
     warehouse = keys.text("warehouse") or plain.warehouse
     if "://" in warehouse:
         at, known = keys.at("warehouse"), ("a folder",)
-        keys.errors.append(findings.later_value(at, "warehouse", warehouse, known))
+        keys.errors.append(findings.later_value(at, key="warehouse", value=warehouse, known=known))
     ledger = keys.text("ledger") or plain.ledger
     if not ledger.startswith("sqlite:///"):
         at, known = keys.at("ledger"), ("sqlite:///FILE",)
-        later = ledger.startswith("postgres")
-        build = findings.later_value if later else findings.bad_value
-        keys.errors.append(build(at, "ledger", ledger, known))
+        if ledger.startswith("postgres"):
+            error = findings.later_value(at, key="ledger", value=ledger, known=known)
+        else:
+            error = findings.bad_value(at, key="ledger", value=ledger, known=known)
+        keys.errors.append(error)
     return Target(
         name=name,
         warehouse=warehouse,
@@ -46,12 +48,14 @@ def _spark(keys: Keys) -> tuple[tuple[str, str], ...]:
     for key, value in section.entries.items():
         if key in LATER_SPARK:
             at = section.key_at(key)
-            keys.errors.append(findings.later_key(at, key, section.where))
+            keys.errors.append(findings.later_key(at, key=key, where=section.where))
         elif not key.startswith("spark."):
             at, known = section.key_at(key), ("spark.sql.shuffle.partitions",)
             keys.errors.append(findings.unknown_key(at, key, section.where, known))
         elif value.kind in ("a list", "a mapping", "nothing"):
-            keys.errors.append(findings.wrong_type(value.at, key, "text", value.kind))
+            keys.errors.append(
+                findings.wrong_type(value.at, key=key, wanted="text", found=value.kind)
+            )
         else:
             found.append((key, value.text))
             for _, given, kept in fixed_settings.changed_settings({key: value.text}):

@@ -68,13 +68,13 @@ def read(page: Page, text: str, errors: list[InfoldError]) -> Value | None:
         mark = error.problem_mark or error.context_mark
         at = page.spot(mark.line, mark.column) if mark else page.spot(0, 0)
         why = " ".join(part for part in (error.context, error.problem) if part)
-        errors.append(findings.bad_yaml(at, why))
+        errors.append(findings.bad_yaml(at, why=why))
         return None
     except yaml.YAMLError as error:
-        errors.append(findings.bad_yaml(page.spot(0, 0), str(error).splitlines()[0]))
+        errors.append(findings.bad_yaml(page.spot(0, 0), why=str(error).splitlines()[0]))
         return None
     except RecursionError:
-        errors.append(findings.bad_yaml(page.spot(0, 0), "it is nested too deeply"))
+        errors.append(findings.bad_yaml(page.spot(0, 0), why="it is nested too deeply"))
         return None
     return None if node is None else _Converter(page, errors).value(node, 0)
 
@@ -94,7 +94,7 @@ class _Converter:
     def _value(self, node: yaml.Node, depth: int) -> Value:
         at = self._spot(node)
         if depth > 20:  # nothing declared is that deep: an alias that contains itself
-            self.errors.append(findings.bad_yaml(at, "it is nested too deeply"))
+            self.errors.append(findings.bad_yaml(at, why="it is nested too deeply"))
             return Value("nothing", at)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, at, depth)
@@ -110,7 +110,7 @@ class _Converter:
             spot = self._spot(key_node)
             key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else ""
             if key in entries:
-                self.errors.append(findings.duplicate_key(spot, key, keys[key]))
+                self.errors.append(findings.duplicate_key(spot, key=key, first=keys[key]))
                 continue
             entries[key] = self.value(value_node, depth + 1)
             keys[key] = spot

@@ -263,7 +263,7 @@ def filtered(found: pa.Table, where: str) -> pa.Table:
     from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
     from infold.lake.filter import predicate
-    from infold.messages import errors
+    from infold.messages import command_errors
 
     kinds = {"string": StringType, "int64": LongType}
     fields = [
@@ -279,5 +279,5 @@ def filtered(found: pa.Table, where: str) -> pa.Table:
     try:
         bound = bind(schema, predicate(where, schema), case_sensitive=False)
     except (ValueError, TypeError) as error:
-        raise errors.bad_filter(where, str(error)) from error
+        raise command_errors.bad_filter(where=where, why=str(error)) from error
     return found.filter(expression_to_pyarrow(bound))

@@ -17,7 +17,7 @@ from infold.core.model import Kind, table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.session_rules import IDENTIFIER, Sessions
-from infold.messages import errors
+from infold.messages import command_errors, errors
 
 
 def entries(
@@ -45,13 +45,15 @@ def entries(
     Raises ``errors.not_sessions``, ``errors.unknown_session`` and the like.
     """
     if model not in project:
-        raise errors.unknown_model(model, [node.name for node in project])
+        raise command_errors.unknown_model(model, [node.name for node in project])
     said = project[model].model.sessions
     if project[model].model.kind is not Kind.SESSIONS or said is None:
-        raise errors.not_sessions(model, [n.name for n in project if n.model.kind is Kind.SESSIONS])
+        raise command_errors.not_sessions(
+            model, [n.name for n in project if n.model.kind is Kind.SESSIONS]
+        )
     finder = _Finder(ledger, lake, model, said, force)
     if users and said.identifier and said.fallback_gap is None:
-        raise errors.sessions_by_identifier(model)
+        raise command_errors.sessions_by_identifier(model=model)
     spans = [
         *(finder.meant(term) for term in terms),
         *((finder.user(user), None, None) for user in users),
@@ -83,17 +85,17 @@ class _Finder:
                 if session_id(of, start) == term:
                     return of, start, _at(row["session_end"])
         if not self.said.identifier:
-            raise errors.unknown_session(self.model, term)
+            raise command_errors.unknown_session(model=self.model, session=term)
         of = f"i{term}" if self._fallback else term
         if not self._known(of, IDENTIFIER, term):
-            raise errors.nobody_known(self.model, "identifier", term)
+            raise command_errors.nobody_known(model=self.model, what="identifier", value=term)
         return of, None, None
 
     def user(self, user: str) -> str:
         """What the sessions of a user are of."""
         of = f"u{user}" if self._fallback else user
         if not self._known(of, self.said.user_column, user):
-            raise errors.nobody_known(self.model, "user", user)
+            raise command_errors.nobody_known(model=self.model, what="user", value=user)
         return of
 
     def entry(self, number: int) -> tuple[str, int | None, int | None]:
@@ -101,7 +103,7 @@ class _Finder:
         for one in self.entries:
             if one.number == number:
                 return one.of, one.start, one.end
-        raise errors.unknown_entry(self.model, number, [one.number for one in self.entries])
+        raise command_errors.unknown_entry(self.model, number, [one.number for one in self.entries])
 
     def reason(self, of: str, start: int | None, end: int | None, held: bool | None) -> str:
         """The reason that was given when the same was said of the same sessions before."""

@@ -31,7 +31,7 @@ from infold.inspecting.session_history import (
     session_changes,
     since,
 )
-from infold.messages import errors
+from infold.messages import command_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,11 +75,11 @@ def read_session_histories(
         node for node in project if node.model.kind is Kind.SESSIONS and model in (None, node.name)
     ]
     if not nodes:
-        raise errors.no_sessions_models()
+        raise command_errors.no_sessions_models()
     traces = ledger.traces()
     built = [node for node in nodes if node.name in traces]
     if not built:
-        raise errors.not_built(", ".join(node.name for node in nodes))
+        raise command_errors.not_built(name=", ".join(node.name for node in nodes))
     told: list[SessionHistory] = []
     more = 0
     for node in built:
@@ -89,7 +89,7 @@ def read_session_histories(
         told.extend(teller.history(one) for one in found[:room])
         more += max(0, len(found) - room)
     if not told:
-        raise errors.session_nowhere(id_, [node.name for node in built])
+        raise command_errors.session_nowhere(id_, [node.name for node in built])
     return SessionHistories(id_, tuple(told), more)
 
 

@@ -10,7 +10,7 @@ from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.inspecting.left_out import schema
 from infold.inspecting.manifest import TABLES
-from infold.messages import errors
+from infold.messages import command_errors, errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,17 +35,19 @@ def rows(
         return _set_aside(lake, columns, where, limit, left_out)
     if table not in project:
         known = [*(node.name for node in project), "set_aside", *TABLES]
-        raise errors.unknown_table(table, known)
+        raise command_errors.unknown_table(table, known)
     if project[table].model.kind is Kind.VIEW:
         if where is not None:
-            raise errors.bad_filter(where, f"{table} is a view, and of views all rows are shown")
+            raise command_errors.bad_filter(
+                where=where, why=f"{table} is a view, and of views all rows are shown"
+            )
         return some(evaluate(project, table), columns, limit)
     try:
         return lake.rows(table_name(table), columns=columns, where=where, limit=limit)
     except errors.InfoldError as error:
         if error.slug != "not-built":
             raise
-        raise errors.not_built(table) from None
+        raise command_errors.not_built(name=table) from None
 
 
 def _set_aside(
@@ -79,6 +81,6 @@ def some(found: pa.Table, columns: Sequence[str] | None, limit: int | None = Non
     if columns is not None:
         unknown = [name for name in columns if name not in found.column_names]
         if unknown:
-            raise errors.unknown_columns(unknown, found.column_names)
+            raise command_errors.unknown_columns(names=unknown, known=found.column_names)
         found = found.select(list(columns))
     return found if limit is None else found.slice(0, limit)

@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from infold.messages import errors
+from infold.messages import run_errors
 
 BUSY_SECONDS = 30.0
 
@@ -24,7 +24,7 @@ def locations(catalog_db: Path) -> dict[tuple[str, str], str]:
     if not catalog_db.exists():
         return {}
     if not catalog_db.is_file():  # a pipe: SQLite would wait for somebody to write into it
-        raise errors.catalog_unreadable(str(catalog_db), "it is no file")
+        raise run_errors.catalog_unreadable(path=str(catalog_db), why="it is no file")
     uri = f"{catalog_db.absolute().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)) as connection:
@@ -35,9 +35,9 @@ def locations(catalog_db: Path) -> dict[tuple[str, str], str]:
     except sqlite3.OperationalError as error:
         if "no such table" in str(error):  # the engine has made the file and no table in it
             return {}
-        raise errors.catalog_unreadable(str(catalog_db), str(error)) from error
+        raise run_errors.catalog_unreadable(path=str(catalog_db), why=str(error)) from error
     except sqlite3.DatabaseError as error:
-        raise errors.catalog_unreadable(str(catalog_db), str(error)) from error
+        raise run_errors.catalog_unreadable(path=str(catalog_db), why=str(error)) from error
     return {(namespace, name): location for namespace, name, location in rows}
 
 
@@ -58,7 +58,7 @@ def drop(catalog_db: Path, namespace: str, name: str) -> None:
             )
     except sqlite3.DatabaseError as error:
         if "no such table" not in str(error):
-            raise errors.catalog_unreadable(str(catalog_db), str(error)) from error
+            raise run_errors.catalog_unreadable(path=str(catalog_db), why=str(error)) from error
 
 
 def local_path(location: str) -> Path:
@@ -74,7 +74,9 @@ def metadata(location: str) -> dict[str, Any]:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise errors.metadata_missing(str(path), error.strerror or str(error)) from error
+        raise run_errors.metadata_missing(
+            path=str(path), why=error.strerror or str(error)
+        ) from error
     if raw[:2] == b"\x1f\x8b":
         raw = gzip.decompress(raw)
     found: dict[str, Any] = json.loads(raw)

@@ -18,7 +18,7 @@ from infold.core import write_points
 from infold.core.interval import instants
 from infold.core.ports import Head, History
 from infold.lake import catalog, missing_files
-from infold.messages import errors
+from infold.messages import command_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -142,13 +142,13 @@ class IcebergLake:
         """
         location = self.location(table)
         if location is None:
-            raise errors.not_built(table)
+            raise command_errors.not_built(name=table)
         stored = open_table(location)
         known = [field.name for field in stored.schema().fields if not field.name.startswith("_")]
         wanted = list(columns) if columns is not None else known
         unknown = [name for name in wanted if name not in known]
         if unknown:
-            raise errors.unknown_columns(unknown, known)
+            raise command_errors.unknown_columns(names=unknown, known=known)
         return _scan(stored, wanted, where, limit)
 
     def matching(
@@ -165,7 +165,7 @@ class IcebergLake:
 
         location = self.location(table)
         if location is None:
-            raise errors.not_built(table)
+            raise command_errors.not_built(name=table)
         return matching(open_table(location), tests, by, beside, limit)
 
     def times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
@@ -256,5 +256,5 @@ def _scan(
     try:
         rows = predicate(where, stored.schema())
     except ValueError as error:
-        raise errors.bad_filter(where, str(error)) from error
+        raise command_errors.bad_filter(where=where, why=str(error)) from error
     return scanned(stored, rows, columns, limit=limit)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from infold.core.files import FileSeen
 from infold.core.model import Source
-from infold.messages import errors
+from infold.messages import run_errors
 
 _WILD = re.compile(r"[*?\[]")
 _HIDDEN = "_."
@@ -38,15 +38,17 @@ def look(root: Path, source: Source, now: int) -> tuple[tuple[FileSeen, ...], tu
         shown = _shown(root, base)
         found = dict(_walk(base, parts))  # two `**` may lead to one file
     except OSError as error:
-        raise errors.unreadable_folder(
-            source.name, str(error.filename or source.path), error.strerror or str(error)
+        raise run_errors.unreadable_folder(
+            source=source.name,
+            path=str(error.filename or source.path),
+            why=error.strerror or str(error),
         ) from error
     seen: list[FileSeen] = []
     young: list[str] = []
     for relative, stat in found.items():
         path = f"{shown}{relative}"
         if not path.isascii() and path.encode(errors="replace").decode() != path:
-            raise errors.bad_file_name(source.name, ascii(path))
+            raise run_errors.bad_file_name(source=source.name, path=ascii(path))
         modified_at = stat.st_mtime_ns // 1000
         if source.settle and now - modified_at < source.settle:
             young.append(path)
@@ -72,7 +74,7 @@ def _split(root: Path, source: Source) -> tuple[str, list[str]]:
             return base, ["**", "*"]
         base, parts = str(Path(base).parent), [_exactly(Path(base).name)]
     if not Path(base).is_dir():
-        raise errors.no_such_folder(source.name, pattern, base)
+        raise run_errors.no_such_folder(source=source.name, pattern=pattern, folder=base)
     return base, parts
 
 

@@ -21,7 +21,7 @@ from infold.core.files import FileSeen
 from infold.core.model import Source
 from infold.lake import catalog
 from infold.lake.iceberg import open_table
-from infold.messages import errors
+from infold.messages import run_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,7 +73,9 @@ def location(root: Path, source: Source, catalog_db: Path) -> str:
     namespace, _, name = (source.table or "").rpartition(".")
     found = catalog.locations(db).get((namespace, name))
     if found is None:
-        raise errors.no_such_table(source.name, source.table or "", str(db))
+        raise run_errors.no_such_table(
+            source=source.name, table=source.table or "", catalog=str(db)
+        )
     return found
 
 
@@ -91,7 +93,7 @@ def data_files(location: str, names: Collection[str] = ()) -> tuple[FileSeen, ..
     except ValueError as error:
         if "equality deletes" not in str(error):
             raise
-        raise errors.equality_deletes(location) from error
+        raise run_errors.equality_deletes(location=location) from error
     deleted = _deleted(table.io, tasks)
     columns = _columns(table.schema(), names)
     found = {

@@ -20,7 +20,7 @@ from weakref import WeakSet, finalize
 from infold.core import write_points
 from infold.core.trace import UNKNOWN
 from infold.ledger.generated_sql import SCHEMA, SQL
-from infold.messages import errors
+from infold.messages import run_errors
 
 FORMAT = 6
 """The version of the tables. A ledger with a greater one was written by a newer program."""
@@ -132,7 +132,9 @@ class Database:
                 connection and connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
             ):
                 if time.monotonic() > until:
-                    raise errors.ledger_unusable(str(self.path), "somebody is reading it")
+                    raise run_errors.ledger_unusable(
+                        path=str(self.path), why="somebody is reading it"
+                    )
                 time.sleep(0.01)
             self.close()
             write_points.point("ledger remove: before")
@@ -151,11 +153,11 @@ class Database:
         try:
             yield
         except sqlite3.OperationalError as error:
-            raise errors.ledger_unusable(str(self.path), str(error)) from error
+            raise run_errors.ledger_unusable(path=str(self.path), why=str(error)) from error
         except sqlite3.DatabaseError as error:
             if type(error) is not sqlite3.DatabaseError:
                 raise
-            raise errors.not_a_ledger(str(self.path), str(error)) from error
+            raise run_errors.not_a_ledger(path=str(self.path), why=str(error)) from error
 
     def _open(self, *, create: bool) -> sqlite3.Connection | None:
         if self._connection is not None and (not create or self._still_there()):
@@ -202,9 +204,11 @@ class Database:
             else None
         )
         if row is None:
-            raise errors.not_a_ledger(str(self.path), f"it holds {', '.join(sorted(names)[:5])}")
+            raise run_errors.not_a_ledger(
+                path=str(self.path), why=f"it holds {', '.join(sorted(names)[:5])}"
+            )
         if int(row[0]) > FORMAT:
-            raise errors.ledger_newer(str(self.path), int(row[0]), FORMAT)
+            raise run_errors.ledger_newer(path=str(self.path), found=int(row[0]), known=FORMAT)
         if int(row[0]) < FORMAT and not connection.in_transaction:
             _upgrade(connection)
         return True

@@ -21,7 +21,7 @@ from infold.core.trace import CellChange, CellState, Trace, Version
 from infold.ledger.apply_outcome import vanished
 from infold.ledger.codec import slim
 from infold.ledger.store import SystemClock
-from infold.messages import errors
+from infold.messages import run_errors
 
 
 @dataclass
@@ -67,7 +67,7 @@ class MemoryLedger:
 
     def _write(self) -> int:
         if self._holder is None:
-            raise errors.lease_lost("")
+            raise run_errors.lease_lost("")
         return self._clock.now()
 
     def _bury(self, run: str) -> None:

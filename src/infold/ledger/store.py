@@ -26,7 +26,7 @@ from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database, Query
 from infold.ledger.lease import NAME, Heartbeat, Holder, Watch, this_process
 from infold.ledger.prune import KEEP, prune
 from infold.ledger.reader import FEW, SqlLedgerReader
-from infold.messages import errors
+from infold.messages import run_errors
 
 
 class SystemClock:
@@ -45,7 +45,7 @@ def open_ledger(url: str, root: Path) -> SqlLedger:
     """
     scheme, _, place = url.partition("://")
     if scheme not in ("sqlite", "sqlite+pysqlite") or not place.startswith("/") or place == "/":
-        raise errors.ledger_unsupported(url)
+        raise run_errors.ledger_unsupported(url=url)
     return SqlLedger(root / place[1:])
 
 
@@ -80,7 +80,7 @@ class SqlLedger(SqlLedgerReader):
         until, watch = time.monotonic() + wait, Watch()
         while (holder := self._try_acquire(run, me, watch)) is not None:
             if time.monotonic() >= until:
-                raise errors.locked(**holder)
+                raise run_errors.locked(**holder)
             time.sleep(min(0.2, max(0.0, until - time.monotonic())))
         if self._heartbeat is not None:
             self._heartbeat.stop()
@@ -150,11 +150,11 @@ class SqlLedger(SqlLedgerReader):
     @contextmanager
     def _writing(self, point: str) -> Iterator[Query]:
         if not self._token:
-            raise errors.lease_lost(self._run)
+            raise run_errors.lease_lost(self._run)
         with self._database.write(point) as query:
             now = self._clock.now()
             if not query.run("beat", of_name=NAME, of_token=self._token, new_heartbeat_at=now):
-                raise errors.lease_lost(self._run)
+                raise run_errors.lease_lost(self._run)
             yield query
 
     # -- runs and steps
@@ -355,7 +355,7 @@ class SqlLedger(SqlLedgerReader):
     def destroy(self) -> None:
         """Delete the ledger's file; who waits for the lease in it finds that it is gone."""
         if not self._token:
-            raise errors.lease_lost(self._run)
+            raise run_errors.lease_lost(self._run)
         if self._heartbeat is not None:
             self._heartbeat.stop()
             self._heartbeat = None

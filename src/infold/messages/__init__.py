@@ -1,1 +1,1 @@
-"""What users read when something is wrong: one function for each message, and no other place."""
+"""What users read when something is wrong: lists with one entry a message, and no other place."""

@@ -1,18 +1,16 @@
 """
-What is refused because ledger, tables and sources do not fit each other, by one function each.
+What is refused because ledger, tables and sources do not fit each other.
 
 Backups that were put back, a ledger of something else, files that are gone: nothing of it is a
-mistake of the project, and going on would make tables that follow from nothing. Each has a section
-in docs/errors.md.
+mistake of the project, and going on would make tables that follow from nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from infold.messages.errors import InfoldError
-
-REFUSED = 3
+from infold.messages.errors import ExitCode, InfoldError
+from infold.messages.message import Message
 
 _PROTECTED = "(On a protected target both need --allow-refresh.)"
 """What forgetting a table takes where nothing may drop one."""
@@ -35,7 +33,7 @@ def ledger_behind(ledger: str, tables: Sequence[tuple[str, str]], *, empty: bool
         "Put the ledger back that was written with these tables (of two targets, each needs a "
         "warehouse of its own). If there is none, have the tables built anew:\n"
         f"  infold forget {models}\n  infold run\n{_PROTECTED}",
-        exit_code=REFUSED,
+        exit_code=ExitCode.REFUSED,
     )
 
 
@@ -50,22 +48,19 @@ def tables_behind(ledger: str, tables: Sequence[tuple[str, str]]) -> InfoldError
         "Was the warehouse put back from a backup, or a table rolled back? Put back the ledger of "
         "the same moment, or have the tables built anew:\n"
         f"  infold forget {models}\n  infold run\n{_PROTECTED}",
-        exit_code=REFUSED,
+        exit_code=ExitCode.REFUSED,
     )
 
 
-def other_warehouse(ledger: str, found: str, target: str, warehouse: str) -> InfoldError:
-    """The ledger tells of tables in another warehouse."""
-    return InfoldError(
-        "other-warehouse",
-        f"this ledger tells of tables in the warehouse {found}, and the target {target} has "
-        f"{warehouse}",
-        (("ledger", ledger),),
-        "Nothing was written. Give each target a ledger of its own (`ledger` in infold.yml), then "
-        "its tables are built there. A ledger that is no longer needed goes by `infold teardown`, "
-        "with the warehouse of before.",
-        exit_code=REFUSED,
-    )
+other_warehouse = Message(
+    "other-warehouse",
+    "this ledger tells of tables in the warehouse {found}, and the target {target} has {warehouse}",
+    {"ledger": "{ledger}"},
+    "Nothing was written. Give each target a ledger of its own (`ledger` in infold.yml), then "
+    "its tables are built there. A ledger that is no longer needed goes by `infold teardown`, "
+    "with the warehouse of before.",
+    exit_code=ExitCode.REFUSED,
+)
 
 
 def damaged_table(model: str, what: str, files: int = 0) -> InfoldError:
@@ -77,7 +72,7 @@ def damaged_table(model: str, what: str, files: int = 0) -> InfoldError:
         facts,
         "Put back what is missing, from a backup; or have the table built anew from what it reads:"
         f"\n  infold forget {model}\n  infold run\n{_PROTECTED}",
-        exit_code=REFUSED,
+        exit_code=ExitCode.REFUSED,
     )
 
 
@@ -91,18 +86,16 @@ def source_shrank(sources: Sequence[tuple[str, str]]) -> InfoldError:
         "Nothing was written. Is a folder not mounted, emptied, or moved? If they are meant to go, "
         "--allow-removals takes their rows out of the tables, for this once; `removal_limit` of a "
         "source says how much of it may go in any run.",
-        exit_code=REFUSED,
+        exit_code=ExitCode.REFUSED,
     )
 
 
-def other_project(ledger: str, found: str, project: str) -> InfoldError:
-    """The ledger belongs to a project of another name."""
-    return InfoldError(
-        "other-project",
-        f"this ledger is of the project {found}, and this project is {project}",
-        (("ledger", ledger),),
-        "Nothing was written. Give each project a ledger of its own (`ledger` of a target in "
-        f"infold.yml). A project that was renamed keeps its tables under its name of before: call "
-        f"it {found} again, or start over with a new ledger.",
-        exit_code=REFUSED,
-    )
+other_project = Message(
+    "other-project",
+    "this ledger is of the project {found}, and this project is {project}",
+    {"ledger": "{ledger}"},
+    "Nothing was written. Give each project a ledger of its own (`ledger` of a target in "
+    "infold.yml). A project that was renamed keeps its tables under its name of before: call it "
+    "{found} again, or start over with a new ledger.",
+    exit_code=ExitCode.REFUSED,
+)

@@ -15,7 +15,7 @@ from infold.core.plan import Plan, PlanOptions, Step
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.trace import UNKNOWN
-from infold.messages import errors
+from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 
 Stands = Callable[[str], bool]
@@ -54,7 +54,7 @@ def refused_rebuilds(
     if not project.target.protected or allowed:
         return {}
     return {
-        name: errors.protected(project.target.name, "rebuild", ((name, why),))
+        name: run_errors.protected(project.target.name, "rebuild", ((name, why),))
         for name, why in rebuilds(plan, asked, stands)
     }
 

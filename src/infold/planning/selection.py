@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from infold.core.project import Project
-from infold.messages import errors
+from infold.messages import command_errors
 
 
 def selected(
@@ -53,7 +53,7 @@ def _matching(project: Project, term: str) -> frozenset[str]:
             node.name for node in project if fnmatchcase(node.name.lower(), bare.lower())
         )
         if not found:
-            raise errors.unknown_model(bare, [node.name for node in project])
+            raise command_errors.unknown_model(bare, [node.name for node in project])
     before = project.upstream(found) if term.startswith("+") else frozenset()
     after = project.downstream(found) if term.endswith("+") else frozenset()
     return found | before | after
@@ -64,5 +64,7 @@ def _tagged(project: Project, tag: str) -> frozenset[str]:
         node.name for node in project if any(fnmatchcase(known, tag) for known in node.model.tags)
     )
     if not found:
-        raise errors.unknown_tag(tag, sorted({tag for node in project for tag in node.model.tags}))
+        raise command_errors.unknown_tag(
+            tag, sorted({tag for node in project for tag in node.model.tags})
+        )
     return found

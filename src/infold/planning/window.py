@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from infold.core.interval import MAX, MIN, Granularity, Interval, instant, show
 from infold.core.model import Kind
 from infold.core.project import Project
-from infold.messages import errors
+from infold.messages import command_errors
 
 
 def window(
@@ -25,7 +25,7 @@ def window(
     first = MIN if start is None else _instant("--start", start)
     last = MAX if end is None else _instant("--end", end)
     if first >= last:
-        raise errors.window_empty(str(start), str(end))
+        raise command_errors.window_empty(str(start), str(end))
     chosen = frozenset(names)
     cells = {
         node.name: node.model.granularity
@@ -62,7 +62,7 @@ def _instant(option: str, text: str) -> int:
     try:
         return instant(text)
     except ValueError:
-        raise errors.not_an_instant(option, text) from None
+        raise command_errors.not_an_instant(option=option, text=text) from None
 
 
 def _refuse_inside(option: str, at: int, cells: Mapping[str, Granularity | None]) -> None:
@@ -73,4 +73,4 @@ def _refuse_inside(option: str, at: int, cells: Mapping[str, Granularity | None]
         if granularity is not None and not granularity.aligned(at)
     }
     if nearest:
-        raise errors.window_unaligned(option, show(at), nearest)
+        raise command_errors.window_unaligned(option, show(at), nearest)

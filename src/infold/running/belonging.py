@@ -18,7 +18,7 @@ from infold.core.model import Kind, table_name
 from infold.core.ports import Head, Lake, Ledger
 from infold.core.project import Project
 from infold.core.trace import Version
-from infold.messages import errors, mismatches
+from infold.messages import mismatches, run_errors
 from infold.messages.errors import InfoldError
 
 
@@ -26,11 +26,14 @@ def refuse_others(project: Project, ledger: Ledger) -> None:
     """Raise an error where the ledger is that of another project, or of another warehouse."""
     name, warehouse = ledger.belongs() or (project.name, warehouse_of(project))
     if name != project.name:
-        raise mismatches.other_project(_ledger(project), name, project.name)
+        raise mismatches.other_project(ledger=_ledger(project), found=name, project=project.name)
     if warehouse != warehouse_of(project):
         target = project.target
         raise mismatches.other_warehouse(
-            target.ledger, warehouse, target.name, warehouse_of(project)
+            ledger=target.ledger,
+            found=warehouse,
+            target=target.name,
+            warehouse=warehouse_of(project),
         )
 
 
@@ -61,11 +64,11 @@ def strangers(
     older = []
     for name, head in found.items():
         if head.foreign is not None:
-            refused[name] = errors.foreign_write(head.table, head.foreign)
+            refused[name] = run_errors.foreign_write(head.table, head.foreign)
         elif name in heads and _lacks(heads[name], head):
             last = [*head.steps][-1]
             if known[last] != name:
-                refused[name] = errors.foreign_write(head.table, head.snapshot)
+                refused[name] = run_errors.foreign_write(head.table, head.snapshot)
             # One that is no version is of a run that died, or goes on: the next one sees to it.
             elif _number(ledger, name, last) < heads[name].number:
                 older.append((name, f"it lacks version {heads[name].number}"))

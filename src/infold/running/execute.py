@@ -25,7 +25,7 @@ from infold.core.progress import Progress
 from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
 from infold.core.report import RunFailed, RunResult
-from infold.messages import errors
+from infold.messages import errors, run_errors
 from infold.planning.model_states import model_states
 from infold.planning.planner import plan
 from infold.planning.protection import refused_rebuilds, stands
@@ -121,7 +121,7 @@ class Runner:
                 continue
             if not course.plans:
                 if request.max_rows is not None and now.rows > request.max_rows:
-                    raise errors.over_budget(now.rows, request.max_rows)
+                    raise run_errors.over_budget(rows=now.rows, max_rows=request.max_rows)
                 refuse_removals(self.project, now, allowed=request.allow_removals)
                 course.before = tuple(
                     entry
@@ -170,7 +170,7 @@ class Runner:
         ready = side_by_side(self.project, self.lake, course.left(now), asked.jobs)
         for step, _ in ready:
             if sum(same_work(other, step) for other, _ in course.done) > MOST_STEPS:
-                course.fail(step, errors.still_stale(step.model))
+                course.fail(step, run_errors.still_stale(model=step.model))
         return [(step, turn) for step, turn in ready if step.model not in course.failures]
 
     def _touched(self, course: RunProgress) -> Mapping[str, Ranges]:

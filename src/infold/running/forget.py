@@ -18,7 +18,7 @@ from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.report import Forgotten
-from infold.messages import errors
+from infold.messages import errors, run_errors
 from infold.planning.selection import selected
 from infold.running.belonging import refuse_others
 from infold.running.recover import FORGET, recover
@@ -90,7 +90,7 @@ class Dropper:
         """Raise ``errors.protected`` where these must not be dropped."""
         if self.project.target.protected and not allowed and names:
             found = tuple((name, "its table would be dropped") for name in names)
-            raise errors.protected(self.project.target.name, what, found)
+            raise run_errors.protected(self.project.target.name, what, found)
 
     def _forget(self, run: str, number: int, name: str) -> None:
         step = f"{run}-{number}"

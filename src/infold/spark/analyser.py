@@ -111,16 +111,20 @@ class DefinitionAnalyser:
         """Where the analyser sees something else than the analysis of the text did."""
         at, name = _spot(node), node.name
         others, missing = analysed.read(rows, work.views)
-        yield from (analyser_findings.reads_unseen(at, name, what) for what in others)
-        yield from (analyser_findings.not_read(at, name, work.views[view]) for view in missing)
+        yield from (analyser_findings.reads_unseen(at, model=name, what=what) for what in others)
+        yield from (
+            analyser_findings.not_read(at, model=name, what=work.views[view]) for view in missing
+        )
         for function in sorted(analysed.called(node.model.sql)):
             if function not in self.replaced:
                 self.replaced[function] = analysed.replaced(work.spark, function)
             if (class_ := self.replaced[function]) is not None:
-                yield analyser_findings.function_replaced(at, name, function, class_)
+                yield analyser_findings.function_replaced(
+                    at, model=name, function=function, class_=class_
+                )
         if not _any_will_do(node):
             for what in analysed.uncertain(rows):
-                yield analyser_findings.not_determined(at, name, what)
+                yield analyser_findings.not_determined(at, model=name, what=what)
 
 
 def empty(spark: SparkSession, schema: T.StructType) -> DataFrame:
@@ -184,7 +188,9 @@ def _not_stored(node: Node, schema: T.StructType) -> Iterator[InfoldError]:
     for one in schema.fields if node.model.kind is not Kind.VIEW else ():
         if not _storable(one.dataType):
             type_ = one.dataType.simpleString()
-            yield analyser_findings.type_not_stored(_spot(node), node.name, one.name, type_)
+            yield analyser_findings.type_not_stored(
+                _spot(node), model=node.name, column=one.name, type_=type_
+            )
 
 
 def _any_will_do(node: Node) -> bool:
@@ -220,7 +226,9 @@ def _refused(node: Node, error: PySparkException | Py4JError) -> InfoldError:
     with suppress(Exception):
         condition = error.getCondition() or "" if isinstance(error, PySparkException) else ""
     why = why.removeprefix(f"[{condition}] ")
-    return analyser_findings.refused_by_spark(_spot(node, at), node.name, why[:500], condition)
+    return analyser_findings.refused_by_spark(
+        _spot(node, at), model=node.name, why=why[:500], condition=condition
+    )
 
 
 _CALLING = "An error occurred while calling "

@@ -14,7 +14,7 @@ from infold.core.plan import ChangedKeyRows, Step
 from infold.core.ports import Lake, Ledger, Prepared
 from infold.core.project import Project
 from infold.core.record import Outcome
-from infold.messages import errors
+from infold.messages import errors, run_errors
 from infold.spark.analyser import DefinitionAnalyser
 from infold.spark.cumulative import fold
 from infold.spark.damaged_tables import blamed
@@ -60,7 +60,7 @@ class SparkEngine:
         return Work(self.spark, self.tables, self.ledger, self.project, self.run, step_id)
 
     def carry_out(self, step: Step, step_id: str, prepared: Prepared) -> Outcome:
-        """One step, by its model's kind; what Spark refuses becomes ``errors.step_failed``."""
+        """One step, by its model's kind; what Spark refuses becomes ``run_errors.step_failed``."""
         node = self.project[step.model]
         try:
             with self.work(step_id) as work:
@@ -72,7 +72,9 @@ class SparkEngine:
                 raise damaged[1] from error
             if not isinstance(error, PySparkException):
                 raise
-            raise errors.step_failed(step.model, *_said(error)) from error
+            what, condition = _said(error)
+            failed = run_errors.step_failed(model=step.model, what=what, condition=condition)
+            raise failed from error
 
     def _read(self, step: Step) -> list[str]:
         """The stored tables that a step reads, its own among them if it was built before."""

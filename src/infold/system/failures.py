@@ -15,9 +15,10 @@ import errno
 import os
 import re
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
-from infold.messages import errors, faults
+from infold.messages import command_errors, faults
 from infold.messages.errors import InfoldError
 
 NAMELESS = frozenset(
@@ -44,14 +45,14 @@ def named(error: BaseException) -> InfoldError | None:
     if isinstance(error, OSError) and error.errno is not None:
         return _of_system(error, _path(error))
     if isinstance(error, RecursionError):
-        return faults.too_deep("something in it is nested deeper than can be read")
+        return faults.too_deep(why="something in it is nested deeper than can be read")
     if isinstance(error, MemoryError):
         return faults.out_of_memory("infold's own process", str(error))
     if isinstance(error, sqlite3.Error):
         return _of_sqlite(error)
     known = _CLASSES & {kind.__name__ for kind in type(error).__mro__}
     if known & _GONE or (known and any(word in str(error) for word in _SILENCE)):
-        return faults.engine_died(_line(error))
+        return faults.engine_died(why=_line(error))
     if known:
         return _of_jvm(str(error))
     inner = error.__cause__ or getattr(error, "orig", None)
@@ -72,12 +73,12 @@ _SILENCE = (
 def _of_system(error: OSError, path: str) -> InfoldError:
     why = error.strerror or str(error)
     if error.errno in _NO_ROOM:
-        return faults.disk_full(path, why)
+        return faults.disk_full(path=path, why=why)
     if error.errno in _NOT_ALLOWED:
-        return faults.not_permitted(path, why)
+        return faults.not_permitted(path=path, why=why)
     if isinstance(error, ConnectionRefusedError | ConnectionResetError):
-        return faults.engine_died(why)
-    return faults.system_refused(path, why)
+        return faults.engine_died(why=why)
+    return faults.system_refused(path=path, why=why)
 
 
 def _path(error: OSError) -> str:
@@ -89,7 +90,7 @@ def _path(error: OSError) -> str:
 def _of_sqlite(error: sqlite3.Error) -> InfoldError | None:
     """A catalog that another process holds, or cannot be written; the ledger names its own file."""
     if isinstance(error, sqlite3.OperationalError | sqlite3.DatabaseError):
-        return faults.database_unusable(str(error))
+        return faults.database_unusable(why=str(error))
     return None
 
 
@@ -113,22 +114,22 @@ _LOCKED_OUT = (
     "AccessDeniedException|Permission denied|Operation not permitted"
     "|Read-only file system|SQLITE_READONLY|SQLITE_CANTOPEN"
 )
-_JAVAS = (
+_JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
     (
         r"java\.lang\.OutOfMemoryError|SparkOutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY",
         lambda line: faults.out_of_memory("Spark", line),
     ),
     (
         r"No space left on device|Disk quota exceeded|SQLITE_FULL",
-        lambda line: faults.disk_full(_file_of(line), line),
+        lambda line: faults.disk_full(path=_file_of(line), why=line),
     ),
     (
         _LOCKED_OUT,
-        lambda line: faults.not_permitted(_file_of(line), line),
+        lambda line: faults.not_permitted(path=_file_of(line), why=line),
     ),
-    (r"java\.lang\.StackOverflowError", faults.too_deep),
-    (r"spark\.driver\.maxResultSize", faults.too_many_parts),
-    (r"Cannot call methods on a stopped SparkContext", faults.engine_died),
+    (r"java\.lang\.StackOverflowError", lambda line: faults.too_deep(why=line)),
+    (r"spark\.driver\.maxResultSize", lambda line: faults.too_many_parts(why=line)),
+    (r"Cannot call methods on a stopped SparkContext", lambda line: faults.engine_died(why=line)),
 )
 """What Java says, and what it is."""
 
@@ -142,7 +143,7 @@ def told(error: BaseException, root: Path) -> InfoldError:
     found = named(error)
     if found is not None:
         return found
-    return errors.crashed(_line(error), kept(error, root))
+    return command_errors.crashed(what=_line(error), log=kept(error, root))
 
 
 def kept(error: BaseException, root: Path) -> str:

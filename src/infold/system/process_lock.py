@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from infold.messages import errors
+from infold.messages import run_errors
 
 WAIT_SECONDS = 60.0
 
@@ -39,7 +39,7 @@ def fence(root: Path, target: str) -> Iterator[None]:
             break
         except BlockingIOError:
             if time.monotonic() > until:
-                raise errors.engine_busy(str(_path(root, target))) from None
+                raise run_errors.engine_busy(lock=str(_path(root, target))) from None
             time.sleep(0.05)
     try:
         yield

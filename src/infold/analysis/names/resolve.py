@@ -163,7 +163,9 @@ class _Resolver:
         table = self.known.get(name.lower())
         if table is None:
             visible = [*(t.name for t in self.known.values()), *ctes]
-            self.errors.append(findings.unknown_table(self.text.spot(start, end), name, visible))
+            self.errors.append(
+                findings.unknown_table(self.text.spot(start, end), name=name, known=visible)
+            )
             return Other(None)
         self.references.append(Reference(table.name, start, end))
         return self._renamed(table, node)
@@ -174,7 +176,9 @@ class _Resolver:
         if isinstance(node.this, exp.Dot):
             written = node.sql("spark")
             visible = [table.name for table in self.known.values()]
-            self.errors.append(findings.unknown_table(self.text.spot_of(node), written, visible))
+            self.errors.append(
+                findings.unknown_table(self.text.spot_of(node), name=written, known=visible)
+            )
         elif name and name not in TABLE_FUNCTIONS and name != "identifier":
             self._unsupported(node.this, f"the table function {name}")
 
@@ -307,7 +311,9 @@ class _Resolver:
         names = [*entry.qualifier.split("."), entry.alias] if entry.qualifier else []
         if names and parts[: len(names)] == names and len(parts) > len(names):
             shorter = ".".join(part.name for part in node.parts[len(names) - 1 :])
-            error = findings.long_column(self.text.spot_of(node), as_written(node), shorter)
+            error = findings.long_column(
+                self.text.spot_of(node), name=as_written(node), shorter=shorter
+            )
             self.errors.append(error)
 
     def _outputs(self, block: Block) -> list[Output] | None:
@@ -332,7 +338,7 @@ class _Resolver:
         return found
 
     def _unsupported(self, node: exp.Expr, what: str) -> None:
-        self.errors.append(findings.unsupported_sql(self.text.spot_of(node), what))
+        self.errors.append(findings.unsupported_sql(self.text.spot_of(node), what=what))
 
 
 _REFUSED_ON_TABLES = {

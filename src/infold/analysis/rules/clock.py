@@ -113,13 +113,13 @@ def _called(subject: Subject) -> Iterator[InfoldError]:
     for i, token in enumerate(text.tokens):
         after_dot = i > 0 and text.tokens[i - 1].token_type is TokenType.DOT
         if token.token_type in _BARE and not after_dot:
-            yield refusals.clock(text.spot_of_token(token), token.text.lower())
+            yield refusals.clock(text.spot_of_token(token), call=token.text.lower())
     for call in calls(text.tokens, 0, len(text.tokens)):
         token = text.tokens[call.start]
         if token.token_type in _BARE:
             continue
         if call.name in _CALLS or (call.name in _NOW_WITHOUT_ARGUMENTS and not call.arguments):
-            yield refusals.clock(text.spot_of_token(token), f"{call.name}()")
+            yield refusals.clock(text.spot_of_token(token), call=f"{call.name}()")
 
 
 def _written(subject: Subject) -> Iterator[InfoldError]:
@@ -144,7 +144,9 @@ def _written(subject: Subject) -> Iterator[InfoldError]:
             or _becomes_a_time(text.tokens, start, end)
             or (spot.line, spot.column) in compared
         ):
-            yield refusals.clock(spot, f"the string '{text.tokens[i].text.strip()}' read as a time")
+            yield refusals.clock(
+                spot, call=f"the string '{text.tokens[i].text.strip()}' read as a time"
+            )
 
 
 def _arguments(tokens: Sequence[Token]) -> set[tuple[int, int]]:

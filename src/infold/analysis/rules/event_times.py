@@ -37,7 +37,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     if type_ is None:
         return
     at = subject.draft.place("timeseries.event_time_column")
-    yield findings.not_a_time(at, "event_time_column", name, type_)
+    yield findings.not_a_time(at, key="event_time_column", column=name, type_=type_)
 
 
 def _type(subject: Subject, block: Block, out: Output) -> str | None:

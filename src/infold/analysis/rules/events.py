@@ -21,13 +21,13 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     text, relation = subject.text, subject.relation
     for what, at in clauses(text, relation):
         if what != JOINS:
-            yield refusals.not_row_wise(at, what)
+            yield refusals.not_row_wise(at, what=what)
     if not isinstance(relation, Block):
         return
     for entry, why in wrongly_joined(subject, relation):
-        yield refusals.joined_events(text.spot_of_entry(entry.node), why)
+        yield refusals.joined_events(text.spot_of_entry(entry.node), why=why)
     for what, node in calls_over_rows(relation):
-        yield refusals.not_row_wise(text.spot_of(node), what)
+        yield refusals.not_row_wise(text.spot_of(node), what=what)
     yield from _taken_in(subject, relation)
 
 
@@ -38,6 +38,6 @@ def _taken_in(subject: Subject, block: Block) -> Iterator[InfoldError]:
         if not isinstance(inner, Table):
             continue  # it is refused for what it is
         if inner.view is not None and (what := why_not(subject, inner.view)):
-            yield refusals.not_row_wise(at, f"{what}, as {inner.name} has")
+            yield refusals.not_row_wise(at, what=f"{what}, as {inner.name} has")
         elif main is not None and main not in subject.sources:
-            yield refusals.events_of_model(at, main)
+            yield refusals.events_of_model(at, name=main)

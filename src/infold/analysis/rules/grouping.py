@@ -29,14 +29,14 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         group = block.node.args.get("group")
         if group is None:
             at = _first_aggregate(block)
-            yield refusals.total_over_cells(at, cells.called, cells.keeping(block))
+            yield refusals.total_over_cells(at, cell=cells.called, columns=cells.keeping(block))
         elif cells.groups_by_cell(block):
             continue
         elif several_sets(group):
-            yield refusals.grouping_sets(_group_spot(block, group), cells.called)
+            yield refusals.grouping_sets(_group_spot(block, group), cell=cells.called)
         else:
             at = _group_spot(block, group)
-            yield refusals.group_over_cells(at, cells.called, cells.keeping(block))
+            yield refusals.group_over_cells(at, cell=cells.called, columns=cells.keeping(block))
 
 
 def _group_spot(block: Block, group: exp.Group) -> Spot:

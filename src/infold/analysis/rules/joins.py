@@ -49,12 +49,14 @@ def _finding(
     side, kind = entry.join.side.upper(), entry.join.kind.upper()
     if left_time and right_time:
         if side == "FULL":
-            return refusals.full_join_of_times(at, cell)
-        return None if linked else refusals.join_of_times(at, cell, name, _name(entry))
+            return refusals.full_join_of_times(at, cell=cell)
+        return (
+            None if linked else refusals.join_of_times(at, cell=cell, left=name, right=_name(entry))
+        )
     if kind in ("SEMI", "ANTI") and right_time:
-        return refusals.join_asks_all_cells(at, cell, kind, _name(entry))
+        return refusals.join_asks_all_cells(at, cell=cell, kind=kind, right=_name(entry))
     if kind not in ("SEMI", "ANTI") and (side == "FULL" or _keeps(entry, left_time)):
-        return refusals.join_keeps_lookup(at, cell, side)
+        return refusals.join_keeps_lookup(at, cell=cell, side=side)
     return None
 
 

@@ -32,11 +32,11 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             if cells is not None and cells.of(block).time and id(block) not in cells.chosen:
                 if id(block) in cells.beyond:
                     break  # what it looks at is to be said first
-                yield refusals.limit_over_cells(at, word, cells.called)
+                yield refusals.limit_over_cells(at, word=word, cell=cells.called)
             elif isinstance(block.node.parent, exp.Exists):
                 pass  # how many rows are left does not depend on which
             elif not block.node.args.get("order") and block.text is subject.text:
-                yield refusals.limit_without_order(at, word)
+                yield refusals.limit_without_order(at, word=word)
             break
 
 

@@ -80,11 +80,13 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         elif subject.model.kind is Kind.SESSIONS or tokens[call.start].start in ordered:
             continue
         elif call.name in _PICKS:
-            yield refusals.order_dependent(at, call.name, "min_by or max_by with the order")
+            yield refusals.order_dependent(
+                at, call=call.name, instead="min_by or max_by with the order"
+            )
         elif call.name in _COLLECTS and not wrapped(subject, found, call):
             listed = f"{call.name}(x) WITHIN GROUP (ORDER BY x)"
             instead = listed if call.name in _TEXTS else f"sort_array({call.name}(…))"
-            yield refusals.order_dependent(at, call.name, instead)
+            yield refusals.order_dependent(at, call=call.name, instead=instead)
 
 
 def _determined(subject: Subject) -> set[int]:

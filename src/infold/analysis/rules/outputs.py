@@ -23,9 +23,9 @@ def check(subject: Subject) -> Iterator[InfoldError]:
                 yield refusals.unnamed_column(at)
             continue
         if out.name.lower() in taken:
-            yield refusals.duplicate_column(at, out.name)
+            yield refusals.duplicate_column(at, column=out.name)
         if out.name.startswith("_"):
-            yield findings.reserved_column(at, out.name)
+            yield findings.reserved_column(at, column=out.name)
         taken[out.name.lower()] = out
     if subject.model.kind is not Kind.VIEW and block is not None:
         yield from _not_stored(subject, block)

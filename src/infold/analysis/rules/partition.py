@@ -38,7 +38,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         return  # time_columns says so
     if not kept.time:
         spot = subject.text.spot(0, len(subject.text.tokens[0].text))
-        yield refusals.no_time_input(spot, cells.called)
+        yield refusals.no_time_input(spot, cell=cells.called)
     elif not _says(cells, kept.columns.get(column.lower(), {})):
         at = names.index(column.lower()) if names else 0
         found = [*_refused(cells, relation, at)]
@@ -48,7 +48,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     elif kept.gaps.get(column.lower()) and not _others(cells):
         out = _output(relation, column)
         spot = out if out is not None else subject.text.spot(0, len(subject.text.tokens[0].text))
-        yield refusals.null_cell(spot, cells.called, column)
+        yield refusals.null_cell(spot, cell=cells.called, column=column)
 
 
 def _output(relation: Relation, column: str) -> Spot | None:
@@ -83,7 +83,9 @@ def _refused(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldError]
             return
         spot, why = relation.text.spot_of(out.node), _why(cells, relation, out)
         keeping = cells.keeping(relation)
-        yield refusals.partition_unproven(spot, cells.called, cells.column, why, keeping)
+        yield refusals.partition_unproven(
+            spot, cell=cells.called, column=cells.column, why=why, columns=keeping
+        )
     elif not _others(cells):
         yield _unknown(cells, "its columns are not known")
 
@@ -92,7 +94,9 @@ def _unknown(cells: Cells, why: str) -> InfoldError:
     """The finding where no expression is to blame."""
     text = cells.subject.text
     spot = text.spot(0, len(text.tokens[0].text))
-    return refusals.partition_unproven(spot, cells.called, cells.column, why, [])
+    return refusals.partition_unproven(
+        spot, cell=cells.called, column=cells.column, why=why, columns=[]
+    )
 
 
 def _others(cells: Cells) -> bool:

@@ -68,16 +68,20 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     for i, token in enumerate(text.tokens):
         after_dot = i > 0 and text.tokens[i - 1].token_type is TokenType.DOT
         if token.token_type is TokenType.TABLE_SAMPLE:
-            yield refusals.not_deterministic(text.spot_of_token(token), "TABLESAMPLE", _WHY[0])
+            yield refusals.not_deterministic(
+                text.spot_of_token(token), call="TABLESAMPLE", why=_WHY[0]
+            )
         elif token.token_type in _BARE and not after_dot:
-            yield refusals.not_deterministic(text.spot_of_token(token), token.text.lower(), _WHY[1])
+            yield refusals.not_deterministic(
+                text.spot_of_token(token), call=token.text.lower(), why=_WHY[1]
+            )
     for call in calls(text.tokens, 0, len(text.tokens)):
         token = text.tokens[call.start]
         if token.token_type in _BARE:
             continue
         for names, why in zip((_CHANCE, _ENVIRONMENT, _APPROXIMATE), _WHY, strict=True):
             if call.name in names:
-                yield refusals.not_deterministic(text.spot_of_token(token), call.name, why)
+                yield refusals.not_deterministic(text.spot_of_token(token), call=call.name, why=why)
         if call.name == "aes_encrypt" and not _seeded(text.tokens, call):
             yield refusals.random_vector(text.spot_of_token(token))
 

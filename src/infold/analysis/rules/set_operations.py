@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             continue
         if not isinstance(operation.node, exp.Union) or operation.node.args.get("distinct"):
             at, word = _spot(operation)
-            yield refusals.set_operation(at, cells.called, word)
+            yield refusals.set_operation(at, cell=cells.called, word=word)
 
 
 def _spot(operation: SetOperation) -> tuple[Spot, str]:

@@ -28,6 +28,6 @@ def check(subject: Subject) -> Iterator[InfoldError]:
                 negated = isinstance(holder.parent, exp.Not) and SPAN not in holder.meta
                 at = block.text.spot_of(holder.parent if negated and holder.parent else holder)
                 if isinstance(holder, exp.In):
-                    yield refusals.values_over_cells(at, cells.called)
+                    yield refusals.values_over_cells(at, cell=cells.called)
                 else:
-                    yield refusals.subquery_over_cells(at, cells.called)
+                    yield refusals.subquery_over_cells(at, cell=cells.called)

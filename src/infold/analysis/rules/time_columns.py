@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         if column.lower() not in known and (column.lower(), key.split(".")[0]) not in seen:
             seen.add((column.lower(), key.split(".")[0]))
             at = subject.draft.place(place)
-            yield findings.no_such_column(at, key, column, columns)
+            yield findings.no_such_column(at, key=key, column=column, known=columns)
 
 
 def _read(relation: Relation) -> set[str] | None:

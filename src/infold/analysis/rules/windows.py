@@ -29,4 +29,6 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         for window, near in cells.near_windows(block):
             if not near:
                 at = block.text.spot_of(window)
-                yield refusals.window_over_cells(at, cells.called, cells.keeping(block))
+                yield refusals.window_over_cells(
+                    at, cell=cells.called, columns=cells.keeping(block)
+                )

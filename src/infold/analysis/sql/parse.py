@@ -99,20 +99,20 @@ def parse(file: str, source: str, start: int = 0) -> Parsed:
         if foreign is not None:
             raise foreign from None
         why = "a quote or a comment is never closed"
-        raise findings.bad_sql(_unread(file, source, start), why) from None
+        raise findings.bad_sql(_unread(file, source, start), why=why) from None
     continued = continued_comment(source, start)
     if continued is not None:
         what = "a comment that ends in a backslash: Spark goes on with it in the next line"
-        raise findings.unsupported_sql(spot_in(file, source, *continued), what)
+        raise findings.unsupported_sql(spot_in(file, source, *continued), what=what)
     body = [token for token in tokens if token.token_type is not TokenType.SEMICOLON]
     if not body:
         at = spot_in(file, source, max(0, len(source.rstrip()) - 1), len(source.rstrip()))
-        raise findings.not_one_select(at, "none")
+        raise findings.not_one_select(at, what="none")
     first, last = body[0], body[-1]
     for before, token in itertools.pairwise(tokens):
         if before.token_type is TokenType.SEMICOLON and token.start < last.end:
             at = spot_in(file, source, start + token.start, start + token.end + 1)
-            raise findings.not_one_select(at, "a second statement")
+            raise findings.not_one_select(at, what="a second statement")
     text = Text(
         file, source, start + first.start, start + last.end + 1, _shifted(body, first.start)
     )
@@ -122,9 +122,9 @@ def parse(file: str, source: str, start: int = 0) -> Parsed:
 def _tree(text: Text) -> exp.Expr:
     pipe = next((t for t in text.tokens if t.token_type is TokenType.PIPE_GT), None)
     if pipe is not None:
-        raise findings.unsupported_sql(text.spot_of_token(pipe), "the pipe syntax")
+        raise findings.unsupported_sql(text.spot_of_token(pipe), what="the pipe syntax")
     for at, why in in_tokens(text):
-        raise _foreign(text.file, text.source, text.start) or findings.bad_sql(at, why)
+        raise _foreign(text.file, text.source, text.start) or findings.bad_sql(at, why=why)
     try:
         found = _Parser(dialect=_DIALECT).parse(_named_windows(text.tokens), text.sql)
     except ParseError as error:
@@ -135,15 +135,17 @@ def _tree(text: Text) -> exp.Expr:
     except RecursionError as error:
         raise findings.too_deep(text.spot(0)) from error
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise findings.bad_sql(text.spot(0), f"the parser failed: {error}") from error
+        raise findings.bad_sql(text.spot(0), why=f"the parser failed: {error}") from error
     tree = found[0] if found else None
     for at, why in in_tree(text, tree) if tree is not None else ():
-        raise findings.bad_sql(at, why)
+        raise findings.bad_sql(at, why=why)
     if not isinstance(tree, exp.Query):
         what = text.tokens[0].text.upper()
-        raise findings.not_one_select(text.spot_of_token(text.tokens[0]), f"a {what} statement")
+        raise findings.not_one_select(
+            text.spot_of_token(text.tokens[0]), what=f"a {what} statement"
+        )
     if any(not select.expressions for select in tree.find_all(exp.Select)):
-        raise findings.bad_sql(text.spot_of_token(text.tokens[0]), "SELECT without columns")
+        raise findings.bad_sql(text.spot_of_token(text.tokens[0]), why="SELECT without columns")
     return tree
 
 
@@ -187,7 +189,7 @@ def _parse_error(text: Text, error: ParseError) -> InfoldError:
         if start >= 0:
             start += len(context)
             at = text.spot(start, start + len(found))
-    return findings.bad_sql(at, _tidy(str(first.get("description") or error)))
+    return findings.bad_sql(at, why=_tidy(str(first.get("description") or error)))
 
 
 def _foreign(file: str, source: str, start: int) -> InfoldError | None:
@@ -195,7 +197,9 @@ def _foreign(file: str, source: str, start: int) -> InfoldError | None:
     found = other_tools.template(source[start:])
     if found is None:
         return None
-    return findings.template(spot_in(file, source, start + found[0], start + found[1]), found[2])
+    return findings.template(
+        spot_in(file, source, start + found[0], start + found[1]), instead=found[2]
+    )
 
 
 def _tidy(why: str) -> str:

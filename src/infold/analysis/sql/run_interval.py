@@ -55,7 +55,9 @@ def replaced(file: str, source: str, start: int) -> tuple[str, tuple[str, ...]]:
         word = name.text.lower()
         if word not in NAMES or name.start != mark.end + 1:
             spot = spot_in(file, source, start + mark.start, start + name.end + 1)
-            raise findings.unknown_variable(spot, f"@{name.text}", sorted(NAMES))
+            raise findings.unknown_variable(
+                spot, name=f"@{name.text}", known=[f"@{known}" for known in sorted(NAMES)]
+            )
         parts += [rest[at : mark.start], NAMES[word]]
         at = name.end + 1
         used.append(f"@{word}")

@@ -73,7 +73,7 @@ def refuse_without_iceberg(session: SparkSession, catalog: str) -> None:
         # Where Java was called, the call stands in one line and the cause below it.
         lines = [line for line in str(error).splitlines() if line.strip()]
         caused = [line.removeprefix(": ") for line in lines if line.startswith(": ")]
-        raise faults.spark_without_iceberg(next(iter((*caused, *lines)), "")) from error
+        raise faults.spark_without_iceberg(why=next(iter((*caused, *lines)), "")) from error
 
 
 _UNSAID = {"spark.sql.extensions": "", "spark.sql.catalogImplementation": "in-memory"}

@@ -22,7 +22,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from infold.messages.errors import InfoldError, jars_unresolved
+from infold.messages.errors import InfoldError
+from infold.messages.faults import jars_unresolved
 from infold.spark.jvm.java import find_java
 
 FETCH_SECONDS = 600

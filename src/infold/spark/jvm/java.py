@@ -18,7 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from infold.messages.errors import InfoldError, java_missing, java_too_old
+from infold.messages.errors import InfoldError
+from infold.messages.faults import java_missing, java_too_old
 
 OLDEST = 17  # Spark 4 needs it
 
@@ -55,7 +56,7 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
     if java is None:
         raise java_missing(tuple(looked))
     if java.major < OLDEST:
-        raise java_too_old(java.version, str(java.binary))
+        raise java_too_old(version=java.version, path=str(java.binary))
     return java
 
 

@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from infold.messages.errors import InfoldError, spark_failed_to_start
+from infold.messages.errors import InfoldError
+from infold.messages.faults import spark_failed_to_start
 from infold.spark.jvm import class_archive
 from infold.spark.jvm.gateway import end, launch, lost, quiet, started
 from infold.spark.jvm.given_settings import (
@@ -221,7 +222,7 @@ def _first(
         session = _launch(settings, log, inherit, parents)
     except Exception as error:
         raise failures.named(error) or spark_failed_to_start(
-            _first_line(error), str(log)
+            why=_first_line(error), log=str(log)
         ) from error
     try:
         refuse_session(session, ours=True)

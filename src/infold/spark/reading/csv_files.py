@@ -38,7 +38,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.model import Drift, Source
-from infold.messages import errors
+from infold.messages import run_errors
 from infold.spark.reading import fit
 from infold.spark.reading.csv_quotes import swallowed
 from infold.spark.reading.drift import Drifted, Present, differences, packed_well, settle
@@ -97,8 +97,9 @@ def _refuse_swallowing(source: Source, file: Present) -> None:
     with opener(file.at, "rb") as opened:
         line = swallowed(cast("BinaryIO", opened), source.delimiter)
     if line is not None:
-        raise errors.unreadable_file(
-            file.path, f"a field in line {line} begins with a quote that takes in further lines"
+        raise run_errors.unreadable_file(
+            path=file.path,
+            why=f"a field in line {line} begins with a quote that takes in further lines",
         )
 
 
@@ -214,7 +215,7 @@ def _shape(file: Present, source: Source) -> Shape | None:
             _refuse_swallowing(source, file)
         long = file.size >= _FIELDS and _has_long_line(file.at)
     except (OSError, EOFError, zlib.error) as error:
-        raise errors.unreadable_file(file.path, str(error)) from error
+        raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
     return Shape(header, quotes, not text, long, drift)
 
 
@@ -245,7 +246,7 @@ def _records(file: Present, delimiter: str) -> Iterator[tuple[str, ...]]:
                 if record:
                     yield tuple(record)
     except (OSError, EOFError, zlib.error, csv.Error) as error:
-        raise errors.unreadable_file(file.path, str(error)) from error
+        raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
 
 
 def _looked_through(path: Path, blanks: str) -> tuple[bool, bool]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infold.core.model import Drift, NewColumns, Source
-from infold.messages import errors
+from infold.messages import errors, run_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,9 @@ def settle(source: Source, drifted: Mapping[int, Drifted], files: Sequence[Prese
     """Raise ``errors.drift`` for files that drifted, unless they are to be set aside."""
     wrong = [file for file in files if file.id in drifted and drifted[file.id].error]
     if wrong:
-        raise errors.drift(source.name, tuple((file.path, drifted[file.id].how) for file in wrong))
+        raise run_errors.drift(
+            source.name, tuple((file.path, drifted[file.id].how) for file in wrong)
+        )
 
 
 def readable(
@@ -121,4 +123,4 @@ def packed_well(_: Source, file: Present) -> None:
             while opened.read(_CHUNK):
                 pass
     except (OSError, EOFError, zlib.error) as error:
-        raise errors.unreadable_file(file.path, str(error)) from error
+        raise run_errors.unreadable_file(path=file.path, why=str(error)) from error

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from infold.core.model import Source
 from infold.core.project import Project
-from infold.messages import errors
+from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 
 _FILE = re.compile(
@@ -30,7 +30,7 @@ def named(project: Project, source: Source) -> Iterator[None]:
             raise
         path = dict(error.facts)["file"]
         if not (project.root / path).exists():
-            raise errors.source_changed(source.name, path) from error
+            raise run_errors.source_changed(source=source.name, path=path) from error
         raise
     except Exception as error:
         found = _told(project, source, str(error))
@@ -52,6 +52,8 @@ def _told(project: Project, source: Source, said: str) -> InfoldError | None:
     inside = project.root.absolute() in at.parents
     path = str(at.relative_to(project.root.absolute()) if inside else at)
     if not there:
-        return errors.source_changed(source.name, path)
+        return run_errors.source_changed(source=source.name, path=path)
     causes = _CAUSE.findall(said)
-    return errors.unreadable_file(path, causes[-1] if causes else "Spark cannot read it")
+    return run_errors.unreadable_file(
+        path=path, why=causes[-1] if causes else "Spark cannot read it"
+    )

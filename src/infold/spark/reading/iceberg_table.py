@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from infold.core.model import Column, Drift, NewColumns, Source
 from infold.core.project import Project
 from infold.lake.source_files import data_files, location
-from infold.messages import errors
+from infold.messages import run_errors
 from infold.spark.reading import fit
 from infold.spark.reading.arrow_types import TypeFit
 from infold.spark.reading.drift import Present
@@ -40,7 +40,7 @@ def rows(
     here = {file.path: file.fingerprint for file in data_files(at, declared)}
     for file in files:
         if here.get(file.path) != fingerprints[file.path]:
-            raise errors.source_changed(source.name, file.path)
+            raise run_errors.source_changed(source=source.name, path=file.path)
     stored = spark.read.format("iceberg").load(at)
     names = tuple(stored.columns)
     types = tuple(to_arrow_type(field.dataType) for field in stored.schema.fields)
@@ -48,7 +48,7 @@ def rows(
     table = replace(source, on_drift=Drift.ERROR, on_new_columns=NewColumns.IGNORE)
     here_now = Present(0, source.table or "", root)
     if (drift := drift_of(table, here_now, names, types)) is not None:
-        raise errors.drift(source.name, ((source.table or "", drift.how),))
+        raise run_errors.drift(source.name, ((source.table or "", drift.how),))
     by_name = dict(zip(names, types, strict=True))
     columns = source.columns or _columns(stored)
     how: list[TypeFit] = []

@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 
 from infold.core.model import Column as Declared
 from infold.core.model import Source
-from infold.messages import errors
+from infold.messages import run_errors
 from infold.spark.reading import fit, json_text
 from infold.spark.reading.drift import Drifted, Present, differences, packed_well, settle
 from infold.spark.reading.paths import glob, uri
@@ -144,7 +144,7 @@ def _keys_here(file: Present) -> Keys:
                     keys.found.update(value)
                     keys.objects += 1
     except (OSError, EOFError, zlib.error) as error:
-        raise errors.unreadable_file(file.path, str(error)) from error
+        raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
     return keys
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.model import Column, Source
-from infold.messages import errors
+from infold.messages import run_errors
 from infold.spark.content import column as column_of
 from infold.spark.reading import fit, int96
 from infold.spark.reading.arrow_types import TypeFit, readable, taken
@@ -39,7 +39,7 @@ def look_through(_: Source, file: Present) -> None:
             for _ in opened.iter_batches():
                 pass
     except (OSError, pa.ArrowException) as error:
-        raise errors.unreadable_file(file.path, str(error).splitlines()[0]) from error
+        raise run_errors.unreadable_file(path=file.path, why=str(error).splitlines()[0]) from error
 
 
 def rows(spark: SparkSession, source: Source, files: Sequence[Present]) -> list[DataFrame]:
@@ -143,7 +143,7 @@ def _shape(file: Present, source: Source) -> Shape:
     try:
         footer = parquet.ParquetFile(file.at)
     except (OSError, pa.ArrowException) as error:
-        raise errors.unreadable_file(file.path, str(error).splitlines()[0]) from error
+        raise run_errors.unreadable_file(path=file.path, why=str(error).splitlines()[0]) from error
     with footer:
         _refuse(file, footer)
         schema = footer.schema_arrow
@@ -197,15 +197,15 @@ def _refuse(file: Present, footer: parquet.ParquetFile) -> None:
     """Raise ``errors.unreadable_file`` where Spark cannot read what this process can."""
     found = footer.metadata
     if not found.num_columns:
-        raise errors.unreadable_file(file.path, "it has no columns")
+        raise run_errors.unreadable_file(path=file.path, why="it has no columns")
     packings = {
         found.row_group(group).column(at).compression
         for group in range(found.num_row_groups)
         for at in range(found.num_columns)
     }
     for name in sorted(packings - _PACKINGS):
-        raise errors.unreadable_file(
-            file.path, f"it is compressed with {name.lower()}, which Spark does not read"
+        raise run_errors.unreadable_file(
+            path=file.path, why=f"it is compressed with {name.lower()}, which Spark does not read"
         )
 
 

@@ -21,7 +21,7 @@ from pyspark.sql import types as T
 from infold.core.files import FileKnown, FileSeen, listed
 from infold.core.model import Format, Source
 from infold.core.project import Project
-from infold.messages import errors
+from infold.messages import run_errors
 from infold.spark.content import column as column_of
 from infold.spark.reading import csv_files, fit, iceberg_table, json_lines, parquet_files
 from infold.spark.reading.drift import Present, readable
@@ -82,7 +82,7 @@ def refuse_changed(project: Project, source: Source, files: Iterable[File]) -> N
         return  # read at one metadata file, checked when it was opened
     for file in files:
         if not unchanged(project, source, file):
-            raise errors.source_changed(source.name, file.path)
+            raise run_errors.source_changed(source=source.name, path=file.path)
 
 
 def unchanged(project: Project, source: Source, file: File) -> bool:

@@ -23,7 +23,7 @@ from infold.core.ports import Prepared
 from infold.core.project import Batches, Node
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, CellState, rewritten
-from infold.messages import errors
+from infold.messages import run_errors
 from infold.spark.content import column, in_time, time_type, within
 from infold.spark.inputs.difference import asked_for, row_by_row
 from infold.spark.jvm.session import unshuffled
@@ -90,7 +90,7 @@ def _placed(node: Node, rows: DataFrame) -> DataFrame:
         name = partition_column(node)
         without = rows.where(column(name).isNull()).count()
         if without:
-            raise errors.rows_without_cell(node.name, name, without)
+            raise run_errors.rows_without_cell(model=node.name, column=name, rows=without)
     return rows
 
 
@@ -184,7 +184,9 @@ def _recompute(
         return prepared(replace(outcome, changes=(), committed=False))
     again = [c.cell for c in real if c.rows_before and step.cells.overlaps(c.cell)]
     if appended and again:
-        raise errors.append_would_repeat(step.model, len(again), str(again[0]))
+        raise run_errors.append_would_repeat(
+            model=step.model, cells=len(again), first=str(again[0])
+        )
     outcome = prepared(replace(outcome, changes=tuple(real)))
     ranges = Ranges.of(change.cell for change in real) & step.cells
     kept = rows.where(within(name, type_, ranges, exact=True))

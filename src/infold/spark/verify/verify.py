@@ -26,7 +26,7 @@ from infold.core.progress import Progress
 from infold.core.project import Node, Project, SessionsQuery
 from infold.core.report import Verdict
 from infold.core.trace import Cause, Trace, dropped, net
-from infold.messages import errors
+from infold.messages import command_errors
 from infold.planning.portions import retained_range
 from infold.render import formatting
 from infold.spark.content import column, in_time, plain
@@ -261,9 +261,9 @@ def view_rows(work: Work, node: Node) -> pa.Table:
     frames = {}
     for entry in node.inputs:
         if entry.name not in work.project:
-            raise errors.no_table(node.name, entry.name)
+            raise command_errors.no_table(view=node.name, source=entry.name)
         if entry.name not in traces or not work.tables.exists(entry.name):  # or dropped since
-            raise errors.not_built(entry.name)
+            raise command_errors.not_built(name=entry.name)
         frames[entry.name] = plain(work.frame(entry.name, heads[entry.name].number))
     return work.sql(node, frames).toArrow()
 

@@ -1,0 +1,204 @@
+"""What was typed and cannot be done: names, times, filters, folders, targets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+from infold.messages.errors import ExitCode, InfoldError
+from infold.messages.message import Message
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    """The known names that look most like ``name``, or all of a few, or how many there are."""
+    close = get_close_matches(name, known, n=3, cutoff=0.5)
+    if close:
+        return ", ".join(close)
+    return ", ".join(known) if len(known) <= 8 else f"none of {len(known)} is near"
+
+
+def unknown_model(name: str, known: Sequence[str]) -> InfoldError:
+    """A command names a model, or a glob, that no model matches."""
+    return InfoldError(
+        "unknown-model",
+        f"there is no model {name}",
+        (("nearest", _nearest(name, known)),),
+        "`infold status` lists the models of the project.",
+    )
+
+
+def unknown_tag(name: str, known: Sequence[str]) -> InfoldError:
+    """``--select tag:…`` names a tag that no model has."""
+    return InfoldError(
+        "unknown-tag",
+        f"no model has the tag {name}",
+        (("nearest", _nearest(name, known) or "no model has any tag"),),
+        "Tags stand in a model's front matter: `tags: [finance]`.",
+    )
+
+
+def unknown_table(name: str, known: Sequence[str]) -> InfoldError:
+    """``infold show`` names a table that is not there."""
+    return InfoldError(
+        "unknown-table",
+        f"there is no table {name}",
+        (("nearest", _nearest(name, known)),),
+        "Models, sources that models read directly, `set_aside`, and the manifest tables can be "
+        "shown.",
+    )
+
+
+not_built = Message(
+    "not-built",
+    "{name} has not been built yet",
+    todo="`infold run --select +{name}` builds it and what it reads.",
+)
+
+# A view over the rows of files that are in no table.
+no_table = Message(
+    "not-built",
+    "{view} is evaluated over files of {source} when they are taken in, and not stored",
+    todo="Show a model that takes it in, or name {source} in a `table`, which lands it.",
+)
+
+not_an_instant = Message(
+    "not-an-instant",
+    "{option} is not a date or a time: {text}",
+    todo="Write 2024-03-09, or 2024-03-09T12:00; without an offset it is UTC.",
+)
+
+
+def window_empty(
+    start: str, end: str, options: tuple[str, str] = ("--start", "--end")
+) -> InfoldError:
+    """The window ends before it starts; ``options`` are the command's own."""
+    first, last = options
+    return InfoldError(
+        "window-empty",
+        "the window holds no time",
+        ((first, start), (last, end)),
+        "A window reaches from its start up to, not including, its end: "
+        f"for one day write {first} 2024-03-09 {last} 2024-03-10.",
+    )
+
+
+def window_unaligned(
+    option: str, at: str, models: Mapping[str, tuple[str, str, str]]
+) -> InfoldError:
+    """An end of the window lies inside a cell; of each model its unit and the nearest ends."""
+    names = ", ".join(models)
+    if len(models) == 1:
+        ((unit, before, after),) = models.values()
+        facts = [("cells", f"one {unit} each"), ("nearest", f"{before} or {after}")]
+        todo = f"Give {option} one of these two, or name other models."
+    else:
+        facts = [
+            (name, f"one {unit} each, nearest {before} or {after}")
+            for name, (unit, before, after) in models.items()
+        ]
+        todo = f"Give {option} an instant that suits all, or name only models that it suits."
+    return InfoldError(
+        "window-unaligned", f"{option} {at} lies inside a cell of {names}", tuple(facts), todo
+    )
+
+
+not_a_cell = Message(
+    "not-a-cell",
+    "{model} is not divided into cells: {text}",
+    todo="`infold explain {model}` explains it as a whole.",
+)
+
+
+def not_sessions(model: str, known: Sequence[str]) -> InfoldError:
+    """Something of sessions was asked of another kind of model."""
+    return InfoldError(
+        "not-sessions",
+        f"{model} is not a table of sessions",
+        todo=f"There are: {', '.join(known)}." if known else "This project has none.",
+    )
+
+
+unknown_session = Message(
+    "unknown-session",
+    "{model} has no session {session}",
+    todo=(
+        "`infold show {model}` shows the ids of those in the table, `infold quarantine list` those "
+        "in quarantine. --user means all sessions of a user."
+    ),
+)
+
+# No session of a user or identifier, and no manual entry for one.
+nobody_known = Message(
+    "unknown-session",
+    "{model} has no session of the {what} {value}",
+    todo=(
+        "`infold show {model}` shows those in the table, `infold quarantine list` those in "
+        "quarantine. With --force it is written down for sessions to come."
+    ),
+)
+
+
+def unknown_entry(model: str, number: int, known: Sequence[int]) -> InfoldError:
+    """There is no manual entry of that number."""
+    return InfoldError(
+        "unknown-entry",
+        f"there is no manual entry {number} of {model}",
+        (("entries", ", ".join(map(str, known)) or "none"),),
+        "`infold quarantine list` shows them with their numbers.",
+    )
+
+
+# Sessions by identifier are not those of one user.
+sessions_by_identifier = Message(
+    "sessions-by-identifier",
+    "{model} has sessions by identifier, and these are not told apart by user",
+    todo="Name identifiers in place of --user.",
+)
+
+no_sessions_models = Message(
+    "no-sessions",
+    "no model of the project makes sessions",
+    todo="`infold explain MODEL` explains a model, `infold explain MODEL CELL` a cell of it.",
+)
+
+
+def session_nowhere(id_: str, models: Sequence[str]) -> InfoldError:
+    """No session, and none in quarantine, has an id (or an identifier)."""
+    return InfoldError(
+        "unknown-session",
+        f"there is no session {id_}",
+        (("looked in", ", ".join(models)),),
+        "An id is made of a user and a first event, so an earlier event gives a session another "
+        f"one.\n`infold show {models[0]} --columns session_id,session_start` shows ids, and "
+        f"`infold show {models[0]} --where TEXT` picks rows.",
+    )
+
+
+folder_in_use = Message(
+    "folder-in-use", "{folder} is not empty", todo="Name a folder that does not exist yet."
+)
+
+bad_filter = Message(
+    "bad-filter",
+    "--where cannot be understood",
+    {"where": "{where}", "why": "{why}"},
+    "Compare columns with values: day >= '2024-03-09' and user_id = 'ann'.",
+)
+
+unknown_columns = Message("unknown-column", "there is no column {names}", {"columns": "{known}"})
+
+crashed = Message(
+    "internal", "{what} (a mistake in infold; the traceback is in {log})", exit_code=ExitCode.FAILED
+)
+
+
+no_project = Message(
+    "no-project",
+    "there is no infold.yml here",
+    {"folder": "{path}"},
+    "Go to the project's folder, or start one: infold init DIR.",
+)
+
+unknown_target = Message(
+    "unknown-target", "infold.yml has no target {name!r}", {"targets": "{targets}"}
+)

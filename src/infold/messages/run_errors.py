@@ -1,0 +1,272 @@
+"""What ends a run, or a part of it: the lease and the ledger, sources and tables, steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from infold.messages.errors import ExitCode, InfoldError
+from infold.messages.message import Message
+
+# --- the ledger
+
+
+def locked(
+    *, run: str, host: str, pid: int, since: str, heard: str = "", ahead: bool = False
+) -> InfoldError:
+    """
+    Another run holds the target's lease; ``since`` is a time in UTC.
+
+    ``heard`` says when a holder on another machine was last heard of, and ``ahead`` that this lies
+    in the future.
+    """
+    todo = "Wait for it to end, or stop that process: the next run takes over what it left."
+    if ahead:
+        todo = (
+            "The clocks of the two machines differ, or this one's was set back, so nobody can say "
+            "how long it has been silent. If that process is gone, run with --wait 90: that "
+            "watches it, and takes over once it has been silent for a minute."
+        )
+    elif heard:
+        todo = (
+            "Wait for it to end, or stop that process there. If that machine is gone, run with "
+            "--wait 90: a run that has been silent for a minute is taken over."
+        )
+    return InfoldError(
+        "locked",
+        f"run {run} is working on this target",
+        (
+            ("run", run),
+            ("host", host),
+            ("process", str(pid)),
+            ("since", f"{since} UTC"),
+            *((("last heard", heard),) if heard else ()),
+        ),
+        todo,
+        exit_code=ExitCode.REFUSED,
+    )
+
+
+def lease_lost(run: str) -> InfoldError:
+    """The process no longer holds the lease that its run was given."""
+    return InfoldError(
+        "lease-lost",
+        f"run {run or '(none)'} no longer holds this target's lease, so it must not write",
+        (),
+        "Another run has taken over, because this one seemed dead (it was suspended, or its "
+        "machine slept). Run again: nothing of it is lost or counted twice.",
+        exit_code=ExitCode.FAILED,
+    )
+
+
+ledger_unsupported = Message(
+    "ledger-unsupported",
+    "this ledger URL is of a kind that is not supported",
+    {"ledger": "{url}"},
+    "Use a SQLite file: sqlite:///.infold/ledger.db (relative to the project), or "
+    "sqlite:////absolute/path.",
+)
+
+not_a_ledger = Message(
+    "not-a-ledger",
+    "the ledger's file is not a ledger, and is left alone",
+    {"file": "{path}", "why": "{why}"},
+    "Point `ledger` in infold.yml somewhere else, or move that file away.",
+)
+
+ledger_newer = Message(
+    "ledger-newer",
+    "the ledger was written by a newer infold",
+    {"file": "{path}", "its format": "{found}", "known here": "up to {known}"},
+    "Upgrade infold on this machine. Nothing was read or written.",
+)
+
+# Permissions, a full disk, a long lock.
+ledger_unusable = Message(
+    "ledger-unusable",
+    "the ledger cannot be used",
+    {"file": "{path}", "why": "{why}"},
+    "Check that the file and its folder can be written and that the disk has room.",
+    exit_code=ExitCode.FAILED,
+)
+
+
+# --- sources and tables as they are stored
+
+no_such_folder = Message(
+    "no-such-folder",
+    "the folder of source {source} does not exist",
+    {"path": "{pattern}", "folder": "{folder}"},
+    "Create it (it may be empty), or correct `path` in infold.yml.",
+)
+
+bad_file_name = Message(
+    "bad-file-name",
+    "a file of source {source} has a name that is not valid UTF-8",
+    {"file": "{path}"},
+    "Rename it, or start its name with _ to leave it out.",
+)
+
+no_such_table = Message(
+    "no-such-table",
+    "the table of source {source} is not in its catalog",
+    {"table": "{table}", "catalog": "{catalog}"},
+    "Correct `table` or `catalog` in infold.yml.",
+)
+
+equality_deletes = Message(
+    "equality-deletes",
+    "the source table has equality deletes, which cannot be read yet",
+    {"metadata": "{location}"},
+    "Compact it with the engine that wrote them (rewrite_data_files), or write it with position "
+    "deletes or copy-on-write.",
+)
+
+catalog_unreadable = Message(
+    "catalog-unreadable",
+    "the Iceberg catalog cannot be read",
+    {"file": "{path}", "why": "{why}"},
+    "It has to be the SQLite file of an Iceberg catalog, readable by you.",
+    exit_code=ExitCode.FAILED,
+)
+
+metadata_missing = Message(
+    "metadata-missing",
+    "the catalog names a metadata file that cannot be read",
+    {"file": "{path}", "why": "{why}"},
+    "Was the warehouse moved, or files in it deleted? Its files name each other by full path.",
+    exit_code=ExitCode.FAILED,
+)
+
+
+# --- refusals and failures of a run
+
+# The partition column is NULL, in a model for which nothing proves that it cannot be.
+rows_without_cell = Message(
+    "null-cell",
+    "{column} is NULL in rows that {model} yields, and no cell holds them",
+    {"rows": "{rows:,}"},
+    "Say what becomes of them: SELECT * FROM (…) WHERE {column} IS NOT NULL leaves them out, "
+    "coalesce({column}, …) gives them a time.",
+)
+
+append_would_repeat = Message(
+    "append-would-repeat",
+    "{model} has the strategy append, and {cells:,} of the cells to build hold rows already",
+    {"the first": "{first}"},
+    "Use delete_insert, which replaces what is in the cells, in one commit.",
+    exit_code=ExitCode.REFUSED,
+)
+
+
+def protected(target: str, what: str, found: Sequence[tuple[str, str]]) -> InfoldError:
+    """Something that would drop or rebuild tables of a protected target."""
+    return InfoldError(
+        "protected",
+        f"{target} is protected, and this would {what} "
+        + ("one of its tables" if len(found) == 1 else f"{len(found):,} of its tables"),
+        tuple(found),
+        "They are as they were. --allow-refresh allows it, for this once.",
+        exit_code=ExitCode.REFUSED,
+    )
+
+
+# Something that drops tables, where nobody can be asked.
+unconfirmed = Message(
+    "unconfirmed",
+    "this would {what}, and nobody is there to ask",
+    todo="Nothing was written. --yes says that it is meant.",
+    exit_code=ExitCode.REFUSED,
+)
+
+over_budget = Message(
+    "over-budget",
+    "this run would read about {rows:,} rows",
+    {"allowed": "{max_rows:,} (--max-rows)"},
+    "Nothing was written. `infold plan` says which cells cost what; narrow it by --select, "
+    "--start and --end, or allow more.",
+    exit_code=ExitCode.REFUSED,
+)
+
+
+def foreign_write(table: str, snapshot: int | None) -> InfoldError:
+    """A table was changed by something other than infold."""
+    return InfoldError(
+        "foreign-write",
+        f"{table} was changed by something other than infold",
+        (("snapshot", "unknown" if snapshot is None else str(snapshot)),),
+        "It is left alone, and so is what reads it: that would build on rows that nobody can vouch "
+        "for. Roll the table back to the snapshot before this one, "
+        "or drop it: the next run builds it anew.",
+        exit_code=ExitCode.REFUSED,
+    )
+
+
+# ``what`` are Spark's own words.
+step_failed = Message(
+    "step-failed",
+    "{model} could not be built",
+    {"why": "{what}", "condition": "{condition}"},
+    "Nothing of this step was written. Once the cause is gone, run again.",
+    exit_code=ExitCode.FAILED,
+)
+
+# A step after which the cells that it built are stale again.
+still_stale = Message(
+    "step-failed",
+    "{model} could not be built",
+    {"why": "it is still stale after being built"},
+    "That is a mistake in infold: please report it with what `infold plan --json` says.",
+    exit_code=ExitCode.FAILED,
+)
+
+
+def drift(source: str, files: Sequence[tuple[str, str]]) -> InfoldError:
+    """New files whose columns are not the declared ones; each with how they differ."""
+    one = len(files) == 1
+    return InfoldError(
+        "drift",
+        f"{'a file' if one else f'{len(files)} files'} of {source} "
+        f"{'does' if one else 'do'} not have the declared columns",
+        tuple(files),
+        "Nothing was taken in. Put the files right, change `columns` in infold.yml, "
+        "or set such files aside: on_drift: set_aside.",
+        exit_code=ExitCode.FAILED,
+    )
+
+
+# Not even its first row.
+unreadable_file = Message(
+    "unreadable-file",
+    "a file of a source cannot be read",
+    {"file": "{path}", "why": "{why}"},
+    "Nothing was taken in. Put the file right or take it away, or let such files be set aside: "
+    "on_unreadable: set_aside. One that is still being written is left alone while its name "
+    "starts with _.",
+    exit_code=ExitCode.FAILED,
+)
+
+unreadable_folder = Message(
+    "unreadable-folder",
+    "a folder of {source} cannot be read",
+    {"folder": "{path}", "why": "{why}"},
+    "Nothing was taken in, and nothing was taken out. Make it readable, or leave it out of "
+    "`path` in infold.yml.",
+    exit_code=ExitCode.FAILED,
+)
+
+source_changed = Message(
+    "source-changed",
+    "a file of {source} changed while it was read",
+    {"file": "{path}"},
+    "Nothing of this step was written. Run again.",
+    exit_code=ExitCode.FAILED,
+)
+
+# The JVM of a run that died still writes, or hangs.
+engine_busy = Message(
+    "engine-busy",
+    "the Spark process of a run that died has not ended",
+    {"lock": "{lock}"},
+    "Run again in a minute; if it stays, find the java process that holds the lock and end it.",
+    exit_code=ExitCode.REFUSED,
+)
