@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from infold.core.files import FileKnown, FileSeen
+from infold.core.formats import Format
 from infold.core.interval import DAY, EVER, MAX, MINUTE, Interval, Ranges, instant
 from infold.core.model import (
     Column,
-    Format,
     Incremental,
     Kind,
     Materialization,

@@ -14,8 +14,9 @@ from tests.cli import sample
 
 from infold.cli.main import COMMANDS, cli
 from infold.core import fixed_settings
+from infold.core.formats import Format
 from infold.core.interval import Ranges
-from infold.core.model import Format, Materialization, Override
+from infold.core.model import Materialization, Override
 from infold.core.report import Forgotten, State
 from infold.declare import models, project, sources, targets
 from infold.declare import sessions as declared_sessions

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from tests.declare.shop import CLICKS, DAILY, INFOLD, SHOP, project, write
 
+from infold.core.formats import Format
 from infold.core.interval import DAY, HOUR, MINUTE, Granularity, instant
-from infold.core.model import Column, Drift, Format, Kind, Materialization, Target, Timeseries
+from infold.core.model import Column, Drift, Kind, Materialization, Target, Timeseries
 from infold.core.project import Fallback, Input, Output, SessionsQuery
 from infold.core.session_rules import Campaign, Cuts, Nulls
 from infold.declare import cache, check, load

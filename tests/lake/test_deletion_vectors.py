@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from infold.lake import source_files
 from infold.lake.iceberg import IcebergLake
+from infold.lake.reading import iceberg_table
 
 pytestmark = pytest.mark.spark
 
@@ -37,7 +37,7 @@ def test_deletion_vectors_are_read(tmp_path: Path) -> None:
     def files() -> dict[str, str]:
         head = lake.head("events")
         assert head is not None
-        return {file.path: file.fingerprint for file in source_files.data_files(head.location)}
+        return {file.path: file.fingerprint for file in iceberg_table.data_files(head.location)}
 
     def ids() -> list[int]:
         return sorted(lake.rows("events").column("id").to_pylist())

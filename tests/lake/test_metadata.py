@@ -237,7 +237,7 @@ def test_looking_imports_neither_pyiceberg_nor_pyarrow(put: Put, catalog_db: Pat
     put("events", [snapshot(1, None, step="s")], 1)
     code = (
         "import sys; from pathlib import Path; from infold.lake.iceberg import IcebergLake\n"
-        "from infold.lake import listing\n"
+        "from infold.lake.reading import formats, listing\n"
         "lake = IcebergLake(Path(sys.argv[1]), 'shop'); lake.moved({'events': ''})\n"
         "lake.head('events'); lake.history('events')\n"
         "sys.exit(bool({'pyiceberg', 'pyarrow', 'sqlalchemy'} & set(sys.modules)))"

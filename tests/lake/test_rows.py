@@ -13,11 +13,12 @@ import pyarrow as pa
 import pytest
 
 from infold.core.files import FileSeen
+from infold.core.formats import Format
 from infold.core.interval import instant
-from infold.core.model import Column, Format, Source
+from infold.core.model import Column, Source
 from infold.core.ports import TimeSpan
-from infold.lake import source_files
 from infold.lake.iceberg import IcebergLake
+from infold.lake.reading import iceberg_table
 from infold.lake.snapshots import IcebergSnapshotReader
 from infold.messages import errors
 
@@ -192,8 +193,8 @@ class TestSource:
         clicks = Source("raw.clicks", Format.ICEBERG, (), table="shop.clicks")
 
         def files() -> tuple[FileSeen, ...]:
-            return source_files.data_files(
-                source_files.location(folder, clicks, folder / "catalog.db")
+            return iceberg_table.data_files(
+                iceberg_table.location(folder, clicks, folder / "catalog.db")
             )
 
         assert files() == ()
@@ -222,16 +223,16 @@ class TestSource:
         table = catalog.create_table("shop.views", schema=three().schema)
         views = Source("raw.views", Format.ICEBERG, (), table="shop.views")
         read: list[str] = []
-        real = source_files.data_files
+        real = iceberg_table.data_files
 
         def data_files(location: str, names: Collection[str]) -> tuple[FileSeen, ...]:
             read.append(location)
             return real(location, names)
 
-        monkeypatch.setattr(source_files, "data_files", data_files)
+        monkeypatch.setattr(iceberg_table, "data_files", data_files)
 
         def files() -> int:
-            return len(source_files.table_files(tmp_path, views, folder / "catalog.db"))
+            return len(iceberg_table.table_files(tmp_path, views, folder / "catalog.db"))
 
         assert (files(), files(), len(read)) == (0, 0, 2)
         assert list(tmp_path.iterdir()) == []
@@ -271,7 +272,7 @@ class TestSource:
         def seen(*names: str) -> str:
             columns = tuple(Column(name, "int") for name in names)
             renamed = Source("raw.renamed", Format.ICEBERG, columns, table="shop.renamed")
-            [file] = source_files.table_files(folder, renamed, folder / "catalog.db")
+            [file] = iceberg_table.table_files(folder, renamed, folder / "catalog.db")
             return file.fingerprint
 
         every = [("id",), ("id", "v"), ("s",), ()]
@@ -299,14 +300,14 @@ class TestSource:
             "raw.x", Format.ICEBERG, (), table="shop.events", catalog=f"{folder.name}/catalog.db"
         )
 
-        found = source_files.location(folder.parent, outside, Path("/nowhere"))
+        found = iceberg_table.location(folder.parent, outside, Path("/nowhere"))
 
-        assert len(source_files.data_files(found)) == 1
+        assert len(iceberg_table.data_files(found)) == 1
 
     def test_a_table_that_is_not_there(self, folder: Path, events: Table) -> None:
         """A missing source table is an error that names its catalog."""
         with pytest.raises(errors.InfoldError, match="no-such-table"):
-            source_files.location(
+            iceberg_table.location(
                 folder,
                 Source("raw.x", Format.ICEBERG, (), table="shop.nope"),
                 folder / "catalog.db",

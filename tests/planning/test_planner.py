@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from infold.core.files import FileKnown, FileSeen
+from infold.core.formats import Format
 from infold.core.interval import (
     DAY,
     EVER,
@@ -22,7 +23,6 @@ from infold.core.interval import (
 )
 from infold.core.model import (
     Column,
-    Format,
     Incremental,
     Materialization,
     Model,

@@ -14,8 +14,9 @@ from tests.declare.shop import INFOLD, SHOP, write
 
 from infold import api
 from infold.core.files import FileCell, FileKnown, FileSeen, FilesOutcome
+from infold.core.formats import Format
 from infold.core.interval import DAY, Interval, instant
-from infold.core.model import Column, Format, Source
+from infold.core.model import Column, Source
 from infold.core.plan import FileDiff
 from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
@@ -248,7 +249,7 @@ def test_a_compacted_iceberg_table_lost_nothing(
     project = replace(clicks.project, sources={**clicks.project.sources, source.name: source})
     clicks.project = project
     now: list[FileSeen] = [FileSeen("data/all.parquet", 9, 0, "9")]
-    monkeypatch.setattr("infold.lake.source_files.table_files", lambda *_: tuple(now))
+    monkeypatch.setattr("infold.lake.reading.iceberg_table.table_files", lambda *_: tuple(now))
 
     assert not clicks.lost()
     now.clear()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from infold.api.spark_sessions import session
 from infold.core.files import FileSeen
 from infold.core.interval import Granularity
-from infold.core.model import Format, Source
+from infold.core.model import Source
 from infold.core.plan import Observations, PlanOptions
 from infold.core.project import Project
 from infold.core.trace import CellState
@@ -87,29 +87,23 @@ def observer(
     asked: PlanOptions | None = None,
 ) -> Observer:
     """Looks at the project's sources and tables; ``peek`` reads small new files' event times."""
-    from infold.lake.listing import look
-    from infold.lake.source_files import table_files
+    from infold.lake.reading.formats import FORMAT_FILES
+
+    book, tables, clock = ledger(project), lake(project), now()
+
+    def files(source: Source) -> tuple[Sequence[FileSeen], Sequence[str]]:
+        return FORMAT_FILES[source.format].list_files(project, source, clock)
 
     def times(
         source: Source, files: Sequence[FileSeen], granularity: Granularity, clock: int
     ) -> tuple[tuple[CellState, ...], int] | None:
-        from infold.lake.event_times import peek as read  # pyarrow: half of the no-op budget
+        # pyarrow: half of the time of a run with nothing to do
+        from infold.lake.reading.event_times import estimate_cells
 
-        return read(project.root, source, files, granularity, clock)
-
-    def files(source: Source) -> tuple[Sequence[FileSeen], Sequence[str]]:
-        if source.format is Format.ICEBERG:
-            return table_files(project.root, source, project.catalog_db), ()
-        return look(project.root, source, clock)
-
-    book, tables, clock = ledger(project), lake(project), now()
+        return estimate_cells(project.root, source, files, granularity, clock)
 
     def count(source: Source, some: Sequence[FileSeen]) -> Mapping[str, int]:
-        if source.format is not Format.PARQUET:
-            return {}
-        from infold.lake.footers import rows
-
-        return rows(project.root, some)
+        return FORMAT_FILES[source.format].row_counts(project.root, some)
 
     return Observer(
         project,

@@ -12,17 +12,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from infold.core.formats import FORMATS, Format
 from infold.core.interval import HOUR, Granularity
 from infold.core.session_rules import Sessions
-
-
-class Format(StrEnum):
-    """How the rows of a source are stored."""
-
-    CSV = "csv"
-    JSON = "json"
-    PARQUET = "parquet"
-    ICEBERG = "iceberg"
 
 
 class Drift(StrEnum):
@@ -70,7 +62,7 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class Source:
     """
-    Rows from outside: a folder of files or an Iceberg table.
+    Rows from outside: a folder of files or a table of another catalog.
 
     Either ``path`` (a glob, relative to the project) or ``table`` (``namespace.name`` in the
     SQLite catalog ``catalog``, by default the target's own) is set. Lengths of time are
@@ -101,6 +93,11 @@ class Source:
     on_unreadable: Drift = Drift.ERROR
     unread: tuple[str, ...] = ()
     """Declared columns that a reader of the source leaves alone; never as declared."""
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a table, and no folder of files."""
+        return FORMATS[self.format].is_table
 
     @property
     def new_columns(self) -> NewColumns:

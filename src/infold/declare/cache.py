@@ -25,6 +25,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 _MODULES = frozenset(
     {
+        "infold.core.formats",
         "infold.core.interval",
         "infold.core.model",
         "infold.core.session_rules",

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
 
+from infold.core.formats import (
+    FORMATS,
+    PLANNED_FORMATS,
+    TIMESTAMP_FORMATS,
+    Format,
+    format_of_path,
+)
 from infold.core.interval import HOUR
-from infold.core.model import Column, Drift, Format, NewColumns, Place, Source
+from infold.core.model import Column, Drift, NewColumns, Place, Source
 from infold.declare.keys import NAME, Keys
 from infold.declare.types import ALIKE, SIMPLE, TIMES, is_type, is_value
 from infold.messages import findings
@@ -29,20 +35,9 @@ KEYS = (
     "columns",
 )
 LATER = ("url", "query", "connection")
-LATER_FORMATS = ("delta", "jdbc", "avro", "orc")
-
-_SUFFIXES = {
-    ".csv": Format.CSV,
-    ".tsv": Format.CSV,
-    ".json": Format.JSON,
-    ".jsonl": Format.JSON,
-    ".ndjson": Format.JSON,
-    ".parquet": Format.PARQUET,
-}
-_TIMESTAMP_FORMATS = ("iso", "epoch_seconds", "epoch_millis", "epoch_micros")
 _PATTERN_LETTERS = frozenset("GyuDMLdQqEFahkKHmsSVzOXx")
 _BARE_NANOS = re.compile(r"(?<![.,S])S{7}")
-"""Digits beyond microseconds that nothing parts from the seconds: nobody could tell them."""
+"""Digits finer than microseconds right after the seconds: nothing says where they begin."""
 
 
 def read_source(name: str, keys: Keys) -> Source | None:
@@ -64,7 +59,7 @@ def read_source(name: str, keys: Keys) -> Source | None:
     place = Place(keys.value.at.file, keys.value.at.line, keys.value.at.column)
     return Source(
         name=name,
-        format=format_ or Format.JSON,
+        format=format_ or Format.JSON,  # its error is among keys.errors: the project is not used
         columns=columns,
         path=path,
         table=table,
@@ -84,36 +79,36 @@ def read_source(name: str, keys: Keys) -> Source | None:
 
 
 def _format(keys: Keys, path: str | None, table: str | None) -> Format | None:
-    """The format as written, or as the path's ending says."""
+    """The format as written, else by the file names of the path."""
     if path is None and table is None and not {"path", "table"} & set(keys.entries):
         keys.missing("path", "a source is a folder of files (path) or an Iceberg table (table)")
     if path is not None and table is not None:
         keys.errors.append(
             findings.needless_key(keys.key_at("table"), key="table", where="a source of files")
         )
-    written = keys.choice("format", tuple(Format), LATER_FORMATS)
+    written = keys.choice("format", tuple(Format), PLANNED_FORMATS)
     if "format" in keys.entries:
-        if written and (written == Format.ICEBERG) != (table is not None and path is None):
-            known = [f for f in Format if (f is Format.ICEBERG) == (path is None)]
+        if written and FORMATS[Format(written)].is_table != (table is not None and path is None):
+            known = [f for f in Format if FORMATS[f].is_table == (path is None)]
             keys.errors.append(
                 findings.bad_value(keys.at("format"), key="format", value=written, known=known)
             )
         return Format(written) if written else None
     if table is not None:
-        return Format.ICEBERG
+        return next(f for f in Format if FORMATS[f].is_table)
     if path is None:
         return None
-    name = PurePosixPath(path).name.lower().removesuffix(".gz")
-    found = _SUFFIXES.get(PurePosixPath(name).suffix)
+    found = format_of_path(path)
     if found is None:
         keys.missing("format", "the ending of the path does not say it")
     return found
 
 
 def _columns(keys: Keys, format_: Format | None) -> tuple[Column, ...]:
+    is_table = format_ is not None and FORMATS[format_].is_table
     section = keys.section("columns", f"columns of {keys.where}")
     if section is None:
-        if "columns" not in keys.entries and format_ not in (None, Format.ICEBERG):
+        if "columns" not in keys.entries and format_ is not None and not is_table:
             keys.missing("columns", "files are checked against their declared columns")
         return ()
     found: dict[str, Column] = {}
@@ -125,7 +120,7 @@ def _columns(keys: Keys, format_: Format | None) -> tuple[Column, ...]:
             )
             continue
         found[name.lower()] = column = _column(section, name)
-        if column.optional and format_ is Format.ICEBERG:
+        if column.optional and is_table:
             at, where = section.value.keys[name], "a table, whose columns are those of its snapshot"
             keys.errors.append(findings.needless_key(at, key="optional", where=where))
     if not found:
@@ -137,28 +132,30 @@ _COLUMN_KEYS = ("type", "optional", "default")
 
 
 def _column(section: Keys, name: str) -> Column:
-    """A column by its type alone, or by a mapping that says more."""
+    """A column, written as its type alone or as a mapping."""
     if section.entries[name].kind != "a mapping":
         return Column(name, _type(section, name, name))
-    said = section.section(name, f"column {name}")
-    assert said is not None
-    said.check(_COLUMN_KEYS)
-    if "type" not in said.entries:
-        said.missing("type")
-    type_, optional = _type(said, "type", name), said.flag("optional", False)
-    default = said.entries.get("default")
+    mapping = section.section(name, f"column {name}")
+    assert mapping is not None
+    mapping.check(_COLUMN_KEYS)
+    if "type" not in mapping.entries:
+        mapping.missing("type")
+    type_, optional = _type(mapping, "type", name), mapping.flag("optional", False)
+    default = mapping.entries.get("default")
     if default is None or default.kind == "nothing":
         return Column(name, type_, optional)
     if not optional:
         where = f"column {name}, which is not optional"
-        said.errors.append(
-            findings.needless_key(said.key_at("default"), key="default", where=where)
+        mapping.errors.append(
+            findings.needless_key(mapping.key_at("default"), key="default", where=where)
         )
     elif not is_value(default.text, type_) or default.kind in ("a list", "a mapping"):
         found = default.kind if default.kind in ("a list", "a mapping") else default.text
         wanted = f"a value of {type_} (text, number, truth or date)"
-        said.errors.append(
-            findings.wrong_type(default.at, key=said.named("default"), wanted=wanted, found=found)
+        mapping.errors.append(
+            findings.wrong_type(
+                default.at, key=mapping.named("default"), wanted=wanted, found=found
+            )
         )
     return Column(name, type_, optional, default.text)
 
@@ -209,22 +206,22 @@ def _check_companions(keys: Keys, format_: Format | None) -> None:
         if key in keys.entries and other not in keys.entries:
             where = f"{keys.where} without {other}"
             keys.errors.append(findings.needless_key(keys.key_at(key), key=key, where=where))
-    if "delimiter" in keys.entries and format_ not in (None, Format.CSV):
-        at = keys.key_at("delimiter")
-        keys.errors.append(
-            findings.needless_key(at, key="delimiter", where=f"{keys.where}, not CSV")
-        )
+    for other_format, traits in FORMATS.items():
+        for key in traits.keys:
+            if key in keys.entries and format_ not in (None, other_format):
+                where = f"{keys.where}, not {other_format.upper()}"
+                keys.errors.append(findings.needless_key(keys.key_at(key), key=key, where=where))
 
 
 def _timestamp_format(keys: Keys) -> str:
     text = keys.text("timestamp_format")
-    if text is None or text in _TIMESTAMP_FORMATS:
+    if text is None or text in TIMESTAMP_FORMATS:
         return text or "iso"
-    outside = "".join(text.split("'")[::2])  # what stands in quotes means itself
+    outside = "".join(text.split("'")[::2])  # quoted text is literal
     letters = {letter for letter in outside if letter.isalpha()}
     if not letters or letters - _PATTERN_LETTERS or _BARE_NANOS.search(text):
         at = keys.at("timestamp_format")
-        known = (*_TIMESTAMP_FORMATS, "yyyy-MM-dd HH:mm:ss")
+        known = (*TIMESTAMP_FORMATS, "yyyy-MM-dd HH:mm:ss")
         keys.errors.append(findings.bad_value(at, key="timestamp_format", value=text, known=known))
         return "iso"
     return text

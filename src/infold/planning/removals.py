@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from infold.core.files import FileKnown
-from infold.core.model import Format, Source
+from infold.core.model import Source
 from infold.core.plan import FileDiff, Plan
 from infold.core.project import Project
 from infold.messages import mismatches
@@ -79,7 +79,7 @@ def _fewer(source: Source, news: FileDiff) -> list[int]:
     """
     How many rows each file lost that was replaced by one with fewer, as far as they are counted.
 
-    Of an Iceberg table the rows of files that came stand for them: an update moves rows there.
+    In a table, rows of new files count for them: an update moves rows from file to file.
     """
     lost = {file.path for file in news.lost}
     found = (
@@ -90,7 +90,7 @@ def _fewer(source: Source, news: FileDiff) -> list[int]:
     fewer = [rows for rows in found if rows > 0]
     known = {file.path for file in news.known}
     came = sum(rows for path, rows in news.counted.items() if path not in known)
-    moved = source.format is Format.ICEBERG and came >= sum(fewer)
+    moved = source.is_table and came >= sum(fewer)
     return [] if moved else fewer
 
 

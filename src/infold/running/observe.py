@@ -14,7 +14,7 @@ from hashlib import sha256
 
 from infold.core.files import FileKnown, FileSeen, with_state
 from infold.core.interval import Granularity
-from infold.core.model import Drift, Format, Kind, Source, table_name
+from infold.core.model import Drift, Kind, Source, table_name
 from infold.core.plan import FileDiff, InputDiff, ModelObservation, Observations
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
@@ -313,13 +313,13 @@ def _lost(
     """
     The files that left without others in their place.
 
-    As many that came stand for those that went: they were renamed, or are the next full copy. Of an
-    Iceberg table any do, since few files take the place of many when it is compacted.
+    As many new files as were lost replace them: they were renamed, or are the next full copy. In a
+    table any new file does, since compaction puts few files in the place of many.
     """
     sizes = {file.path: file.size for file in present}
     lost = tuple(file for file in gone if not sizes.get(file.path) and (file.size or not sizes))
     came = sum(1 for path, size in sizes.items() if size and path not in known)
-    enough = 1 if source.format is Format.ICEBERG else len(lost)
+    enough = 1 if source.is_table else len(lost)
     return () if came >= enough else lost
 
 

@@ -96,7 +96,7 @@ class DefinitionAnalyser:
         }
 
     def _landing(self, work: Work, source: Source) -> DataFrame:
-        return empty(work.spark, source_rows.shape(work.spark, self.project, source))
+        return empty(work.spark, source_rows.column_types(work.spark, self.project, source))
 
     def _told(self, work: Work, node: Node, rows: DataFrame) -> None:
         """Keep what the analyser says of a model's rows."""

@@ -18,8 +18,9 @@ import pytest
 from infold import api
 from infold.core import interval
 from infold.core.files import FileSeen
+from infold.core.formats import Format
 from infold.core.interval import Interval
-from infold.core.model import Format, Materialization, Model, Source, table_name
+from infold.core.model import Materialization, Model, Source, table_name
 from infold.core.project import Node, Reference
 from infold.core.record import Receipt
 from infold.messages.errors import InfoldError

@@ -16,7 +16,8 @@ import pytest
 from pyarrow import parquet
 
 from infold.core.files import FileSeen
-from infold.core.model import Column, Drift, Format, NewColumns, Source, Target
+from infold.core.formats import Format
+from infold.core.model import Column, Drift, NewColumns, Source, Target
 from infold.core.project import Project
 from infold.messages.errors import InfoldError
 
@@ -691,7 +692,7 @@ class TestIceberg:
     def test_rows_of_some_files(self, folder: Folder, spark: SparkSession, warehouse: Path) -> None:
         """Only the files asked for, though the table has others and has moved on since."""
         from infold.lake.catalog import locations
-        from infold.lake.source_files import data_files
+        from infold.lake.reading.iceberg_table import data_files
         from infold.spark.reading.source_rows import read
 
         spark.sql("CREATE NAMESPACE IF NOT EXISTS infold.outside")

@@ -20,7 +20,7 @@ from pyarrow import parquet
 from tests.spark.reading.test_source_rows import Folder, utc
 
 from infold.core.interval import micros
-from infold.lake import timestamp_text
+from infold.lake.reading import timestamp_text
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:

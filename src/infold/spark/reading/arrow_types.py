@@ -36,9 +36,9 @@ _TIMES = (T.TimestampType, T.TimestampNTZType)
 @dataclass(frozen=True, slots=True)
 class TypeFit:
     """
-    How a stored column is taken for a declared one.
+    How a stored column is read as a declared one.
 
-    ``stored`` is the Spark type to read it as, None when it holds nothing but NULLs. ``checked``
+    ``stored`` is the Spark type to read it as, None when it has nothing but NULLs. ``checked``
     means that a value may turn out not to fit, which shows as NULL after ``convert``.
     """
 
@@ -47,8 +47,8 @@ class TypeFit:
     checked: bool = False
 
 
-def taken(found: pa.DataType, wanted: T.DataType, timestamp_format: str) -> TypeFit | None:
-    """How a column of an Arrow type is taken for a declared type; None when it does not fit."""
+def type_fit(found: pa.DataType, wanted: T.DataType, timestamp_format: str) -> TypeFit | None:
+    """How a column of an Arrow type is read as a declared type; None when it does not fit."""
     if pa.types.is_dictionary(found):
         found = found.value_type
     if pa.types.is_null(found):
@@ -154,14 +154,14 @@ def _has_nanos(found: pa.DataType) -> bool:
     return any(_has_nanos(found.field(i).type) for i in range(found.num_fields))
 
 
-def readable(found: pa.DataType) -> T.DataType | None:
+def readable_type(found: pa.DataType) -> T.DataType | None:
     """A Spark type to read a column as, whatever was declared; None when there is none."""
     if pa.types.is_timestamp(found):
         if found.unit == "ns":
             return T.LongType()
         return T.TimestampNTZType() if found.tz is None else T.TimestampType()
     if pa.types.is_dictionary(found):
-        return readable(found.value_type)
+        return readable_type(found.value_type)
     if pa.types.is_unsigned_integer(found):
         wider = {8: T.ShortType(), 16: T.IntegerType(), 32: T.LongType()}
         return wider.get(found.bit_width, T.DecimalType(20, 0))

@@ -9,7 +9,7 @@ a column that is no string both are NULL). Blank lines, of spaces and tabs or no
 Quoted line breaks need Spark's whole-file reader, which cannot split a file over tasks; it is used
 for files that hold a quote at all, and for gzip, which cannot be split anyway. So it is for files
 with a line of nothing but control characters, NUL bytes for instance: the other reader takes them
-for blanks, and passes over them without a word.
+for blanks, and skips them silently.
 
 Spark puts a replacement character in place of bytes that are not UTF-8, and two users become one.
 So where a file is not all UTF-8 (or is gzip, which nobody looks through beforehand), Spark is told
@@ -24,13 +24,11 @@ import csv
 import gzip
 import re
 import zlib
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -38,11 +36,18 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.model import Drift, Source
+from infold.core.project import Project
 from infold.messages import run_errors
 from infold.spark.reading import fit
 from infold.spark.reading.csv_quotes import swallowed
-from infold.spark.reading.drift import Drifted, Present, differences, packed_well, settle
-from infold.spark.reading.paths import glob, uri
+from infold.spark.reading.drift import (
+    FileShape,
+    PresentFile,
+    check_unpacks,
+    declared_columns,
+    differences,
+)
+from infold.spark.reading.paths import glob
 
 _EMPTY = "\u0001infold: empty\u0001"  # what a quoted empty field is read as, to tell it from NULL
 _CORRUPT = "_corrupt"
@@ -54,7 +59,7 @@ _FIELDS, _MANY = 20_480, 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class CsvShape(FileShape):
     """
     What decides how a CSV file is read: its header, whether fields may hold line breaks (or the
     reader of lines would pass over some), whether some bytes may be no text, and whether a line is
@@ -65,37 +70,38 @@ class Shape:
     quotes: bool
     bytewise: bool
     long: bool
-    drift: Drifted | None
 
 
-def rows(spark: SparkSession, source: Source, files: Sequence[Present]) -> list[DataFrame]:
-    """The rows of the files, one frame for each shape of file. May raise ``errors.drift``."""
-    groups: dict[Shape, list[Present]] = defaultdict(list)
-    drifted: dict[int, Drifted] = {}
-    for file in files:
-        shape = _shape(file, source)
-        if shape is None:
-            continue  # an empty file has no columns and no rows
-        groups[shape].append(file)
-        if shape.drift is not None:
-            drifted[file.id] = shape.drift
-    settle(source, drifted, files)
-    found = [_read(spark, source, shape, group) for shape, group in groups.items()]
-    bare = [file for file in files if file.id in drifted and not _has_rows(file, source)]
-    return [*found, _headers(spark, source, bare, drifted)] if bare else found
+columns = declared_columns
 
 
-def look_through(source: Source, file: Present) -> None:
-    """Read all of a file, and unpack it. Raises ``errors.unreadable_file``."""
-    packed_well(source, file)
+def check_readable(source: Source, file: PresentFile) -> None:
+    """As ``FormatReader`` says: it unpacks, and no quote takes in further rows."""
+    check_unpacks(source, file)
     _refuse_swallowing(source, file)
 
 
-def _refuse_swallowing(source: Source, file: Present) -> None:
+def inspect(
+    _spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
+) -> Mapping[int, CsvShape]:
+    """As ``FormatReader`` says; an empty file has no columns and no rows."""
+    found = {file.id: _shape(file, source) for file in files}
+    return {id_: shape for id_, shape in found.items() if shape is not None}
+
+
+def rows(
+    spark: SparkSession, source: Source, shape: CsvShape, files: Sequence[PresentFile]
+) -> DataFrame:
+    """As ``FormatReader`` says."""
+    found = _read(spark, source, shape, files)
+    bare = [file for file in files if shape.drift and not _has_rows(file, source)]
+    return found.unionByName(_headers(spark, source, bare, shape)) if bare else found
+
+
+def _refuse_swallowing(source: Source, file: PresentFile) -> None:
     """Raise ``errors.unreadable_file`` where a quote that does not end takes in further rows."""
-    opener = gzip.open if file.gzipped else open
-    with opener(file.at, "rb") as opened:
-        line = swallowed(cast("BinaryIO", opened), source.delimiter)
+    with file.open() as opened:
+        line = swallowed(opened, source.delimiter)
     if line is not None:
         raise run_errors.unreadable_file(
             path=file.path,
@@ -103,7 +109,9 @@ def _refuse_swallowing(source: Source, file: Present) -> None:
         )
 
 
-def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present]) -> DataFrame:
+def _read(
+    spark: SparkSession, source: Source, shape: CsvShape, files: Sequence[PresentFile]
+) -> DataFrame:
     # Of a file that drifted two columns will do: all records that have more are kept as they are.
     wide = len(shape.header) if shape.drift is None else min(len(shape.header), 2)
     names = [f"_field{at}" for at in range(wide)]
@@ -143,7 +151,9 @@ def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present
         if wide == 1:  # where one field is a row, a blank line is no wrong number of them
             field = F.coalesce(F.col(_CORRUPT), F.btrim(names[0], blanks), F.lit(""))
             fields = fields.where(field != "")
-        return fit.unusable(fields, source.columns, path, raw, F.lit(f"drift: {shape.drift.how}"))
+        return fit.unusable_rows(
+            fields, source.columns, path, raw, F.lit(f"drift: {shape.drift.how}")
+        )
     texts = []
     for at, column in enumerate(source.columns):
         text = F.lit(column.default).cast("string")
@@ -158,29 +168,28 @@ def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present
         raw.alias(fit.RAW),
         broken.alias(fit.BROKEN),
     )
-    return fit.typed(taken, source.columns, source.timestamp_format)
+    return fit.typed_rows(taken, source.columns, source.timestamp_format)
 
 
 def _headers(
-    spark: SparkSession, source: Source, files: Sequence[Present], drifted: Mapping[int, Drifted]
+    spark: SparkSession, source: Source, files: Sequence[PresentFile], shape: CsvShape
 ) -> DataFrame:
     """
     The header of files that have nothing else, as a row that is set aside.
 
     The only line of a page of HTML, or of a JSON file, is a header too: to take such a file for one
-    without rows would be to lose it without a word.
+    without rows would be to lose it silently.
     """
     lines = spark.createDataFrame(
         pa.table(
             {
-                fit.PATH: [uri(file.at) for file in files],
-                fit.RAW: [source.delimiter.join(_header(file, source.delimiter)) for file in files],
-                fit.BROKEN: [f"drift: {drifted[file.id].how}" for file in files],
+                fit.PATH: [file.spark_path for file in files],
+                fit.RAW: [source.delimiter.join(shape.header) for _ in files],
             }
         )
     )
-    path, raw, why = (F.col(name) for name in (fit.PATH, fit.RAW, fit.BROKEN))
-    return fit.unusable(lines, source.columns, path, raw, why)
+    how = F.lit(f"drift: {shape.drift.how if shape.drift else ''}")
+    return fit.unusable_rows(lines, source.columns, F.col(fit.PATH), F.col(fit.RAW), how)
 
 
 def _decoded(name: str) -> Column:
@@ -194,7 +203,7 @@ def _plain(name: str) -> Column:
     return F.when(F.col(name) == _EMPTY, F.lit("")).otherwise(F.col(name))
 
 
-def _shape(file: Present, source: Source) -> Shape | None:
+def _shape(file: PresentFile, source: Source) -> CsvShape | None:
     header = _header(file, source.delimiter)
     if not header:
         return None
@@ -209,14 +218,14 @@ def _shape(file: Present, source: Source) -> Shape | None:
         if file.gzipped:
             if not judged:
                 _refuse_swallowing(source, file)
-            return Shape(header, True, True, True, drift)
+            return CsvShape(header, quotes=True, bytewise=True, long=True, drift=drift)
         quotes, text = _looked_through(file.at, _blanks(source) if len(header) > 1 else "")
         if quotes and not judged:
             _refuse_swallowing(source, file)
         long = file.size >= _FIELDS and _has_long_line(file.at)
     except (OSError, EOFError, zlib.error) as error:
         raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
-    return Shape(header, quotes, not text, long, drift)
+    return CsvShape(header, quotes, bytewise=not text, long=long, drift=drift)
 
 
 def _blanks(source: Source) -> str:
@@ -224,19 +233,19 @@ def _blanks(source: Source) -> str:
     return " \t".replace(source.delimiter, "")
 
 
-def _header(file: Present, delimiter: str) -> tuple[str, ...]:
+def _header(file: PresentFile, delimiter: str) -> tuple[str, ...]:
     """The names in the first line that is not blank; none when there is no such line."""
     return next(_records(file, delimiter), ())
 
 
-def _has_rows(file: Present, source: Source) -> bool:
+def _has_rows(file: PresentFile, source: Source) -> bool:
     """Whether there is anything after the header."""
     records = _records(file, source.delimiter)
     next(records, None)
     return any(len(record) > 1 or record[0].strip(_blanks(source)) for record in records)
 
 
-def _records(file: Present, delimiter: str) -> Iterator[tuple[str, ...]]:
+def _records(file: PresentFile, delimiter: str) -> Iterator[tuple[str, ...]]:
     """The lines that are not empty, as their fields."""
     opener = gzip.open if file.gzipped else open
     csv.field_size_limit(_LONGEST)  # what is longer is somebody's text, and no reason to stop

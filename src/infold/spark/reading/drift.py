@@ -1,10 +1,9 @@
 """
-What a file is as a whole, found before any row is read: fit, drifted, or not to be read at all.
+What a file is as a whole, found before any row is read: as declared, drifted, or unreadable.
 
-Names are compared exactly, as they stand in the file: ``ID`` is not ``id``. What happens to a file
-whose columns are not the declared ones, and to one that cannot be read, is declared: it is an error
-that lists every one of them, or the file is set aside. A file that was taken in before has been
-judged: of it only what can be read matters.
+Names are compared exactly, as they are in the file: ``ID`` is not ``id``. The source declares what
+happens to a file with other columns, and to one that cannot be read: it is an error that lists all
+of them, or the file is set aside. A file that was taken in before is not judged again.
 """
 
 from __future__ import annotations
@@ -12,19 +11,24 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO, cast
 
-from infold.core.model import Drift, NewColumns, Source
+from pyspark.sql import SparkSession
+
+from infold.core.model import Column, Drift, NewColumns, Source
+from infold.core.project import Project
 from infold.messages import errors, run_errors
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class PresentFile:
     """
-    One version of a file to read: its id, its path as listed, and where Spark finds it.
+    One version of a file to read.
 
-    ``known`` if it was taken in before.
+    ``path`` is as listed; ``at`` is where Spark finds the file and ``spark_path`` what it then
+    calls it in ``_path``. ``known`` if the file was taken in before.
     """
 
     id: int
@@ -32,11 +36,18 @@ class Present:
     at: Path
     size: int = 0
     known: bool = False
+    spark_path: str = ""
+    fingerprint: str = ""
 
     @property
     def gzipped(self) -> bool:
         """Whether it is packed, by its name."""
         return self.at.suffix == ".gz"
+
+    def open(self) -> BinaryIO:
+        """Its bytes, unpacked."""
+        opener = gzip.open if self.gzipped else open
+        return cast("BinaryIO", opener(self.at, "rb"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +58,22 @@ class Drifted:
     error: bool
 
 
+@dataclass(frozen=True, slots=True)
+class FileShape:
+    """What decides how a file is read: files of equal shape are read together."""
+
+    drift: Drifted | None = field(default=None, kw_only=True)
+
+
+def declared_columns(_spark: SparkSession, _project: Project, source: Source) -> Sequence[Column]:
+    """As ``FormatReader.columns``, of files: they are checked against what is declared."""
+    return source.columns
+
+
 def differences(
-    source: Source, file: Present, found: Collection[str], others: Sequence[str] = ()
+    source: Source, file: PresentFile, found: Collection[str], others: Sequence[str] = ()
 ) -> Drifted | None:
-    """How the names found in a file differ from the declared ones; None if nothing comes of it."""
+    """How a file drifts: by the names of its columns, and in ``others``. None if it does not."""
     if file.known:
         return None
     names = [column.name for column in source.columns]
@@ -67,35 +90,35 @@ def differences(
         return None
     stops = bool(missing or others) and source.on_drift is Drift.ERROR
     stops |= bool(more) and source.new_columns is NewColumns.ERROR
-    return Drifted("; ".join([*missing, *_some(more), *others]), stops)
+    return Drifted("; ".join([*missing, *_first_of(more), *others]), stops)
 
 
 _NAMED = 20
 
 
-def _some(extra: Sequence[str]) -> list[str]:
-    """What can still be read: a file of something else may well have thousands of columns."""
+def _first_of(extra: Sequence[str]) -> list[str]:
+    """Few enough to read: a file of something else may well have thousands of columns."""
     rest = len(extra) - _NAMED
     return [*extra[:_NAMED], *([f"{rest} more extra columns"] if rest > 0 else [])]
 
 
-def settle(source: Source, drifted: Mapping[int, Drifted], files: Sequence[Present]) -> None:
+def refuse_drifted(
+    source: Source, shapes: Mapping[int, FileShape], files: Sequence[PresentFile]
+) -> None:
     """Raise ``errors.drift`` for files that drifted, unless they are to be set aside."""
-    wrong = [file for file in files if file.id in drifted and drifted[file.id].error]
+    drifted = [(file.path, shapes[file.id].drift) for file in files if file.id in shapes]
+    wrong = tuple((path, drift.how) for path, drift in drifted if drift and drift.error)
     if wrong:
-        raise run_errors.drift(
-            source.name, tuple((file.path, drifted[file.id].how) for file in wrong)
-        )
+        raise run_errors.drift(source.name, wrong)
 
 
-def readable(
-    source: Source, files: Sequence[Present], look: Callable[[Source, Present], None]
-) -> tuple[list[Present], dict[int, str]]:
+def readable_files(
+    source: Source, files: Sequence[PresentFile], check: Callable[[Source, PresentFile], None]
+) -> tuple[list[PresentFile], dict[int, str]]:
     """
     The files that can be read, and why others cannot, where the source sets such files aside.
 
-    ``look`` raises ``errors.unreadable_file``; where that is an error it is raised, and files are
-    looked at no further than their first bytes.
+    Where an unreadable file is an error, files are not checked here: reading them raises it.
     """
     if source.on_unreadable is Drift.ERROR:
         return list(files), {}
@@ -103,7 +126,7 @@ def readable(
     for file in files:
         try:
             if not file.known:
-                look(source, file)
+                check(source, file)
             good.append(file)
         except errors.InfoldError as error:
             if error.slug != "unreadable-file" or not file.at.exists():
@@ -115,11 +138,10 @@ def readable(
 _CHUNK = 1 << 22
 
 
-def packed_well(_: Source, file: Present) -> None:
-    """Read all of a file of lines, and unpack it. Raises ``errors.unreadable_file``."""
-    opener = gzip.open if file.gzipped else open
+def check_unpacks(_: Source, file: PresentFile) -> None:
+    """Read all bytes of a file, unpacked. Raises ``errors.unreadable_file``."""
     try:
-        with opener(file.at, "rb") as opened:
+        with file.open() as opened:
             while opened.read(_CHUNK):
                 pass
     except (OSError, EOFError, zlib.error) as error:

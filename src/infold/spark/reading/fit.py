@@ -215,14 +215,14 @@ def text_name(at: int) -> str:
     return f"_text{at}"
 
 
-def typed(texts: DataFrame, columns: Sequence[Declared], timestamp_format: str) -> DataFrame:
+def typed_rows(texts: DataFrame, columns: Sequence[Declared], timestamp_format: str) -> DataFrame:
     """
     Rows of typed values from rows of texts (``_text0`` …, ``_path``, ``_raw``, ``_broken``).
 
     ``_broken`` says what is wrong with a row as a whole; it is NULL when it came apart well.
     """
     wanted = [datatype(column) for column in columns]
-    values = texts.withColumn(BROKEN, _apart(F.col(BROKEN))).select(
+    values = texts.withColumn(BROKEN, _opaque(F.col(BROKEN))).select(
         "*",
         *(
             fitted(F.col(text_name(at)), type_, timestamp_format).alias(f"_value{at}")
@@ -234,8 +234,8 @@ def typed(texts: DataFrame, columns: Sequence[Declared], timestamp_format: str) 
         for at, type_ in enumerate(wanted)
         if not isinstance(type_, T.StringType) or isinstance(type_, T.VarcharType | T.CharType)
     }
-    problem = F.coalesce(F.col(BROKEN), misfits(columns, misfit))
-    judged = values.withColumn(PROBLEM, _apart(problem))
+    problem = F.coalesce(F.col(BROKEN), misfit_problem(columns, misfit))
+    judged = values.withColumn(PROBLEM, _opaque(problem))
     return judged.select(
         *(
             F.when(F.col(PROBLEM).isNull(), F.col(f"_value{at}")).alias(column.name)
@@ -247,7 +247,7 @@ def typed(texts: DataFrame, columns: Sequence[Declared], timestamp_format: str) 
     )
 
 
-def unusable(
+def unusable_rows(
     rows: DataFrame, columns: Sequence[Declared], path: Column, raw: Column, why: Column
 ) -> DataFrame:
     """Rows of which no value is looked at, and why."""
@@ -255,7 +255,7 @@ def unusable(
     return rows.select(*nothing, path.alias(PATH), raw.alias(RAW), why.alias(PROBLEM))
 
 
-def _apart(value: Column) -> Column:
+def _opaque(value: Column) -> Column:
     """
     A value as it is, in a projection that Spark leaves alone.
 
@@ -267,7 +267,7 @@ def _apart(value: Column) -> Column:
     return F.when(F.spark_partition_id() >= 0, value)
 
 
-def misfits(columns: Sequence[Declared], tests: dict[int, Column]) -> Column:
+def misfit_problem(columns: Sequence[Declared], tests: dict[int, Column]) -> Column:
     """The problem of a row whose values do not fit their types, naming each such column."""
     if not tests:
         return F.lit(None).cast("string")

@@ -1,5 +1,5 @@
 """
-Rows of an Iceberg table, by the data files that hold them, at one metadata file.
+An Iceberg table as a source: its rows, by the data files that have them, at one metadata file.
 
 The table is opened by its metadata file, so that everything a step reads is of one snapshot even
 while others write. The files asked for must all be part of it with the same deletes, and their
@@ -9,60 +9,87 @@ columns the same: else the source has moved on since it was listed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 
 from infold.core.model import Column, Drift, NewColumns, Source
 from infold.core.project import Project
-from infold.lake.source_files import data_files, location
+from infold.lake.reading.iceberg_table import data_files, location
 from infold.messages import run_errors
 from infold.spark.reading import fit
 from infold.spark.reading.arrow_types import TypeFit
-from infold.spark.reading.drift import Present
-from infold.spark.reading.parquet_files import converted, drift_of, taken_as
+from infold.spark.reading.drift import FileShape, PresentFile
+from infold.spark.reading.parquet_files import column_fit, declared_values, drift_of
 
 
-def rows(
-    spark: SparkSession,
-    source: Source,
-    root: Path,
-    catalog_db: Path,
-    files: Sequence[Present],
-    fingerprints: Mapping[str, str],
-) -> DataFrame:
-    """All rows of the table with their data file's path; the caller keeps those of ``files``."""
-    at = location(root, source, catalog_db)
+@dataclass(frozen=True, slots=True)
+class TableShape(FileShape):
+    """The table as it is read for a step: all its files together."""
+
+    stored: DataFrame = field(compare=False)
+
+
+def check_readable(_source: Source, _file: PresentFile) -> None:
+    """As ``FormatReader`` says; a table whose files are damaged is an error of its owner's."""
+
+
+def inspect(
+    spark: SparkSession, project: Project, source: Source, files: Sequence[PresentFile]
+) -> Mapping[int, TableShape]:
+    """
+    As ``FormatReader`` says; columns that are not declared are ignored.
+
+    Raises ``errors.source_changed`` where a file is no longer what it was when it was listed, and
+    ``errors.drift`` for the table: one of its files cannot be set aside.
+    """
+    at = location(project.root, source, project.catalog_db)
     declared = [column.name for column in source.columns]
     here = {file.path: file.fingerprint for file in data_files(at, declared)}
     for file in files:
-        if here.get(file.path) != fingerprints[file.path]:
+        if here.get(file.path) != file.fingerprint:
             raise run_errors.source_changed(source=source.name, path=file.path)
-    stored = spark.read.format("iceberg").load(at)
-    names = tuple(stored.columns)
-    types = tuple(to_arrow_type(field.dataType) for field in stored.schema.fields)
-    # Columns that are not declared are passed over, as they always were of tables.
+    stored = _open(spark, at)
     table = replace(source, on_drift=Drift.ERROR, on_new_columns=NewColumns.IGNORE)
-    here_now = Present(0, source.table or "", root)
-    if (drift := drift_of(table, here_now, names, types)) is not None:
+    itself = PresentFile(0, source.table or "", project.root)
+    names, types = tuple(stored.columns), tuple(_arrow_types(stored).values())
+    if (drift := drift_of(table, itself, names, types)) is not None:
         raise run_errors.drift(source.name, ((source.table or "", drift.how),))
-    by_name = dict(zip(names, types, strict=True))
-    columns = source.columns or _columns(stored)
+    shape = TableShape(stored)
+    return {file.id: shape for file in files}
+
+
+def rows(
+    _spark: SparkSession, source: Source, shape: TableShape, _files: Sequence[PresentFile]
+) -> DataFrame:
+    """All rows of the table, in whatever file; the caller keeps those of the files asked for."""
+    types = _arrow_types(shape.stored)
+    declared = source.columns or _stored_columns(shape.stored)
     how: list[TypeFit] = []
-    for column in columns:
+    for column in declared:
         wanted = fit.datatype(column)
-        how.append(taken_as(by_name.get(column.name), column, wanted, source.timestamp_format))
-    return converted(stored, columns, how, F.col("_file"))
+        how.append(column_fit(types.get(column.name), column, wanted, source.timestamp_format))
+    return declared_values(shape.stored, declared, how, F.col("_file"))
 
 
-def declared(spark: SparkSession, source: Source, project: Project) -> Source:
-    """A source whose columns nobody declared, with those of its table."""
-    at = location(project.root, source, project.catalog_db)
-    return replace(source, columns=_columns(spark.read.format("iceberg").load(at)))
+def columns(spark: SparkSession, project: Project, source: Source) -> Sequence[Column]:
+    """As ``FormatReader`` says: of a source that declares none, those of the table."""
+    if source.columns:
+        return source.columns
+    return _stored_columns(_open(spark, location(project.root, source, project.catalog_db)))
 
 
-def _columns(stored: DataFrame) -> tuple[Column, ...]:
+def _open(spark: SparkSession, at: str) -> DataFrame:
+    """The table as the metadata file ``at`` describes it."""
+    return spark.read.format("iceberg").load(at)
+
+
+def _arrow_types(stored: DataFrame) -> dict[str, pa.DataType]:
+    return {field.name: to_arrow_type(field.dataType) for field in stored.schema.fields}
+
+
+def _stored_columns(stored: DataFrame) -> tuple[Column, ...]:
     return tuple(Column(field.name, field.dataType.simpleString()) for field in stored.schema)

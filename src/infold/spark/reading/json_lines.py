@@ -10,12 +10,10 @@ unparsable, as is one that holds half of a pair of surrogates.
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import zlib
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -23,54 +21,62 @@ from pyspark.sql import functions as F
 
 from infold.core.model import Column as Declared
 from infold.core.model import Source
+from infold.core.project import Project
 from infold.messages import run_errors
 from infold.spark.reading import fit, json_text
-from infold.spark.reading.drift import Drifted, Present, differences, packed_well, settle
-from infold.spark.reading.paths import glob, uri
+from infold.spark.reading.drift import (
+    Drifted,
+    FileShape,
+    PresentFile,
+    check_unpacks,
+    declared_columns,
+    differences,
+)
+from infold.spark.reading.paths import glob
 
 _LINE, _PARSED = "_line", "_parsed"
 
 IN_PROCESS = 4 * 1024 * 1024
-"""Bytes, about, whose keys are looked at in this process; more are Spark's business."""
+"""Bytes, about, whose keys are read in this process; Spark reads those of more."""
 
 _GZIPPED = 10
 
 
 @dataclass(slots=True)
-class Keys:
+class FileKeys:
     """The keys of a file's objects, and whether it has any object."""
 
     found: set[str] = field(default_factory=set)
     objects: int = 0
 
 
-look_through = packed_well
+columns = declared_columns
+check_readable = check_unpacks
 
 
-def rows(spark: SparkSession, source: Source, files: Sequence[Present]) -> list[DataFrame]:
-    """The rows of the files; drift of those that are known was looked for before."""
+def inspect(
+    spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
+) -> Mapping[int, FileShape]:
+    """As ``FormatReader`` says; a file that was taken in before is not looked into again."""
     drifted = _drifted(spark, source, [file for file in files if not file.known])
-    settle(source, drifted, files)
-    groups: dict[Drifted | None, list[Present]] = defaultdict(list)
-    for file in files:
-        groups[drifted.get(file.id)].append(file)
-    return [_read(spark, source, group, drift) for drift, group in groups.items()]
+    return {file.id: FileShape(drift=drifted.get(file.id)) for file in files}
 
 
-def _lines(spark: SparkSession, files: Iterable[Present]) -> DataFrame:
+def _lines(spark: SparkSession, files: Iterable[PresentFile]) -> DataFrame:
     lines = spark.read.text([glob(file.at) for file in files])
     found = lines.select(F.col("value").alias(_LINE), F.col("_metadata.file_path").alias(fit.PATH))
     return found.where(F.col(_LINE).rlike(r"\S"))
 
 
-def _read(
-    spark: SparkSession, source: Source, files: list[Present], drift: Drifted | None
+def rows(
+    spark: SparkSession, source: Source, shape: FileShape, files: Sequence[PresentFile]
 ) -> DataFrame:
+    """As ``FormatReader`` says."""
     lines = _lines(spark, files)
-    if drift is not None:
+    if shape.drift is not None:
         raw = F.make_valid_utf8(F.col(_LINE))
-        how = F.lit(f"drift: {drift.how}")
-        return fit.unusable(lines, source.columns, F.col(fit.PATH), raw, how)
+        how = F.lit(f"drift: {shape.drift.how}")
+        return fit.unusable_rows(lines, source.columns, F.col(fit.PATH), raw, how)
     line = F.col(_LINE)
     parsed = lines.select(
         "*",
@@ -88,7 +94,7 @@ def _read(
         .when(json_text.has_mark(line), F.lit("unparsable: it holds a mark of infold's own"))
         .alias(fit.BROKEN),
     )
-    return fit.typed(texts, source.columns, source.timestamp_format)
+    return fit.typed_rows(texts, source.columns, source.timestamp_format)
 
 
 def _text(column: Declared) -> Column:
@@ -97,7 +103,7 @@ def _text(column: Declared) -> Column:
     text = json_text.unmarked(F.try_variant_get(F.col(_PARSED), place, "string"))
     if column.default is None:
         return text
-    # A key that is not there is another thing than one whose value is null.
+    # Only a key that is missing has the default; one whose value is null is NULL.
     absent = F.try_variant_get(F.col(_PARSED), place, "variant").isNull()
     return F.when(absent, F.lit(column.default)).otherwise(text)
 
@@ -105,7 +111,9 @@ def _text(column: Declared) -> Column:
 # -- drift: the keys of all objects of a file
 
 
-def _drifted(spark: SparkSession, source: Source, files: Sequence[Present]) -> dict[int, Drifted]:
+def _drifted(
+    spark: SparkSession, source: Source, files: Sequence[PresentFile]
+) -> dict[int, Drifted]:
     if not files:
         return {}
     cost = sum(file.size * (_GZIPPED if file.gzipped else 1) for file in files)
@@ -127,11 +135,10 @@ def _drifted(spark: SparkSession, source: Source, files: Sequence[Present]) -> d
     return found
 
 
-def _keys_here(file: Present) -> Keys:
-    keys = Keys()
-    opener = gzip.open if file.gzipped else open
+def _keys_here(file: PresentFile) -> FileKeys:
+    keys = FileKeys()
     try:
-        with opener(file.at, "rb") as lines:
+        with file.open() as lines:
             for line in lines:
                 text = line.decode("utf-8-sig", errors="replace")
                 try:
@@ -164,10 +171,10 @@ def _outermost(line: str) -> dict[str, None]:
 
 
 def _keys_there(
-    spark: SparkSession, files: Sequence[Present], declared: Sequence[str]
-) -> dict[int, Keys]:
+    spark: SparkSession, files: Sequence[PresentFile], declared: Sequence[str]
+) -> dict[int, FileKeys]:
     """The same by one Spark action: which declared keys occur, and all others."""
-    by_uri = {uri(file.at): file.id for file in files}
+    by_path = {file.spark_path: file.id for file in files}
     known = F.array(*map(F.lit, declared))
     objects = (
         _lines(spark, files)
@@ -183,8 +190,8 @@ def _keys_there(
             for at, name in enumerate(declared)
         ),
     )
-    found: dict[int, Keys] = {}
+    found: dict[int, FileKeys] = {}
     for row in seen.collect():
         names = {name for at, name in enumerate(declared) if row[f"has{at}"]}
-        found[by_uri[row[fit.PATH]]] = Keys(names | set(row["others"]), row["objects"])
+        found[by_path[row[fit.PATH]]] = FileKeys(names | set(row["others"]), row["objects"])
     return found

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -14,58 +13,64 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.model import Column, Source
+from infold.core.project import Project
 from infold.messages import run_errors
 from infold.spark.content import column as column_of
 from infold.spark.reading import fit, int96
-from infold.spark.reading.arrow_types import TypeFit, readable, taken
-from infold.spark.reading.drift import Drifted, Present, differences, settle
+from infold.spark.reading.arrow_types import TypeFit, readable_type, type_fit
+from infold.spark.reading.drift import (
+    Drifted,
+    FileShape,
+    PresentFile,
+    declared_columns,
+    differences,
+)
 from infold.spark.reading.paths import glob
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """The columns of a Parquet file with their types, and how it drifts."""
+class ParquetShape(FileShape):
+    """The columns of a Parquet file with their types."""
 
     names: tuple[str, ...]
     types: tuple[pa.DataType, ...]
-    drift: Drifted | None
 
 
-def look_through(_: Source, file: Present) -> None:
-    """Read all of a file. Raises ``errors.unreadable_file``."""
+columns = declared_columns
+
+
+def check_readable(_: Source, file: PresentFile) -> None:
+    """As ``FormatReader`` says."""
     try:
         with parquet.ParquetFile(file.at) as opened:
-            _refuse(file, opened)
+            _refuse_unread(file, opened)
             for _ in opened.iter_batches():
                 pass
     except (OSError, pa.ArrowException) as error:
         raise run_errors.unreadable_file(path=file.path, why=str(error).splitlines()[0]) from error
 
 
-def rows(spark: SparkSession, source: Source, files: Sequence[Present]) -> list[DataFrame]:
-    """The rows of the files, one frame for each schema. May raise ``errors.drift``."""
-    groups: dict[Shape, list[Present]] = defaultdict(list)
-    drifted: dict[int, Drifted] = {}
-    for file in files:
-        shape = _shape(file, source)
-        groups[shape].append(file)
-        if shape.drift is not None:
-            drifted[file.id] = shape.drift
-    settle(source, drifted, files)
-    if any(_nanos(type_) for shape in groups for type_ in shape.types):
+def inspect(
+    _spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
+) -> Mapping[int, ParquetShape]:
+    """As ``FormatReader`` says: by the footers."""
+    return {file.id: _shape(file, source) for file in files}
+
+
+def rows(
+    spark: SparkSession, source: Source, shape: ParquetShape, files: Sequence[PresentFile]
+) -> DataFrame:
+    """As ``FormatReader`` says."""
+    if any(map(_is_nanos, shape.types)):
         spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
-    return [_read(spark, source, shape, group) for shape, group in groups.items()]
-
-
-def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present]) -> DataFrame:
     paths = [glob(file.at) for file in files]
     if shape.drift is not None:
-        return _set_aside(spark, source, shape, paths)
+        return _drifted_rows(spark, source, shape, paths)
     by_name = dict(zip(shape.names, shape.types, strict=True))
     wanted = [fit.datatype(column) for column in source.columns]
     how: list[TypeFit] = []
     for column, type_ in zip(source.columns, wanted, strict=True):
-        how.append(taken_as(by_name.get(column.name), column, type_, source.timestamp_format))
+        how.append(column_fit(by_name.get(column.name), column, type_, source.timestamp_format))
     schema = T.StructType(
         [
             T.StructField(column.name, entry.stored)
@@ -74,7 +79,7 @@ def _read(spark: SparkSession, source: Source, shape: Shape, files: list[Present
         ]
     )
     stored = _files(spark, schema, paths)
-    return converted(stored, source.columns, how, F.col("_metadata.file_path"))
+    return declared_values(stored, source.columns, how, F.col("_metadata.file_path"))
 
 
 def _files(spark: SparkSession, schema: T.StructType, paths: Sequence[str]) -> DataFrame:
@@ -84,7 +89,7 @@ def _files(spark: SparkSession, schema: T.StructType, paths: Sequence[str]) -> D
     return spark.read.schema(schema).options(**as_written).parquet(*paths)
 
 
-def converted(
+def declared_values(
     stored: DataFrame, columns: Sequence[Column], how: Sequence[TypeFit], path: SparkColumn
 ) -> DataFrame:
     """Stored columns as the declared ones, with the problems of those that are checked."""
@@ -99,7 +104,7 @@ def converted(
         ),
         path.alias(fit.PATH),
         F.to_json(F.struct(*map(column_of, stored.columns))).alias(fit.RAW),
-        fit.misfits(
+        fit.misfit_problem(
             columns,
             {
                 at: column_of(column.name).isNotNull()
@@ -125,27 +130,29 @@ def converted(
     )
 
 
-def _set_aside(spark: SparkSession, source: Source, shape: Shape, paths: list[str]) -> DataFrame:
+def _drifted_rows(
+    spark: SparkSession, source: Source, shape: ParquetShape, paths: list[str]
+) -> DataFrame:
     """All rows of files that drifted, with whatever of their columns Spark can read."""
     lower = [name.lower() for name in shape.names]
     schema = T.StructType()
     for name, type_ in zip(shape.names, shape.types, strict=True):
-        stored = readable(type_)
+        stored = readable_type(type_)
         if stored is not None and lower.count(name.lower()) == 1:
             schema = schema.add(name, stored)
     stored_rows = _files(spark, schema, paths)
     raw = F.to_json(F.struct(*map(column_of, stored_rows.columns)))
     how = F.lit(f"drift: {shape.drift.how if shape.drift else ''}")
-    return fit.unusable(stored_rows, source.columns, F.col("_metadata.file_path"), raw, how)
+    return fit.unusable_rows(stored_rows, source.columns, F.col("_metadata.file_path"), raw, how)
 
 
-def _shape(file: Present, source: Source) -> Shape:
+def _shape(file: PresentFile, source: Source) -> ParquetShape:
     try:
         footer = parquet.ParquetFile(file.at)
     except (OSError, pa.ArrowException) as error:
         raise run_errors.unreadable_file(path=file.path, why=str(error).splitlines()[0]) from error
     with footer:
-        _refuse(file, footer)
+        _refuse_unread(file, footer)
         schema = footer.schema_arrow
         old = int96.columns(footer)
         types = tuple(map(_physical, old, schema))
@@ -154,12 +161,12 @@ def _shape(file: Present, source: Source) -> Shape:
     finer = int96.finer(file.at, [name for name in suspects if name in declared])
     others = [f"column {name} has parts of a microsecond" for name in finer]
     drift = drift_of(source, file, tuple(schema.names), types, others)
-    return Shape(tuple(schema.names), types, drift)
+    return ParquetShape(tuple(schema.names), types, drift=drift)
 
 
 def drift_of(
     source: Source,
-    file: Present,
+    file: PresentFile,
     names: tuple[str, ...],
     types: tuple[pa.DataType, ...],
     others: Sequence[str] = (),
@@ -170,21 +177,21 @@ def drift_of(
         f"column {column.name} is {by_name[column.name]}, declared {column.type}"
         for column in source.columns
         if column.name in by_name
-        and taken(by_name[column.name], fit.datatype(column), source.timestamp_format) is None
+        and type_fit(by_name[column.name], fit.datatype(column), source.timestamp_format) is None
     ]
     parts += others
     parts += [f"column {name} is there twice" for name in names if names.count(name) > 1]
     return differences(source, file, names, list(dict.fromkeys(parts)))
 
 
-def taken_as(
+def column_fit(
     found: pa.DataType | None, column: Column, wanted: T.DataType, timestamp_format: str
 ) -> TypeFit:
-    """How a stored column is taken for a declared one; one that is not there is its default."""
+    """How a stored column is type_fit for a declared one; one that is not there is its default."""
     if found is None:
         value = fit.fitted(F.lit(column.default).cast("string"), wanted, timestamp_format)
         return TypeFit(None, lambda _: value)
-    entry = taken(found, wanted, timestamp_format)
+    entry = type_fit(found, wanted, timestamp_format)
     assert entry is not None, "a type that does not fit is drift"
     return entry
 
@@ -193,7 +200,7 @@ _PACKINGS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW
 """How the pages of a Parquet file may be compressed for Spark to read them."""
 
 
-def _refuse(file: Present, footer: parquet.ParquetFile) -> None:
+def _refuse_unread(file: PresentFile, footer: parquet.ParquetFile) -> None:
     """Raise ``errors.unreadable_file`` where Spark cannot read what this process can."""
     found = footer.metadata
     if not found.num_columns:
@@ -214,5 +221,5 @@ def _physical(int96: bool, column: pa.Field) -> pa.DataType:
     return pa.timestamp("us", "UTC") if int96 else column.type
 
 
-def _nanos(type_: pa.DataType) -> bool:
+def _is_nanos(type_: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(type_) and type_.unit == "ns")

@@ -1,17 +1,21 @@
 """
-The rows of given versions of a source's files, exactly.
+The rows of given versions of a source's files, exactly, in one frame.
 
-One frame for all of them: the declared columns with their declared types, ``_source_file`` (the id
-of the file's version), ``_raw`` (the row as text) and ``_problem`` (why it cannot be used, else
-NULL). How each format is read, and what makes a row unparsable or a file drift, stands in
-``reading``.
+| column         | type          | meaning                                                  |
+|----------------|---------------|----------------------------------------------------------|
+| the declared ones | as declared | its values; all NULL where ``_problem`` is not NULL     |
+| `_source_file` | bigint        | the id of the file's version                             |
+| `_raw`         | string        | the row as text                                          |
+| `_problem`     | string        | why the row cannot be used; NULL when it can             |
+
+How a format is read, what makes a row unparsable and a file drift, is in the format's module.
 """
 
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from types import ModuleType
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -19,22 +23,16 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.files import FileKnown, FileSeen, listed
-from infold.core.model import Format, Source
+from infold.core.model import Source
 from infold.core.project import Project
 from infold.messages import run_errors
 from infold.spark.content import column as column_of
-from infold.spark.reading import csv_files, fit, iceberg_table, json_lines, parquet_files
-from infold.spark.reading.drift import Present, readable
+from infold.spark.reading import fit
+from infold.spark.reading.drift import FileShape, PresentFile, readable_files, refuse_drifted
+from infold.spark.reading.formats import READERS
 from infold.spark.reading.paths import takeable, uri
 
 File = FileSeen | FileKnown
-
-_READERS: dict[Format, ModuleType] = {
-    Format.CSV: csv_files,
-    Format.JSON: json_lines,
-    Format.PARQUET: parquet_files,
-}
-"""What reads a format: ``rows`` of files, and ``look_through`` to find whether one can be read."""
 
 
 def read(
@@ -46,39 +44,41 @@ def read(
     Raises ``errors.drift`` for files that drift where the source says so, before anything is
     read; ``errors.unreadable_file`` for a file that cannot be read, unless it is to be set aside.
     """
-    iceberg = source.format is Format.ICEBERG
-    present = [
-        Present(
-            id_,
-            file.path,
-            project.root / file.path if iceberg else takeable(project.root, file.path),
-            file.size,
-            isinstance(file, FileKnown),
-        )
-        for id_, file in files
-    ]
-    if iceberg:
-        fingerprints = {file.path: file.fingerprint for _, file in files}
-        stored = iceberg_table.rows(
-            spark, source, project.root, project.catalog_db, present, fingerprints
-        )
-        return _identified(spark, stored, [(file.path, file.id) for file in present], "inner")
-    reader = _READERS[source.format]
-    good, bad = readable(source, present, reader.look_through)
-    frames = reader.rows(spark, source, good)
+    reader = READERS[source.format]
+    present = [_present(project, source, id_, file) for id_, file in files]
+    good, bad = readable_files(source, present, reader.check_readable)
+    shapes = reader.inspect(spark, project, source, good)
+    refuse_drifted(source, shapes, good)
+    together: dict[FileShape, list[PresentFile]] = defaultdict(list)
+    for file in good:
+        if file.id in shapes:
+            together[shapes[file.id]].append(file)
+    frames = [reader.rows(spark, source, shape, group) for shape, group in together.items()]
     if bad:
         frames.append(_unreadable(spark, source, [f for f in present if f.id in bad], bad))
     if not frames:
-        return _nothing(spark, source)
+        return _nothing(spark, project, source)
     rows = frames[0]
     for frame in frames[1:]:
         rows = rows.unionByName(frame)
-    return _identified(spark, rows, [(uri(file.at), file.id) for file in present], "left")
+    # The frame of a table has the rows of all its files, that of files only those asked for.
+    how = "inner" if source.is_table else "left"
+    return _identified(spark, rows, [(file.spark_path, file.id) for file in present], how)
+
+
+def _present(project: Project, source: Source, id_: int, file: File) -> PresentFile:
+    known = isinstance(file, FileKnown)
+    if source.is_table:  # Spark opens the table, and names its files as the table does
+        at, spark_path = project.root / file.path, file.path
+    else:
+        at = takeable(project.root, file.path)
+        spark_path = uri(at)
+    return PresentFile(id_, file.path, at, file.size, known, spark_path, file.fingerprint)
 
 
 def refuse_changed(project: Project, source: Source, files: Iterable[File]) -> None:
     """Raise ``errors.source_changed`` when a file is no longer what its listing showed."""
-    if source.format is Format.ICEBERG:
+    if source.is_table:
         return  # read at one metadata file, checked when it was opened
     for file in files:
         if not unchanged(project, source, file):
@@ -86,8 +86,8 @@ def refuse_changed(project: Project, source: Source, files: Iterable[File]) -> N
 
 
 def unchanged(project: Project, source: Source, file: File) -> bool:
-    """Whether a file is still what its listing showed, as far as a look at it tells."""
-    if source.format is Format.ICEBERG:
+    """Whether a file still has the size and modification time that its listing showed."""
+    if source.is_table:
         return True
     try:
         stat = os.stat(project.root / file.path)  # noqa: PTH116 - as fast as the listing
@@ -110,43 +110,36 @@ def _identified(
         )
         known = F.broadcast(spark.createDataFrame(table))
         joined = rows.join(known, rows[fit.PATH] == known["_of"], how)
-        # A path that Spark spells in another way than we do must never lose its rows in silence.
+        # A path that Spark spells in another way than we do must never lose its rows silently.
         unknown = F.raise_error(F.concat(F.lit("not a file of this step: "), fit.PATH))
         found = joined.withColumn(fit.FILE, F.coalesce("_id", unknown.cast("bigint")))
     names = [name for name in plain if name not in (fit.PATH, fit.RAW, fit.PROBLEM)]
     return found.select(*map(column_of, names), fit.FILE, fit.RAW, fit.PROBLEM)
 
 
-def _nothing(spark: SparkSession, source: Source) -> DataFrame:
-    schema = values(source).add(fit.FILE, T.LongType())
+def _nothing(spark: SparkSession, project: Project, source: Source) -> DataFrame:
+    schema = column_types(spark, project, source).add(fit.FILE, T.LongType())
     schema = schema.add(fit.RAW, T.StringType()).add(fit.PROBLEM, T.StringType())
     return spark.createDataFrame([], schema)
 
 
 def _unreadable(
-    spark: SparkSession, source: Source, files: Sequence[Present], why: Mapping[int, str]
+    spark: SparkSession, source: Source, files: Sequence[PresentFile], why: Mapping[int, str]
 ) -> DataFrame:
-    """One row without values for each file that cannot be read: nobody knows how many there are."""
+    """One row without values for each file that cannot be read: nobody knows how many it has."""
     table = pa.table(
         {
-            fit.PATH: [uri(file.at) for file in files],
+            fit.PATH: [file.spark_path for file in files],
             fit.PROBLEM: [f"unreadable: {why[file.id]}" for file in files],
         }
     )
-    nulls = [F.lit(None).cast(f.dataType).alias(f.name) for f in values(source).fields]
-    told = spark.createDataFrame(table)
-    return told.select(*nulls, fit.PATH, F.lit(None).cast("string").alias(fit.RAW), fit.PROBLEM)
-
-
-def shape(spark: SparkSession, project: Project, source: Source) -> T.StructType:
-    """The columns of a source; those of a table whose columns nobody declared, as it has them."""
-    if source.format is Format.ICEBERG and not source.columns:
-        source = iceberg_table.declared(spark, source, project)
-    return values(source)
-
-
-def values(source: Source) -> T.StructType:
-    """The columns of a source, as its rows have them once they are read."""
-    return T.StructType(
-        [T.StructField(column.name, fit.stored_type(column)) for column in source.columns]
+    problem, no_text = F.col(fit.PROBLEM), F.lit(None).cast("string")
+    return fit.unusable_rows(
+        spark.createDataFrame(table), source.columns, F.col(fit.PATH), no_text, problem
     )
+
+
+def column_types(spark: SparkSession, project: Project, source: Source) -> T.StructType:
+    """The columns of a source, with the types that its rows have once they are read."""
+    columns = READERS[source.format].columns(spark, project, source)
+    return T.StructType([T.StructField(one.name, fit.stored_type(one)) for one in columns])

@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from infold.core.files import FileSeen
+from infold.core.formats import Format
 from infold.core.interval import HOUR, Granularity, instant, moment, show
-from infold.core.model import Format, Source
-from infold.lake.event_times import peek
+from infold.core.model import Source
+from infold.lake.reading.event_times import estimate_cells
 
 NOW = instant("2100-01-01")
 
@@ -33,7 +34,7 @@ def look(
     """Rows by the start of their cell."""
     source = Source("raw.x", format, (), path="*", event_time_column="t", **values)
     file = FileSeen(name, (root / name).stat().st_size, 0, "")
-    found = peek(root, source, [file], granularity, NOW, budget)
+    found = estimate_cells(root, source, [file], granularity, NOW, budget)
     return None if found is None else {show(state.cell.start): state.rows for state in found[0]}
 
 
@@ -136,7 +137,7 @@ def test_cells_have_no_content_yet(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t\n2024-03-09\n")
     source = Source("raw.x", Format.CSV, (), path="*", event_time_column="t")
 
-    found = peek(tmp_path, source, [FileSeen("a.csv", 13, 0, "")], Granularity.DAY, NOW)
+    found = estimate_cells(tmp_path, source, [FileSeen("a.csv", 13, 0, "")], Granularity.DAY, NOW)
 
     assert found is not None
     assert [(state.cell.start, state.rows, state.content, state.last) for state in found[0]] == [
@@ -167,7 +168,7 @@ def test_a_source_without_event_time_has_one_cell(tmp_path: Path) -> None:
     """A source without event time, such as a lookup, has one cell."""
     source = Source("raw.x", Format.CSV, (), path="*")
 
-    assert peek(tmp_path, source, [], Granularity.DAY, NOW) is None
+    assert estimate_cells(tmp_path, source, [], Granularity.DAY, NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -193,7 +194,7 @@ def test_rows_dated_in_the_future(tmp_path: Path, received: str, latest: str, wr
         received_column=received or None,
     )
 
-    found = peek(
+    found = estimate_cells(
         tmp_path,
         source,
         [FileSeen("a.csv", 99, 0, "")],

@@ -13,11 +13,12 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from infold.core.files import FileSeen
 from infold.core.model import Source
+from infold.core.project import Project
 from infold.messages import run_errors
 
 _WILD = re.compile(r"[*?\[]")
@@ -25,14 +26,22 @@ _HIDDEN = "_."
 Matches = Callable[[str], object]
 
 
-def listing(root: Path, source: Source, now: int) -> tuple[tuple[FileSeen, ...], int]:
-    """The files of ``source``, by path, and how many more are too young and have yet to settle."""
-    seen, young = look(root, source, now)
-    return seen, len(young)
+def list_files(
+    project: Project, source: Source, now: int
+) -> tuple[tuple[FileSeen, ...], tuple[str, ...]]:
+    """As ``FormatFiles.list_files``: the files that match the source's ``path``."""
+    return matching_files(project.root, source, now)
 
 
-def look(root: Path, source: Source, now: int) -> tuple[tuple[FileSeen, ...], tuple[str, ...]]:
-    """As :func:`listing`, with the paths of the files that have yet to settle."""
+def uncounted(_root: Path, _files: Sequence[FileSeen]) -> Mapping[str, int]:
+    """As ``FormatFiles.row_counts``, of a format that has to be read to be counted."""
+    return {}
+
+
+def matching_files(
+    root: Path, source: Source, now: int
+) -> tuple[tuple[FileSeen, ...], tuple[str, ...]]:
+    """The files below ``root`` that match, by path; and the paths of those yet to settle."""
     try:
         base, parts = _split(root, source)
         shown = _shown(root, base)

@@ -1,5 +1,5 @@
 """
-The data files of an Iceberg source table, as :class:`FileSeen`.
+An Iceberg table as a source, without a JVM: its data files, as :class:`FileSeen`.
 
 pyiceberg reads the manifests, which costs the better part of a second. What a metadata file says
 never changes, so the files that it led to are kept in the project's ``.infold`` folder, and a table
@@ -12,13 +12,14 @@ import hashlib
 import json
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infold.core.files import FileSeen
 from infold.core.model import Source
+from infold.core.project import Project
 from infold.lake import catalog
 from infold.lake.iceberg import open_table
 from infold.messages import run_errors
@@ -28,6 +29,22 @@ if TYPE_CHECKING:
     from pyiceberg.io import FileIO
     from pyiceberg.schema import Schema
     from pyiceberg.table import FileScanTask
+
+
+def list_files(
+    project: Project, source: Source, _now: int
+) -> tuple[tuple[FileSeen, ...], tuple[str, ...]]:
+    """As ``FormatFiles`` says; a table's files are complete, so none is too young."""
+    return table_files(project.root, source, project.catalog_db), ()
+
+
+def event_times(_path: Path, _source: Source, _column: str) -> None:
+    """None: which rows of a data file are deleted is known to the table alone."""
+
+
+def row_counts(_root: Path, _files: Sequence[FileSeen]) -> Mapping[str, int]:
+    """None are counted: a table that is rewritten moves its rows from file to file."""
+    return {}
 
 
 def table_files(root: Path, source: Source, catalog_db: Path) -> tuple[FileSeen, ...]:

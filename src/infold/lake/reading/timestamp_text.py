@@ -13,12 +13,10 @@ from decimal import Decimal, InvalidOperation
 from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from infold.core.interval import SECOND, micros
+from infold.core.formats import EPOCH_UNITS
+from infold.core.interval import micros
 
 Parse = Callable[[str], int | None]
-
-EPOCHS = {"epoch_seconds": SECOND, "epoch_millis": 1_000, "epoch_micros": 1}
-"""Notations as numbers, and how many microseconds 1 is in each."""
 
 _SPACE = "".join(map(chr, range(0x21)))  # what Java trims
 _ISO = re.compile(
@@ -35,7 +33,7 @@ _FARTHEST = timedelta(hours=18)
 
 def parser(written: str) -> Parse | None:
     """How one value is read; None for a pattern that only the engine understands."""
-    unit = EPOCHS.get(written)
+    unit = EPOCH_UNITS.get(written)
     if unit is not None:
         return lambda text: _epoch(text, unit)
     if written == "iso":

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from infold.core.formats import Format
 from infold.core.interval import SECOND
-from infold.core.model import Format, Source
-from infold.lake.listing import listing
+from infold.core.model import Source
+from infold.lake.reading.listing import matching_files
 from infold.messages import errors
 
 
@@ -27,7 +28,7 @@ def touch(root: Path, *paths: str) -> None:
 
 def found(root: Path, path: str) -> list[str]:
     """The paths that a pattern gives."""
-    return [file.path for file in listing(root, files(path), 0)[0]]
+    return [file.path for file in matching_files(root, files(path), 0)[0]]
 
 
 TREE = (
@@ -92,10 +93,10 @@ def test_a_fingerprint_is_size_and_time(tmp_path: Path) -> None:
     touch(tmp_path, "in/a.json")
     os.utime(tmp_path / "in/a.json", ns=(0, 1_700_000_000_123_456_789))
 
-    (file,), settling = listing(tmp_path, files("in/*"), 0)
+    (file,), settling = matching_files(tmp_path, files("in/*"), 0)
 
     assert (file.size, file.fingerprint) == (2, "2:1700000000123456789")
-    assert (file.modified_at, settling) == (1_700_000_000_123_456, 0)
+    assert (file.modified_at, settling) == (1_700_000_000_123_456, ())
 
 
 def test_young_files_settle(tmp_path: Path) -> None:
@@ -105,17 +106,17 @@ def test_young_files_settle(tmp_path: Path) -> None:
     os.utime(tmp_path / "in/young.json", ns=(0, 111 * 10**9))
     source = files("in/*", settle=10 * SECOND)
 
-    seen, settling = listing(tmp_path, source, 120 * SECOND)
-    assert ([file.path for file in seen], settling) == (["in/old.json"], 1)
+    seen, settling = matching_files(tmp_path, source, 120 * SECOND)
+    assert ([file.path for file in seen], settling) == (["in/old.json"], ("in/young.json",))
 
-    seen, settling = listing(tmp_path, source, 121 * SECOND)
-    assert (len(seen), settling) == (2, 0)
+    seen, settling = matching_files(tmp_path, source, 121 * SECOND)
+    assert (len(seen), settling) == (2, ())
 
 
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     """A missing folder is an error, and an empty one is not."""
     with pytest.raises(errors.InfoldError) as raised:
-        listing(tmp_path, files("in/*.json"), 0)
+        matching_files(tmp_path, files("in/*.json"), 0)
 
     assert str(raised.value) == (
         "no-such-folder: the folder of source raw.clicks does not exist\n\n"
@@ -124,7 +125,7 @@ def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
         "Create it (it may be empty), or correct `path` in infold.yml."
     )
     (tmp_path / "in").mkdir()
-    assert listing(tmp_path, files("in/*.json"), 0) == ((), 0)
+    assert matching_files(tmp_path, files("in/*.json"), 0) == ((), ())
 
 
 def test_a_missing_single_file_is_an_empty_source(tmp_path: Path) -> None:
@@ -173,7 +174,7 @@ def test_each_folder_is_listed_twice_at_most(
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", counted)
-    assert len(listing(tmp_path, files("in/**/*.json"), 0)[0]) == 1_000
+    assert len(matching_files(tmp_path, files("in/**/*.json"), 0)[0]) == 1_000
 
     assert len(calls) <= 2 * 21  # once for its files, once for its folders
 

@@ -1,28 +1,27 @@
 """
-Which cells new files touch, found by reading just their event times in this process.
+Which cells new files touch: an estimate from their event times alone, without a JVM.
 
-A plan can then name the cells before anything is ingested. It is an estimate and says so nowhere
-else than here: rows count before WHERE and before duplicates are left out, and a value that does
-not parse is passed over. What is read for good is read by the engine.
+With it a plan names the cells before anything is ingested. Rows count before WHERE and before
+duplicates are left out, and values that do not parse are left out. Rows that are stored are read by
+Spark, never by this.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv, parquet
-from pyarrow import json as arrow_json
 
 from infold.core.files import FileSeen
+from infold.core.formats import EPOCH_UNITS
 from infold.core.interval import HOUR, MAX, Granularity
-from infold.core.model import Format, Source
+from infold.core.model import Source
 from infold.core.trace import CellState
-from infold.lake import timestamp_text
+from infold.lake.reading import timestamp_text
+from infold.lake.reading.formats import FORMAT_FILES
 
 BUDGET = 32 * 1024 * 1024
 """Bytes on disk, about, that reading may cost: a few tenths of a second."""
@@ -30,104 +29,48 @@ BUDGET = 32 * 1024 * 1024
 _GZIPPED = 5
 """A gzip file of text costs about this much more than its size."""
 
-_TEXT = pa.string()
-
 _AHEAD = MAX
-"""Stands for the hours of rows that are dated in the future."""
+"""The key that counts rows dated in the future, among hours."""
 
-Peeked = tuple[tuple[CellState, ...], int]
+Estimate = tuple[tuple[CellState, ...], int]
+"""Rows by cell (``content`` 0), and how many rows are dated in the future."""
 
 
-def peek(
+def estimate_cells(
     root: Path,
     source: Source,
     files: Sequence[FileSeen],
     granularity: Granularity,
     as_of: int,
     budget_bytes: int = BUDGET,
-) -> Peeked | None:
+) -> Estimate | None:
     """
-    Rows by cell, ``content`` 0; None over the budget or where it cannot be done.
+    How many rows of each cell some files have; None over the budget or where it cannot be told.
 
-    Rows that are dated later than ``as_of`` are counted beside them: they wait, or are set aside.
+    Rows dated later than ``as_of`` are counted by themselves: they wait, or are set aside.
     """
     cost = sum(file.size * (_GZIPPED if file.path.endswith(".gz") else 1) for file in files)
     column = source.event_time_column
-    read = _READERS.get(source.format)
     parse = timestamp_text.parser(source.timestamp_format)
-    if column is None or read is None or parse is None or cost > budget_bytes:
+    if column is None or parse is None or cost > budget_bytes:
         return None
     # A row may be dated somewhat later than it was received, and it has been received by now.
     latest = as_of + (source.future_tolerance if source.received_column else 0)
     hours: Counter[int] = Counter()
     try:
         for file in files:
-            for values in read(root / file.path, source, column):
+            found = FORMAT_FILES[source.format].event_times(root / file.path, source, column)
+            if found is None:
+                return None
+            for values in found:
                 hours.update(_hours(values, parse, source.timestamp_format, latest))
     except (OSError, pa.ArrowInvalid, pa.ArrowKeyError):
-        return None  # the ingest will say what is wrong with the file
+        return None  # the ingest reports what is wrong with the file
     ahead = hours.pop(_AHEAD, 0)
     cells: Counter[int] = Counter()
     for hour, rows in hours.items():
         cells[granularity.floor(hour)] += rows
     return tuple(CellState(granularity.cell(at), cells[at], 0) for at in sorted(cells)), ahead
-
-
-# -- reading one column
-
-
-def _read_csv(path: Path, source: Source, column: str) -> Iterator[pa.Array]:
-    options = csv.ConvertOptions(
-        include_columns=[column], column_types={column: _TEXT}, strings_can_be_null=True
-    )
-    parse = csv.ParseOptions(
-        delimiter=source.delimiter, newlines_in_values=True, invalid_row_handler=lambda _: "skip"
-    )
-    if path.stat().st_size == 0:
-        return
-    table = csv.read_csv(path, parse_options=parse, convert_options=options)
-    yield from table.column(column).chunks
-
-
-def _read_json(path: Path, source: Source, column: str) -> Iterator[pa.Array]:
-    kind = pa.int64() if source.timestamp_format.startswith("epoch_") else _TEXT
-    options = arrow_json.ParseOptions(
-        explicit_schema=pa.schema([(column, kind)]), unexpected_field_behavior="ignore"
-    )
-    try:
-        with pa.input_stream(str(path)) as stream:
-            table = arrow_json.read_json(stream, parse_options=options)
-    except pa.ArrowInvalid:  # a broken line, or values of several kinds
-        yield _read_lines(path, column)
-    else:
-        yield from table.column(column).chunks
-
-
-def _read_lines(path: Path, column: str) -> pa.Array:
-    values: list[str | None] = []
-    with pa.input_stream(str(path)) as stream:
-        for line in stream.read().splitlines():
-            try:
-                value = json.loads(line, parse_float=str, parse_int=str)[column]
-            except (ValueError, KeyError, TypeError, RecursionError):
-                continue
-            values.append(None if value is None else str(value))
-    return pa.array(values, _TEXT)
-
-
-def _read_parquet(path: Path, source: Source, column: str) -> Iterator[pa.Array]:
-    del source
-    yield from parquet.read_table(path, columns=[column]).column(column).chunks
-
-
-_READERS: dict[Format, Callable[[Path, Source, str], Iterator[pa.Array]]] = {
-    Format.CSV: _read_csv,
-    Format.JSON: _read_json,
-    Format.PARQUET: _read_parquet,
-}
-
-
-# -- from values to hours
 
 
 def _hours(
@@ -164,7 +107,7 @@ def _times(values: pa.Array, written: str) -> pa.Array | None:
             return values.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()).cast(naive)
         if pa.types.is_date(kind):
             return values.cast(naive)
-        unit = timestamp_text.EPOCHS.get(written)
+        unit = EPOCH_UNITS.get(written)
         if unit is not None:
             return pc.multiply_checked(values.cast(pa.int64()), unit).cast(naive)
         plain = written == "iso" and pc.all(pc.match_substring_regex(values, _PLAIN)).as_py()

@@ -1,0 +1,84 @@
+"""
+The formats of sources: the one list of them, and what each is without a row of it being read.
+
+Two packages read them, a module for each format in both: ``lake/reading`` without a JVM (which
+files there are, event times for an estimate, numbers of rows) and ``spark/reading`` with Spark
+(which files drift, rows). Each package has a registry by format. :func:`complete` refuses, when it
+is imported, a registry that lacks a format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import TypeVar
+
+from infold.core.interval import SECOND
+
+T = TypeVar("T")
+
+
+class Format(StrEnum):
+    """How the rows of a source are stored."""
+
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+    ICEBERG = "iceberg"
+
+
+@dataclass(frozen=True, slots=True)
+class FormatTraits:
+    """
+    What a format is, as far as its name says it.
+
+    A format of files is found by ``path``. A table (``is_table``) is found by ``table`` in a
+    catalog: it has columns of its own, and a change of it moves rows from file to file.
+    """
+
+    suffixes: tuple[str, ...] = ()
+    """Endings of file names that mean this format, before ``.gz``."""
+    keys: tuple[str, ...] = ()
+    """Keys of a source in infold.yml that only this format has."""
+    is_table: bool = False
+
+
+FORMATS: Mapping[Format, FormatTraits] = {
+    Format.CSV: FormatTraits(suffixes=(".csv", ".tsv"), keys=("delimiter",)),
+    Format.JSON: FormatTraits(suffixes=(".json", ".jsonl", ".ndjson")),
+    Format.PARQUET: FormatTraits(suffixes=(".parquet",)),
+    Format.ICEBERG: FormatTraits(is_table=True),
+}
+
+PLANNED_FORMATS = ("delta", "jdbc", "avro", "orc")
+"""Formats that infold knows by name and does not read yet."""
+
+EPOCH_UNITS: Mapping[str, int] = {
+    "epoch_seconds": SECOND,
+    "epoch_millis": 1_000,
+    "epoch_micros": 1,
+}
+"""Timestamps written as numbers since 1970: the name in infold.yml, and 1 in microseconds."""
+
+TIMESTAMP_FORMATS = ("iso", *EPOCH_UNITS)
+"""The names that ``timestamp_format`` knows; anything else is a pattern."""
+
+
+def format_of_path(path: str) -> Format | None:
+    """The format that a file's name says; None when its ending is of no format."""
+    name = PurePosixPath(path).name.lower().removesuffix(".gz")
+    suffix = PurePosixPath(name).suffix
+    return next((format_ for format_, one in FORMATS.items() if suffix in one.suffixes), None)
+
+
+def complete(registry: Mapping[Format, T]) -> Mapping[Format, T]:
+    """The registry itself; TypeError when it lacks a format."""
+    missing = [format_.value for format_ in Format if format_ not in registry]
+    if missing:
+        raise TypeError(f"a registry of formats lacks {', '.join(missing)}")
+    return registry
+
+
+complete(FORMATS)

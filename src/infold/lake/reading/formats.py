@@ -1,0 +1,50 @@
+"""
+The registry of source formats without a JVM: what reads which.
+
+To add a format is to add a module with the functions of :class:`FormatFiles` and a line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from infold.core.files import FileSeen
+from infold.core.formats import Format, complete
+from infold.core.model import Source
+from infold.core.project import Project
+from infold.lake.reading import csv_files, iceberg_table, json_lines, parquet_files
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class FormatFiles(Protocol):
+    """The functions that a format's module has."""
+
+    def list_files(
+        self, project: Project, source: Source, now: int, /
+    ) -> tuple[Sequence[FileSeen], Sequence[str]]:
+        """The files of a source now, and the paths of those that are too young to be read."""
+
+    def event_times(self, path: Path, source: Source, column: str, /) -> Iterator[pa.Array] | None:
+        """
+        The values of one column of a file, as they are stored, a part at a time.
+
+        Values that the file does not have as the format asks for are left out: this is for an
+        estimate. None for a format that cannot be estimated without Spark.
+        """
+
+    def row_counts(self, root: Path, files: Sequence[FileSeen], /) -> Mapping[str, int]:
+        """How many rows files have, by path; only those where it is known without reading rows."""
+
+
+FORMAT_FILES: Mapping[Format, FormatFiles] = complete(
+    {
+        Format.CSV: csv_files,
+        Format.JSON: json_lines,
+        Format.PARQUET: parquet_files,
+        Format.ICEBERG: iceberg_table,
+    }
+)

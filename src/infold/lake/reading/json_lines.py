@@ -1,0 +1,51 @@
+"""JSON lines without a JVM. ``spark/reading/json_lines.py`` says what a line is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from infold.core.formats import EPOCH_UNITS
+from infold.core.model import Source
+from infold.lake.reading import listing
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+list_files = listing.list_files
+row_counts = listing.uncounted
+
+
+def event_times(path: Path, source: Source, column: str) -> Iterator[pa.Array]:
+    """As ``FormatFiles`` says; broken lines are left out."""
+    import pyarrow as pa
+    from pyarrow import json as arrow_json
+
+    kind = pa.int64() if source.timestamp_format in EPOCH_UNITS else pa.string()
+    options = arrow_json.ParseOptions(
+        explicit_schema=pa.schema([(column, kind)]), unexpected_field_behavior="ignore"
+    )
+    try:
+        with pa.input_stream(str(path)) as stream:
+            table = arrow_json.read_json(stream, parse_options=options)
+    except pa.ArrowInvalid:  # a broken line, or values of several kinds
+        yield _line_by_line(path, column)
+    else:
+        yield from table.column(column).chunks
+
+
+def _line_by_line(path: Path, column: str) -> pa.Array:
+    """The column of a file that Arrow does not read, each value as text."""
+    import pyarrow as pa
+
+    values: list[str | None] = []
+    with pa.input_stream(str(path)) as stream:
+        for line in stream.read().splitlines():
+            try:
+                value = json.loads(line, parse_float=str, parse_int=str)[column]
+            except (ValueError, KeyError, TypeError, RecursionError):
+                continue
+            values.append(None if value is None else str(value))
+    return pa.array(values, pa.string())
