@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.ledger.memory import MemoryLedger
 from tests.planning.test_planner import DAILY as WITH_USERS
 from tests.planning.test_planner import EVENTS, SESSIONS, built, changed, day, project, states
 
@@ -14,7 +15,6 @@ from infold.core.plan import InputDiff, ModelObservation, Observations
 from infold.core.project import Node
 from infold.core.trace import Cause, CellState, Pending, Trace
 from infold.inspecting.model_status import status_of
-from infold.ledger.memory import MemoryLedger
 from infold.planning.model_states import model_states
 from infold.planning.planner import plan
 from infold.render.plan import plan_screen

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.cli import sample
+from tests.ledger.memory import MemoryLedger
 
 from infold.core.model import Materialization
 from infold.core.ports import TimeSpan
@@ -19,7 +20,6 @@ from infold.core.session_rules import Sessions
 from infold.core.trace import Trace
 from infold.inspecting.event_batches import Event
 from infold.inspecting.session_events import BY_SPARK, UserEvents, events_of
-from infold.ledger.memory import MemoryLedger
 
 ROWS = pa.table(
     {

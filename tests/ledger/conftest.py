@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.ledger.memory import MemoryLedger
 
 from infold.core.ports import Ledger
-from infold.ledger.memory import MemoryLedger
 from infold.ledger.store import SqlLedger
 
 

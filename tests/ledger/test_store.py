@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ledger.conftest import Stopped
 from tests.ledger.drawn import DAYS, distinct_changes, file_cells, known_files, some_ranges, traces
+from tests.ledger.memory import MemoryLedger
 
 from infold.core.files import FileCell, FileKnown, FileSeen, FilesOutcome
 from infold.core.interval import DAY, Interval, Ranges
@@ -26,7 +27,6 @@ from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.trace import UNKNOWN, CellChange, Trace
 from infold.ledger import generated_sql, open_ledger
 from infold.ledger.database import FORMAT, FORMAT_ROW
-from infold.ledger.memory import MemoryLedger
 from infold.ledger.store import SqlLedger
 from infold.messages import errors
 

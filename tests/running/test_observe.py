@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from tests.arrivals.dry import Memory
+from tests.ledger.memory import MemoryLedger
 from tests.planning.test_planner import EVENTS, FIRST, SESSIONS, day, project
 
 from infold.core.files import FileKnown, FileSeen, FilesOutcome
@@ -18,7 +19,6 @@ from infold.core.plan import FileDiff
 from infold.core.ports import Lake
 from infold.core.record import Outcome
 from infold.core.trace import CellChange, Trace
-from infold.ledger.memory import MemoryLedger
 from infold.running.observe import Observer
 
 WAITS_FOR = FIRST + DAY

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.ledger.memory import MemoryLedger
 
 from infold.core.interval import DAY, Granularity, Interval, Ranges, instant
 from infold.core.model import Target
@@ -13,7 +14,6 @@ from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.trace import CellChange, Trace
 from infold.lake.iceberg import IcebergLake
-from infold.ledger.memory import MemoryLedger
 from infold.spark import maintenance
 from infold.spark.maintenance import Maintenance
 from infold.spark.tables.iceberg import IcebergTables

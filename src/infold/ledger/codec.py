@@ -1,5 +1,5 @@
 """
-Outcomes, receipts and traces as JSON text and back, exactly.
+Outcomes, with their traces, and receipts as JSON text and back, exactly.
 
 Cells and changes are arrays, not objects: a step may touch thousands. A receipt leaves out what
 is zero, so a field added later reads as zero from an older row.
@@ -70,7 +70,7 @@ def slim(outcome: Outcome) -> Outcome:
     """
     The outcome as kept once its step is done: without changes, files and quarantine.
 
-    They stand in tables of their own then; a history of a thousand runs stays small.
+    Those are in tables of their own then; a history of a thousand runs stays small.
     """
     return replace(outcome, changes=(), files=None, held=(), freed=())
 
@@ -83,16 +83,6 @@ def dump_receipt(receipt: Receipt) -> str:
 def load_receipt(text: str) -> Receipt:
     """The receipt that :func:`dump_receipt` wrote."""
     return _load_receipt(json.loads(text))
-
-
-def dump_trace(trace: Trace) -> str:
-    """A trace."""
-    return dump(_trace(trace))
-
-
-def load_trace(text: str) -> Trace:
-    """The trace that :func:`dump_trace` wrote."""
-    return _load_trace(json.loads(text))
 
 
 def _change(change: CellChange) -> list[int | None]:

@@ -172,7 +172,7 @@ class MemoryTables:
 
 
 @dataclass
-class MemoryLedger:
+class FoldLedger:
     """The few answers of a ledger that sessions ask for."""
 
     input_changes: list[list[CellChange]] = field(default_factory=list)
@@ -182,7 +182,7 @@ class MemoryLedger:
     nobodys: int | None = None
 
     def entries(self, model: str) -> Sequence[ManualEntry]:
-        """What was said of sessions."""
+        """The manual entries for sessions."""
         return self.said
 
     def left_out(self) -> Mapping[str, int]:
@@ -245,7 +245,7 @@ class Shop:
         self.versions: list[dict[tuple[Any, ...], Row]] = [{}]
         self.frames: dict[int, DataFrame] = {}
         self.tables = MemoryTables(spark)
-        self.ledger = MemoryLedger()
+        self.ledger = FoldLedger()
         self.built, self.applied = 0, 0
         self.receipt = Receipt()
         self.changes: tuple[CellChange, ...] = ()

@@ -1,8 +1,7 @@
 """
-The ledger in memory: the same contract without a file, for tests of what stands above it.
+A ledger in memory: the contract of ``ports.Ledger`` without a file, for tests of other rooms.
 
-One suite (``tests/ledger/contract.py``) runs against both, so a test on this one says something
-about the other.
+``test_contract.py`` runs against both, so a test on this one says something about the other.
 """
 
 from __future__ import annotations
