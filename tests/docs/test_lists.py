@@ -11,6 +11,8 @@ from tests.docs.pages import DOCS
 from infold.core.plan import Action
 from infold.core.report import State
 from infold.core.trace import Cause
+from infold.messages.errors import ExitCode
+from infold.system.signals import SIGNALS
 
 REFERENCE = (DOCS / "reference.md").read_text(encoding="utf-8")
 GLOSSARY = (DOCS / "glossary.md").read_text(encoding="utf-8")
@@ -46,3 +48,12 @@ def test_the_glossary_lists_every_reason() -> None:
     (line,) = re.findall(r"^\| \*\*reason\*\* \| .*?: (.*?)\.", GLOSSARY, re.MULTILINE)
 
     assert line.split(", ") == [cause.value for cause in Cause]
+
+
+def test_the_reference_explains_every_exit_code() -> None:
+    """The table of exit codes has success, each code of an error, and 128 and each signal."""
+    part = REFERENCE.partition("\n| exit code | meaning |\n")[2].partition("\n\n")[0]
+    codes = re.findall(r"^\| ([\d, ]+) \|", part, re.MULTILINE)
+
+    ended = {128 + number for number in SIGNALS}
+    assert {int(code) for text in codes for code in text.split(", ")} == {0, *ExitCode, *ended}

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from infold.messages.errors import ExitCode
+
 if TYPE_CHECKING:
     from infold.core.project import Project
-
-_DIFFERENT = 4
 
 
 @click.command("demo")
@@ -53,7 +53,7 @@ def command(directory: Path) -> int:
         certificate = api.verify(api.open_project(directory, None), progress=told)
     click.echo(certificate_screen(certificate))
     click.echo(_by_hand(directory))
-    return 0 if certificate.equal else _DIFFERENT
+    return 0 if certificate.equal else ExitCode.DIFFERENT
 
 
 def _play(project: Project) -> None:

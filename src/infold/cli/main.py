@@ -12,7 +12,7 @@ import click
 
 from infold import __version__
 from infold.cli.process_exit import OutputError, ReaderGone, unsaid
-from infold.messages import errors
+from infold.messages.errors import ExitCode, InfoldError
 from infold.system import failures, signals
 
 COMMANDS = {
@@ -118,14 +118,14 @@ def _ended(error: BaseException, words: Sequence[str]) -> int:
         signals.say()
         return code
     if isinstance(error, SystemExit):
-        return error.code if isinstance(error.code, int) else 1
+        return error.code if isinstance(error.code, int) else ExitCode.FAILED
     if isinstance(error, click.ClickException):
         error.show()
         return error.exit_code
     if isinstance(error, ReaderGone):
         return 0
     if isinstance(error, OutputError):
-        return unsaid(error, 1)
+        return unsaid(error, ExitCode.FAILED)
     known = failures.told(error, _root_of(words))
     try:
         return _told(known, as_json="--json" in words)
@@ -133,7 +133,7 @@ def _ended(error: BaseException, words: Sequence[str]) -> int:
         return unsaid(failed, known.exit_code)
 
 
-def _told(error: errors.InfoldError, *, as_json: bool) -> int:
+def _told(error: InfoldError, *, as_json: bool) -> int:
     """Say what is wrong; as a value on stdout for programs."""
     if as_json:
         import json

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from infold.cli import shared_options
-
-_DIFFERENT = 4
+from infold.messages.errors import ExitCode
 
 
 @click.command("verify")
@@ -39,4 +38,4 @@ def command(select: tuple[str, ...], sample: int | None, as_json: bool) -> int:
         shared_options.printed(json_shapes.certificate(certificate))
     else:
         click.echo(certificate_screen(certificate))
-    return 0 if certificate.equal else _DIFFERENT
+    return 0 if certificate.equal else ExitCode.DIFFERENT

@@ -18,12 +18,7 @@ from infold.core.project import Bound
 from infold.core.record import Arrival, Receipt, StepRecord
 from infold.core.trace import CellState, Pending, Trace
 from infold.messages.analyser_findings import MISDEFINED
-from infold.messages.errors import InfoldError, InfoldErrors
-
-REFUSED = 3
-"""The exit code of what is refused."""
-WRONG = 2
-"""The exit code of a project that is wrong."""
+from infold.messages.errors import ExitCode, InfoldError, InfoldErrors
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +36,7 @@ class Failure:
     @property
     def refused(self) -> bool:
         """Whether it was not tried at all, on purpose."""
-        return self.error.exit_code == REFUSED
+        return self.error.exit_code == ExitCode.REFUSED
 
     @property
     def misdefined(self) -> bool:
@@ -94,9 +89,9 @@ class RunFailed(InfoldErrors):
     def __init__(self, result: RunResult) -> None:
         super().__init__(failure.error for failure in result.failures)
         self.result = result
-        self.exit_code = REFUSED if result.state == "refused" else 1
+        self.exit_code = ExitCode.REFUSED if result.state == "refused" else ExitCode.FAILED
         if all(failure.misdefined for failure in result.failures):
-            self.exit_code = WRONG
+            self.exit_code = ExitCode.WRONG
 
     @property
     def record(self) -> dict[str, object]:

@@ -16,6 +16,7 @@ from infold.core.model import Kind, table_name
 from infold.core.ports import Ledger, SnapshotReader, TimeSpan
 from infold.core.project import Node, Project, SessionsQuery
 from infold.core.record import QuarantinedSession
+from infold.core.session_columns import FIRST, ID, LAST
 from infold.core.session_rules import IDENTIFIER
 from infold.core.trace import Version
 from infold.inspecting.event_batches import Event, EventBatch, event_batches
@@ -44,9 +45,6 @@ MOST_READS = 60
 
 MOST_RUNS = 1000
 """How many runs are looked through for what a version was made from."""
-
-ID, FIRST, LAST = "session_id", "session_start", "session_end"
-
 
 SparkEventReader = Callable[
     [Node, Mapping[str, Any], Mapping[str, "int | None"], int, int], UserEvents

@@ -11,7 +11,6 @@ from typing import Self
 from pyspark.sql import DataFrame, SparkSession
 
 from infold.core.interval import Ranges
-from infold.core.model import Kind
 from infold.core.plan import Step
 from infold.core.ports import Ledger
 from infold.core.project import Bound, Input, Node, Project
@@ -155,8 +154,3 @@ def _has_alias(sql: str, end: int) -> bool:
 
 
 _AFTER_TABLE = frozenset({"LATERAL", "TABLESAMPLE", "PIVOT", "UNPIVOT", "ANTI", "SEMI", "NATURAL"})
-
-
-def stored(kind: Kind) -> bool:
-    """Whether models of this kind have a table."""
-    return kind is not Kind.VIEW

@@ -28,11 +28,11 @@ from infold.core.plan import Action, Step
 from infold.core.ports import Prepared
 from infold.core.project import GroupedQuery, Node
 from infold.core.record import Outcome, Receipt
+from infold.core.session_columns import VERSION
 from infold.core.trace import CellChange, CellState, wrap
 from infold.spark.content import JSON, column, content, plain, row_hash
 from infold.spark.inputs.changed_rows import KEY
 from infold.spark.inputs.feed import Feed, foldable
-from infold.spark.session_columns import VERSION
 from infold.spark.sessions.components import SMALL
 from infold.spark.step_context import Work
 from infold.spark.time_range import recompute

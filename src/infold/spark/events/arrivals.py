@@ -272,10 +272,11 @@ def counts(rows: DataFrame, node: Node) -> list[Count]:
         F.sum(F.shiftright(HASH, 32)).alias("hi"),
         F.sum(F.col(HASH).bitwiseAND(F.lit(0xFFFFFFFF))).alias("lo"),
     )
-    return [_count(row, node) for row in grouped.collect()]
+    return [_count_of(row, node) for row in grouped.collect()]
 
 
-def _count(row: Row, node: Node) -> Count:
+def _count_of(row: Row, node: Node) -> Count:
+    """A row of the counts by file, state, cell and reason."""
     cell = None if row["cell"] is None else cell_of(row["cell"], node.model.granularity)
     return Count(
         file=row[FILE],

@@ -118,7 +118,7 @@ def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: Tally) -> Cha
         every = every.withColumn(VERSION, F.lit(None).cast("bigint"))
     judged = copies.fates(every, identity, ingest.step.version)
     judged = judged.localCheckpoint(eager=False)
-    leaving, read = _count(ingest, judged, tally)
+    leaving, read = _tally_copies(ingest, judged, tally)
     insert = delete = None
     if tally.written:
         insert = judged.where(F.col(FATE).isin([fate.value for fate in copies.INSERTED]))
@@ -127,7 +127,7 @@ def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: Tally) -> Cha
     return Change(insert, delete, place(ingest.node), leaving, read, scanned)
 
 
-def _count(ingest: Ingest, judged: DataFrame, tally: Tally) -> tuple[Ranges, int]:
+def _tally_copies(ingest: Ingest, judged: DataFrame, tally: Tally) -> tuple[Ranges, int]:
     """Count what becomes of all copies; the cells that rows leave, and how many were stored."""
     stats = judged.groupBy(
         cell_start(ingest.time_or_null(), ingest.granularity).alias("cell"),

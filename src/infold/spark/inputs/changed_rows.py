@@ -19,9 +19,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.interval import Granularity, Interval
+from infold.core.session_columns import ID, VERSION
 from infold.core.trace import CellChange, net
 from infold.spark.content import column, in_cells, plain
-from infold.spark.session_columns import ID, VERSION
 from infold.spark.step_context import Work
 
 KEY = "_key"

@@ -22,11 +22,11 @@ from infold.core.plan import Action, Step
 from infold.core.ports import Prepared
 from infold.core.project import Node, SessionsQuery
 from infold.core.record import Outcome, QuarantinedSession, Receipt
+from infold.core.session_columns import FIRST, LAST
 from infold.core.session_rules import Keep
 from infold.core.trace import CellState, rewritten
 from infold.spark.content import cell_of, cell_stats, content, micros, type_of
 from infold.spark.inputs.feed import Feed, foldable
-from infold.spark.session_columns import FIRST, LAST
 from infold.spark.sessions import quarantine, unassigned
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.components import query_of

@@ -19,11 +19,11 @@ from pyspark.sql import functions as F
 from infold.core.interval import EVER, MAX, Interval, Ranges
 from infold.core.plan import Step
 from infold.core.project import Node, SessionsQuery
+from infold.core.session_columns import FIRST, LAST
 from infold.core.session_rules import Keep
 from infold.core.trace import CellState
 from infold.spark.content import column, in_time, micros, type_of
 from infold.spark.inputs.feed import Feed
-from infold.spark.session_columns import FIRST, LAST
 from infold.spark.sessions import quarantine
 from infold.spark.sessions.aggregate_state import FirstOrLast
 from infold.spark.sessions.cuts import CARRIED, IN_FORCE, NAMED

@@ -25,9 +25,9 @@ from infold.core.plan import Step
 from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.record import Outcome, Receipt
+from infold.core.session_columns import FIRST, ID
 from infold.core.trace import CellChange
 from infold.spark.content import column, in_time
-from infold.spark.session_columns import FIRST, ID
 from infold.spark.sessions import quarantine, unassigned
 from infold.spark.sessions.components import AGAIN, HULL, Components
 from infold.spark.sessions.cuts import CARRIED, sessions_of

@@ -18,9 +18,9 @@ from pyspark.sql import types as T
 from infold.core.manual_entry import ManualEntry
 from infold.core.project import SessionsQuery
 from infold.core.record import QuarantinedSession
+from infold.core.session_columns import FIRST, LAST
 from infold.core.session_rules import Keep
 from infold.spark.content import column, micros
-from infold.spark.session_columns import FIRST, LAST
 from infold.spark.sessions.cuts import (
     ALL,
     CARRIED,

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 
 from infold.core.plan import Step
 from infold.core.record import Receipt
+from infold.core.session_columns import ID, LAST
 from infold.spark.content import micros
-from infold.spark.session_columns import ID, LAST
 from infold.spark.step_context import Work
 
 

@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 
 from infold.core.interval import Granularity
 from infold.core.project import SessionsQuery
+from infold.core.session_columns import FIRST, ID, VERSION
 from infold.core.session_rules import NUMBERS
 from infold.spark.content import column
-from infold.spark.session_columns import FIRST, ID, VERSION
 from infold.spark.sessions.islands import EVENTS
 from infold.spark.sessions.totals import KEY, NEW, OLD, ROW, deleted, inserted, key_of
 

@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.project import SessionsQuery
+from infold.core.session_columns import FIRST, ID, LAST, STATE, VERSION
 from infold.core.session_rules import NUMBERS
 from infold.spark.content import column, micros, quoted
-from infold.spark.session_columns import FIRST, ID, LAST, STATE, VERSION
 from infold.spark.sessions.aggregate_state import StateColumn
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.cuts import CARRIED

@@ -19,9 +19,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.interval import Granularity, Interval, Ranges
+from infold.core.session_columns import FIRST, ID, LAST, STATE
 from infold.core.trace import CellChange, CellState, wrap
 from infold.spark.content import JSON, cell_of, cell_start, content, micros, quoted, row_hash
-from infold.spark.session_columns import FIRST, ID, LAST, STATE
 from infold.spark.sessions.islands import END, EVENTS, START
 
 OLD, NEW, KEY, ROW = "__old", "__new", "key", "row"
