@@ -1,4 +1,4 @@
-"""The content hash tells rows apart where Spark's hash alone does not, and adds up."""
+"""The row hash tells rows apart where Spark's own hash does not, and hashes of rows add up."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.spark
 
 
 class TestRowHash:
-    """Different rows have different hashes, equal rows equal ones."""
+    """Different rows have different hashes, and equal rows equal ones."""
 
     @pytest.mark.parametrize(
         ("one", "other"),
@@ -59,9 +59,8 @@ class TestRowHash:
     def test_rows_that_differ_hash_differently(
         self, spark: SparkSession, one: str, other: str
     ) -> None:
-        """
-        NULLs count by their position, strings by their borders, maps by their entries, and times
-        to the microsecond.
+        """Rows hash by the position of NULLs, the borders
+        of strings, the entries of maps and microseconds.
         """
         hashes = [
             frame.select(row_hash(frame.schema)).collect()[0][0]
@@ -74,7 +73,7 @@ class TestRowHash:
         assert hashes[0] != hashes[1]
 
     def test_technical_columns_do_not_count(self, spark: SparkSession) -> None:
-        """Which file brought a row, and in which version, is not its content."""
+        """The technical columns that name file and version do not count as content."""
         frame = spark.sql("SELECT 1 AS a, 7L AS _source_file, 3L AS _version")
         bare = spark.sql("SELECT 1 AS a")
 
@@ -96,13 +95,15 @@ class TestRowHash:
 
 
 class TestCells:
-    """Spark and the plan agree about which cell an instant is in."""
+    """Spark and the plan agree on the cell of an instant."""
 
     @pytest.mark.parametrize("granularity", list(Granularity))
     def test_cell_start_is_the_granularitys_floor(
         self, spark: SparkSession, granularity: Granularity
     ) -> None:
-        """For every granularity, before and after 1970, at borders and between."""
+        """The start of a cell is the granularity's floor
+        for every granularity, before and after 1970.
+        """
         texts = [
             "1969-12-31 23:59:59.999999",
             "1970-01-01",
@@ -122,7 +123,7 @@ class TestCells:
 
     @pytest.mark.parametrize("type_", ["timestamp", "date"])
     def test_within_selects_the_ranges(self, spark: SparkSession, type_: str) -> None:
-        """Half-open: the start is in, the end is not; for timestamps and dates alike."""
+        """A range of timestamps or dates includes its start and excludes its end."""
         first = instant("2024-01-01")
         ranges = Ranges.of(
             [Interval(first, first + 2 * DAY), Interval(first + 5 * DAY, first + 6 * DAY)]
@@ -136,7 +137,7 @@ class TestCells:
         assert [row["id"] for row in kept] == [0, 1, 5]
 
     def test_any_number_of_cells(self, spark: SparkSession) -> None:
-        """Rows of the cells asked for and of none between them."""
+        """Rows of thousands of cells are selected, and none between them."""
         first = instant("2020-01-01")
         cells = [Interval(first + at * DAY, first + (at + 1) * DAY) for at in range(0, 600, 2)]
         days = spark.range(600).select(
@@ -148,7 +149,9 @@ class TestCells:
             assert [row["id"] for row in kept.collect()] == [2 * at for at in range(len(some))]
 
     def test_many_ranges_become_a_superset_unless_exact(self, spark: SparkSession) -> None:
-        """Beyond 200 literals the nearest ranges are joined; exact keeps them all."""
+        """Beyond 200 ranges the nearest are joined into a
+        superset, unless the filter has to be exact.
+        """
         first = instant("2020-01-01")
         ranges = Ranges.of(
             Interval(first + 2 * i * DAY, first + (2 * i + 1) * DAY) for i in range(300)

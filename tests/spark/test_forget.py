@@ -22,7 +22,9 @@ SELECT count(*) AS clicks, sum(amount) AS amount FROM raw.clicks
 
 
 def test_forgotten_models_come_back_and_teardown_leaves_nothing(tmp_path: Path) -> None:
-    """Readers are built again only where something differs; every table equals its rebuild."""
+    """After `forget`, only changed readers are rebuilt and
+    every table equals its rebuild; `teardown` leaves nothing.
+    """
     shop = Shop(tmp_path / "shop")
     shop.models(daily=model(DAILY), rolling=model(ROLLING), sessions=SESSIONS)
     shop.land("2024-03-01 10:00", "2024-03-01 10:20", "2024-03-02 10:00", day="2024-03-01")
@@ -69,7 +71,7 @@ def test_forgotten_models_come_back_and_teardown_leaves_nothing(tmp_path: Path) 
 
 
 def test_an_explicit_window_without_data_is_covered(tmp_path: Path) -> None:
-    """It says so, and is not asked for again."""
+    """A run with a window that has no data reports it empty, and it is not planned again."""
     shop = Shop(tmp_path / "shop")
     shop.models(daily=model(DAILY))
     shop.land("2024-03-01 10:00", "2024-03-09 10:00", day="2024-03-01")

@@ -1,4 +1,4 @@
-"""Compaction and expiry keep tables small and change nothing that anybody reads."""
+"""Compaction and expiry keep tables small and change no content."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ class Shop:
 @pytest.mark.parametrize(
     "layout", [Layout(), Layout("ts", Granularity.MONTH)], ids=["whole", "months"]
 )
-def test_files_are_rewritten_when_they_have_gathered(
+def test_files_are_compacted_after_enough_commits(
     spark: SparkSession, warehouse: Path, layout: Layout
 ) -> None:
-    """After enough commits their small files become one again, and every row is still there."""
+    """After enough commits the small files become one, and every row is still there."""
     shop = Shop(spark, warehouse, f"gather_{layout.column}", layout)
     for _ in range(maintenance.LOOK_EVERY):
         shop.append()
@@ -103,8 +103,8 @@ def test_files_are_rewritten_when_they_have_gathered(
     assert head.foreign is None
 
 
-def test_few_commits_are_left_alone(spark: SparkSession, warehouse: Path) -> None:
-    """A run that follows another has nothing to tidy."""
+def test_few_commits_are_not_compacted(spark: SparkSession, warehouse: Path) -> None:
+    """After few commits there is nothing to compact."""
     shop = Shop(spark, warehouse, "few", Layout())
     shop.append()
     files = shop.files()
@@ -117,7 +117,9 @@ def test_few_commits_are_left_alone(spark: SparkSession, warehouse: Path) -> Non
 def test_files_are_counted_when_they_may_be_more(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After many commits, one that puts a file in the place of another asks for no count."""
+    """After many commits, a commit that replaces a file by
+    another does not make infold count files.
+    """
     shop = Shop(spark, warehouse, "steady", Layout("ts", Granularity.MONTH))
     for _ in range(maintenance.LOOK_EVERY):
         shop.replace(5)
@@ -138,7 +140,7 @@ def test_files_are_counted_when_they_may_be_more(
 def test_expiry_keeps_content_and_the_newest_snapshots(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Old snapshots go; the present one and those before it stay readable."""
+    """Expiry removes old snapshots and keeps the current one and those before it."""
     monkeypatch.setattr(maintenance, "MOST_SNAPSHOTS", 4)
     shop = Shop(spark, warehouse, "expire", Layout())
     for _ in range(5):
@@ -154,7 +156,7 @@ def test_expiry_keeps_content_and_the_newest_snapshots(
 def test_a_snapshot_that_a_reader_compares_with_stays(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While a model has yet to fold in what changed since a version, nothing is expired."""
+    """While a model has yet to fold the changes since a version, its snapshot is not expired."""
     monkeypatch.setattr(maintenance, "MOST_SNAPSHOTS", 4)
     shop = Shop(spark, warehouse, "lag", Layout())
     ledger, cell = shop.ledger, Interval(JANUARY, JANUARY + DAY)
@@ -175,10 +177,10 @@ def test_a_snapshot_that_a_reader_compares_with_stays(
 
 
 @pytest.mark.parametrize("traced", [False, True], ids=["the newest", "what a trace names"])
-def test_a_version_behind_many_rewrites_stays(
+def test_a_version_before_many_rewrites_is_kept(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, *, traced: bool
 ) -> None:
-    """A partition rewritten is a snapshot; so many of them push no version out that is read."""
+    """Many rewrites of partitions expire no version that a model reads."""
     monkeypatch.setattr(maintenance, "MOST_SNAPSHOTS", 3)
     monkeypatch.setattr(maintenance, "FILES_PER_PARTITION", 2)
     monkeypatch.setattr(maintenance, "LOOK_EVERY", 4)

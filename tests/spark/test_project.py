@@ -1,4 +1,4 @@
-"""A whole project in one process: an Iceberg source, a lookup, a view, and everything over them."""
+"""A project in one process: an Iceberg source, a lookup, a view, and models over them."""
 
 from __future__ import annotations
 
@@ -140,25 +140,29 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
 
 
 class TestProject:
-    """Each change outside reaches exactly the tables that can tell; tests build on each other."""
+    """Each outside change rebuilds exactly the affected tables; the tests build on each other."""
 
     def test_the_first_run_builds_everything(self, lake: Lake) -> None:
-        """A session that crosses midnight counts for the day it started."""
+        """A first run builds everything, and a session over midnight counts for the day it
+        started.
+        """
         assert lake.rows("countries") == [
             (dt.date(2024, 3, 9), "de", 1),
             (dt.date(2024, 3, 10), "us", 1),
         ]
         assert lake.rows("top") == [("ann", Decimal("9.99")), ("bob", Decimal("1.00"))]
 
-    def test_an_append_is_read_alone(self, lake: Lake) -> None:
-        """A row appended to the Iceberg source extends a session; counts by country stay."""
+    def test_only_an_appended_row_is_read(self, lake: Lake) -> None:
+        """A row appended to the Iceberg source extends a
+        session; the counts by country are unchanged.
+        """
         lake.clicks.append(clicks("4 bob 2024-03-10T12:20 2.00"))
 
         assert lake.run() == ["events", "sessions", "countries", "top"]
         assert lake.rows("top") == [("ann", Decimal("9.99")), ("bob", Decimal("3.00"))]
 
     def test_a_delete_moves_a_session_to_another_day(self, lake: Lake) -> None:
-        """Without its first event a session starts later, on the next day."""
+        """When its first event is deleted, a session starts later, on the next day."""
         lake.clicks.delete("id = '1'")
 
         lake.run()
@@ -169,7 +173,7 @@ class TestProject:
         ]
 
     def test_a_changed_lookup_rebuilds_its_readers_alone(self, lake: Lake) -> None:
-        """A corrected dimension table makes the cells that read it stale, and no others."""
+        """A corrected row of a lookup makes stale the cells that read it, and no others."""
         lake.users("ann,fr", "bob,us")
 
         assert lake.run() == ["raw.users", "countries"]
@@ -179,31 +183,35 @@ class TestProject:
         ]
 
     def test_nothing_new_is_nothing_done(self, lake: Lake) -> None:
-        """A run without news carries out no step."""
+        """A run with nothing new carries out no step."""
         assert lake.run() == []
 
-    def test_a_long_session_gathers_nothing(self, lake: Lake) -> None:
-        """The names that inputs get for one query are gone after it: a service runs for months."""
+    def test_temporary_views_do_not_accumulate(self, lake: Lake) -> None:
+        """The temporary names of a query's inputs are dropped
+        after it, so a long process does not collect them.
+        """
         catalog = api.session(lake.project)._jsparkSession.sessionState().catalog()
 
         # The public list fails where the session's catalog is Iceberg's.
         assert catalog.listLocalTempViews("*").isEmpty()
 
-    def test_a_view_shows_what_it_says_now(self, lake: Lake) -> None:
-        """A view is evaluated over the tables as they are."""
+    def test_a_view_is_always_current(self, lake: Lake) -> None:
+        """A view is evaluated over the current tables."""
         found = api.evaluate(lake.project, "paying").to_pylist()
 
         assert sorted(row["user_id"] for row in found) == ["ann", "bob"]
 
     def test_a_reformatted_query_changes_nothing(self, lake: Lake) -> None:
-        """Comments and layout are not part of a definition."""
+        """Comments and layout are not part of a definition, so a reformatted query builds
+        nothing.
+        """
         text = MODELS["top"].replace("SELECT", "-- richest first\nSELECT  ")
         (lake.root / "models" / "top.sql").write_text(text, encoding="utf-8")
 
         assert lake.run() == []
 
     def test_a_changed_query_rebuilds_the_model(self, lake: Lake) -> None:
-        """Another definition makes the whole model stale."""
+        """A changed query makes the whole model stale."""
         text = MODELS["top"].replace("sum(revenue)", "max(revenue)")
         (lake.root / "models" / "top.sql").write_text(text, encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""``show --where`` is Spark SQL: the rows that Spark finds, of a table that Spark wrote."""
+"""``show --where`` gives the rows that Spark SQL finds in a table that Spark wrote."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ pytestmark = pytest.mark.spark
 
 
 def test_every_part_of_the_language(spark: SparkSession, warehouse: Path) -> None:
-    """Some 1,100 predicates over NULLs; of nested ones also what pruning leaves of the files."""
+    """Some 1,100 predicates over NULLs select Spark's rows;
+    nested ones also after pruning of files.
+    """
     spark.sql("CREATE NAMESPACE IF NOT EXISTS infold.filters")
     drawn = spark.createDataFrame(filters.rows())
     drawn.writeTo("infold.filters.rows").partitionedBy(partitioning.months("day")).create()

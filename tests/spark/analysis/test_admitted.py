@@ -1,9 +1,9 @@
-"""
-What the analysis admits gives the same rows by any batches as whole, with Spark as the judge.
+"""Every query that the analysis admits gives the same rows
+in batches as in one piece, as Spark evaluates it.
 
-The same queries as in tests/analysis/rules/test_soundness.py, where another engine looks at each
-cell and at each row that comes or goes; here the cells are cut into batches at random, and Spark
-evaluates.
+These are the queries of tests/analysis/rules/test_soundness.py, where
+another engine looks at each cell and at each row that is added or
+removed; here the cells are cut into random batches, and Spark evaluates.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def tables(spark: SparkSession) -> SparkSession:
 def test_batches_give_the_rows_of_the_whole(
     tables: SparkSession, sql: str, granularity: str, cuts: list[str]
 ) -> None:
-    """Whatever the batches, the rows that stay are those of the query over everything."""
+    """Built in any batches, an admitted query keeps the same rows as the query over all data."""
     project, found = read({**FILES, "models/subject.sql": model(sql, granularity)})
     DRAWN["drawn"] += 1
     DRAWN["refused" if found else "admitted"] += 1
@@ -77,7 +77,7 @@ def test_batches_give_the_rows_of_the_whole(
 
 
 def test_enough_is_admitted_and_enough_refused() -> None:
-    """Neither everything nor nothing: else the test above says little."""
+    """Some queries are admitted and some refused; else the test of batches would prove little."""
     print(f"analysis: {dict(DRAWN)}")
 
     # A few of each: what is drawn is at times much alike.

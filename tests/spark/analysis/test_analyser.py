@@ -130,7 +130,9 @@ def _project(root: Path, models: dict[str, str]) -> Project:
 
 
 def test_right_models_of_every_kind(tmp_path: Path) -> None:
-    """None is refused, and the columns that readers are told of are those that a run stores."""
+    """Valid models of every kind pass, and the columns that
+    readers see are those that a run stores.
+    """
     project, others = _project(tmp_path / "a", RIGHT), _project(tmp_path / "b", SESSIONS)
 
     assert dict(api.judge(others)) == {}
@@ -139,7 +141,7 @@ def test_right_models_of_every_kind(tmp_path: Path) -> None:
 
 
 def test_each_wrong_model_is_named(tmp_path: Path) -> None:
-    """At its place; those that read it are not judged yet."""
+    """Each wrong model is reported at its place, and its readers are not judged yet."""
     chosen = {name: WRONG[name] for name in (*EXPECTED, "reader", "of_view")}
 
     errors = api.judge(_project(tmp_path, {**RIGHT, **chosen}))
@@ -147,8 +149,10 @@ def test_each_wrong_model_is_named(tmp_path: Path) -> None:
     assert {name: (one.slug, dict(one.facts)["at"]) for name, one in errors.items()} == EXPECTED
 
 
-def test_check_says_it_all_and_is_a_wrong_project(tmp_path: Path) -> None:
-    """With the exit code of a project that is wrong; a right one passes."""
+def test_check_reports_every_finding(tmp_path: Path) -> None:
+    """`check` reports every finding of Spark's analyser
+    with exit code 2, and a valid project passes.
+    """
     wrong = _project(tmp_path / "wrong", {**RIGHT, "argument": WRONG["argument"]})
     right = _project(tmp_path / "right", RIGHT)
 
@@ -170,8 +174,8 @@ UNSEEN = (
 )
 
 
-def test_what_the_analysis_did_not_see(tmp_path: Path) -> None:
-    """Spark sees more to read than the model's references say: tables, a program, a view."""
+def test_tables_that_the_analysis_did_not_find(tmp_path: Path) -> None:
+    """What Spark reads beyond a model's references is a finding: a table, a program, a view."""
     project = _project(tmp_path, {"events": EVENTS, "t": _table("SELECT who FROM events")})
     api.run(project, select=["events"])
     api.session(project).sql("SELECT 'x' AS name").createOrReplaceTempView("others")
@@ -191,8 +195,8 @@ def _with(project: Project, more: str) -> Project:
     )
 
 
-def test_what_spark_does_not_read(tmp_path: Path) -> None:
-    """A name that the analysis takes for a table stands in a comment for Spark."""
+def test_tables_that_spark_does_not_read(tmp_path: Path) -> None:
+    """A name that the analysis takes for a table, and Spark for part of a comment, is a finding."""
     models = {"events": EVENTS, "seen": RIGHT["seen"], "t": _table("SELECT who FROM events")}
     longer = _with(_project(tmp_path, models), " -- seen")
     node, at = longer["t"], longer["t"].model.sql.rindex("seen")
@@ -215,8 +219,10 @@ CHANCE = (
 )
 
 
-def test_chance_as_spark_knows_it(tmp_path: Path) -> None:
-    """Wherever it stands; and no more where the author says that any result will do."""
+def test_functions_that_spark_knows_as_random(tmp_path: Path) -> None:
+    """A function that Spark knows as random is a finding
+    wherever it is called, unless the author allows it.
+    """
     said = "{enabled: false, safety_overrides: {allow_nondeterministic: true}}"
     front = f"---\nmaterialization: table\nincremental: {said}\n---\n"
     project = _project(
@@ -237,8 +243,10 @@ def test_chance_as_spark_knows_it(tmp_path: Path) -> None:
     assert dict(found[CHANCE[0]]["t"].facts)["because of"] == "rand()"
 
 
-def test_a_function_that_the_session_has_put_in_the_place_of_sparks(tmp_path: Path) -> None:
-    """It is named by those who call it, in any case; a function of another name harms nobody."""
+def test_a_function_that_replaces_one_of_sparks(tmp_path: Path) -> None:
+    """A session function that replaces one of Spark's is a
+    finding for models that call it, in any case.
+    """
     models = {
         "events": EVENTS,
         "calls": _table("SELECT LOWER /* so */ (url) AS u FROM events"),
@@ -257,7 +265,9 @@ def test_a_function_that_the_session_has_put_in_the_place_of_sparks(tmp_path: Pa
 
 
 def test_a_run_judges_before_its_first_step(tmp_path: Path) -> None:
-    """What is wrong costs no step, no job of Spark, and no other model its rows: exit code 2."""
+    """A run judges every definition before its first step:
+    a wrong one costs no step and no job, exit code 2.
+    """
     models = {
         name: {**RIGHT, **WRONG}[name]
         for name in ("events", "rates_now", "argument", "reader", "view", "of_view", "interval")
@@ -292,8 +302,10 @@ def _changed(project: Project, node: Node) -> Project:
     return replace(project, nodes=tuple(nodes))
 
 
-def test_what_is_refused_before_spark_is_there(spark: SparkSession) -> None:
-    """Spark's parser refuses it too, or takes a word for a name; and it reads all that passes."""
+def test_spark_refuses_the_names_that_infold_refuses(spark: SparkSession) -> None:
+    """Names and texts that infold refuses before Spark
+    starts are those that Spark's parser refuses.
+    """
     parser = spark._jsparkSession.sessionState().sqlParser()
 
     def reads(sql: str) -> bool:

@@ -1,4 +1,4 @@
-"""The case of a name decides nothing: whatever names a column, it is found."""
+"""Names of columns are found whatever their case, wherever a project names one."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ def _run(root: Path) -> None:
 
 
 def test_names_are_found_however_they_are_written(tmp_path: Path) -> None:
-    """A first run, a late row, a row that leaves, and a changed definition, of every kind."""
+    """A first run, a late row, a removed row and a changed definition work with names in any
+    case.
+    """
     for folder in ("models", "landing"):
         (tmp_path / folder).mkdir()
     (tmp_path / "infold.yml").write_text(PROJECT)

@@ -95,7 +95,9 @@ def _plain(sql: str) -> str:
 def test_the_order_of_rows_shows_where_a_query_is_refused(
     both: list[dict[str, Counter[str]]], case: Case
 ) -> None:
-    """The same rows from both orders, or the query is refused, and shows why."""
+    """An accepted query gives the same rows for any order
+    of its input; a refused one shows a difference.
+    """
     one, other = (found[str(case)] for found in both)
 
     assert one

@@ -271,8 +271,8 @@ def right(shape: Shape, t: int, v: int) -> bool:
     return low <= v <= high
 
 
-def test_every_call_lies_where_it_is_said_to_lie(spark: SparkSession) -> None:
-    """Every form, unit, time and NULL: where something is claimed, Spark's value fits it."""
+def test_every_call_is_as_the_analysis_bounds_it(spark: SparkSession) -> None:
+    """Spark's value of every form, unit and time fits the bounds that the analysis gives for it."""
     session = spark.newSession()
     _times(session, "times")
     claims = {
@@ -303,8 +303,8 @@ def test_every_call_lies_where_it_is_said_to_lie(spark: SparkSession) -> None:
     assert {row["ts"] is None for row in rows} == {True, False}
 
 
-def test_every_bucket_lies_where_it_is_said_to_lie(spark: SparkSession) -> None:
-    """Every start and end of every row: where something is claimed of it, and it always is."""
+def test_every_bucket_is_as_the_analysis_bounds_it(spark: SparkSession) -> None:
+    """Every start and end of a time bucket fits the bounds that the analysis gives for it."""
     session = spark.newSession()
     _times(session, "times")
     found = [(one.format(t=column), column) for one, column in product(BUCKETS, COLUMNS)]
@@ -325,8 +325,8 @@ def test_every_bucket_lies_where_it_is_said_to_lie(spark: SparkSession) -> None:
     assert len(rows) > len(found) * len(TIMES)
 
 
-def test_what_is_true_lies_as_far_apart_as_is_said(spark: SparkSession) -> None:
-    """Every predicate over every two times: where Spark finds it true, its links hold."""
+def test_every_predicate_bounds_its_columns_as_claimed(spark: SparkSession) -> None:
+    """Where Spark finds a predicate true, its columns are as far apart as the analysis claims."""
     session = spark.newSession()
     _times(session, "times")
     session.sql("SELECT a.ts AS a, b.ts AS b FROM times a, times b").createOrReplaceTempView("two")
@@ -350,7 +350,9 @@ def test_what_is_true_lies_as_far_apart_as_is_said(spark: SparkSession) -> None:
 
 
 def test_every_node_with_a_meaning_is_in_a_form() -> None:
-    """What the analysis looks for in a tree, the forms and predicates have somewhere."""
+    """Every node of a syntax tree that has a meaning to the
+    analysis occurs in a tested form or predicate.
+    """
     wanted = set()
     for module in (
         buckets,
@@ -379,7 +381,7 @@ def test_every_node_with_a_meaning_is_in_a_form() -> None:
 
 
 def test_the_functions_are_those_of_spark(spark: SparkSession) -> None:
-    """What ``check`` takes for a function of Spark's, its registry has, and nothing more."""
+    """The functions that ``check`` takes for Spark's are exactly those of Spark's registry."""
     found = {str(row[0]) for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
 
     assert {name for name in found if name.isidentifier()} == set(BUILT_IN)

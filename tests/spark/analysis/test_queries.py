@@ -1,8 +1,8 @@
-"""
-What is admitted of the queries in tests/queries equals plain Spark over all rows, after each round.
+"""The admitted queries of tests/queries give the rows of
+plain Spark over all data, after every round.
 
-The rows are drawn (INFOLD_QUERY_SEED draws others): ties, midnights, clocks that change, NULLs;
-they come late, twice, corrected, and go with their files. Several themes are one project.
+The rows are drawn (INFOLD_QUERY_SEED draws others): ties, midnights, changes of clocks, NULLs;
+they are late, repeated, corrected, and removed with their files. Several themes are one project.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PROJECTS = {
 
 @pytest.mark.parametrize("name", PROJECTS)
 def test_tables_equal_plain_spark(name: str, tmp_path: Path, spark: SparkSession) -> None:
-    """After a first load, and after all that can happen to rows."""
+    """Tables equal plain Spark after a first load, and after every kind of change to rows."""
     chosen, session = runnable(PROJECTS[name]), spark.newSession()
     beside = Beside(tmp_path / name, chosen)
     wrong = []

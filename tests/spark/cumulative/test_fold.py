@@ -1,8 +1,7 @@
-"""
-A table of users over sessions that move, merge and vanish; one row for each key, whatever comes.
+"""A cumulative table of users over sessions that move, merge and vanish: one row for each key.
 
-Small drawn cases from the files to the users. A crowd of others stays as it is all the while, so
-that a run folds, and what it reads of them can be counted.
+Small drawn cases run from the files to the users. Many other users do not
+change, so that a run folds, and what it reads of them can be counted.
 """
 
 from __future__ import annotations
@@ -95,10 +94,12 @@ def folded(shop: Shop, model: str = "users") -> Receipt:
 
 
 class TestSessionsOfAUser:
-    """What happens to sessions shows in their user's row, and in no other."""
+    """Changes to sessions show in their user's row, and in no other row."""
 
     def test_a_late_event_moves_a_session_to_the_day_before(self, shop: Shop) -> None:
-        """The session gets another id, day and start; the user is first seen earlier."""
+        """A late event gives the session another id, day
+        and start, and its user an earlier first time.
+        """
         put(shop, "late.csv", "0,ann,2024-03-01 23:50:00,/z,5", "9,ann,2024-03-02 00:15:00,/y,1")
         folded(shop)
         assert user(shop, "ann") == ("ann", 3, 5, 12, "2024-03-01 23:50", *ANN[5:6], "/z", "/c")
@@ -110,7 +111,7 @@ class TestSessionsOfAUser:
         assert (receipt.written, receipt.removed, receipt.read) == (1, 1, 6)
 
     def test_two_sessions_merge(self, shop: Shop) -> None:
-        """One session less, though an event more."""
+        """When two sessions merge, the user has one session less and one event more."""
         put(shop, "more.csv", "4,ann,2024-03-05 12:50:00,/d,1")
         folded(shop)
         assert user(shop, "ann") == ("ann", 3, 4, 7, *ANN[4:5], "2024-03-05 12:50", "/a", "/d")
@@ -118,15 +119,17 @@ class TestSessionsOfAUser:
         folded(shop)
         assert user(shop, "ann") == ("ann", 2, 5, 8, *ANN[4:5], "2024-03-05 12:50", "/a", "/d")
 
-    def test_an_old_session_goes_that_held_the_first_time(self, shop: Shop) -> None:
-        """The next one is the first; and nothing of it stays behind."""
+    def test_the_session_with_the_first_time_is_removed(self, shop: Shop) -> None:
+        """When the session with a user's first time is removed, the values come from the next
+        one.
+        """
         put(shop, "ann.csv", FIRST[2])
         folded(shop)
         seen = "2024-03-05 12:00"
         assert user(shop, "ann") == ("ann", 1, 1, 3, seen, seen, "/c", "/c")
 
-    def test_a_user_loses_all_and_comes_back(self, shop: Shop) -> None:
-        """Without sessions there is no row; with one there is one again."""
+    def test_a_user_loses_all_sessions_and_gets_one_again(self, shop: Shop) -> None:
+        """A user without sessions has no row, and one with sessions again has one."""
         shop.drop("ann.csv")
         assert folded(shop).removed == 1
         assert user(shop, "ann") is None
@@ -134,8 +137,10 @@ class TestSessionsOfAUser:
         assert folded(shop).written == 1
         assert user(shop, "ann") == ANN
 
-    def test_one_of_two_sessions_of_one_instant_goes(self, shop: Shop) -> None:
-        """Two users began at the same time and came at the same time; only one of them goes."""
+    def test_one_of_two_sessions_with_equal_times_is_removed(self, shop: Shop) -> None:
+        """Of two users whose sessions begin and arrive at
+        the same time, only the deleted one disappears.
+        """
         put(shop, "twins.csv", "t1,ann,2024-03-07 08:00:00,/t,1", "t2,eve,2024-03-07 08:00:00,/t,1")
         folded(shop)
         put(shop, "twins.csv", "t1,ann,2024-03-07 08:00:00,/t,1")
@@ -144,13 +149,13 @@ class TestSessionsOfAUser:
         assert user(shop, "eve") is None
 
     def test_an_event_is_corrected(self, shop: Shop) -> None:
-        """A file is replaced by one that says something else of one event."""
+        """A replaced file that changes one event changes the user's row as a rebuild would."""
         put(shop, "ann.csv", FIRST[0], "2,ann,2024-03-02 09:20:00,/b,7.5", FIRST[2])
         folded(shop)
         assert user(shop, "ann") == ("ann", 2, 3, 11.5, *ANN[4:])
 
     def test_a_repeated_delivery_changes_nothing(self, shop: Shop) -> None:
-        """No session changes, so the users are not even looked at."""
+        """A repeated delivery changes no session, so no user is read."""
         version = shop.version("users")
         put(shop, "again.csv", *FIRST)
         result = api.run(api.open_project(shop.root), as_of=instant(NOW))
@@ -159,10 +164,12 @@ class TestSessionsOfAUser:
 
 
 class TestKeys:
-    """Keys are values like others: NULL, empty, expressions; rows of none are left alone."""
+    """Keys are ordinary values: NULL, empty texts, expressions. A key without rows has no row."""
 
     def test_null_is_a_key(self, shop: Shop) -> None:
-        """Rows of nobody are rows of one key, which is neither empty nor the text NULL."""
+        """Rows without a user have the key NULL, which is neither an empty text nor the text
+        NULL.
+        """
         shop.model("pages", _of("clicks", "url"))
         put(shop, "odd.csv", "n1,u00,2024-03-03 10:00:00,,4", "n2,u00,2024-03-03 11:00:00,NULL,1")
         shop.run()
@@ -180,8 +187,10 @@ class TestKeys:
         folded(shop, "pages")
         assert None not in _as_dict(shop, "pages")
 
-    def test_a_new_key_is_made_of_what_came(self, shop: Shop) -> None:
-        """The sessions of others are not looked through: only the changed day, and the table."""
+    def test_a_new_key_reads_only_the_changed_day(self, shop: Shop) -> None:
+        """A new key is built from the changed day and the
+        table; sessions of other users are not scanned.
+        """
         put(shop, "zoe.csv", "z1,zoe,2024-03-09 10:00:00,/z,1", "z2,zoe,2024-03-09 12:00:00,/y,1")
         receipt = folded(shop)
         assert (receipt.read, receipt.scanned) == (2, 2 + CROWD + 1)
@@ -194,7 +203,7 @@ class TestKeys:
         )
 
     def test_a_row_moves_from_key_to_key(self, shop: Shop) -> None:
-        """Both keys are looked at: the one that lost it and the one that got it."""
+        """A row that moves from one key to another updates both keys."""
         shop.model("pages", _of("clicks", "upper(url)"))
         shop.run()
         assert _as_dict(shop, "pages")["/B"] == (1, 2)
@@ -204,8 +213,8 @@ class TestKeys:
         assert "/B" not in _as_dict(shop, "pages")
         assert _as_dict(shop, "pages")["/Q"] == (1, 2)
 
-    def test_a_row_comes_out_as_it_was(self, shop: Shop) -> None:
-        """A change that the query does not show is no change, and nothing downstream is due."""
+    def test_an_unchanged_result_is_not_written(self, shop: Shop) -> None:
+        """A change that the query does not show writes nothing, and no downstream table is due."""
         shop.model("pages", _of("clicks", "user_id"))
         shop.run()
         version = shop.version("pages")
@@ -214,7 +223,7 @@ class TestKeys:
         assert (receipt.written, receipt.commits, receipt.cells_cut_off) == (0, 0, 1)
         assert shop.version("pages") == version
 
-    def test_having_lets_keys_in_and_out(self, shop: Shop) -> None:
+    def test_having_adds_and_removes_keys(self, shop: Shop) -> None:
         """A key is in the table while its rows pass HAVING."""
         shop.model("pages", _of("sessions", "user_id", "events") + " HAVING count(*) > 1")
         shop.run()

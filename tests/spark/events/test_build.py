@@ -1,5 +1,4 @@
-"""
-Events: what becomes of each row, which copy of an event is kept, and what files take along.
+"""Events tables: the outcome for each row, the copy kept of each event, and removal with files.
 
 Cases are projects with a few drawn rows, run from the files to the table as a user would.
 """
@@ -161,10 +160,12 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 @pytest.mark.spark
 class TestCopies:
-    """An event is kept once, whichever copies of it came, in whatever order."""
+    """An event is stored once, whichever copies of it arrived in whatever order."""
 
     def test_equal_copies_are_one_event(self, shop: Shop, size: str) -> None:
-        """In one file, across files, at once and later; a repeated delivery changes nothing."""
+        """Equal copies in one file, across files or in later
+        runs are one event; a repeated delivery changes nothing.
+        """
         shop.put("a.csv", "1,2024-03-01,7", "1,2024-03-01,7", "2,2024-03-01,7")
         shop.put("b.csv", "1,2024-03-01,7", "1,2024-03-02,7")
         first = shop.run()
@@ -187,7 +188,7 @@ class TestCopies:
         ("prefer", "best", "order"),
         [("v desc", "c", "abc"), ("v", "b", "cba"), ("v desc", "c", "bac"), ("v ASC", "b", "bac")],
     )
-    def test_the_winner_is_a_matter_of_content(
+    def test_the_kept_copy_depends_on_content_only(
         self,
         tmp_path: Path,
         warehouse: Path,
@@ -196,7 +197,9 @@ class TestCopies:
         best: str,
         order: str,
     ) -> None:
-        """The preferred copy, NULL last, whichever came first; the others are conflicting."""
+        """The preferred copy is kept, NULL last, in any
+        order of arrival; the others count as conflicting.
+        """
         model = MODEL.replace("timeseries", f"prefer: [{prefer}]\ntimeseries")
         shop = shop_with(tmp_path, warehouse, model)
         copies = {"a": "1,2024-03-01,", "b": "1,2024-03-01,2", "c": "1,2024-03-01,9"}
@@ -210,7 +213,9 @@ class TestCopies:
         assert shop.proven()
 
     def test_without_preference_the_hash_decides(self, shop: Shop, tmp_path: Path) -> None:
-        """Either order of arrival leaves the same row, and so does both at once."""
+        """Without a preference the hash decides, so that
+        either order of arrival keeps the same row.
+        """
         one, other = "1,2024-03-01,1", "1,2024-03-01,2"
         found = set()
         for name, waves in (
@@ -226,7 +231,7 @@ class TestCopies:
         assert len(found) == 1
 
     def test_a_better_copy_replaces_the_stored_row(self, shop: Shop) -> None:
-        """One row out and one in, in one cell; nothing else is touched."""
+        """A better copy replaces the stored row in its cell, and nothing else changes."""
         model = MODEL.replace("timeseries", "prefer: [v]\ntimeseries")
         shop.model("clicks", model)
         shop.put("a.csv", "1,2024-03-01,5", "2,2024-03-02,5")
@@ -242,11 +247,11 @@ class TestCopies:
 
 @pytest.mark.spark
 class TestFilesThatLeave:
-    """A file that goes takes its rows along, unless another file has them too."""
+    """A deleted file removes its rows, except those that another file has too."""
 
     def test_a_kept_copy_comes_back(self, shop: Shop, size: str) -> None:
         """
-        Files a, b and c hold the same event; it stays until the last of them is gone.
+        Files a, b and c have the same event, which is stored until the last of them is gone.
 
         | gone | event | change                             |
         |------|-------|------------------------------------|
@@ -270,8 +275,8 @@ class TestFilesThatLeave:
         assert shop.files() == {}
         assert shop.proven()
 
-    def test_a_beaten_copy_comes_back(self, tmp_path: Path, warehouse: Path, spark: Any) -> None:
-        """Of two copies that differ the better is kept; when its file goes, the other returns."""
+    def test_a_copy_that_lost_returns(self, tmp_path: Path, warehouse: Path, spark: Any) -> None:
+        """When the file of the kept copy is deleted, the copy that had lost is stored instead."""
         model = MODEL.replace("timeseries", "prefer: [v]\ntimeseries")
         shop = shop_with(tmp_path, warehouse, model)
         shop.put("a.csv", "1,2024-03-01,1")
@@ -292,7 +297,9 @@ class TestFilesThatLeave:
         assert shop.proven()
 
     def test_a_replaced_file(self, shop: Shop) -> None:
-        """Rows that stayed are no change, though their file is another; the rest comes and goes."""
+        """When a file is replaced, rows in both versions
+        are no change; the others are added or removed.
+        """
         shop.put("a.csv", "1,2024-03-01,1", "2,2024-03-02,2", "3,2024-03-03,3")
         shop.put("b.csv", "2,2024-03-02,2")
         shop.run()
@@ -311,8 +318,8 @@ class TestFilesThatLeave:
         assert shop.files() == {"a.csv": (4, 0), "b.csv": (1, 0)}
         assert shop.proven()
 
-    def test_rows_that_were_copies_leave_without_a_trace(self, shop: Shop) -> None:
-        """A file whose every row had lost is gone without a commit."""
+    def test_removing_copies_that_lost_commits_nothing(self, shop: Shop) -> None:
+        """Deleting a file whose every row had lost to another copy needs no commit."""
         shop.put("a.csv", "1,2024-03-01,1")
         shop.run()
         shop.put("b.csv", "1,2024-03-01,1")
@@ -326,10 +333,12 @@ class TestFilesThatLeave:
 
 @pytest.mark.spark
 class TestRules:
-    """What a row says decides whether it is kept, set aside or waits."""
+    """A row's values decide whether it is stored, set aside or waits."""
 
     def test_each_reason(self, shop: Shop, size: str) -> None:
-        """Set aside with file, reason and raw row; an empty string is a key like any other."""
+        """Each reason sets a row aside with its file and
+        raw text; an empty string is a key like any other.
+        """
         shop.put(
             "a.csv",
             "1,2024-03-01,1",
@@ -359,8 +368,8 @@ class TestRules:
             "unparsable": 3,
         }
 
-    def test_rows_set_aside_come_and_go_with_their_files(self, shop: Shop) -> None:
-        """Replaced with a replaced file, gone with a deleted one; a rebuild repeats none."""
+    def test_rows_set_aside_follow_their_files(self, shop: Shop) -> None:
+        """Rows set aside are replaced and deleted with their files, and a rebuild repeats none."""
         shop.put("a.csv", "1,,1", "2,2024-03-01,1")
         shop.put("b.csv", ",2024-03-01,1")
         shop.run()
@@ -378,7 +387,7 @@ class TestRules:
         assert shop.aside() == []
 
     def test_rows_dated_in_the_future_wait(self, shop: Shop, size: str) -> None:
-        """They enter when their time has come, not a moment sooner, each once."""
+        """Rows dated in the future wait, and each is stored once, when its time has come."""
         shop.put("a.csv", "1,2024-03-01,1", "2,2024-03-11,1", "3,2024-03-20,1", "4,,1")
         first = shop.run("2024-03-10")
         assert (first.written, first.waiting) == (1, 2)
@@ -398,7 +407,9 @@ class TestRules:
     def test_with_a_received_column_nothing_waits(
         self, tmp_path: Path, warehouse: Path, spark: SparkSession
     ) -> None:
-        """Later than received and the tolerance is set aside for good, whatever now is."""
+        """With a received column, a row dated later than
+        received plus tolerance is set aside for good.
+        """
         columns = "{id: string, at: timestamp, seen: timestamp}"
         shop = shop_with(
             tmp_path,
@@ -435,18 +446,20 @@ class TestQuery:
             "SELECT c.* /* from */ FROM raw.clicks AS c\n-- the end",
         ],
     )
-    def test_names_and_stars(
+    def test_names_and_star(
         self, tmp_path: Path, warehouse: Path, spark: SparkSession, query: str
     ) -> None:
-        """Reserved words, dots and quotes in names; what is carried along never shows."""
+        """Reserved words, dots and quotes in names work, and `*` shows no technical column."""
         shop = shop_with(tmp_path, warehouse, MODEL.rpartition("---\n")[0] + "---\n" + query)
         shop.put("a.csv", "1,2024-03-01,1,x,5", "2,,1,y,6")
         shop.run()
         assert shop.rows() == [("1", "2024-03-01", 1, "x", 5)]
         assert shop.aside() == [("a.csv", "null event time")]
 
-    def test_where_leaves_rows_out_but_none_that_cannot_be_read(self, shop: Shop) -> None:
-        """What WHERE leaves out is neither kept nor set aside; what has a problem is."""
+    def test_where_removes_rows_but_not_unreadable_ones(self, shop: Shop) -> None:
+        """Rows that WHERE removes are neither stored nor set aside; unreadable rows are set
+        aside.
+        """
         shop.model(
             "clicks",
             MODEL.replace("FROM raw.clicks", "FROM raw.clicks WHERE v > 1 OR v = 0 -- few"),
@@ -462,7 +475,9 @@ class TestQuery:
         assert shop.files() == {"a.csv": (1, 0), "b.csv": (0, 0)}
 
     def test_a_query_that_fails_on_a_row_fails_the_step(self, shop: Shop) -> None:
-        """The error names the model; nothing was written, and a right file makes it go on."""
+        """A query that fails on a row is an error that names
+        the model, and nothing is written until it is fixed.
+        """
         shop.model("clicks", MODEL.replace("id, at, v", "id, at, 10 / v AS v"))
         shop.put("a.csv", "1,2024-03-01,1")
         shop.run()
@@ -478,7 +493,7 @@ class TestQuery:
         assert len(shop.rows()) == 2
 
     def test_drift_stops_the_step_before_anything_is_written(self, shop: Shop) -> None:
-        """No row of any file, and nothing set aside."""
+        """Schema drift stops the step before it stores or sets aside any row."""
         shop.put("a.csv", "1,2024-03-01,1", ",2024-03-01,1")
         shop.put("b.csv", "2", header="id")
         with pytest.raises(InfoldError) as raised:
@@ -489,10 +504,12 @@ class TestQuery:
         shop.run()
         assert shop.rows() == [("1", "2024-03-01", 1)]
 
-    def test_a_file_that_drifts_can_be_set_aside(
+    def test_a_drifted_file_can_be_set_aside(
         self, tmp_path: Path, warehouse: Path, spark: SparkSession
     ) -> None:
-        """All its rows, counted; a right one in its place is taken in."""
+        """A file with schema drift can be set aside with
+        all its rows counted; a corrected one is ingested.
+        """
         shop = shop_with(tmp_path, warehouse, source=SOURCE + "    on_drift: set_aside\n")
         shop.put("a.csv", "1,2024-03-01,1")
         shop.put("b.csv", "2", "3", header="id")
@@ -508,12 +525,14 @@ class TestQuery:
 
 @pytest.mark.spark
 class TestWithoutKey:
-    """Sources that are read as they are: every row of every file."""
+    """Sources without a key store every row of every file."""
 
     def test_a_landed_source(
         self, tmp_path: Path, warehouse: Path, spark: SparkSession, size: str
     ) -> None:
-        """Equal rows stay as often as they came; they leave with their files."""
+        """A landed source stores equal rows as often as
+        they arrived, and removes them with their files.
+        """
         counted = "---\nmaterialization: table\n---\nSELECT count(*) AS n FROM raw.clicks"
         columns = "{id: string, at: timestamp}"
         source = f"    event_time_column: at\n    columns: {columns}\n"
@@ -541,7 +560,7 @@ class TestWithoutKey:
         assert shop.proven()
 
     def test_a_lookup(self, tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
-        """Without an event time there is one cell, and no rule about time."""
+        """A lookup without event time is one cell, and no rule about time applies."""
         looked = "---\nmaterialization: table\n---\nSELECT max(id) AS id FROM raw.clicks"
         shop = shop_with(tmp_path, warehouse, looked, "    columns: {id: string, n: int}\n")
         shop.put("a.csv", "1,1", "2,", "3,x", header="id,n")
@@ -555,8 +574,8 @@ class TestWithoutKey:
         assert shop.rows() == [("4",)]
         assert shop.proven()
 
-    def test_no_files_at_all(self, shop: Shop) -> None:
-        """An empty folder makes an empty table; files may come later."""
+    def test_an_empty_folder(self, shop: Shop) -> None:
+        """An empty folder makes an empty table, and files may come later."""
         shop.model("clicks", MODEL.replace("FROM raw.clicks", "FROM raw.clicks WHERE v > 0"))
         assert shop.run().written == 0
         assert shop.rows() == []
@@ -571,7 +590,9 @@ PASS = " OR `_infold_row`.problem IS NOT NULL"
 
 
 class TestCarrying:
-    """The query with one more column, and a WHERE that lets rows with a problem pass."""
+    """The model's query is rewritten with one more column
+    and a WHERE that lets rows with a problem pass.
+    """
 
     @pytest.mark.parametrize(
         ("before", "after"),
@@ -587,8 +608,10 @@ class TestCarrying:
             ),
         ],
     )
-    def test_the_text_stays_the_users(self, before: str, after: str) -> None:
-        """Nothing is parsed and written anew."""
+    def test_the_query_is_edited_in_place(self, before: str, after: str) -> None:
+        """The model's text is edited at places, not parsed
+        and printed, so the rest stays as written.
+        """
         from infold.spark.events.arrivals import carrying
 
         at = before.index("raw.c")
@@ -601,10 +624,12 @@ class TestCarrying:
 
 
 @pytest.mark.spark
-def test_the_time_of_a_source_that_declares_none(
+def test_a_source_without_event_time_takes_the_models(
     tmp_path: Path, warehouse: Path, spark: SparkSession
 ) -> None:
-    """The events model says which column it is; rows without one, and later ones, are as ever."""
+    """Where the source declares no event time, the model's
+    column is used: NULL is set aside, the future waits.
+    """
     shop = shop_with(tmp_path, warehouse, source=f"    columns: {COLUMNS}\n")
     shop.put("a.csv", "1,2024-03-02,7", "2,,7", "3,2024-04-01,7", "1,2024-03-02,7")
     first = shop.run()
@@ -618,10 +643,10 @@ def test_the_time_of_a_source_that_declares_none(
 
 
 class TestTally:
-    """The account of rows by file and cell."""
+    """The counts of rows by file and cell that a step records."""
 
-    def test_files_taken_in_before_keep_what_they_had(self) -> None:
-        """A file whose rows came due adds to its cells; others are told the difference only."""
+    def test_counts_of_files_ingested_before(self) -> None:
+        """A file whose rows came due adds to its counts; other files get only the difference."""
         from infold.core.files import FileCell, FileKnown
         from infold.spark.events.ingest_counts import Tally
 
@@ -643,10 +668,10 @@ class TestTally:
 
 
 class TestChanged:
-    """A file that changes while it is read fails the step instead of being half of each."""
+    """A file that changes while it is read fails the step."""
 
     def test_a_changed_and_a_missing_file(self, tmp_path: Path) -> None:
-        """Told by what the listing saw: size and time of modification."""
+        """Size and time of modification at the listing tell a changed file and a missing one."""
         from infold.core.model import Target
         from infold.core.project import Project
         from infold.spark.reading.source_rows import refuse_changed

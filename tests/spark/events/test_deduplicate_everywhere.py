@@ -1,8 +1,8 @@
-"""
-``deduplicate: everywhere``: one row for each key at any time, whatever came when, and its cost.
+"""``deduplicate: everywhere`` keeps one row for each key at
+any time, in whatever order copies arrive.
 
-The last class holds what goes wrong with today's packages for sessions: there a copy in a later
-run is counted again, and one in another session of the same run takes the event from either.
+The last class has the cases that today's session packages get wrong: a copy in a later
+run is counted again, and one in another session of the same run is removed from either.
 """
 
 from __future__ import annotations
@@ -40,10 +40,12 @@ def explained(shop: Shop) -> list[tuple[str, str]]:
 
 @pytest.mark.spark
 class TestOneRowForEachKey:
-    """The copy to keep follows from what the copies say, whichever came first."""
+    """The copy to keep depends on what the copies say, not on which arrived first."""
 
     def test_a_copy_on_another_day_in_a_later_run(self, shop: Shop, size: str) -> None:
-        """The earliest stays; a later one changes nothing, an earlier one moves the event."""
+        """The earliest copy is kept: a later copy changes
+        nothing, and an earlier one moves the event.
+        """
         shop.put("a.csv", "1,2024-03-05,7", "2,2024-03-05,7", "3,2024-03-06,7")
         first = shop.run()
         assert (first.written, first.keys_scanned) == (3, 0)
@@ -72,7 +74,7 @@ class TestOneRowForEachKey:
         assert shop.proven()
 
     def test_copies_in_one_delivery(self, shop: Shop, size: str) -> None:
-        """At once, in one file or several, the same row is kept; each kind of copy is counted."""
+        """Copies in one file or several keep the same row, and each kind of copy is counted."""
         shop.put("a.csv", "1,2024-03-05,7", "1,2024-03-05,7", "1,2024-03-04,7", "2,2024-03-09,1")
         shop.put("b.csv", "1,2024-02-01,8", "1,2024-03-04,7", "2,2024-03-09,2")
         receipt = shop.run()
@@ -85,7 +87,9 @@ class TestOneRowForEachKey:
     def test_three_copies_in_any_order(
         self, tmp_path: Path, warehouse: Path, spark: SparkSession, order: Sequence[str]
     ) -> None:
-        """Preference first, then the earliest time; NULL is never preferred."""
+        """The preferred copy is kept, then the earliest one, in any order; NULL is never
+        preferred.
+        """
         shop = shop_with(tmp_path, warehouse, LATEST)
         copies = {"a": "1,2024-03-01,", "b": "1,2024-03-07,9", "c": "1,2024-03-04,9"}
         total = Receipt()
@@ -98,7 +102,7 @@ class TestOneRowForEachKey:
         assert shop.proven()
 
     def test_a_preferred_time(self, tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
-        """The event time may be preferred too: then the latest copy is kept, for instance."""
+        """If the event time itself is preferred, the latest copy can be kept."""
         shop = shop_with(tmp_path, warehouse, LATEST.replace("[v desc]", "[at desc]"))
         shop.put("a.csv", "1,2024-03-01,7", "1,2024-03-05,6")
         shop.run()
@@ -108,7 +112,7 @@ class TestOneRowForEachKey:
         assert shop.proven()
 
     def test_null_keys_are_set_aside(self, shop: Shop) -> None:
-        """Rows without a key are copies of nothing."""
+        """Rows with a NULL key are copies of nothing and are set aside."""
         shop.put("a.csv", ",2024-03-01,7", "1,2024-03-01,7")
         shop.run()
         shop.put("b.csv", ",2024-03-02,7", ",2024-03-01,7")
@@ -120,7 +124,7 @@ class TestOneRowForEachKey:
     def test_a_key_of_several_columns(
         self, tmp_path: Path, warehouse: Path, spark: SparkSession
     ) -> None:
-        """All of them tell events apart."""
+        """A key of several columns tells events apart by all of them."""
         shop = shop_with(tmp_path, warehouse, EVERYWHERE.replace("[id]", "[id, v]"))
         shop.put("a.csv", "1,2024-03-01,7", "1,2024-03-01,8")
         shop.run()
@@ -134,7 +138,7 @@ class TestOneRowForEachKey:
         assert shop.proven()
 
     def test_the_key_changes_the_definition(self, shop: Shop) -> None:
-        """Declared for a table that is there already, it builds it again; taken back, too."""
+        """To declare the key, or to remove it, changes the definition and rebuilds the table."""
         shop.model("clicks", MODEL)
         shop.put("a.csv", "1,2024-03-01,7", "1,2024-03-05,7")
         shop.run()
@@ -156,10 +160,12 @@ class TestOneRowForEachKey:
 
 @pytest.mark.spark
 class TestAKeptCopyLeaves:
-    """When the kept copy's file goes, the best of the others comes back, in its own cell."""
+    """When the kept copy's file is deleted, the best of the others is stored, in its own cell."""
 
-    def test_the_winners_file_is_deleted(self, shop: Shop, size: str) -> None:
-        """Three copies on three days: each in turn is kept as the files of the better ones go."""
+    def test_the_file_of_the_kept_copy_is_deleted(self, shop: Shop, size: str) -> None:
+        """Of three copies on three days, the next best is
+        kept each time the file of the best is deleted.
+        """
         shop.put("a.csv", "1,2024-03-01,7", "2,2024-03-01,7")
         shop.put("b.csv", "1,2024-03-05,7")
         shop.run()
@@ -181,8 +187,8 @@ class TestAKeptCopyLeaves:
         assert shop.rows() == []
         assert shop.proven()
 
-    def test_the_winners_file_is_replaced(self, shop: Shop, size: str) -> None:
-        """The corrected copy competes afresh, with the one that had lost to the old one."""
+    def test_the_file_of_the_kept_copy_is_replaced(self, shop: Shop, size: str) -> None:
+        """The corrected copy competes again with the copy that had lost to the old one."""
         shop.put("a.csv", "1,2024-03-01,7", "2,2024-03-01,7")
         shop.put("b.csv", "1,2024-03-05,7")
         shop.run()
@@ -192,8 +198,10 @@ class TestAKeptCopyLeaves:
         assert shop.files() == {"a.csv": (2, 1), "b.csv": (1, 0)}
         assert shop.proven()
 
-    def test_a_better_copy_arrives_as_the_kept_one_leaves(self, shop: Shop, size: str) -> None:
-        """In one run: the kept file goes, a new copy comes, one that lost before is there."""
+    def test_a_better_copy_arrives_as_the_kept_one_is_deleted(self, shop: Shop, size: str) -> None:
+        """In one run the kept copy's file is deleted and a
+        new copy arrives: the best of all that remain is kept.
+        """
         shop.put("a.csv", "1,2024-03-02,7")
         shop.put("b.csv", "1,2024-03-05,7")
         shop.run()
@@ -207,12 +215,12 @@ class TestAKeptCopyLeaves:
 
 @pytest.mark.spark
 class TestTheFuture:
-    """A copy dated in the future takes part when its time has come, and not before."""
+    """A copy dated in the future competes once its time has come, and not before."""
 
     def test_a_copy_that_waits(
         self, tmp_path: Path, warehouse: Path, spark: SparkSession, size: str
     ) -> None:
-        """Due, it replaces one that it is preferred to; until then that one stays."""
+        """A waiting copy replaces one it is preferred to when it is due, and not before."""
         shop = shop_with(tmp_path, warehouse, LATEST)
         shop.put("a.csv", "1,2024-03-20,9", "2,2024-03-20,1", "3,2024-03-09,1")
         shop.put("b.csv", "1,2024-03-01,7", "2,2024-03-02,7")
@@ -288,10 +296,12 @@ def site(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Site:
 
 @pytest.mark.spark
 class TestSessionsOfEventsThatCameTwice:
-    """What today's packages count twice, or take from a session, sessions here have once."""
+    """Events that today's packages count twice, or remove
+    from a session, are in sessions exactly once.
+    """
 
     def test_a_copy_in_a_later_run_is_not_counted_again(self, site: Site) -> None:
-        """Delivered again days later, stamped with the later time: nothing moves downstream."""
+        """A copy delivered days later with a later time changes nothing downstream."""
         site.deliver("1.csv", "e1,ann,2024-03-01T09:00,5", "e2,ann,2024-03-01T09:10,5")
         site.run()
         before = {name: site.version(name) for name in ("clicks", "sessions", "daily")}
@@ -304,7 +314,7 @@ class TestSessionsOfEventsThatCameTwice:
         assert site.proven()
 
     def test_a_copy_in_another_session_of_the_same_run(self, site: Site) -> None:
-        """The event stays in the earlier session; the other keeps what is its own."""
+        """An event with copies in two sessions of one run stays in the earlier session only."""
         site.deliver(
             "1.csv",
             "e1,ann,2024-03-01T09:00,5",
@@ -320,7 +330,9 @@ class TestSessionsOfEventsThatCameTwice:
         assert site.proven()
 
     def test_an_earlier_copy_moves_the_event_and_its_sessions(self, site: Site) -> None:
-        """The session it leaves shrinks or vanishes, the one it enters grows; both days change."""
+        """An earlier copy moves the event: the session it leaves
+        shrinks or vanishes, the other grows, both days change.
+        """
         site.deliver("1.csv", "e1,ann,2024-03-05T09:00,5", "e3,ann,2024-03-05T09:20,1")
         site.deliver("2.csv", "e2,ann,2024-03-01T09:00,2", "e4,bob,2024-03-06T09:00,1")
         site.run()
@@ -343,7 +355,9 @@ class TestSessionsOfEventsThatCameTwice:
         assert site.proven()
 
     def test_a_conflicting_copy_changes_the_user(self, site: Site) -> None:
-        """The copy that is kept says whose event it is; the other's session goes."""
+        """A conflicting copy that is kept decides the
+        event's user; the session of the other user vanishes.
+        """
         site.deliver("1.csv", "e1,ann,2024-03-05T09:00,5")
         site.run()
         site.deliver("2.csv", "e1,bob,2024-03-01T09:00,5")

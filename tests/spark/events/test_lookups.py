@@ -1,9 +1,8 @@
-"""
-Events that join lookups while they are taken in: what a change of a lookup does to them.
+"""Events that join lookups while they are ingested follow every change of the lookup.
 
-Four models over the same files and rates: with a key, without one, with the event time from the
-lookup, and with the version that decides among copies from there. The reference is plain Python
-over all rows of all files.
+Four models read the same files and rates: with a key, without one, with
+the event time from the lookup, and with the version that orders copies
+from there. The reference is plain Python over all rows of all files.
 """
 
 from __future__ import annotations
@@ -258,7 +257,9 @@ def world(tmp_path: Path, warehouse: Path, spark: SparkSession) -> World:
 
 @pytest.mark.parametrize("seed", [1])
 def test_random_arrivals(world: World, seed: int) -> None:
-    """Events and rates come, change and go in any order; every table is right after each run."""
+    """Every table equals the reference after each run of
+    random events and rates that arrive, change and leave.
+    """
     draw = random.Random(seed)
     world.made(["priced", "known", "dated", "visits", "sums"], seed)
     world.clicks["c"] = [_click(draw) for _ in range(12)]
@@ -271,8 +272,10 @@ def test_random_arrivals(world: World, seed: int) -> None:
     world.check(now)
 
 
-def test_a_key_comes_and_goes(world: World) -> None:
-    """Without its key an event has NULL or is none; a file is read again for its own keys alone."""
+def test_a_lookup_key_is_removed_and_added(world: World) -> None:
+    """Without its lookup row an event has NULL or is left
+    out; a file is read again for its own keys only.
+    """
     world.made(["priced", "viewed", "known", "plain", "visits"], 0)
     for n in range(8):
         at = f"2024-03-02 {n + 10}:00"
@@ -337,7 +340,7 @@ class Others(list[tuple[str, str]]):
 
 
 def test_a_run_that_dies_anywhere(world: World) -> None:
-    """Rates and events change together; whatever point a run dies at, the next one is right."""
+    """A run that dies at any point while rates and events change is followed by a correct one."""
     world.made(["priced"], 1000)
     world.clicks["c"] = [("a", "ann", "2024-03-01 09:00", 1, "EUR")]
     world.clicks["d"] = [("a", "ann", "2024-03-01 09:00", 2, "USD")]

@@ -1,4 +1,4 @@
-"""Rows set aside are those of the files that were taken in, whatever failed on the way."""
+"""Rows set aside are exactly those of the ingested files, whatever failed on the way."""
 
 from __future__ import annotations
 
@@ -43,8 +43,10 @@ def run_failing(shop: Shop, place: str) -> None:
 
 
 @pytest.mark.parametrize("place", LATE)
-def test_a_file_that_was_put_right_after_a_failure_has_none(shop: Shop, place: str) -> None:
-    """What the failed step wrote of the file that it found leaves, though no step took it in."""
+def test_a_file_corrected_after_a_failure_has_none(shop: Shop, place: str) -> None:
+    """Rows that a failed step set aside disappear when the file is corrected before the next
+    run.
+    """
     shop.put("b.csv", GOOD, BAD)
     run_failing(shop, place)
     shop.put("b.csv", GOOD, "3,2024-03-02,777")
@@ -54,8 +56,8 @@ def test_a_file_that_was_put_right_after_a_failure_has_none(shop: Shop, place: s
 
 
 @pytest.mark.parametrize("place", LATE)
-def test_a_file_that_is_taken_in_after_a_failure_has_them_once(shop: Shop, place: str) -> None:
-    """The step that is done again, or was done, leaves one copy of each row."""
+def test_a_file_ingested_after_a_failure_has_them_once(shop: Shop, place: str) -> None:
+    """A step that is repeated, or was already done, leaves one copy of each row set aside."""
     shop.put("b.csv", GOOD, BAD)
     run_failing(shop, place)
     shop.put("c.csv", "4,never,7")
@@ -64,8 +66,8 @@ def test_a_file_that_is_taken_in_after_a_failure_has_them_once(shop: Shop, place
     assert shop.proven()
 
 
-def test_a_file_that_comes_back_after_a_failure_has_them_still(shop: Shop) -> None:
-    """While the ledger has a file, a step that fails to take it out leaves its rows."""
+def test_a_file_that_could_not_be_removed_keeps_them(shop: Shop) -> None:
+    """While the ledger has a file, a step that fails to remove it keeps its rows set aside."""
     shop.put("b.csv", GOOD, BAD)
     shop.run()
     there, away = shop.root / "landing" / "b.csv", shop.root / "b.csv"
@@ -78,8 +80,12 @@ def test_a_file_that_comes_back_after_a_failure_has_them_still(shop: Shop) -> No
 
 
 @pytest.mark.parametrize("rows", [(GOOD, BAD), (BAD,)], ids=["some", "all"])
-def test_rows_of_a_file_that_left_leave_later_at_worst(shop: Shop, rows: tuple[str, ...]) -> None:
-    """When a step fails after its commit, or had nothing to commit, the next one tidies up."""
+def test_rows_of_a_deleted_file_are_removed_by_the_next_step(
+    shop: Shop, rows: tuple[str, ...]
+) -> None:
+    """When a step fails after its commit, or had nothing to commit, the next step removes the
+    rows.
+    """
     shop.put("b.csv", *rows)
     shop.run()
     shop.drop("b.csv")
@@ -91,8 +97,8 @@ def test_rows_of_a_file_that_left_leave_later_at_worst(shop: Shop, rows: tuple[s
     assert shop.proven()
 
 
-def test_a_load_that_is_done_again(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
-    """Rows set aside by a load that failed are there once after the next."""
+def test_a_repeated_load(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
+    """Rows set aside by a failed load are there once after the next load."""
     shop = shop_with(tmp_path, warehouse)
     shop.put("a.csv", GOOD, BAD)
     run_failing(shop, "infold.spark.events.ingest.Ingest.tidied")
@@ -100,8 +106,8 @@ def test_a_load_that_is_done_again(tmp_path: Path, warehouse: Path, spark: Spark
     assert [file for file, _ in shop.aside()] == ["a.csv"]
 
 
-def test_declared_anew_nothing_may_be_left(shop: Shop, tmp_path: Path) -> None:
-    """A file that is read by another declaration keeps nothing of what the old one set aside."""
+def test_a_changed_declaration_removes_them(shop: Shop, tmp_path: Path) -> None:
+    """A file that is read under a changed declaration keeps no row that the old one set aside."""
     project = tmp_path / "infold.yml"
     strict, right = SOURCE.replace("v: int", "V: int"), SOURCE
     assert strict != right
@@ -116,7 +122,7 @@ def test_declared_anew_nothing_may_be_left(shop: Shop, tmp_path: Path) -> None:
 
 
 def test_each_model_has_its_own(shop: Shop) -> None:
-    """A model over the same files with another key leaves those of another alone."""
+    """Two models over the same files with other keys set rows aside independently."""
     shop.model("landed", MODEL.replace("[id]", "[v]"))
     shop.put("b.csv", ",2024-03-01,7")
     shop.run()

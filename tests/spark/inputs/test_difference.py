@@ -1,8 +1,7 @@
-"""
-What folds the changes of a table that is computed again is told of the rows that changed, alone.
+"""A fold over a recomputed table gets only the rows that changed in it.
 
-A table of clicks stands between the events and their sessions. A crowd stays as it is all the
-while, so that a run folds, and what it reads of them can be counted.
+A table of clicks is between the events and their sessions. Many users do
+not change, so that a run folds, and what it reads of them can be counted.
 """
 
 from __future__ import annotations
@@ -60,8 +59,10 @@ def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[Shop]
     assert made.proven()
 
 
-def test_a_late_row_folds_itself_alone(shop: Shop) -> None:
-    """One click comes to a day of many: one row, its session, its page; no other is read."""
+def test_a_late_row_folds_only_itself(shop: Shop) -> None:
+    """A late click in a day of many is one folded row, with
+    its session and page, and no other row is read.
+    """
     put(shop, "late.csv", "9,ann,2024-03-01 09:20:00,/b,5")
     at = shop.version("visits")
     result = folded_models(shop)
@@ -70,8 +71,8 @@ def test_a_late_row_folds_itself_alone(shop: Shop) -> None:
     assert result == {"sessions": (2, 1, 1), "pages": (1, 1, 0)}
 
 
-def test_one_of_several_equal_rows_leaves(shop: Shop) -> None:
-    """Three clicks look alike in the table; where one of them goes, two stay."""
+def test_one_of_several_equal_rows_is_removed(shop: Shop) -> None:
+    """When one of three equal rows is removed, two stay."""
     put(shop, "ann.csv", *(f"{n},ann,2024-03-01 09:00:00,/a,1" for n in (1, 3)))
     at = shop.version("visits")
     read = folded_models(shop)
@@ -81,8 +82,10 @@ def test_one_of_several_equal_rows_leaves(shop: Shop) -> None:
     assert [row for row in shop.rows("pages") if row[0] == "/a"] == [("/a", 2, 2)]
 
 
-def test_a_row_that_changes_is_one_that_leaves_and_one_that_comes(shop: Shop) -> None:
-    """A corrected amount is folded as such, and the same rows delivered again are no change."""
+def test_a_changed_row_is_one_removed_and_one_added(shop: Shop) -> None:
+    """A corrected amount is folded as one removed and one
+    added row; a repeated delivery is no change.
+    """
     put(shop, "ann.csv", *(f"{n},ann,2024-03-01 09:00:00,/a,{n}" for n in (1, 2)))
     at = shop.version("visits")
     folded_models(shop)

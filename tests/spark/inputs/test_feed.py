@@ -1,8 +1,7 @@
-"""
-Sessions and aggregates over views: several tables of events in one, and lookups joined by equality.
+"""Sessions and aggregates over views: a union of event tables, and lookups joined by equality.
 
-Cases are projects with a few drawn rows, run from the files to the tables as a user would. A crowd
-stays as it is all the while, so that runs fold, and what they read can be counted.
+Cases are projects with a few drawn rows, run from the files to the tables as a user
+would. Many users do not change, so that runs fold, and what they read can be counted.
 """
 
 from __future__ import annotations
@@ -115,7 +114,9 @@ TAP = "tap,who,tapped,cur,cents"
 
 
 def test_rates_that_change_and_events_of_two_tables(shop: Shop) -> None:
-    """Sessions with rows of a currency are read again; rows are in order of time, then id."""
+    """A changed rate makes the sessions of its currency
+    read again; rows are ordered by time, then id.
+    """
     other(shop, "rates", "cur,rate", "usd,2", "eur,1.00")
     receipts = folded(shop)
     assert ann(shop)[0][3] == 3 + 8

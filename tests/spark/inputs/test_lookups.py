@@ -1,8 +1,7 @@
-"""
-Lookups by key: what is read, and built, when some of their rows change.
+"""Lookups by key: a change of some rows reads and builds only what depends on their keys.
 
-Cases are projects with a few drawn rows, run from the files to the tables as a user would. A crowd
-of others stays as it is all the while, so that what is read of them can be counted.
+Cases are projects with a few drawn rows, run from the files to the tables as a
+user would. Many others do not change, so that what is read of them can be counted.
 """
 
 from __future__ import annotations
@@ -83,11 +82,13 @@ def days_of(step: Step) -> list[str]:
     return found
 
 
-class TestCellsThatHoldChangedKeys:
-    """A lookup changes in some rows: the cells with rows of their keys are built, and no other."""
+class TestCellsWithChangedKeys:
+    """A changed lookup row rebuilds the cells with rows of its key, and no other."""
 
-    def test_a_table_that_is_kept_by_key(self, shop: Shop) -> None:
-        """A late row of a user, all of that user's gone, and one of a user who was not there."""
+    def test_a_cumulative_lookup(self, shop: Shop) -> None:
+        """A user's late row, a user's last row removed, and
+        a new user each rebuild that user's cells.
+        """
         shop.model("users", USERS)
         shop.model("known", KNOWN)
         shop.run()
@@ -105,8 +106,10 @@ class TestCellsThatHoldChangedKeys:
         put(shop, "new.csv", "e1,eve,2024-02-12 11:00:00,/a,1")
         assert days_of(steps(shop)["known"][0]) == ["12"]
 
-    def test_a_file_that_is_replaced(self, shop: Shop) -> None:
-        """A rate changes, one comes, one goes, one stands twice; and one that nobody asks for."""
+    def test_a_replaced_lookup_file(self, shop: Shop) -> None:
+        """Changed, added, removed and repeated rates rebuild
+        the cells that use them; an unused one rebuilds none.
+        """
         shop.model("priced", PRICED)
         shop.model("listed", LISTED)
         shop.run()
@@ -126,8 +129,10 @@ class TestCellsThatHoldChangedKeys:
         assert (days_of(step), receipt.read, receipt.commits) == ([], 0, 0)
         assert (shop.version("priced"), steps(shop)) == (at, {})
 
-    def test_a_lookup_that_is_computed_whole(self, shop: Shop) -> None:
-        """Built anew, it changes the keys whose rows are others; all of them with its columns."""
+    def test_a_lookup_that_is_rebuilt_completely(self, shop: Shop) -> None:
+        """A rebuilt lookup changes the keys whose rows
+        differ, and all keys when its columns change.
+        """
         shop.model("best", "---\nmaterialization: table\n---\nSELECT url, rate FROM raw.rates")
         shop.model("priced", PRICED.replace("raw.rates", "best"))
         shop.run()

@@ -1,4 +1,4 @@
-"""The jars are fetched once, checked, and whole: with a spark-submit that only pretends."""
+"""The jars are fetched once, checked, and complete, with a fake spark-submit."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ FETCHES = f'printf "{CONTENT.decode()}" > "$ivy/jars/{JAR.file_name}"'
 
 
 def test_jars_are_fetched_once(spark: Spark) -> None:
-    """The second start finds them in the cache and asks nobody."""
+    """The second start finds the jars in the cache and runs no spark-submit."""
     spark.will(FETCHES)
 
     first, second = jars.jar_paths(), jars.jar_paths()
@@ -71,7 +71,7 @@ def test_jars_are_fetched_once(spark: Spark) -> None:
 
 
 def test_processes_that_fetch_at_once_do_it_once(spark: Spark) -> None:
-    """Whoever comes second waits, and then finds what the first has fetched."""
+    """Of two processes that fetch at once, the second waits and uses what the first has fetched."""
     spark.will(FETCHES)
 
     with ThreadPoolExecutor(4) as pool:
@@ -82,7 +82,7 @@ def test_processes_that_fetch_at_once_do_it_once(spark: Spark) -> None:
 
 
 def test_nothing_else_is_left_in_the_cache(spark: Spark) -> None:
-    """The folder that Ivy worked in is gone afterwards."""
+    """The folder in which Ivy worked is removed afterwards."""
     spark.will(FETCHES)
 
     folder = jars.jar_paths()[0].parent
@@ -91,7 +91,7 @@ def test_nothing_else_is_left_in_the_cache(spark: Spark) -> None:
 
 
 def test_a_jar_with_other_content_is_refused(spark: Spark) -> None:
-    """A file that is not the one whose hash is pinned never gets into the cache."""
+    """A file whose hash is not the pinned one never gets into the cache."""
     spark.will(f'printf "something else" > "$ivy/jars/{JAR.file_name}"')
 
     with pytest.raises(InfoldError) as caught:
@@ -102,7 +102,9 @@ def test_a_jar_with_other_content_is_refused(spark: Spark) -> None:
 
 
 def test_no_network_names_the_coordinates(spark: Spark) -> None:
-    """Ivy's page of complaints becomes its telling line, beside what could not be had."""
+    """Ivy's page of complaints is shortened to the line
+    that matters, beside the missing coordinates.
+    """
     spark.will(
         "echo ':::: WARNINGS' >&2\n"
         "echo '  module not found: org.example#thing;1.0' >&2\n"
@@ -121,7 +123,7 @@ def test_no_network_names_the_coordinates(spark: Spark) -> None:
     )
 
 
-def test_a_later_try_may_succeed(spark: Spark) -> None:
+def test_a_failed_fetch_does_not_stop_the_next_one(spark: Spark) -> None:
     """A failed fetch leaves nothing behind that would stop the next one."""
     spark.will("exit 1")
     with pytest.raises(InfoldError):
@@ -136,13 +138,15 @@ class TestCache:
     """Where the cache is follows the environment."""
 
     def test_infold_cache_names_it(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        """INFOLD_CACHE is the folder itself."""
+        """INFOLD_CACHE names the cache folder itself."""
         monkeypatch.setenv("INFOLD_CACHE", str(tmp_path))
 
         assert jars.cache_dir() == tmp_path
 
-    def test_xdg_holds_it(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        """Without it, it is a folder in the user's cache."""
+    def test_xdg_cache_home_contains_it(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """Without INFOLD_CACHE the cache is a folder in the user's cache."""
         monkeypatch.delenv("INFOLD_CACHE", raising=False)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 

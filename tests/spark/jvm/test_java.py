@@ -1,4 +1,4 @@
-"""Looking for Java: found where Spark will find it, or one message that says what to install."""
+"""Java is found where Spark will find it, or one message says what to install."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TestFound:
     """A new enough Java is taken from JAVA_HOME first, then from PATH."""
 
     def test_the_release_file_tells_the_version(self, install: Install) -> None:
-        """No JVM starts when the release file says enough: this java would fail."""
+        """The release file gives the version, so that no JVM starts: this java would fail."""
         home = install("jdk", release='IMPLEMENTOR="X"\nJAVA_VERSION="21.0.2"\n', code=1)
 
         java = find_java(environment(home))
@@ -52,7 +52,7 @@ class TestFound:
         assert (java.home, java.version, java.major) == (home, "21.0.2", 21)
 
     def test_without_a_release_file_java_is_asked(self, install: Install) -> None:
-        """The version and the home are the ones that java itself prints."""
+        """Without a release file, java itself prints its version and home."""
         says = '    java.home = /opt/real-jdk\nopenjdk version "17.0.9" 2023-10-17'
         wrapper = install("shims", says=says)
 
@@ -61,7 +61,7 @@ class TestFound:
         assert (java.home, java.version) == (Path("/opt/real-jdk"), "17.0.9")
 
     def test_java_home_wins_over_path(self, install: Install) -> None:
-        """Spark looks at JAVA_HOME first, and so does this."""
+        """JAVA_HOME is used before PATH, as Spark does."""
         wanted = install("a", release='JAVA_VERSION="17.0.1"')
         other = install("b", release='JAVA_VERSION="21"')
 
@@ -69,7 +69,7 @@ class TestFound:
 
         assert java.home == wanted
 
-    def test_a_java_home_without_java_is_passed_over(self, install: Install) -> None:
+    def test_a_java_home_without_java_is_skipped(self, install: Install) -> None:
         """A stale JAVA_HOME does not hide a good Java on PATH."""
         good = install("good", release='JAVA_VERSION="17"')
 
@@ -78,7 +78,7 @@ class TestFound:
         assert java.home == good
 
     def test_a_link_on_path_leads_to_the_home(self, install: Install, tmp_path: Path) -> None:
-        """/usr/bin/java is a link on most systems; the release file lies where it leads."""
+        """A link on PATH, such as /usr/bin/java, is followed to find the release file."""
         home = install("jdk", release='JAVA_VERSION="17.0.15"')
         links = tmp_path / "links"
         links.mkdir()
@@ -88,10 +88,12 @@ class TestFound:
 
 
 class TestRefused:
-    """No Java, or one too old, gives one message: what is wrong, what was seen, what to install."""
+    """A missing or too old Java gives one message: what is wrong, what was found, what to
+    install.
+    """
 
     def test_no_java_names_what_to_install(self, tmp_path: Path) -> None:
-        """The message names both places that were looked at, and the packages."""
+        """Without Java the message names both places that were searched, and the packages."""
         with pytest.raises(InfoldError) as caught:
             find_java({"PATH": str(tmp_path)})
 
@@ -107,7 +109,7 @@ class TestRefused:
         assert caught.value.exit_code == 2
 
     def test_a_stub_that_only_says_where_to_get_java_is_none(self, install: Install) -> None:
-        """MacOS has a java that fails with advice: the same message as without any."""
+        """The stub of macOS, which fails with advice, gives the same message as no Java."""
         stub = install("stub", says="Unable to locate a Java Runtime.", code=1)
 
         with pytest.raises(InfoldError) as caught:
@@ -125,7 +127,7 @@ class TestRefused:
         ids=["11 by its release file", "8 by what it prints"],
     )
     def test_an_old_java_is_named(self, install: Install, release: str | None, says: str) -> None:
-        """The version found and its path are in the message, and a newer Java to install."""
+        """The message about an old Java has its version, its path, and the newer one to install."""
         home = install("old", release=release, says=says)
 
         with pytest.raises(InfoldError) as caught:
@@ -139,7 +141,9 @@ class TestRefused:
 
 
 def test_the_check_runs_before_anything_is_installed(tmp_path: Path) -> None:
-    """A bare Python with only the source can say what is missing: make asks it first."""
+    """With only a bare Python and the source, the check
+    says what is missing, as make runs it first.
+    """
     ran = subprocess.run(
         [sys.executable, "-S", "-m", "infold.spark.jvm.java"],
         env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT / "src")},

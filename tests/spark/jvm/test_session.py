@@ -1,4 +1,4 @@
-"""Starting Spark: a session that writes Iceberg tables which others read, and says nothing."""
+"""Spark sessions start silently and write Iceberg tables that other tools read."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TestTables:
     """The session's default catalog holds ordinary Iceberg tables."""
 
     def test_a_merged_v3_table_is_read_by_pyiceberg(self, start: Start, tmp_path: Path) -> None:
-        """A MERGE leaves deletion vectors, and a reader without a JVM sees its outcome."""
+        """A MERGE leaves deletion vectors, and pyiceberg, without a JVM, reads the outcome."""
         spark = start("lake")
         spark.sql("CREATE NAMESPACE shop")
         spark.sql(
@@ -88,7 +88,7 @@ class TestTables:
         assert list((tmp_path / "lake").rglob("*.puffin"))
 
     def test_a_second_start_has_its_own_catalog(self, start: Start) -> None:
-        """One process can work on several warehouses, though it has one JVM only."""
+        """One process can work on several warehouses with one JVM."""
         one, two = start("one"), start("two")
         one.sql("CREATE NAMESPACE only_in_one")
 
@@ -96,7 +96,7 @@ class TestTables:
         assert two.sql("SHOW NAMESPACES").toArrow().num_rows == 0
 
     def test_another_process_s_commit_is_seen_at_once(self, start: Start, tmp_path: Path) -> None:
-        """No cached table hides what pyiceberg has written meanwhile."""
+        """Commits by pyiceberg are seen at once, not hidden by a cached table."""
         spark = start("shared")
         spark.sql("CREATE NAMESPACE shop")
         spark.sql("CREATE TABLE shop.t USING iceberg AS SELECT 1 AS id")
@@ -109,7 +109,7 @@ class TestTables:
 
 
 class TestSettings:
-    """What every run can count on."""
+    """The settings that every run can rely on."""
 
     @pytest.mark.parametrize(
         ("expression", "value"),
@@ -119,14 +119,14 @@ class TestSettings:
             ("cast(timestamp'2024-03-09 00:00:00.000001' AS string)", "2024-03-09 00:00:00.000001"),
         ],
     )
-    def test_sql_says(self, start: Start, expression: str, value: str) -> None:
-        """Times are UTC to the microsecond, and names mean the Iceberg catalog."""
+    def test_sql_types_and_names(self, start: Start, expression: str, value: str) -> None:
+        """Timestamps are UTC with microseconds, and names resolve in the Iceberg catalog."""
         table = start("lake").sql(f"SELECT {expression} AS it").toArrow()
 
         assert table.to_pydict() == {"it": [value]}
 
     def test_a_bad_cast_is_an_error(self, start: Start) -> None:
-        """ANSI mode is on: no silent NULL."""
+        """ANSI mode is on: a bad cast is an error and not a NULL."""
         with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
             start("lake").sql("SELECT cast('x' AS int)").toArrow()
 
@@ -142,8 +142,8 @@ STARTS = """
 """
 
 
-def test_a_broken_archive_does_no_harm_and_nothing_is_said(tmp_path: Path) -> None:
-    """With rubbish for an archive Spark starts all the same, and prints nothing of its own."""
+def test_a_broken_class_archive_is_harmless_and_silent(tmp_path: Path) -> None:
+    """With a broken class archive Spark starts all the same, and prints nothing."""
     cache = tmp_path / "cache"
     cache.mkdir()
     (cache / "jars").symlink_to(jars.cache_dir() / "jars")
@@ -163,7 +163,9 @@ def test_a_broken_archive_does_no_harm_and_nothing_is_said(tmp_path: Path) -> No
 
 
 def test_an_inherited_lock_lasts_until_the_jvm_is_gone(tmp_path: Path) -> None:
-    """A killed process's lock is free when its JVM too has ended, so nothing is committed after."""
+    """A killed process's lock is free only after its JVM
+    has ended too, so nothing is committed later.
+    """
     lock = tmp_path / "lock"
     process = python(
         """
@@ -206,8 +208,8 @@ def _ended(pid: int) -> bool:
     return False
 
 
-def test_the_tour_for_the_archive_plays_to_its_end(start: Start, tmp_path: Path) -> None:
-    """What the archive is made from still works on this Spark and Iceberg."""
+def test_the_tour_for_the_class_archive_completes(start: Start, tmp_path: Path) -> None:
+    """The tour that the class archive is made from still works on this Spark and Iceberg."""
     from infold.spark.jvm.warm_up import tour
 
     session = start("lake")

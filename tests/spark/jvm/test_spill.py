@@ -1,4 +1,4 @@
-"""The folders that Spark spills into: nobody else's to read, and gone when nobody uses them."""
+"""The folders that Spark spills into are private, and removed when no process uses them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from infold.spark.jvm.spill import new_folder
 
 
 def test_only_its_owner_may_look_into_it(tmp_path: Path) -> None:
-    """Neither into the folder nor into the one around it, whatever the umask."""
+    """Others can read neither the spill folder nor the one around it, whatever the umask."""
     before = os.umask(0)
     try:
         folder, held = new_folder(tmp_path / "spill")
@@ -22,8 +22,8 @@ def test_only_its_owner_may_look_into_it(tmp_path: Path) -> None:
     assert [path.stat().st_mode & 0o777 for path in (folder, folder.parent)] == [0o700, 0o700]
 
 
-def test_the_next_one_removes_what_nobody_holds(tmp_path: Path) -> None:
-    """What a killed process left goes; what another one uses stays."""
+def test_the_next_process_removes_unused_folders(tmp_path: Path) -> None:
+    """The next process removes folders of killed processes and keeps those in use."""
     one, held_by_one = new_folder(tmp_path)
     two, held_by_two = new_folder(tmp_path)
     (one / "rows").write_text("ann")
@@ -39,8 +39,10 @@ def test_the_next_one_removes_what_nobody_holds(tmp_path: Path) -> None:
     os.close(held_by_three)
 
 
-def test_whoever_inherits_the_lock_holds_it(tmp_path: Path) -> None:
-    """A JVM outlives its killed parent by a moment, and its rows with it."""
+def test_the_lock_is_inherited(tmp_path: Path) -> None:
+    """A process that inherits the lock keeps it, because a
+    JVM outlives its killed parent by a moment.
+    """
     folder, held = new_folder(tmp_path)
     child = subprocess.Popen(
         [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(held,)

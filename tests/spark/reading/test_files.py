@@ -1,4 +1,4 @@
-"""Files whatever their names and state: read, set aside, or named in an error; never lost."""
+"""Files with any name and in any state are read, set aside, or named in an error; none is lost."""
 
 from __future__ import annotations
 
@@ -99,8 +99,10 @@ NAMES = (
 )  # fmt: skip
 
 
-def test_any_name_will_do(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
-    """Colons, patterns, escapes, blanks, all letters: read, and taken out when the file goes."""
+def test_files_with_any_name(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
+    """Files whose names have colons, patterns, escapes,
+    blanks or any letters are read, and removed when deleted.
+    """
     land = Land(tmp_path / "p [1]", warehouse, "landing/**")
     names = [name for name in NAMES if name != ".."]
     for name in names:
@@ -118,10 +120,10 @@ def test_any_name_will_do(tmp_path: Path, warehouse: Path, spark: SparkSession) 
 
 
 @pytest.mark.parametrize("name", ["_a.json", ".b.json", "x._COPYING_"])
-def test_a_file_that_is_named_outright_is_read(
+def test_a_file_with_an_exact_path_is_read(
     tmp_path: Path, warehouse: Path, spark: SparkSession, name: str
 ) -> None:
-    """Spark itself would pass over it, and give no rows."""
+    """A file that is named by its path is read even if Spark would ignore its name."""
     land = Land(tmp_path, warehouse, f"landing/{name}")
     land.declare("format: json")
     land.row(name, "x")
@@ -162,7 +164,9 @@ def spoil(land: Land, kind: str) -> str:
 def test_a_file_that_cannot_be_read_is_named_or_set_aside(
     tmp_path: Path, warehouse: Path, spark: SparkSession, kind: str
 ) -> None:
-    """By choice; put right, it is taken in."""
+    """An unreadable file is named in an error or set aside,
+    by choice, and ingested once it is corrected.
+    """
     land = Land(tmp_path, warehouse, "landing")
     ending = spoil(land, kind)
     (bad,) = (path.name for path in (land.root / "landing").iterdir())
@@ -189,7 +193,9 @@ def test_a_file_that_cannot_be_read_is_named_or_set_aside(
 def test_a_file_that_vanishes_is_named(
     tmp_path: Path, warehouse: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the listing and the reading, in this process or in Spark; the next run is right."""
+    """A file that disappears between listing and reading is
+    named in an error, and the next run succeeds.
+    """
     from infold.spark.reading import source_rows
 
     land = Land(tmp_path, warehouse, "landing/*.json", "on_unreadable: set_aside")
@@ -225,7 +231,7 @@ def test_json_nested_a_thousand_deep(
     monkeypatch: pytest.MonkeyPatch,
     in_process: bool,
 ) -> None:
-    """Read as far as Spark reads it, and set aside beyond; its keys are judged like others."""
+    """JSON nested a thousand deep is read as far as Spark reads it, and set aside beyond."""
     if not in_process:
         monkeypatch.setattr("infold.spark.reading.json_lines.IN_PROCESS", 0)
     land = Land(tmp_path, warehouse, "landing/*.json", "on_drift: set_aside")
@@ -244,15 +250,15 @@ def test_json_nested_a_thousand_deep(
     ]
 
 
-class TestColumnsThatComeAndGo:
+class TestOptionalColumns:
     """Optional columns, defaults, and columns that are not declared."""
 
     OPTIONAL = "{id: string, at: timestamp, n: {type: int, optional: true, default: 7}}"
 
-    def test_to_declare_an_optional_column_builds_nothing(
+    def test_declaring_an_optional_column_builds_nothing(
         self, tmp_path: Path, warehouse: Path, spark: SparkSession
     ) -> None:
-        """Files that have it and files that do not, taken in before and after."""
+        """To declare an optional column builds nothing, whether ingested files have it or not."""
         land = Land(tmp_path, warehouse, "landing/*.json", "on_new_columns: ignore")
         land.row("a.json", "a")
         land.row("b.json", "b", n=1)
@@ -270,10 +276,10 @@ class TestColumnsThatComeAndGo:
         assert land.aside() == [("landing/c.json", "unparsable: n is not int")]
         assert land.proven()
 
-    def test_a_landed_source_holds_what_is_named(
+    def test_a_landed_source_stores_declared_columns(
         self, tmp_path: Path, warehouse: Path, spark: SparkSession
     ) -> None:
-        """To declare a column is no change of it either."""
+        """A landed source stores the declared columns, and to declare another changes nothing."""
         land = Land(tmp_path, warehouse, "landing/*.json")
         land.model(
             "---\nmaterialization: table\n---\nSELECT count(*) AS total, max(id) AS id FROM raw.c"
@@ -292,7 +298,9 @@ class TestColumnsThatComeAndGo:
     def test_files_without_it_give_null_or_the_default(
         self, tmp_path: Path, warehouse: Path, spark: SparkSession, ending: str
     ) -> None:
-        """In each format; a NULL that stands in a file is no missing column."""
+        """Files without an optional column give NULL or the
+        default, in each format; a NULL in a file stays NULL.
+        """
         columns = (
             "{id: string, at: timestamp, a: {type: string, optional: true}, "
             "d: {type: 'decimal(5,2)', optional: true, default: 1.5}, "
@@ -339,7 +347,9 @@ class TestColumnsThatComeAndGo:
     def test_files_set_aside_for_a_column_enter_once_it_is_declared(
         self, tmp_path: Path, warehouse: Path, spark: SparkSession
     ) -> None:
-        """They alone are read again, and their rows set aside leave."""
+        """When a column is declared, only the files that were
+        set aside for it are read again, and their rows leave.
+        """
         land = Land(tmp_path, warehouse, "landing/*.json", "on_new_columns: set_aside")
         land.row("a.json", "a")
         land.row("b.json", "b", n=1)
@@ -358,7 +368,9 @@ class TestColumnsThatComeAndGo:
 def test_models_may_read_what_was_set_aside(
     tmp_path: Path, warehouse: Path, spark: SparkSession
 ) -> None:
-    """As a source, which the table is: a run behind, exact, and rows leave with their file."""
+    """A model may read the rows set aside as a source; they
+    are one run behind, and leave with their file.
+    """
     land = Land(tmp_path, warehouse, "landing/*.json")
     land.put("a.json", '{"id":"1","at":"2024-03-01"}\n{"id":"2","at":"soon"}\n')
     land.put("b.json", '{"id":"3","at":"never"}\n')

@@ -1,7 +1,6 @@
-"""
-Files of data that nobody should deliver: each row is stored, set aside or waits, and none is lost.
+"""Hostile data files: each row is stored, set aside or waits, and none is lost.
 
-The files of one format lie in one folder, and one run takes all of them in; then each is counted.
+The files of one format are in one folder, and one run ingests all of them; then each is counted.
 """
 
 from __future__ import annotations
@@ -37,7 +36,9 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
 def test_each_file_is_accounted_for(
     format_: str, taken: tuple[Path, int], record_property: Callable[[str, object], None]
 ) -> None:
-    """Its good rows are stored, and all others are set aside, one by one or with their file."""
+    """The good rows of each hostile file are stored, and
+    all others are set aside, singly or with their file.
+    """
     root, _ = taken
     project = api.open_project(root)
     lake, book = api.lake(project), api.ledger(project)
@@ -65,5 +66,5 @@ def test_each_file_is_accounted_for(
 
 
 def test_rows_of_the_future_wait(taken: tuple[Path, int]) -> None:
-    """As many as there are, whatever their format."""
+    """Rows dated in the future wait in every format, all of them counted."""
     assert taken[1] == sum(file.waiting for files in FILES.values() for file in files)

@@ -39,7 +39,9 @@ def shop_over_iceberg(folder: Path, warehouse: Path) -> Shop:
 def test_a_name_that_moves_to_another_column_has_all_files_read_again(
     tmp_path: Path, warehouse: Path, spark: SparkSession
 ) -> None:
-    """After two renames, rows that were taken in and rows that come say the same column."""
+    """After a column name moves to another column, old and
+    new rows have the values of the same column.
+    """
     spark.sql("CREATE NAMESPACE IF NOT EXISTS infold.outside")
     spark.sql(f"CREATE TABLE {TABLE} (id string, at timestamp, v int, w int) USING iceberg")
     spark.sql(f"INSERT INTO {TABLE} VALUES ('a', TIMESTAMP '2024-03-01', 1, 100)")

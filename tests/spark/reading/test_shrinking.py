@@ -1,4 +1,4 @@
-"""A source whose files are replaced by ones with fewer rows, read and counted before the commit."""
+"""A source whose files are replaced by ones with fewer rows is refused before the commit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ HEADER = "id,who,ts,day,amount\n"
 
 @pytest.mark.parametrize("changed", ["query", ""])
 def test_files_cut_to_their_headers_are_refused(tmp_path: Path, changed: str) -> None:
-    """Rows replaced one to one are not; what is refused leaves the tables, until it is allowed."""
+    """Files cut to their headers are refused and leave the tables as they are, until it is
+    allowed.
+    """
     shop = Shop(tmp_path / "shop")
     shop.models(daily=model(DAILY))
     for _ in range(30 if changed else 3):

@@ -1,4 +1,4 @@
-"""Reading the files of a source: every value exactly, or the row is unparsable and says why."""
+"""The files of a source are read exactly, or the row is unparsable with a reason."""
 
 from __future__ import annotations
 
@@ -112,16 +112,18 @@ def utc(*parts: int) -> datetime:
     ],
 )
 def test_a_nul_is_a_character(folder: Folder, name: str, text: str) -> None:
-    """Of a text it is a part like any other, in both formats: two ids do not become one."""
+    """A NUL character is part of a text in both formats, so that two ids do not become one."""
     folder.put(name, text)
     assert sorted(folder.values(FEW)) == [("\x00", 2), ("a\x00b", 1)]
 
 
 class TestCsv:
-    """CSV: values are read as text and have to fit their declared types."""
+    """CSV values are read as text and have to fit their declared types."""
 
     def test_values_of_each_type(self, folder: Folder) -> None:
-        """Each type as people write it; an offset counts, none means UTC."""
+        """CSV values of each type are read as people write them; an offset counts, none means
+        UTC.
+        """
         folder.put(
             "a.csv",
             "id,n,big,amount,x,ok,day,at\n"
@@ -148,7 +150,9 @@ class TestCsv:
     def test_a_value_that_does_not_fit_makes_the_row_unparsable(
         self, folder: Folder, name: str
     ) -> None:
-        """Never a silent NULL, never a rounded or invented value; every such column is named."""
+        """A CSV value that does not fit makes its row unparsable, and every such column is
+        named.
+        """
         wrong = {
             "n": ["x", "1.5", "3000000000"],
             "amount": ["1.239", "12345678901234567", "1,5"],
@@ -182,7 +186,7 @@ class TestCsv:
     def test_a_decimal_is_never_rounded(
         self, folder: Folder, type_: str, good: list[str], bad: list[str]
     ) -> None:
-        """Digits beyond the scale count at any precision, zeros behind them do not."""
+        """A decimal with digits beyond its scale is unparsable; trailing zeros are not."""
         lines = [f"{at:02},{text}" for at, text in enumerate(good)]
         lines += [
             f"{at},x{text}" if not text else f"{at},{text}" for at, text in enumerate(bad, 50)
@@ -197,7 +201,9 @@ class TestCsv:
     def test_bytes_that_are_not_utf8_make_the_row_unparsable(
         self, folder: Folder, name: str
     ) -> None:
-        """Two users whose names differ in such a byte are not one; all other text is as written."""
+        """Bytes that are not UTF-8 make a CSV row unparsable,
+        as two users would become one; other text is unchanged.
+        """
         good = "\ufeffid;n\n\u00e4\u20ac\U0001f600\ufffd;1\n".encode()
         folder.put(name, good + b"u\xe4;2\nu\xfc;3\n\xff\nz;4\n")
         found = folder.rows(FEW, delimiter=";")
@@ -213,13 +219,13 @@ class TestCsv:
 
     @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
     def test_a_delimiter_beyond_ascii(self, folder: Folder, name: str) -> None:
-        """It is a character, whatever bytes it has."""
+        """A delimiter beyond ASCII is one character, whatever its bytes."""
         folder.put(name, "id\u00a6n\n\u00e4\u00a61\n")
         assert folder.values(FEW, delimiter="\u00a6") == [("\u00e4", 1)]
 
     @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
     def test_a_row_of_the_wrong_length_is_unparsable(self, folder: Folder, name: str) -> None:
-        """Too few and too many fields; blank lines are nothing."""
+        """A CSV row with too few or too many fields is unparsable; blank lines are ignored."""
         folder.put(name, "id,n\na\n\nb,2\n  \nc,3,4\n")
         found = folder.rows(FEW)
         assert [(row["_raw"], row["_problem"]) for row in found] == [
@@ -231,20 +237,24 @@ class TestCsv:
     def test_an_empty_field_is_null_and_a_quoted_one_is_an_empty_string(
         self, folder: Folder
     ) -> None:
-        """The two are told apart in strings; a number has no empty value but NULL."""
+        """In a string column an empty field is NULL and a
+        quoted one is empty; an empty number is NULL.
+        """
         folder.put("a.csv", 'id,n\n,1\n"",2\n"3",""\n')
         assert folder.values(FEW) == [("", 2), (None, 1), ("3", None)]
 
     @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
     def test_quotes_line_breaks_and_a_byte_order_mark(self, folder: Folder, name: str) -> None:
-        """RFC 4180: a doubled quote is one, a backslash is itself, a quoted field may break."""
+        """Quoted CSV fields follow RFC 4180: doubled quotes,
+        line breaks, no escapes; a byte order mark is ignored.
+        """
         text = '\ufeffid,n\r\n"say ""hi""",1\r\n"two\nlines",2\r\nback\\slash,3\r\n"a,b",4\r\n'
         folder.put(name, text)
         found = sorted(folder.values(FEW), key=lambda row: row[1])
         assert found == [('say "hi"', 1), ("two\nlines", 2), ("back\\slash", 3), ("a,b", 4)]
 
     def test_the_order_of_columns_may_differ_from_file_to_file(self, folder: Folder) -> None:
-        """Each file's own header counts; rows know their file."""
+        """Each CSV file's own header gives its column order, and rows know their file."""
         folder.put("a.csv", "id,n\na,1\n")
         folder.put("b.csv.gz", "n,id\n2,b\n")
         folder.put("c.csv", "n,id\n3,c\n")
@@ -254,14 +264,16 @@ class TestCsv:
         assert found == [(1, "a", 1), (2, "b", 2), (3, "c", 3)]
 
     def test_names_with_anything_in_them(self, folder: Folder) -> None:
-        """Dots, quotes, blanks and reserved words in columns; patterns and blanks in paths."""
+        """Dots, quotes, blanks and reserved words in
+        columns, patterns and blanks in paths, are read.
+        """
         columns = {"a.b": "string", "select": "int", "it's": "string", "back`tick": "int"}
         folder.put("x [1]{2}*?%20ü+.csv", "a.b,select,it's,back`tick\nv,1,w,2\n")
         folder.put("x 2.csv", "a.b,select,it's,back`tick\nv,3,w,4\n")
         assert folder.values(columns) == [("v", 1, "w", 2), ("v", 3, "w", 4)]
 
     def test_another_delimiter(self, folder: Folder) -> None:
-        """The raw row is in the source's own writing."""
+        """With another delimiter the raw row set aside is as it was in the file."""
         folder.put("a.csv", "id;n\na,b;x\n")
         assert folder.rows(FEW, delimiter=";")[0]["_raw"] == "a,b;x"
 
@@ -275,7 +287,7 @@ class TestCsv:
         ],
     )
     def test_timestamp_formats(self, folder: Folder, written: str, good: str, bad: str) -> None:
-        """The declared format and no other."""
+        """Only the declared timestamp format is accepted."""
         folder.put("a.csv", f"id,at\n1,{good}\n2,{bad}\n")
         columns = {"id": "string", "at": "timestamp"}
         assert folder.values(columns, timestamp_format=written) == [
@@ -284,17 +296,19 @@ class TestCsv:
         ]
 
     def test_a_timestamp_without_time_zone_is_taken_as_utc(self, folder: Folder) -> None:
-        """An offset is not ignored, whatever the column's type."""
+        """A timestamp without time zone is UTC, and a written offset is applied."""
         folder.put("a.csv", "id,at\n1,2024-03-01T10:00:00+02:00\n")
         columns = {"id": "string", "at": "timestamp_ntz"}
         assert folder.values(columns) == [("1", utc(2024, 3, 1, 8).replace(tzinfo=None))]
 
 
 class TestJson:
-    """JSON lines: one object a line, and all of it."""
+    """JSON lines have one complete object a line."""
 
     def test_values_of_each_type(self, folder: Folder) -> None:
-        """Numbers keep every digit; strings that read as the type fit; a missing key is NULL."""
+        """JSON values of each type keep every digit; fitting
+        strings are converted; a missing key is NULL.
+        """
         folder.put(
             "a.json",
             '{"id":"a","n":1,"big":9007199254740993,"amount":1.50,"x":0.1,"ok":true,'
@@ -311,7 +325,7 @@ class TestJson:
 
     @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
     def test_what_is_not_one_object_is_unparsable(self, folder: Folder, name: str) -> None:
-        """Two objects run together above all: the second must not be lost without a word."""
+        """A line that is not one JSON object is unparsable, two objects on one line included."""
         bad = [
             "{",
             "no record",
@@ -332,7 +346,9 @@ class TestJson:
         assert found['{"id":"good","n":1}']["id"] == "good"
 
     def test_a_value_that_does_not_fit_is_named(self, folder: Folder) -> None:
-        """Numbers with a fraction are no integers, digits beyond the scale are not rounded off."""
+        """A JSON value that does not fit is named: fractions
+        are no integers, and decimals are not rounded.
+        """
         folder.put(
             "a.json",
             '{"id":"1","n":1.5}\n{"id":"2","amount":0.005}\n{"id":"3","ok":2,"day":20240301}\n'
@@ -348,7 +364,7 @@ class TestJson:
         ]
 
     def test_numbers_are_what_is_written(self, folder: Folder) -> None:
-        """Numbers that are doubles to Spark: texts keep every digit, no decimal is rounded."""
+        """JSON numbers are read as written: texts keep every digit and decimals are not rounded."""
         long = "1234567890" * 4 + "1"
         folder.put(
             "a.json",
@@ -381,7 +397,9 @@ class TestJson:
         ]
 
     def test_numbers_in_objects_are_what_is_written(self, folder: Folder) -> None:
-        """The same within objects and lists, declared or kept as text."""
+        """JSON numbers inside of objects and lists are read as written, declared or kept as
+        text.
+        """
         long = "1234567890" * 4 + "1"
         folder.put(
             "a.json",
@@ -414,7 +432,7 @@ class TestJson:
     def test_bytes_that_are_not_utf8_make_the_row_unparsable(
         self, folder: Folder, name: str
     ) -> None:
-        """Two users whose names differ in such a byte are not one; a written U+FFFD is a text."""
+        """Bytes that are not UTF-8 make a JSON row unparsable; a written U+FFFD is a text."""
         good = '{"id":"\u00e4\U0001f600\ufffd","n":1}\n'.encode()
         folder.put(name, good + b'{"id":"u\xe4","n":2}\n{"id":"u\xfc","n":3}\n')
         assert [(row["id"], row["_problem"], row["_raw"]) for row in folder.rows(FEW)] == [
@@ -424,7 +442,7 @@ class TestJson:
         ]
 
     def test_nested_values(self, folder: Folder) -> None:
-        """Declared as lists and objects, or kept as text in a string column."""
+        """Nested JSON is read as declared lists and objects, or kept as text in a string column."""
         columns = {
             "id": "string",
             "tags": "array<int>",
@@ -445,17 +463,19 @@ class TestJson:
         ]
 
     def test_keys_with_anything_in_them(self, folder: Folder) -> None:
-        """Dots and quotes in keys are part of the name."""
+        """Dots and quotes in JSON keys are part of the name."""
         folder.put("a.json", '{"a.b":"v","select":1,"it\'s":"w"}\n')
         columns = {"a.b": "string", "select": "int", "it's": "string"}
         assert folder.values(columns) == [("v", 1, "w")]
 
 
 class TestParquet:
-    """Parquet: typed already; what is wider fits, what is narrower does not."""
+    """Parquet values are typed: wider types fit and narrower ones do not."""
 
     def test_wider_types_fit(self, folder: Folder) -> None:
-        """Smaller integers, floats, decimals, and timestamps of every kind, as UTC."""
+        """Smaller integers, floats, decimals and timestamps
+        of every kind fit wider declared types, as UTC.
+        """
         moment = datetime(2024, 3, 1, 10, 0, 0, 5)  # noqa: DTZ001 - without a zone on purpose
         columns = {
             "i": "bigint",
@@ -504,8 +524,10 @@ class TestParquet:
             )
         ]
 
-    def test_text_and_numbers_as_timestamps_are_looked_at_row_by_row(self, folder: Folder) -> None:
-        """The declared format holds for them as in text files."""
+    def test_text_and_numbers_as_timestamps_are_judged_row_by_row(self, folder: Folder) -> None:
+        """Texts and numbers in Parquet follow the declared
+        timestamp format row by row, as in text files.
+        """
         folder.put("a.parquet", pa.table({"id": ["1", "2"], "at": ["2024-03-01", "soon"]}))
         columns = {"id": "string", "at": "timestamp"}
         found = folder.rows(columns)
@@ -529,7 +551,7 @@ class TestParquet:
     def test_a_type_that_might_lose_something_is_drift(
         self, folder: Folder, declared: str, found: pa.DataType
     ) -> None:
-        """Whatever the values are: tomorrow's may not fit."""
+        """A type that might lose something is drift, whatever the values are now."""
         folder.put("a.parquet", pa.table({"v": pa.nulls(1, found)}))
         with pytest.raises(InfoldError) as raised:
             folder.rows({"v": declared})
@@ -541,10 +563,10 @@ class TestParquet:
 def test_the_plan_grows_with_the_columns_and_no_faster(
     folder: Folder, spark: SparkSession, name: str
 ) -> None:
-    """
-    Conditions on values and problems do not write all of the reading once more for each mention.
+    """The query plan grows linearly with the number of columns.
 
-    They did, and the plan of a table of ten columns filled a heap of 2 GB.
+    Conditions on values and problems must not repeat the reading for each
+    mention: the plan of a table of ten columns once filled a heap of 2 GB.
     """
 
     def length(columns: int) -> int:
@@ -565,7 +587,7 @@ def test_the_plan_grows_with_the_columns_and_no_faster(
 
 
 class TestDrift:
-    """Files whose columns are not the declared ones: an error that lists them, or set aside."""
+    """Files with undeclared columns or types are an error that lists them, or set aside."""
 
     FILES: Mapping[str, Mapping[str, str | pa.Table]] = {
         "csv": {
@@ -609,7 +631,7 @@ class TestDrift:
     def test_every_file_is_listed(
         self, folder: Folder, format_: str, in_process: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Before anything is read, all at once; large JSON files by Spark, alike."""
+        """Every file with drift is listed in one error, before any file is read."""
         if not in_process:
             monkeypatch.setattr("infold.spark.reading.json_lines.IN_PROCESS", 0)
         for name, content in self.FILES[format_].items():
@@ -619,8 +641,10 @@ class TestDrift:
         assert dict(raised.value.facts) == self.expected(format_)
 
     @pytest.mark.parametrize("format_", ["csv", "json", "parquet"])
-    def test_or_all_its_rows_are_set_aside(self, folder: Folder, format_: str) -> None:
-        """With what the row was, and why; the other files are read as ever."""
+    def test_rows_of_drifted_files_can_be_set_aside(self, folder: Folder, format_: str) -> None:
+        """All rows of files with drift can be set aside
+        with raw text and reason; the others are read.
+        """
         for name, content in self.FILES[format_].items():
             folder.put(name, content)
         found = folder.rows(FEW, on_drift=Drift.SET_ASIDE)
@@ -637,10 +661,10 @@ class TestDrift:
         assert more["id"] is None
         assert "extra" in more["_raw"] or format_ == "csv"
 
-    def test_a_first_line_that_is_no_header_is_not_a_file_without_rows(
-        self, folder: Folder
-    ) -> None:
-        """A page, an object: one row that says so; an empty file has none, nor has a header."""
+    def test_a_first_line_that_is_no_header(self, folder: Folder) -> None:
+        """A first line that is no header is one row set aside,
+        while an empty file and a bare header have none.
+        """
         page = '<html lang="en">'
         for name, text in {
             "a.csv": "id,n\na,1\n",
@@ -664,7 +688,7 @@ class TestDrift:
     def test_a_header_of_nothing_declared_drifts_though_all_is_optional(
         self, folder: Folder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Every column may be missing, but not all of them from a file of something else."""
+        """A file with none of the declared columns drifts, even if every column is optional."""
         folder.put("a.csv", "<html>\n<body>\n")
         columns = (Column("id", "string", optional=True),)
         source = replace(folder.source(FEW), columns=columns, on_new_columns=NewColumns.IGNORE)
@@ -675,8 +699,8 @@ class TestDrift:
         assert facts == {"a.csv": "no column of the source is in its first line"}
 
     @pytest.mark.parametrize("name", ["a.csv.gz", "a.parquet", "a.json.gz"])
-    def test_a_file_that_is_no_such_file(self, folder: Folder, name: str) -> None:
-        """Said plainly, with the file's name."""
+    def test_a_file_of_another_format(self, folder: Folder, name: str) -> None:
+        """A file of another format is an error that says so and names the file."""
         path = folder.root / name
         path.write_bytes(b"not what it says")
         folder.files.append((1, FileSeen(name, 16, 0, "")))
@@ -687,10 +711,12 @@ class TestDrift:
 
 
 class TestIceberg:
-    """Rows of an Iceberg table by the data files that hold them."""
+    """Rows of an Iceberg source come from the data files asked for."""
 
     def test_rows_of_some_files(self, folder: Folder, spark: SparkSession, warehouse: Path) -> None:
-        """Only the files asked for, though the table has others and has moved on since."""
+        """Only rows of the data files asked for are read,
+        though the table has others and has changed since.
+        """
         from infold.lake.catalog import locations
         from infold.lake.reading.iceberg_table import data_files
         from infold.spark.reading.source_rows import read

@@ -1,8 +1,7 @@
-"""
-What is stored is what stands in the file, for every type and format, or the row is set aside.
+"""Stored values are those in the file, for every type and format, or the row is set aside.
 
-Texts of many notations go through the three formats that hold text. What one of them takes, all
-take alike; the estimate of a plan takes the same texts for timestamps.
+Texts in many notations go through the three formats that contain text. What one
+accepts, all accept alike, and a plan's estimate accepts the same texts for timestamps.
 """
 
 from __future__ import annotations
@@ -86,10 +85,10 @@ def in_every_format(
 
 
 class TestTimestamps:
-    """A timestamp is kept to the microsecond, or its row is set aside."""
+    """A timestamp is stored to the microsecond, or its row is set aside."""
 
     def test_formats_and_the_estimate_agree(self, folder: Folder) -> None:
-        """What Spark reads from each format is what the plan's estimate reads."""
+        """Spark reads from each format the timestamps that the plan's estimate reads."""
         texts = sorted(set(NOTATIONS))
         csv, jsons, pq = in_every_format(folder, "timestamp", texts)
         estimate = {text: timestamp_text.iso(text) for text in texts}
@@ -121,7 +120,7 @@ class TestTimestamps:
     def test_no_part_of_a_microsecond_is_cut_off(
         self, folder: Folder, written: str, good: str, finer: str
     ) -> None:
-        """Whatever the notation."""
+        """A part of a microsecond is never cut off, in any notation."""
         texts = sorted([good, finer])
         wanted: dict[str, Any] = {good: utc(2024, 3, 1, 10, 0, 0, 1), finer: "unparsable"}
         for found in in_every_format(folder, "timestamp", texts, timestamp_format=written):
@@ -132,7 +131,9 @@ class TestTimestamps:
             assert parse(finer) is None
 
     def test_nanoseconds_of_parquet(self, folder: Folder) -> None:
-        """Whole microseconds are kept to the last digit, others are set aside."""
+        """Nanoseconds of Parquet are stored if they are whole microseconds, and set aside if
+        not.
+        """
         near, odd = 1_709_287_200_123_457_000, 1_709_287_200_123_456_001
         column = pa.array([near, odd, None, -1_000, -1], pa.timestamp("ns"))
         folder.put("a.parquet", pa.table({"id": ["a", "b", "c", "d", "e"], "v": column}))
@@ -146,7 +147,7 @@ class TestTimestamps:
 
     @pytest.mark.parametrize("old", [False, True])
     def test_times_of_long_ago_are_what_is_written(self, folder: Folder, old: bool) -> None:
-        """By today's calendar, as in every other format, whichever kind of column holds them."""
+        """Times of long ago are read by today's calendar in every format and column type."""
         days = [date(1, 1, 1), date(1582, 10, 4), date(1582, 10, 15), date(1899, 12, 31)]
         at = [datetime(1700, 2, 28, 23, 59, 59, tzinfo=UTC), datetime(1899, 12, 31, tzinfo=UTC)]
         at = at if old else [utc(1, 1, 2), utc(1582, 10, 4, 12), *at]
@@ -159,7 +160,9 @@ class TestTimestamps:
         assert folder.values({"at": "timestamp", "day": "date"}) == list(zip(at, days, strict=True))
 
     def test_nanoseconds_of_the_old_kind_are_drift(self, folder: Folder) -> None:
-        """Spark cannot tell them row by row, so the file says it."""
+        """Nanoseconds of the old INT96 type are drift, because Spark cannot check them row by
+        row.
+        """
         for name, nanos in (("a", 1_000), ("b", 1_001)):
             path = folder.root / f"{name}.parquet"
             table = pa.table({"v": pa.array([nanos, None], pa.timestamp("ns"))})
@@ -174,7 +177,7 @@ class TestTexts:
     """Two ids that differ in the file differ in the table."""
 
     def test_numbers_in_a_string_column(self, folder: Folder) -> None:
-        """Each as it is written, inside of objects too."""
+        """Numbers in a string column are stored as written, nested ones too."""
         numbers = ["1.5", "1.50", "15e-1", "1.5E0", "-0", "0", "-0.0", "1e400", "10", "1e1"]
         lines = [f'{{"id": {number}, "o": {{"v": [{number}]}}}}' for number in numbers]
         folder.put("a.json", "\n".join(lines))
@@ -183,7 +186,7 @@ class TestTexts:
         assert [row["o"] for row in found] == [f'{{"v":[{number}]}}' for number in numbers]
 
     def test_what_is_no_number_is_none(self, folder: Folder) -> None:
-        """Marking numbers makes nothing JSON that is not."""
+        """Reading numbers as text does not make valid JSON of anything that is not."""
         bad = ["01", "1.", ".5", "+1", "-", "1e", "0x1", "1_0", "1 2", "NaN", "-Infinity", "{1:2}"]
         folder.put("a.json", "\n".join(f'{{"id":{text}}}' for text in bad))
         found = folder.rows({"id": "string"})
@@ -191,7 +194,9 @@ class TestTexts:
         assert len(found) == len(bad)
 
     def test_half_of_a_pair_of_surrogates(self, folder: Folder) -> None:
-        """Four ids that would all be a question mark; a whole pair is a character."""
+        """Four ids with half a surrogate pair do not become
+        one question mark; a whole pair is a character.
+        """
         bad = ["\\ud800", "\\ud801", "\\uDFFF", "x\\udc00", "\\ud83d\\ud83d", "\\\\\\ud800"]
         good = {"\\ud83d\\ude00": "\U0001f600", "\\\\ud800": "\\ud800", "\\u00e4": "\u00e4"}
         lines = [f'{{"id":"{text}"}}' for text in (*bad, *good)]
@@ -202,7 +207,7 @@ class TestTexts:
         assert [row["id"] for row in found[len(bad) :]] == list(good.values())
 
     def test_bytes_of_parquet_that_are_not_utf8(self, folder: Folder) -> None:
-        """A file can say that they are text."""
+        """Parquet bytes that are not UTF-8, in a column declared as text, set the row aside."""
         texts = pa.array([b"u\xe4", b"good"]).view(pa.string())
         folder.put("a.parquet", pa.table({"id": texts}))
         assert sorted(folder.values({"id": "string"})) == [
@@ -211,8 +216,10 @@ class TestTexts:
         ]
 
     @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
-    def test_lines_of_control_characters_count(self, folder: Folder, name: str) -> None:
-        """Only spaces and tabs are a blank line; NUL bytes are a row that cannot be used."""
+    def test_lines_of_control_characters_are_rows(self, folder: Folder, name: str) -> None:
+        """Only a line of spaces and tabs is blank; a line
+        of NUL bytes is a row that cannot be used.
+        """
         folder.put(name, b"id,n\na,1\n\0\0\0\n\0,2\n\x01\x02\n\t\n  \n\n\x0b\nb\0,3\n\0")
         found = folder.rows({"id": "string", "n": "int"})
         assert sorted((row["id"] or row["_raw"], row["n"]) for row in found if row["n"]) == [
@@ -227,8 +234,8 @@ class TestTexts:
             "\x0b",
         ]
 
-    def test_a_line_of_tabs_is_a_row_where_tabs_part_fields(self, folder: Folder) -> None:
-        """Fields that are all empty are NULLs."""
+    def test_a_line_of_tabs_is_a_row_where_tabs_are_delimiters(self, folder: Folder) -> None:
+        """Where tabs separate fields, a line of tabs is a row of NULLs."""
         folder.put("a.csv", "id\tn\na\t1\n\t\n\t\t\n\n")
         found = folder.rows({"id": "string", "n": "int"}, delimiter="\t")
         assert sorted((row["_raw"], row["_problem"]) for row in found) == [
@@ -263,7 +270,7 @@ NUMBERS: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 @pytest.mark.parametrize("type_", list(NUMBERS))
 def test_values_fit_exactly_or_not_at_all(folder: Folder, type_: str) -> None:
-    """In CSV and in JSON alike, inside of lists and objects too."""
+    """Values in CSV and JSON, nested ones too, fit exactly or make their row unparsable."""
     good, bad = NUMBERS[type_]
     wanted = {**good, **dict.fromkeys(bad, "unparsable")}
     csv, jsons = in_every_format(folder, type_, sorted(wanted))

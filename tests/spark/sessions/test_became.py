@@ -1,4 +1,4 @@
-"""What a receipt says of the sessions of a table that was built anew."""
+"""The counts of sessions in the receipt of a rebuilt table."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def became(receipt: Receipt) -> dict[str, int]:
 def test_sessions_that_were_there_before_are_not_new(
     tmp_path: Path, warehouse: Path, spark: SparkSession
 ) -> None:
-    """They add up: new ones less removed ones are the rows that the table gained."""
+    """Sessions that existed before a rebuild are not new; new minus removed is the rows gained."""
     land = Visits(tmp_path, warehouse)
     for user, times in {"x": ("10:00",), "y": ("11:00",), "z": ("12:00",), "q": LONG}.items():
         land.visit(user, *times)
@@ -101,7 +101,7 @@ def test_sessions_that_were_there_before_are_not_new(
 def test_what_cannot_be_compared_is_new_and_removed(
     before: str, tmp_path: Path, warehouse: Path, spark: SparkSession
 ) -> None:
-    """A table that is damaged, or that held something else, can be built anew all the same."""
+    """A rebuild of a damaged or incompatible table counts all its sessions as new and removed."""
     land = Visits(tmp_path, warehouse)
     land.visit("x", "10:00", "11:00", "12:00")
     land.built(TABLE if before == "no sessions" else SESSIONS.replace("NAME", "a"))

@@ -1,4 +1,4 @@
-"""Sessions on Spark: builds and folds against the reference, on drawn tables and at random."""
+"""Sessions on Spark: builds and folds equal the reference, on drawn tables and random events."""
 
 from __future__ import annotations
 
@@ -306,27 +306,29 @@ def cases(request: pytest.FixtureRequest, spark: SparkSession) -> Shop:
 
 
 class TestCases:
-    """A late or vanished event changes the sessions it belongs to, whichever those are."""
+    """A late or removed event changes the sessions it belongs to."""
 
     @pytest.mark.parametrize("number", range(len(CASES)), ids=lambda at: CASES[at].claim)
     def test_case(self, cases: Shop, number: int) -> None:
-        """The stored sessions of the case's user are those that a person would draw."""
+        """The stored sessions of the case's user are those drawn in the table."""
         own = [row for row in cases.rows() if row["user_id"] == f"u{number}"]
         assert drawn(own, "events") == table(CASES[number].then)
 
-    def test_the_receipt_says_what_became_of_sessions(self, cases: Shop) -> None:
-        """New, extended, merged, split and removed add up over the cases."""
+    def test_the_receipt_counts_session_changes(self, cases: Shop) -> None:
+        """The receipt counts new, extended, merged, split and removed sessions."""
         receipt = cases.receipt
         assert (receipt.sessions_new, receipt.sessions_merged) == (2, 5)
         assert (receipt.sessions_split, receipt.sessions_removed) == (1, 1)
         assert cases.tables.commits == ["create", "merge"]
 
 
-class TestLittle:
-    """Folds that do little, or nothing."""
+class TestSmallFolds:
+    """Folds that read little or write nothing."""
 
     def test_an_event_that_comes_back_among_many_changes(self, spark: SparkSession) -> None:
-        """More days change than a predicate has literals for; its own, in the end, did not."""
+        """An event that is removed and added among more
+        changed days than a predicate has literals is found.
+        """
         days = [named_events("s", f"u{n}", [at("10:00") + 2 * n * DAY]) for n in range(220)]
         [back] = named_events("back", "ann", [at("10:00") + 401 * DAY])
         made = Shop(spark, COUNT).arrive([*(row for [row] in days), back]).run()
@@ -344,15 +346,15 @@ class TestLittle:
         assert made.receipt.sessions_extended == 220
 
     def test_times_in_lists_count_to_the_microsecond(self, spark: SparkSession) -> None:
-        """A session that differs in nothing else is another one."""
+        """Sessions that differ only by a microsecond in a list of times are different."""
         calls = {"times": Call("collect_list(seen)", agg.listed("seen"), "other", "seen")}
         [row] = named_events("s", "ann", [at("09:00")])
         made = Shop(spark, calls).arrive([{**row, "seen": at("09:00")}]).run()
         made.arrive([{**row, "seen": at("09:00") + 1}], gone=[{**row}]).run()
         assert made.receipt.written == 1
 
-    def test_first_of_what_cannot_be_compared(self, spark: SparkSession) -> None:
-        """A map: its session is read again."""
+    def test_first_of_values_that_cannot_be_compared(self, spark: SparkSession) -> None:
+        """A first value that cannot be compared, such as a map, makes its session read again."""
         first = Call("first(map('k', n))", agg.first("n"), "first", "map('k', n)")
         made = Shop(spark, {**COUNT, "n": first})
         events, n = made.query.outputs
@@ -361,8 +363,10 @@ class TestLittle:
         made.arrive([{**row, "n": 2} for row in named_events("t", "ann", [at("09:05")])]).run()
         assert [row["n"] for row in made.rows()] == [2]
 
-    def test_only_what_is_near_is_looked_at(self, spark: SparkSession) -> None:
-        """A year-old event looks at that year's sessions only, and one event alone is an append."""
+    def test_only_sessions_in_reach_are_read(self, spark: SparkSession) -> None:
+        """A year-old event reads that year's sessions only, and an event far from all is an
+        append.
+        """
         year_old = at("2018-10-23T10:00:00")
         shop = Shop(spark, COUNT).arrive(named_events("s", "ann", [*OCTOBER_23, year_old])).run()
 
@@ -374,10 +378,10 @@ class TestLittle:
         assert (shop.receipt.read, shop.receipt.removed) == (1, 0)
         assert shop.tables.commits == ["create", "merge", "append"]
 
-    def test_a_sum_that_fits_is_made_though_a_part_of_it_would_not_fit(
-        self, spark: SparkSession
-    ) -> None:
-        """Spark's own sum of BIGINT fails here or not, as the order of the events may be."""
+    def test_a_sum_that_fits_though_a_part_overflows(self, spark: SparkSession) -> None:
+        """A sum that fits BIGINT is computed though a part of it overflows, in any order of
+        events.
+        """
         values = [2**62, 2**62, 2**62, -(2**62), -(2**62)]
         rows = named_events("s", "ann", [at("09:00") + n * MINUTE for n in range(5)])
         given = [{**row, "big": value} for row, value in zip(rows, values, strict=True)]
@@ -386,8 +390,10 @@ class TestLittle:
         shop.arrive(given[1:3]).run()
         assert [row["total"] for row in shop.rows()] == [2**62]
 
-    def test_what_no_session_notices_is_not_committed(self, spark: SparkSession) -> None:
-        """Events left out or of nobody change nothing; any other one counts for its session."""
+    def test_events_in_no_session_commit_nothing(self, spark: SparkSession) -> None:
+        """Events that WHERE removes, or without a user,
+        commit nothing; any other event changes its session.
+        """
         calls = {"most": named("max", agg.greatest("n"), "n")}
         rows = [{**row, "n": 5} for row in named_events("s", "ann", [at("09:00"), at("09:10")])]
         shop = Shop(spark, calls, where="url IS NULL", test=lambda row: row["url"] is None)
@@ -501,7 +507,7 @@ QUICK = {name: call for name, call in MERGING.items() if name != "least_url"}
 def test_a_large_build_equals_the_reference(
     spark: SparkSession, seed: int, calls: Any, gap: int
 ) -> None:
-    """However large builds are made quick, and whatever the gap, the sessions are the same."""
+    """A large build, whatever its optimisations and gap, equals the reference."""
     shop = Shop(spark, calls, gap=gap).arrive(rows_of(programs(seed, users=200)))
 
     def told(sql: str) -> pa.Array | None:
@@ -528,21 +534,25 @@ def large_builds_equal_the_reference(
 @settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
 def test_folds_that_merge_equal_the_reference(spark: SparkSession, seed: int) -> None:
-    """Every mergeable aggregate, over events that come, change and go, equals a rebuild."""
+    """Folds with every mergeable aggregate equal a rebuild,
+    for events that arrive, change and leave.
+    """
     play(Shop(spark, MERGING), programs(seed))
 
 
 @settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
 def test_folds_that_read_again_equal_the_reference(spark: SparkSession, seed: int) -> None:
-    """Aggregates without a state equal a rebuild, too."""
+    """Folds with aggregates that need all events equal a rebuild, too."""
     play(Shop(spark, READ_AGAIN), programs(seed))
 
 
 @settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
 def test_where_and_outputs_of_several_aggregates(spark: SparkSession, seed: int) -> None:
-    """WHERE keeps events out of sessions, and what outputs do not show is in the state."""
+    """WHERE keeps events out of sessions, and outputs of
+    several aggregates keep what they need in the state.
+    """
     calls = {"events": MERGING["events"], "mean": MERGING["mean_n"], "entry": MERGING["entry"]}
     play(
         Shop(

@@ -1,4 +1,4 @@
-"""Sessions by identifier, and sessions that end inside of activity, against the reference."""
+"""Sessions by identifier, and sessions cut during activity, equal the reference."""
 
 from __future__ import annotations
 
@@ -185,10 +185,12 @@ def shop(spark: SparkSession, way: Way) -> Shop:
 
 
 @pytest.mark.parametrize("name", ["quarantine, head", "quarantine, head, read again"])
-def test_what_stays_of_a_long_session_is_found_from_its_far_end(
+def test_the_rest_of_a_long_session_is_found_from_its_far_end(
     spark: SparkSession, name: str
 ) -> None:
-    """Events that come and go far behind the head neither repeat nor lose it."""
+    """Events added and removed far behind the head of a
+    long session neither repeat nor lose its rest.
+    """
     made = shop(spark, WAYS[name])
     rows = named_events("s", "ann", spread("10:00", "16:00", 25))
     made.arrive(rows).run()
@@ -213,11 +215,13 @@ def told(prefix: str, times: list[int], **content: Any) -> list[Row]:
     return [{**row, **content} for row in named_events(prefix, "ann", times)]
 
 
-class TestCutAndHeld:
-    """A session in quarantine that a campaign or an event of its own could end."""
+class TestCutAndQuarantined:
+    """A session in quarantine that a campaign or a marked event could end."""
 
-    def test_its_new_events_alone_are_read(self, spark: SparkSession) -> None:
-        """Of the same campaign or of none, at its end or inside."""
+    def test_only_its_new_events_are_read(self, spark: SparkSession) -> None:
+        """New events of the same campaign or of none, at
+        its end or inside, are read without the old ones.
+        """
         made = shop(spark, CUT_AND_HELD).arrive(told("s", spread("10:00", "16:00", 25), url="/a"))
         made.run().arrive(told("later", [at("16:10"), at("16:20")], url="/a"))
         made.run()
@@ -228,15 +232,17 @@ class TestCutAndHeld:
         assert (held.end, held.events) == (at("16:20"), 28)
 
     def test_another_campaign_ends_it(self, spark: SparkSession) -> None:
-        """So does an event that begins a session; both inside and at its end."""
+        """An event of another campaign, or one that begins
+        a session, ends it, inside and at its end.
+        """
         made = shop(spark, CUT_AND_HELD).arrive(told("s", spread("10:00", "16:00", 25), url="/a"))
         made.run().arrive(told("b", [at("16:10")], url="/b")).run()
         assert [row["session_start"] for row in made.rows()] == [at("16:10")]
         made.arrive(told("begins", [at("15:30")], ok=True)).run()
         assert [row["session_start"] for row in made.rows()] == [at("15:30"), at("16:10")]
 
-    def test_the_campaign_of_before_goes_on_in_it(self, spark: SparkSession) -> None:
-        """An event of the campaign that was in force when the session began is no change."""
+    def test_the_campaign_before_it_continues(self, spark: SparkSession) -> None:
+        """An event of the campaign in force when the session began is no change of campaign."""
         made = shop(spark, CUT_AND_HELD).arrive(
             [
                 *told("first", [at("10:00")], url="/a"),
@@ -255,10 +261,12 @@ class TestCutAndHeld:
         ]
 
 
-def test_a_session_that_somebody_speaks_of_keeps_the_campaign_before_it(
+def test_a_session_with_a_manual_entry_keeps_the_campaign_before_it(
     spark: SparkSession,
 ) -> None:
-    """The session before it lies in another cell, and nothing of it is looked at."""
+    """A manual entry on a session does not lose the
+    campaign of the session before it, in another cell.
+    """
     made = shop(spark, CUT_AND_HELD).arrive(
         [
             *told("before", [at("23:40")], url="/a"),
@@ -272,7 +280,7 @@ def test_a_session_that_somebody_speaks_of_keeps_the_campaign_before_it(
 
 
 def test_any_number_of_manual_entries(spark: SparkSession) -> None:
-    """The fold and its judge apply thousands of them."""
+    """The fold and the reference apply thousands of manual entries."""
     made = shop(spark, WAYS["quarantine"]).arrive(named_events("s", "ann", [at("10:00")]))
     made.arrive(named_events("s", "bob", spread("10:00", "12:00", 9))).run()
     made.say(*(Said(f"u{number}", True) for number in range(3_000)), Said("bob", False))
@@ -305,11 +313,10 @@ def speak(made: Shop, random: Random) -> None:
 @given(seed=SEEDS)
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_folds_equal_the_reference(spark: SparkSession, way: Way, seed: int) -> None:
-    """
-    Whatever sessions are of and wherever they end, folds equal a rebuild from scratch.
+    """Folds equal a rebuild for every kind of session and cut.
 
-    So they do when people put sessions into quarantine and release them, before the build or
-    before the fold.
+    So they do when manual entries put sessions into quarantine
+    and release them, before the build or before the fold.
     """
     made = shop(spark, way)
     some = partial(speak, random=Random(seed))
@@ -332,7 +339,7 @@ def test_folds_equal_the_reference(spark: SparkSession, way: Way, seed: int) -> 
     ],
 )
 def test_a_large_build_equals_the_reference(spark: SparkSession, name: str, seed: int) -> None:
-    """The quick way of large builds knows identifiers, midnights and the greatest length."""
+    """The fast path of large builds knows identifiers, midnights and the maximum length."""
     made = shop(spark, WAYS[name])
     made.arrive(rows_of(programs(seed)))
     speak(made, Random(seed))

@@ -1,4 +1,4 @@
-"""Rows that sessions leave out are set aside: listed once, with file and reason, as they are."""
+"""Rows that sessions leave out are set aside: listed once, unchanged, with file and reason."""
 
 from __future__ import annotations
 
@@ -198,10 +198,12 @@ def event(random: Random, number: int, source: str) -> Row:
     }
 
 
-def test_what_several_models_leave_out_is_shown_once(
+def test_rows_that_several_models_leave_out_are_listed_once(
     tmp_path: Path, warehouse: Path, spark: SparkSession
 ) -> None:
-    """With the models and reasons; status counts each model's, the receipt each row once."""
+    """A row left out by several models is listed once;
+    status counts it for each model, the receipt once.
+    """
     land = Land(tmp_path, warehouse, "a_users", "b_paid", "c_orders")
     row = {"id": "1", "at": "2024-03-01T01:00:00Z", "u": None, "o": None, "k": "pay"}
     more = [event(Random(number), number, "c") for number in range(4, 20)]
@@ -228,10 +230,12 @@ def test_what_several_models_leave_out_is_shown_once(
     assert land.counted() == {"a_users": 1, "b_paid": 0, "c_orders": 1}
 
 
-def test_what_is_shown_is_what_is_left_out(
+def test_exactly_the_rows_left_out_are_listed(
     tmp_path: Path, warehouse: Path, spark: SparkSession
 ) -> None:
-    """By expressions and views, while files come, go and change, and events come in several."""
+    """Exactly the rows left out are listed, by expressions
+    and views, while files arrive, change and leave.
+    """
     seed = Random().randrange(2**32)
     random, numbers = Random(seed), itertools.count()
     land = Land(tmp_path / f"seed {seed}", warehouse, "e_seen", "f_both", "g_known")
@@ -254,10 +258,8 @@ def test_what_is_shown_is_what_is_left_out(
         assert land.check()
 
 
-def test_what_a_failed_model_would_leave_out_is_not_yet(
-    tmp_path: Path, warehouse: Path, spark: SparkSession
-) -> None:
-    """A model that was never built leaves nothing out; a definition that changed, what it says."""
+def test_a_failed_model_lists_no_rows(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
+    """A model that was never built lists no rows; after a changed definition the new one counts."""
     land = Land(tmp_path, warehouse, "d_named")
     land.put("c", "a.json", [{**event(Random(0), 1, "c"), "u": None, "k": "pay"}])
     with pytest.MonkeyPatch.context() as patch:

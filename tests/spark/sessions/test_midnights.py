@@ -1,4 +1,4 @@
-"""Sessions that end at midnight, where clocks were set back over it."""
+"""Sessions cut at midnight, where clocks are set back over it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ZONE = "America/St_Johns"
 
 def test_a_day_begins_once_though_clocks_are_set_back_over_midnight(spark: SparkSession) -> None:
     """
-    What the clocks show of the day before for the second time is of the new day.
+    Clock times of the previous day that occur again after midnight belong to the new day.
 
     | UTC      | clock    | day         |
     |----------|----------|-------------|

@@ -1,4 +1,4 @@
-"""What `infold explain session ID` tells, against what was done to the files."""
+"""`infold explain session ID` shows what was done to the files and what each run did."""
 
 from __future__ import annotations
 
@@ -155,10 +155,12 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 
 
 class TestSessions:
-    """A session of a user."""
+    """The history of a user's session."""
 
-    def test_what_each_run_did(self, shop: Shop) -> None:
-        """Created, extended, merged by a late event, split as its file goes, and merged again."""
+    def test_the_changes_of_each_run(self, shop: Shop) -> None:
+        """The history lists created, extended, merged by a
+        late event, split as its file is deleted, merged again.
+        """
         (history,) = shop.histories(shop.id("visits", "10:00"), "visits")
 
         assert told(history.session_changes) == [
@@ -171,8 +173,10 @@ class TestSessions:
         ]
         assert history.kept_from is None
 
-    def test_its_events_by_arrival(self, shop: Shop) -> None:
-        """Those that are there now, with what brought them; what came after it was made is late."""
+    def test_events_by_arrival(self, shop: Shop) -> None:
+        """Current events are listed by the run that brought
+        them; those after the session was created are late.
+        """
         (history,) = shop.histories(shop.id("visits", "10:00"), "visits")
 
         assert arrived(history.event_batches) == [
@@ -183,7 +187,7 @@ class TestSessions:
         assert history.notes == ()
 
     def test_on_the_screen(self, shop: Shop) -> None:
-        """The command finds it in all models and names runs that there were, without Spark."""
+        """The command finds the session in all models and names existing runs, without Spark."""
         id_ = shop.id("visits", "10:00")
 
         words = ["-C", str(shop.root), "explain", "session", id_]
@@ -197,24 +201,24 @@ class TestSessions:
         assert f"session {id_} of visits" in done.stdout
         assert f"session {id_} of walks" in done.stdout  # the same user, the same first event
 
-    def test_events_seen_through_a_view_are_not_told(self, shop: Shop) -> None:
-        """Whether one is seen only Spark can say; what runs did is told all the same."""
+    def test_events_through_a_view_are_not_listed(self, shop: Shop) -> None:
+        """Events behind a view that only Spark can evaluate are not listed; changes by runs are."""
         (history,) = shop.histories(shop.id("walks", "10:00"), "walks")
 
         assert history.untold == f"they are seen through the view people, {BY_SPARK}"
         assert [deed.verb for deed in history.session_changes][-2:] == ["split", "merged"]
 
-    def test_an_id_that_nothing_has(self, shop: Shop) -> None:
-        """Is an error that names where it was looked for."""
+    def test_an_unknown_id(self, shop: Shop) -> None:
+        """An unknown id is an error that names where it was searched."""
         with pytest.raises(InfoldError, match="unknown-session"):
             shop.histories("nobody", "visits")
 
 
 class TestIdentifiers:
-    """Sessions by identifier."""
+    """The history of sessions by identifier."""
 
     def test_all_sessions_of_an_identifier(self, shop: Shop) -> None:
-        """The identifier is looked up as well as the id."""
+        """A session can be found by its identifier as well as by its id."""
         (history,) = shop.histories("b1", "baskets")
 
         assert history.of == ("session_identifier", "b1")
@@ -231,8 +235,10 @@ class TestIdentifiers:
             "extended",
         ]
 
-    def test_a_session_of_a_user_without_one(self, shop: Shop) -> None:
-        """Its events are those of the user that have no identifier."""
+    def test_a_session_without_an_identifier(self, shop: Shop) -> None:
+        """The events of a user's session without identifier
+        are that user's events without identifier.
+        """
         (history,) = shop.histories(shop.id("baskets", "10:10"), "baskets")
 
         assert history.of == ("who", "ann")
@@ -243,10 +249,12 @@ class TestIdentifiers:
 
 
 class TestQuarantine:
-    """A session that is too long."""
+    """The history of a session that is too long."""
 
-    def test_it_is_found_by_the_id_that_it_had(self, shop: Shop) -> None:
-        """Into quarantine with the bridge, back without it, and into it again."""
+    def test_a_session_is_found_by_an_earlier_id(self, shop: Shop) -> None:
+        """A session is found by an earlier id, and its
+        history shows it entering and leaving quarantine.
+        """
         id_ = shop.id("visits", "10:00")  # the same user, the same first event
         (history,) = shop.histories(id_, "stays")
 

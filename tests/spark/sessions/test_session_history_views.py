@@ -1,4 +1,4 @@
-"""The events of sessions that are seen through views, and of users that are computed."""
+"""The events of sessions over views, and of users that are computed."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ OF_TAPS = ["v1 1 in time 10:15-10:15 taps/t.csv", "v2 1 late 10:30-10:30 taps/u.
 
 
 def test_renamed_columns(shop: Path) -> None:
-    """A view of columns under other names is seen through, its WHERE and the model's applied."""
+    """A view that renames columns is resolved, and its WHERE and the model's are applied."""
     found = history(shop, "by_renamed")
 
     assert (found.untold, found.notes) == ("", ())
@@ -126,7 +126,7 @@ def test_renamed_columns(shop: Path) -> None:
 
 
 def test_events_of_two_tables(shop: Path) -> None:
-    """Web and app events in one session: each said to be of its table, without Spark."""
+    """Web and app events in one session are each listed with their table, without Spark."""
     found = history(shop, "by_both")
 
     assert (found.untold, found.notes) == ("", ())
@@ -151,16 +151,18 @@ def test_on_the_screen(shop: Path) -> None:
         ("by_lower", "whose an event is follows from lower(who)"),
     ],
 )
-def test_what_only_spark_can_tell(shop: Path, model: str, why: str) -> None:
-    """It is said, with what helps; what runs did is told all the same."""
+def test_events_that_only_spark_can_find(shop: Path, model: str, why: str) -> None:
+    """Where only Spark can find the events, the history
+    says so and what helps; changes by runs are listed.
+    """
     found = history(shop, model)
 
     assert found.untold == f"{why}, {BY_SPARK}"
     assert [str(deed.verb) for deed in found.session_changes] == ["created", "extended"]
 
 
-def test_a_view_that_looks_something_up(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark tells which rows of which table it is made of, looking at several runs together."""
+def test_a_view_with_a_lookup(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a view with a lookup, Spark finds the rows of each table, several runs at once."""
     monkeypatch.setattr("infold.spark.session_events.AT_ONCE", 2)
 
     found = history(shop, "by_price", deep=True)
@@ -169,8 +171,10 @@ def test_a_view_that_looks_something_up(shop: Path, monkeypatch: pytest.MonkeyPa
     assert by_input(found) == {"clicks": OF_CLICKS, "taps": OF_TAPS}
 
 
-def test_a_user_that_is_computed(shop: Path) -> None:
-    """By Spark; ANN is ann, and nothing of the view's WHERE is applied here."""
+def test_a_computed_user(shop: Path) -> None:
+    """For a computed user, Spark finds the events (ANN is
+    ann) without applying the view's WHERE again.
+    """
     found = history(shop, "by_lower", deep=True)
 
     assert (found.untold, found.notes) == ("", ())

@@ -1,9 +1,8 @@
-"""
-Where sessions of Snowplow's packages lose or repeat data, and what is right there.
+"""Cases in which sessions of Snowplow's packages lose or repeat data.
 
-Each case is one identifier whose events come in three runs. All cases are played at once: sessions
-by identifier, quarantined after three days but for their head. Sources of the cases: the packages'
-issues on late loads, returning identifiers, limited upserts and the arbitrary user.
+Each case is one identifier whose events arrive in three runs. All cases run at once: sessions
+by identifier, quarantined after three days except for their head. Sources of the cases: the
+packages' issues on late loads, returning identifiers, limited upserts and the arbitrary user.
 """
 
 from __future__ import annotations
@@ -171,7 +170,7 @@ def played(spark: SparkSession) -> Shop:
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=lambda at: CASES[at].claim)
 def test_case(played: Shop, number: int) -> None:
-    """The table and the quarantine say of the identifier what a person would."""
+    """Table and quarantine have the sessions that the case draws for its identifier."""
     case, of = CASES[number], f"case {number}"
     own = [row for row in played.rows() if row["session_identifier"] == of]
     assert drawn(own, "user_id", "events") == table(case.then)

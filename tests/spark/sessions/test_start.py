@@ -1,4 +1,6 @@
-"""A start, of the project or of one model: nothing from before it is there, whenever it comes."""
+"""A start, of the project or of one model: rows from before it are left out, whenever they
+arrive.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ pytestmark = pytest.mark.spark
 def test_rows_from_before_the_start_are_left_out(
     tmp_path: Path, warehouse: Path, spark: SparkSession
 ) -> None:
-    """A session goes on over it and begins after it; late rows, a moved start, a landed source."""
+    """Rows before the start are left out: across it, late,
+    after it was moved, and in a landed source.
+    """
     shop = shop_with(tmp_path, warehouse, CLICKS, SOURCE)
     shop.model("sessions", SESSIONS)
     shop.model("users", USERS)
@@ -56,7 +60,9 @@ def test_rows_from_before_the_start_are_left_out(
 
 
 def test_a_start_of_one_model(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
-    """Of events and of sessions: late rows, portions of files, a moved start, what is counted."""
+    """A start of one model leaves out late rows and portions
+    of files, follows a moved start, and counts them.
+    """
     begun = CLICKS.replace("unique_key", "start: 2024-03-02\nunique_key")
     shop = shop_with(tmp_path, warehouse, begun, SOURCE)
     starts(shop, "2024-03-05")  # in place of which the model's own stands

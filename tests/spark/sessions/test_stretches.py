@@ -1,4 +1,4 @@
-"""A large first build of sessions, cut into the partitions of time that its events lie in."""
+"""A large first build of sessions is cut at partitions of the time that its events cover."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def history(*rows: int, days: int = 1) -> list[CellState]:
 class TestBorders:
     """Where a history is cut, and where it is not."""
 
-    def test_each_partition_is_a_stretch_of_its_own(self) -> None:
-        """As long as they are few; there is no border before the first."""
+    def test_few_partitions_are_cut_singly(self) -> None:
+        """A few partitions are built singly, and nothing is cut before the first."""
         found = borders(history(*[7] * 8, days=3), Granularity.MONTH, HOUR, 2)
         assert found == tuple(instant(f"{month}-01") for month in MONTHS[1:8])
 
-    def test_few_rows_make_no_stretch(self) -> None:
-        """Partitions beside each other are put together, up to one and a half shares."""
+    def test_small_partitions_are_combined(self) -> None:
+        """Adjacent small partitions are combined, up to one and a half shares of the rows."""
         cells = history(12, 1, 1, 12, 12, 12, 12, 12, 2, 2, 2)
         found = borders(cells, Granularity.MONTH, HOUR, 1)
         assert found == tuple(instant(f"{MONTHS[at]}-01") for at in (3, 4, 5, 6, 7))
 
-    def test_long_histories_have_so_many_stretches_and_no_more(self) -> None:
-        """Planning each takes time."""
+    def test_the_number_of_parts_is_limited(self) -> None:
+        """A long history has a limited number of parts, because planning each takes time."""
         found = borders(history(*[100 * ROWS] * 48), Granularity.MONTH, HOUR, 2)
         assert MOST / 2 < len(found) < 1.5 * MOST
 
@@ -64,7 +64,7 @@ class TestBorders:
     def test_nothing_is_cut_where_it_does_not_pay(
         self, cells: list[CellState], partition: Granularity | None, far: int, tasks: int
     ) -> None:
-        """The whole is shuffled instead."""
+        """Where cutting does not pay, all rows are shuffled instead."""
         assert borders(cells, partition, far, tasks) == ()
 
 
@@ -72,7 +72,7 @@ class TestBorders:
 def test_sessions_across_the_borders_of_stored_partitions(
     tmp_path: Path, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Events that are stored by month: sessions over midnight of a first are whole."""
+    """With events stored by month, sessions over the midnight of a first are whole."""
     monkeypatch.setattr("infold.spark.events.layout.ROWS_FOR_PARTITIONS", 0)
     monkeypatch.setattr("infold.spark.events.layout._ROWS_OF_A_MONTH", 0)
     monkeypatch.setattr(build, "LARGE", 0)

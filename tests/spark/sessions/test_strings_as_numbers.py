@@ -1,4 +1,6 @@
-"""A large first build whose strings are told by the files of its input."""
+"""A large first build reads the distinct strings from the
+files of its input and computes with numbers.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,12 @@ FROM clicks"""
 
 
 @pytest.mark.usefixtures("spark")
-def test_files_tell_the_strings_of_a_large_build(
+def test_distinct_strings_come_from_files(
     tmp_path: Path, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As of the build's version of its input: values that left it harm nothing, new ones count."""
+    """The distinct strings are those of the input's version:
+    values that left it are harmless, new ones count.
+    """
     asked = []
     real = IcebergTables.values
 

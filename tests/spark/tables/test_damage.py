@@ -1,4 +1,4 @@
-"""Files of a table that are gone, or in which bits flipped: on the disk, as Spark meets them."""
+"""Missing files and flipped bits in a table, on the disk, as Spark meets them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ def verdict(found: Certificate, model_: str) -> Verdict:
     return next(entry for entry in found.models if entry.model == model_)
 
 
-def test_damage_is_named_and_made_good(tmp_path: Path) -> None:
-    """By verify, by a run that has to read it, by one that has nothing to do; then built anew."""
+def test_damage_is_named_and_repaired(tmp_path: Path) -> None:
+    """Verify, a run that reads the damage and one with nothing to do name it; a rebuild repairs
+    it.
+    """
     shop = Shop(tmp_path / "shop")
     shop.models(daily=model(DAILY))
     shop.land("2024-03-01T10:00:00Z", "2024-03-02T10:00:00Z")

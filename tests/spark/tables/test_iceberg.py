@@ -1,4 +1,4 @@
-"""The contract of the port ``Tables``, which every storage adapter keeps."""
+"""The contract of the port ``Tables``, for each storage adapter."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ LAYOUTS = [Layout(), Layout("t.s", Granularity.MONTH)]
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=["whole", "months"])
 class TestTables:
-    """One commit for each write, all of it or nothing, carrying its stamp."""
+    """Each write is one commit with its step's id, all of it or nothing."""
 
     def test_create_replaces_schema_and_content(
         self, spark: SparkSession, tables: IcebergTables, layout: Layout
     ) -> None:
-        """Creating over a table leaves only the new rows and columns."""
+        """Creating over an existing table leaves only the new rows and columns."""
         tables.create("a.b", spark.sql("SELECT 1 AS x"), Layout(), Stamp("r", "r-1", 1))
 
         snapshot = tables.create("a.b", rows(spark, "2024-01-05"), layout, Stamp("r", "r-2", 2))
@@ -63,7 +63,7 @@ class TestTables:
     def test_every_commit_carries_its_step(
         self, spark: SparkSession, tables: IcebergTables, layout: Layout
     ) -> None:
-        """The ids of create, append, merge and replace are found in the table's history."""
+        """The step ids of create, append, merge and replace are found in the table's history."""
         table = f"stamps_{bool(layout.column)}"
         made = [
             tables.create(table, rows(spark, "2024-01-05"), layout, Stamp("r", "s-1", 1)),
@@ -93,7 +93,9 @@ class TestTables:
     def test_merge_removes_and_adds_at_once(
         self, spark: SparkSession, tables: IcebergTables, layout: Layout
     ) -> None:
-        """Rows equal on the keys and within the predicate go; equal new rows are still added."""
+        """A merge removes rows equal on the keys within the
+        predicate and adds rows, equal ones included.
+        """
         tables.create(
             "merged",
             rows(spark, "2024-01-05", "2024-01-06", "2024-03-05"),
@@ -115,7 +117,7 @@ class TestTables:
     def test_replace_touches_nothing_outside_its_ranges(
         self, spark: SparkSession, tables: IcebergTables, layout: Layout
     ) -> None:
-        """Cells that share a partition with a replaced one keep their rows."""
+        """Replacing cells keeps the rows of other cells in the same partition."""
         tables.create(
             "replaced",
             rows(spark, "2024-01-05", "2024-01-06", "2024-01-07", "2024-02-05"),
@@ -137,7 +139,7 @@ class TestTables:
     def test_an_old_snapshot_can_still_be_read(
         self, spark: SparkSession, tables: IcebergTables, layout: Layout
     ) -> None:
-        """Readers of a version are not disturbed by later commits."""
+        """An old snapshot can be read after later commits."""
         first = tables.create("old", rows(spark, "2024-01-05"), layout, Stamp("r", "o-1", 1))
         tables.append("old", rows(spark, "2024-01-06"), Stamp("r", "o-2", 2))
 

@@ -1,4 +1,4 @@
-"""How cells of computed rows stand: observed on the way or grouped afterwards, it is the same."""
+"""Counts and contents of cells are the same, observed during a write or grouped afterwards."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ def both(
 def test_observed_is_what_grouping_finds(
     spark: SparkSession, node: Node, type_: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows, content and last time of each cell asked for, and how many rows are in others."""
+    """Rows, content and last time of each cell, and rows in
+    other cells, equal those found by grouping.
+    """
     rows = spark.sql(f"SELECT cast(day AS {type_}) AS day, n, 'x' AS _hash FROM {ROWS}")
     observed, found = both(rows, node, type_, monkeypatch)
     assert observed == found
@@ -77,7 +79,7 @@ def test_observed_is_what_grouping_finds(
 
 
 def test_no_rows_at_all(spark: SparkSession, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A query that yields nothing has no cells, even one whose plan is empty from the start."""
+    """A query without rows has no cells, even if its plan is empty from the start."""
     for condition in ("false", "n > 100"):
         rows = spark.sql(f"SELECT cast(day AS date) AS day, n FROM {ROWS} WHERE {condition}")
         observed, found = both(rows, node, "date", monkeypatch)

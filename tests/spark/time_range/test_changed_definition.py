@@ -1,4 +1,6 @@
-"""One table, one definition: changed queries, starts that cut a cell, limits, batches, windows."""
+"""A table has rows of one definition: changed queries,
+starts inside a cell, limits, batches, windows.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,10 @@ def seen(shop: Shop) -> list[tuple[Any, ...]]:
     return [(id_, x) for _, id_, x in weeks]
 
 
-def test_a_cell_that_start_cuts_is_known_and_read(tmp_path: Path) -> None:
-    """Fresh, with another query, with a row filtered out, and where the start is moved."""
+def test_a_cell_that_start_cuts(tmp_path: Path) -> None:
+    """A cell that the start cuts is built and read correctly:
+    fresh, redefined, filtered, and with a moved start.
+    """
     shop = Shop(tmp_path / "shop")
     shop.land(*TIMES)
     for x, where, start, ids in (
@@ -105,7 +109,9 @@ def state(project: Project, name: str) -> str:
 
 
 def test_no_table_ever_holds_two_definitions(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A changed query with a column more: the old table stays until the new one is complete."""
+    """While a changed query is built in parts, the old table stays until the new one is
+    complete.
+    """
     assert [row[1] for row in shop.rows("limited")] == [1, 2, 3, 4]
     shop.models(limited=model(FIRST.format("2 AS x, 'b' AS y", ""), KEYS))
     shop.models(by_cell=model(FIRST.format("2 AS x", " ORDER BY id LIMIT 1"), BY_CELL))

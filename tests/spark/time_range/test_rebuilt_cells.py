@@ -1,4 +1,4 @@
-"""`on_definition_change: rebuilt_cells`, written: killed at every point, and told of."""
+"""`on_definition_change: rebuilt_cells`: after a kill at every point, and what commands report."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def told(project: Project) -> tuple[str, Verdict]:
 
 
 def test_each_run_adds_cells_of_the_new_definition(shop: Shop) -> None:
-    """With another schema, by a limit, a window and a late row; status and verify say which."""
+    """Each run adds cells of the new definition, by a limit,
+    a window or a late row; status and verify say which.
+    """
     assert api.run(shop.project()).receipt.commits
     assert shop.rows("daily") == sorted(row for row in whole(shop, NEW) if row[1] in (1, 2))
     assert days(shop, "reader") == [1, 2]
@@ -79,7 +81,9 @@ def landed(shop: Shop) -> list[tuple[Any, ...]]:
 
 
 def test_a_death_anywhere_leaves_rows_of_one_definition(shop: Shop) -> None:
-    """A run dies at its first write point, the next at the first that is new, until one lives."""
+    """Runs that die at each write point in turn leave rows
+    of one definition only, until one completes.
+    """
     old, new = whole(shop, OLD), whole(shop, NEW)
     met: list[tuple[str, str]] = []
     for _ in range(40):

@@ -1,4 +1,4 @@
-"""Models built cell by cell: bounds, batches, crons and strategies, each run proven by verify."""
+"""Models built by cells: bounds, batches, crons and strategies; verify proves each run."""
 
 from __future__ import annotations
 
@@ -137,10 +137,9 @@ def window(start: str, end: str) -> Interval:
 def test_a_late_day_shows_in_the_six_days_after_it(
     shop: Shop, rows: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A rolling week: seven cells of thirty are built, from thirteen that are read.
+    """A late day of a rolling week rebuilds seven of thirty cells from thirteen days.
 
-    So it is whether these are few, and read in one part, or many.
+    The result is the same whether these are few and read at once, or many.
     """
     if rows == "many":
         monkeypatch.setattr(recompute, "_ROWS_IN_ONE_PART", -1)
@@ -163,7 +162,9 @@ def test_a_late_day_shows_in_the_six_days_after_it(
 
 @pytest.mark.parametrize("size", [1, 4])
 def test_batches_change_no_row_and_are_commits_of_their_own(shop: Shop, size: int) -> None:
-    """Ten days by batches: every batch reads beyond its ends."""
+    """Ten days in batches give the same rows and one commit
+    each; every batch reads beyond its ends.
+    """
     shop.models(daily=model(DAILY), rolling=model(ROLLING))
     shop.land(*days("2024-03-01", 10))
 
@@ -176,7 +177,7 @@ def test_batches_change_no_row_and_are_commits_of_their_own(shop: Shop, size: in
 def test_a_run_that_fails_keeps_its_finished_batches(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next run goes on where it ended."""
+    """A run that fails keeps its finished batches, and the next run builds the rest."""
     shop.models(daily=model(DAILY, "{batch_size: 2}"))
     shop.land(*days("2024-03-01", 6))
     _fail_at(monkeypatch, 2)
@@ -191,8 +192,10 @@ def test_a_run_that_fails_keeps_its_finished_batches(
     assert len(shop.rows("daily")) == 6
 
 
-def test_batches_at_the_same_time_change_no_row(shop: Shop) -> None:
-    """Ten days by ones, four at once, each a commit; late rows for all of them likewise."""
+def test_concurrent_batches_change_no_row(shop: Shop) -> None:
+    """Ten one-day batches, four at once, give the same rows and a commit each, and so do late
+    rows.
+    """
     together = "{batch_size: 1, batch_concurrency: 4}"
     shop.models(daily=model(DAILY, together), rolling=model(ROLLING, together))
     shop.land(*days("2024-03-01", 10))
@@ -213,7 +216,9 @@ def test_batches_at_the_same_time_change_no_row(shop: Shop) -> None:
 def test_a_batch_that_fails_leaves_the_others_built(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whichever order they end in; the next run builds what is left, and only that."""
+    """When a concurrent batch fails, the others are built,
+    and the next run builds only what is left.
+    """
     shop.models(daily=model(DAILY, "{batch_size: 1, batch_concurrency: 3}"))
     shop.land(*days("2024-03-01", 4))
     shop.run()
@@ -245,8 +250,8 @@ def _fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setattr(recompute, "_evaluated", failing)
 
 
-def test_a_run_that_dies_between_and_in_batches_goes_on(shop: Shop) -> None:
-    """Dead at its first write point, the next run at its second, and so on until one ends."""
+def test_a_run_that_dies_between_and_in_batches_continues(shop: Shop) -> None:
+    """Runs that die at each write point in turn are continued by the next, until one completes."""
     shop.models(daily=model(DAILY, "{batch_size: 2}"), rolling=model(ROLLING, "{batch_size: 2}"))
     shop.land(*days("2024-03-01", 4))
     shop.run()
@@ -274,10 +279,12 @@ class AllBut(list[tuple[str, str]]):
 
 
 class TestNewDays:
-    """Cells that hold nothing are computed while they are written."""
+    """Cells without rows in the table are computed and written in one pass."""
 
-    def test_what_they_hold_is_known_afterwards(self, shop: Shop) -> None:
-        """Counted, hashed, and read no more than once; what is written again is compared."""
+    def test_new_cells_are_counted_and_hashed_once(self, shop: Shop) -> None:
+        """Rows and content of new cells are recorded after
+        one read; cells written again are compared.
+        """
         shop.models(daily=model(DAILY), rolling=model(ROLLING))
         shop.land(*days("2024-03-01", 3))
         shop.run()
@@ -296,8 +303,10 @@ class TestNewDays:
         assert (commits(again, "daily"), commits(again, "rolling")) == (0, 0)
         assert api.ledger(shop.project()).heads()["daily"] == head, "nothing was written"
 
-    def test_nothing_may_come_of_them(self, shop: Shop) -> None:
-        """Neither of a query that Spark sees to be empty, nor of one that turns out to be."""
+    def test_new_cells_may_have_no_rows(self, shop: Shop) -> None:
+        """New cells may get no rows, from a query that
+        Spark knows to be empty or one that turns out to be.
+        """
         never = f"SELECT * FROM ({DAILY}) WHERE 1 = 0"
         nobodys = DAILY.replace("GROUP BY", "WHERE who = 'zoe' GROUP BY")
         shop.models(daily=model(DAILY), never=model(never), nobodys=model(nobodys))
@@ -311,7 +320,7 @@ class TestNewDays:
         assert [row[:2] for row in shop.rows("nobodys")] == [(dt.date(2024, 3, 4), 1)]
 
     def test_a_run_that_dies_while_it_writes_them(self, shop: Shop) -> None:
-        """At each of its write points; in the end all is right, and nothing is there twice."""
+        """After deaths at each write point the new cells are right, and no row is duplicated."""
         shop.models(daily=model(DAILY), hourly=model(HOURLY, column="hour", granularity="hour"))
         shop.land(*days("2024-03-01", 2))
         shop.run()
@@ -329,8 +338,10 @@ class TestNewDays:
         shop.verify()
         assert ("hourly", "table hourly: after commit") in met
 
-    def test_what_a_dead_run_committed_is_counted_and_built_again(self, shop: Shop) -> None:
-        """Nobody knows its content, so readers see it change; its rows are known at once."""
+    def test_a_dead_runs_commit_is_counted_and_rebuilt(self, shop: Shop) -> None:
+        """After a death the rows of a commit are counted at
+        once; the content is unknown, so readers see a change.
+        """
         shop.models(daily=model(DAILY), rolling=model(ROLLING))
         shop.land(*days("2024-03-01", 2))
         shop.run()
@@ -352,7 +363,7 @@ class TestNewDays:
 
 
 def test_a_month_after_may_have_31_days(shop: Shop) -> None:
-    """The end of a frame reaches as far as the longest month."""
+    """A frame of a month reaches as far as the longest month, of 31 days."""
     ahead = """SELECT cast(ts AS date) AS day, id, count(*) OVER (PARTITION BY who ORDER BY ts
       RANGE BETWEEN CURRENT ROW AND INTERVAL 1 MONTH FOLLOWING) AS n FROM raw.clicks"""
     shop.models(ahead=model(ahead))
@@ -363,8 +374,8 @@ def test_a_month_after_may_have_31_days(shop: Shop) -> None:
     assert [row[2] for row in shop.rows("ahead")] == [2, 1]
 
 
-def test_a_start_that_moves_takes_away_what_lies_before_it(shop: Shop) -> None:
-    """Although no batch has these days among its own."""
+def test_a_later_start_removes_the_days_before_it(shop: Shop) -> None:
+    """A start that moves forward removes the days before it, though no batch builds them."""
     shop.models(daily=model(DAILY))
     shop.land(*days("2024-03-01", 6))
     shop.run()
@@ -373,8 +384,8 @@ def test_a_start_that_moves_takes_away_what_lies_before_it(shop: Shop) -> None:
     assert [row[0].day for row in shop.rows("daily")] == [3, 4, 5, 6]
 
 
-def test_a_start_reads_what_lies_before_it_and_keeps_none_of_it(shop: Shop) -> None:
-    """The days before, made from a part of their week, are in no row."""
+def test_a_start_reads_the_days_before_it_and_stores_none(shop: Shop) -> None:
+    """A bound reads days before the start, and no row of those days is stored."""
     shop.models(daily=model(DAILY), rolling=model(ROLLING, "{start: 2024-03-05}"))
     shop.land(*days("2024-03-01", 8))
     shop.run()
@@ -382,7 +393,7 @@ def test_a_start_reads_what_lies_before_it_and_keeps_none_of_it(shop: Shop) -> N
 
 
 def test_days_of_another_zone(shop: Shop) -> None:
-    """Days of Berlin, whose clocks changed on 2024-03-31: the day has 23 hours."""
+    """Days of Berlin are cells in UTC; the day of 2024-03-31, when clocks changed, has 23 hours."""
     local = """SELECT cast(from_utc_timestamp(ts, 'Europe/Berlin') AS date) AS day, count(*) AS n
     FROM raw.clicks GROUP BY 1"""
     shop.models(local=model(local))
@@ -396,8 +407,8 @@ def test_days_of_another_zone(shop: Shop) -> None:
     assert cells(result, "local") <= 4
 
 
-def test_a_source_that_lost_a_day_leaves_no_rows(shop: Shop) -> None:
-    """Replacing a range also empties it."""
+def test_a_source_that_lost_a_day_removes_its_rows(shop: Shop) -> None:
+    """When a source loses a day, the range is replaced by no rows."""
     shop.models(daily=model(DAILY))
     shop.land("2024-03-01T10:00:00Z")
     gone = shop.land("2024-03-02T10:00:00Z")
@@ -410,7 +421,9 @@ def test_a_source_that_lost_a_day_leaves_no_rows(shop: Shop) -> None:
 
 
 def test_rows_in_no_cell_are_refused(shop: Shop) -> None:
-    """A NULL partition value is no cell: where nothing proves that there is none, a run looks."""
+    """A row with a NULL partition value is in no cell and
+    refused, unless analysis proves that there is none.
+    """
     picked = "SELECT CASE WHEN who = 'ann' THEN cast(ts AS date) END AS day, id FROM raw.clicks"
     shop.models(picked=model(picked, "{bounds: {raw.clicks: {}}}"))
     shop.land("2024-03-01T10:00:00Z")
@@ -432,7 +445,7 @@ BOUNDS = "{bounds: {raw.clicks: {}}}"
 
 
 def test_rows_beyond_the_cells_are_counted(shop: Shop) -> None:
-    """What the clamp drops shows in the receipt."""
+    """The receipt counts the rows that are removed because they are outside the built cells."""
     shop.models(daily=model(DAILY), rolling=model(ROLLING))
     shop.land(*days("2024-03-01", 10))
     shop.run()
@@ -444,11 +457,10 @@ def test_rows_beyond_the_cells_are_counted(shop: Shop) -> None:
 
 
 def test_declared_bounds_hold_in_every_build(shop: Shop) -> None:
-    """
-    A cell sees its declared stretch, in a first build as after a late row of somebody else.
+    """A cell reads its declared bounds in a first build and after a late row of another cell.
 
-    A rebuild is by the same, and counts the cells that would see more. Another bound is another
-    definition.
+    A rebuild uses the same bounds and counts the cells that
+    would see more. Another bound is another definition.
     """
     last = """SELECT cast(ts AS date) AS day, id,
       lag(id) OVER (PARTITION BY who ORDER BY ts, id) AS before FROM raw.clicks"""
@@ -472,7 +484,9 @@ def test_declared_bounds_hold_in_every_build(shop: Shop) -> None:
 
 
 def test_an_override_builds_each_cell_by_itself(shop: Shop) -> None:
-    """LIMIT as someone meant it: of each day; verify, which knows no days, differs."""
+    """With an override LIMIT applies to each cell; verify,
+    which evaluates the whole query, differs.
+    """
     some = "SELECT cast(ts AS date) AS day, id FROM raw.clicks ORDER BY id LIMIT 1"
     shop.models(some=model(some, "{safety_overrides: {allow_limit: true}}"))
     shop.land(*days("2024-03-01", 3))
@@ -484,10 +498,12 @@ def test_an_override_builds_each_cell_by_itself(shop: Shop) -> None:
     assert result.receipt.commits == 2, "the clicks, and all three days"
 
 
-def test_cells_by_themselves_are_put_together_a_few_at_a_time(
+def test_cells_built_singly_are_combined_a_few_at_a_time(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More of them than one query holds give the same rows, also of late days among others."""
+    """Cells built singly, more of them than one query
+    takes, give the same rows, late days included.
+    """
     numbered = """SELECT cast(ts AS date) AS day,
       count(*) OVER (PARTITION BY who ORDER BY ts, id) AS n FROM raw.clicks"""
     vouched = "{safety_overrides: {allow_window_functions: true}}"
@@ -503,8 +519,8 @@ def test_cells_by_themselves_are_put_together_a_few_at_a_time(
     assert sorted(row[1] for row in shop.rows("numbered")) == [1] * 7 + [2] * 2
 
 
-def test_a_refused_model_is_built_whole_for_one_run(shop: Shop) -> None:
-    """And refused again without the flag."""
+def test_a_refused_model_can_be_rebuilt_completely_once(shop: Shop) -> None:
+    """A refused model is rebuilt completely with the flag, and refused again without it."""
     numbered = "SELECT cast(ts AS date) AS day, row_number() OVER (ORDER BY ts, id) AS n FROM {}"
     shop.models(numbered=model(numbered.format("raw.clicks")))
     shop.land(*days("2024-03-01", 3))
@@ -519,8 +535,8 @@ def test_a_refused_model_is_built_whole_for_one_run(shop: Shop) -> None:
     assert [row[1] for row in shop.rows("numbered")] == [1, 2, 3, 4]
 
 
-def test_a_cron_says_when_and_that_cells_are_over(shop: Shop) -> None:
-    """Daily at five: not between ticks, never the day that has not ended."""
+def test_a_cron_builds_at_its_ticks_and_complete_days_only(shop: Shop) -> None:
+    """With a daily cron at five, nothing is built between ticks, nor the day that has not ended."""
     shop.models(daily=model(DAILY, "{cron: '0 5 * * *'}"), eager=model(DAILY))
     shop.land(*days("2024-03-01", 3, "01:00"))
     shop.run(as_of="2024-03-03T06:00")
@@ -541,8 +557,10 @@ def test_a_cron_says_when_and_that_cells_are_over(shop: Shop) -> None:
     assert shop.plan("2024-03-05T05:00")["daily"] == "recompute"
 
 
-def test_the_interval_of_a_run_stands_for_all_time(shop: Shop) -> None:
-    """A filter by another column loses no late row."""
+def test_the_interval_of_a_run_is_unbounded(shop: Shop) -> None:
+    """The interval variables of a run cover all time, so a
+    filter by another column loses no late row.
+    """
     asked = """SELECT cast(ts AS date) AS day, count(*) AS n FROM raw.clicks
     WHERE day BETWEEN @start_ds AND @end_ds AND ts >= @start_ts AND ts < @end_ts GROUP BY 1"""
     shop.models(asked=model(asked))
@@ -554,8 +572,8 @@ def test_the_interval_of_a_run_stands_for_all_time(shop: Shop) -> None:
     assert [row[1] for row in shop.rows("asked")] == [2, 1]
 
 
-def test_appending_refuses_a_cell_that_holds_rows(shop: Shop) -> None:
-    """The same rows would be there twice."""
+def test_append_refuses_a_cell_with_rows(shop: Shop) -> None:
+    """The append strategy refuses a cell that has rows, because they would be duplicated."""
     shop.models(daily=model(DAILY, "{strategy: append}"))
     shop.land("2024-03-01T10:00:00Z")
     shop.run()
@@ -569,7 +587,9 @@ def test_appending_refuses_a_cell_that_holds_rows(shop: Shop) -> None:
 
 
 def test_another_definition_in_a_window_leaves_the_table(shop: Shop) -> None:
-    """Neither rows of two definitions side by side, nor days that vanish."""
+    """A changed definition with a window leaves the table
+    as it was, with rows of the old definition only.
+    """
     shop.models(daily=model(DAILY))
     shop.land(*days("2024-03-01", 4))
     shop.run()
@@ -583,7 +603,7 @@ def test_another_definition_in_a_window_leaves_the_table(shop: Shop) -> None:
 
 
 def test_restating_cuts_off_what_stayed_the_same(shop: Shop) -> None:
-    """Nothing downstream of it is built."""
+    """A restated model with the same result does not rebuild its downstream tables."""
     shop.models(daily=model(DAILY), rolling=model(ROLLING))
     shop.land(*days("2024-03-01", 5))
     shop.run()
@@ -595,8 +615,10 @@ def test_restating_cuts_off_what_stayed_the_same(shop: Shop) -> None:
     assert (result.receipt.cells_built, result.receipt.cells_cut_off) == (2, 2)
 
 
-def test_restating_what_takes_in_files_reads_them_all(shop: Shop) -> None:
-    """No file is forgotten, and nothing downstream is built: it came out as it was."""
+def test_restating_an_events_model_reads_all_files(shop: Shop) -> None:
+    """To restate a model that ingests files reads all of
+    them; with the same result nothing downstream is built.
+    """
     events = "SELECT id, who, ts FROM raw.clicks"
     head = "materialization: events\nunique_key: id\ntimeseries: {event_time_column: ts}"
     shop.models(clicks=f"---\n{head}\n---\n{events}\n")
@@ -613,7 +635,7 @@ def test_restating_what_takes_in_files_reads_them_all(shop: Shop) -> None:
 
 
 def test_backbuilding_reads_upstream_what_the_target_needs(shop: Shop) -> None:
-    """Six days more of the model that a rolling week reads, upstream first."""
+    """Backbuild of six more days builds upstream first the days that the target's bound reads."""
     shop.models(daily=model(DAILY), rolling=model(ROLLING))
     shop.land(*days("2024-03-01", 20))
     shop.run()
@@ -629,7 +651,7 @@ def test_backbuilding_reads_upstream_what_the_target_needs(shop: Shop) -> None:
 
 
 def test_hours_in_monthly_partitions_lose_nothing(shop: Shop) -> None:
-    """Cells are finer than what lies on disk, and months are calendar months."""
+    """A table of hours in monthly partitions of other lengths loses no row."""
     hourly = "SELECT date_trunc('hour', ts) AS hour, count(*) AS n FROM raw.clicks GROUP BY 1"
     monthly = "SELECT date_trunc('month', hour) AS month, sum(n) AS n FROM hourly GROUP BY 1"
     shop.models(
@@ -678,8 +700,8 @@ models:
 """
 
 
-def test_the_example_of_smelt_moves_over(shop: Shop) -> None:
-    """With its source declared and its FROM renamed, and nothing else."""
+def test_the_example_of_smelt(shop: Shop) -> None:
+    """The example of smelt works with its source declared and its FROM renamed."""
     (shop.root / "infold.yml").write_text(SMELT)
     shop.models(daily_revenue=REVENUE)
     file = shop.root / "landing" / "1.csv"
@@ -696,8 +718,8 @@ def test_the_example_of_smelt_moves_over(shop: Shop) -> None:
     assert [str(row[4]) for row in shop.rows("daily_revenue")] == ["3.000000", "3.000000"]
 
 
-def test_models_side_by_side_wait_for_what_they_read(shop: Shop) -> None:
-    """Three models of one source at once; what reads one of them comes after."""
+def test_concurrent_models_wait_for_what_they_read(shop: Shop) -> None:
+    """Three models of one source are built at once, and what reads one of them comes after it."""
     hours = "SELECT date_trunc('hour', ts) AS hour, count(*) AS n FROM raw.clicks GROUP BY 1"
     people = "SELECT cast(ts AS date) AS day, who, count(*) AS n FROM raw.clicks GROUP BY 1, 2"
     shop.models(daily=model(DAILY), rolling=model(ROLLING), people=model(people))
@@ -738,8 +760,8 @@ WHERE_OTHERS_GO_WRONG = {
 }
 
 
-def test_where_other_tools_go_wrong(shop: Shop) -> None:
-    """Late rows, rows that go, holes, batches and windows: after each run all equal the whole."""
+def test_cases_that_other_tools_get_wrong(shop: Shop) -> None:
+    """After late rows, removed rows, holes, batches and windows every table equals a rebuild."""
     shop.models(daily=model(DAILY, "{unique_key: day}"))
     shop.models(**{name: model(sql) for name, sql in WHERE_OTHERS_GO_WRONG.items()})
     shop.land("2024-03-01T23:50:00Z", "2024-03-02T00:10:00Z", "2024-03-05T12:00:00Z")
@@ -759,8 +781,8 @@ def test_where_other_tools_go_wrong(shop: Shop) -> None:
     shop.run()
 
 
-def test_a_child_with_an_earlier_cron_is_repaired(shop: Shop) -> None:
-    """It is built before its parent has the day, and again once it has."""
+def test_a_model_with_an_earlier_cron_than_its_input_is_corrected(shop: Shop) -> None:
+    """A model that is built before its input has the day is built again once it has."""
     shop.models(
         daily=model(DAILY, "{cron: '0 5 * * *'}"), rolling=model(ROLLING, "{cron: '0 0 * * *'}")
     )
@@ -776,10 +798,14 @@ def test_a_child_with_an_earlier_cron_is_repaired(shop: Shop) -> None:
 
 
 class TestBackfillLimit:
-    """A backlog is taken on in stretches, run by run; what arrives does not wait for it."""
+    """With a backfill limit, each run builds a part of the
+    backlog, and new rows do not wait for it.
+    """
 
-    def test_stretch_by_stretch_while_new_rows_come_in(self, shop: Shop) -> None:
-        """A gap longer than the limit costs no run; in the end every table equals its rebuild."""
+    def test_a_backlog_is_built_in_parts_while_new_rows_arrive(self, shop: Shop) -> None:
+        """A gap longer than the limit is built over several
+        runs; in the end every table equals its rebuild.
+        """
         shop.models(daily=model(DAILY, "{backfill_limit: 2 days}", "day"))
         shop.land("2024-03-01 10:00", "2024-03-02 10:00", day="2024-03-01")
         shop.land("2024-03-03 10:00", "2024-05-20 10:00", day="2024-03-03")

@@ -1,4 +1,4 @@
-"""What verify shows of rows that differ."""
+"""The rows that verify shows of a difference."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ pytestmark = pytest.mark.spark
 
 @pytest.mark.parametrize("key", [("id",), ()])
 def test_each_row_beside_its_rebuild(spark: SparkSession, key: tuple[str, ...]) -> None:
-    """Of many rows that differ some are shown, both sides of each, with the one value that does."""
+    """Of many different rows verify shows some, each beside
+    its rebuild, with the one value that differs.
+    """
     same = "id, concat('user ', id % 7) AS user, TIMESTAMP '2024-03-09 12:00:00+00:00' AS at"
     stored = spark.sql(f"SELECT {same}, id AS n FROM range(50)")
     rebuilt = spark.sql(f"SELECT {same}, id + 1 AS n FROM range(50)")
