@@ -23,14 +23,14 @@ def lines(path: Path) -> int:
 
 
 def test_there_are_few_rooms() -> None:
-    """Folders and modules at the top of the package."""
+    """The package has at most twenty folders and modules at its top."""
     rooms = {path.parts[0] for path in FILES}
 
     assert len(rooms) <= 20
 
 
 def test_every_room_says_what_it_is_for() -> None:
-    """In the first line of its package."""
+    """The first line of every package says what the room is for."""
     silent = [
         str(path)
         for path, file in FILES.items()
@@ -41,7 +41,9 @@ def test_every_room_says_what_it_is_for() -> None:
 
 
 def test_files_can_be_read_in_a_sitting() -> None:
-    """Half of them in minutes; lists of messages may be as long as there are messages."""
+    """At most three files have more than 400 lines, and half
+    of them 150 or fewer; lists of messages may be long.
+    """
     sizes = {path: lines(file) for path, file in FILES.items() if path.parts[0] != "messages"}
 
     assert median(sizes.values()) <= 150
@@ -57,7 +59,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("file", TEXTS)
 def test_code_for_other_processes_imports_what_is_there(file: str) -> None:
-    """Programs in texts, which no type checker reads."""
+    """Programs in the texts of tests, which no type checker reads, import existing modules."""
     for node in ast.walk(ast.parse(TEXTS[file].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             for module, names in IMPORTS.findall(node.value):

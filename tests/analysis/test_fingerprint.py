@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (one case is one row of a table)
-"""A fingerprint changes with the definition, and with nothing else."""
+"""A model's fingerprint changes with its definition and with nothing else."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WORDS = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER})
 
 @given(data=st.data())
 def test_layout_comments_and_case_do_not_count(data: st.DataObject) -> None:
-    """The words of every query, spaced, commented and cased at random."""
+    """Spacing, comments and case of words do not change the fingerprint of any query."""
     file = data.draw(st.sampled_from(["clicks", "sessions", "daily", "paid", "totals"]))
     text = ALL[f"models/{file}.sql"]
     front, _, sql = text.partition("---\n")[2].partition("---\n")
@@ -73,8 +73,10 @@ def cased(sql: str, token: Token, *, upper: bool) -> str:
         ("infold.yml", "path: landing/clicks/*.json", "path: elsewhere/**/*.json"),
     ],
 )  # fmt: skip
-def test_what_does_not_decide_about_content(file: str, old: str, new: str) -> None:
-    """Tags, descriptions, waiting, where files lie, defaults written out."""
+def test_keys_that_do_not_define_content(file: str, old: str, new: str) -> None:
+    """Tags, descriptions, waiting, locations of files and
+    written-out defaults do not change the fingerprint.
+    """
     assert changed(file, old, new) == set()
 
 
@@ -104,13 +106,13 @@ def test_what_does_not_decide_about_content(file: str, old: str, new: str) -> No
         ("infold.yml", "    received_column: seen_at\n", "", {"clicks"}),
     ],
 )  # fmt: skip
-def test_what_decides_about_content(file: str, old: str, new: str, stale: set[str]) -> None:
-    """The query, its views, the keys and times, and how the source's files are read."""
+def test_keys_that_define_content(file: str, old: str, new: str, stale: set[str]) -> None:
+    """The query, its views, keys, times, and how files are read change the fingerprint."""
     assert changed(file, old, new) == stale
 
 
-def test_words_of_strings_count_as_they_are() -> None:
-    """Case and spaces inside of quotes are content."""
+def test_strings_count_to_the_letter() -> None:
+    """Case and spaces inside of quotes change the fingerprint."""
     one = fingerprints({**ALL, "models/clicks.sql": CLICKS.replace("IS NOT NULL", "<> 'a b'")})
     two = fingerprints({**ALL, "models/clicks.sql": CLICKS.replace("IS NOT NULL", "<> 'A  b'")})
 
@@ -118,7 +120,7 @@ def test_words_of_strings_count_as_they_are() -> None:
 
 
 def test_fingerprints_of_different_models_differ() -> None:
-    """Each is its own."""
+    """Different models have different fingerprints."""
     assert len(set(BEFORE.values())) == len(BEFORE)
     assert all(text for text in (DAILY, SESSIONS, INFOLD))
 
@@ -149,14 +151,16 @@ def prints(**models: str) -> dict[str, str]:
     ],
 )  # fmt: skip
 def test_names_of_fields_count_to_the_letter(sql: str, other: str) -> None:
-    """Where a query makes structs, the names in it are theirs."""
+    """Names of fields change the fingerprint of a query that makes structs of them."""
     front = "---\nmaterialization: table\n---\n"
 
     assert prints(x=front + sql)["x"] != prints(x=front + other)["x"]
 
 
 def test_names_of_a_view_count_where_its_reader_makes_structs() -> None:
-    """``struct(v.*)`` has the fields that the view calls so; another reader does not mind."""
+    """Names of a view's columns change the fingerprint of a reader that makes ``struct(v.*)``
+    only.
+    """
     view = "---\nmaterialization: view\n---\nSELECT user_id AS Who FROM clicks"
     table = "---\nmaterialization: table\n---\nSELECT {} FROM v"
     models = {"a": table.format("struct(v.*) AS s"), "b": table.format("who")}
@@ -166,7 +170,9 @@ def test_names_of_a_view_count_where_its_reader_makes_structs() -> None:
 
 
 def test_bounds_and_overrides_that_matter_count() -> None:
-    """What each cell is made from is of the definition; what changes nothing is not."""
+    """Bounds and overrides change the fingerprint only where they change what a cell is made
+    from.
+    """
     said = [
         "bounds: {clicks: {before: 1 day}}",
         "bounds: {clicks: {before: 2 days}}",

@@ -1,8 +1,7 @@
-"""
-Every key of a declaration is of the definition, or it changes no row.
+"""Every key of a declaration either changes the fingerprint or changes no row.
 
-A key that is in none of the lists below fails here: whoever adds one says which it is, and how the
-fingerprint learns of it.
+A key that is in none of the lists below fails here: whoever
+adds one says which it is, and how the fingerprint includes it.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ def every_key() -> set[str]:
 
 
 def test_every_key_is_known_to_define_or_not() -> None:
-    """In one list each, and none too many."""
+    """Every key is in exactly one of the two lists, and the lists have no other key."""
     lists = (set(DEFINES), ELSEWHERE, CHANGES_NO_ROW)
 
     assert set().union(*lists) == every_key()
@@ -118,7 +117,7 @@ def test_every_key_is_known_to_define_or_not() -> None:
 
 @pytest.mark.parametrize("key", DEFINES)
 def test_a_key_that_defines_is_in_the_fingerprint(key: str) -> None:
-    """Another value is another definition."""
+    """Another value of a key that defines content gives another fingerprint."""
     name, old, new = DEFINES[key]
     file = name if "." in name else f"models/{name}.sql"
 

@@ -1,4 +1,4 @@
-"""Views whose rows are not determined: whoever reads them vouches for them, or nobody does."""
+"""Views with rows that are not determined: their readers may allow them, or they are refused."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ def judged(**models: str) -> tuple[Project | None, list[InfoldError]]:
 
 
 @pytest.mark.parametrize("model", [VOUCHED, DAILY.format(ANY)])
-def test_who_reads_it_vouches_for_it(model: str) -> None:
-    """Through another view too; it is said of the reader, which is computed cell by cell."""
+def test_the_reader_may_allow_it(model: str) -> None:
+    """A reader, through other views too, may allow a view
+    that is not deterministic and is named in the note.
+    """
     found, errors = judged(reader=model)
 
     assert errors == []
@@ -46,8 +48,8 @@ def test_who_reads_it_vouches_for_it(model: str) -> None:
 
 
 @pytest.mark.parametrize("model", [WHOLE.format(""), DAILY.format("")])
-def test_who_does_not_is_named_with_the_cure(model: str) -> None:
-    """One finding, at the view, however many read it; one of them that vouches is not enough."""
+def test_a_reader_that_does_not_allow_it_is_named_with_the_cure(model: str) -> None:
+    """Unless all readers allow it, there is one finding at the view, with the cure."""
     _, errors = judged(reader=model, other=DAILY.format(""), third=DAILY.format(ANY))
 
     [error] = errors
@@ -57,24 +59,28 @@ def test_who_does_not_is_named_with_the_cure(model: str) -> None:
     assert "allow_nondeterministic: true" in facts["or vouch"]
 
 
-def test_nobody_reads_it() -> None:
-    """It is refused where it stands, as nobody vouches for it."""
+def test_a_view_without_readers_is_refused() -> None:
+    """A view that is not deterministic and has no reader is refused at its place."""
     _, [error] = judged()
 
     assert error.slug == "not-deterministic"
     assert dict(error.facts)["or vouch"].endswith(", in what reads it")
 
 
-def test_what_folds_cannot_vouch() -> None:
-    """A stored session has to be what a rebuild finds; no cure by an override is offered."""
+def test_sessions_cannot_allow_it() -> None:
+    """Sessions over such a view are refused without the
+    override, because a rebuild has to give the stored ones.
+    """
     _, [error] = judged(visits=SESSIONS)
 
     assert dict(error.facts)["read by"] == "visits"
     assert "or vouch" not in dict(error.facts)
 
 
-def test_what_else_is_wrong_with_a_view_is_wrong_at_once() -> None:
-    """Only what an override answers is put off."""
+def test_other_findings_of_the_view_are_reported_at_once() -> None:
+    """Only findings that an override answers wait for the
+    readers; other findings of a view are reported at once.
+    """
     odd = DRAWN.replace("rand() AS r", "rand() AS r, nothing AS n")
     _, errors = judged(drawn=odd, reader=VOUCHED)
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (one case is one row of a table)
-"""A sessions query is taken apart into aggregates over events and outputs over them."""
+"""A sessions query is split into aggregates over events and outputs over those."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def shown(found: Aggregate) -> str:
     ],
 )  # fmt: skip
 def test_calls_are_known_by_how_they_merge(call: str, expected: str) -> None:
-    """What has no state that can be merged is `other`, and kept whole."""
+    """Each call is classified by how its state merges; without a mergeable state it is `other`."""
     found = query(f"{call} AS x")
     aggregate, counted = found.aggregates
 
@@ -97,14 +97,16 @@ def test_calls_are_known_by_how_they_merge(call: str, expected: str) -> None:
     ],
 )  # fmt: skip
 def test_outputs_are_the_users_text_over_aggregates(item: str, expected: str) -> None:
-    """Spaces, comments and all; the same call is one aggregate however it is spaced."""
+    """Outputs keep the user's text, and calls that differ in spacing only are one aggregate."""
     (output,) = query(f"{item} AS x").outputs
 
     assert output.sql == expected
 
 
-def test_names_of_tables_are_taken_off() -> None:
-    """Before columns only, not inside of strings, and not before fields of a struct."""
+def test_table_names_are_removed() -> None:
+    """Table names are removed before columns, not inside of strings or before fields of a
+    struct.
+    """
     found = query(
         "sum(c.amount) FILTER (WHERE c.url <> 'c.url') AS a, max(raw.x) AS b".replace(
             "raw.x", "c.amount"
@@ -120,7 +122,7 @@ def test_names_of_tables_are_taken_off() -> None:
 
 
 def test_an_alias_needs_no_as() -> None:
-    """And may be quoted."""
+    """An alias may be written without AS, and quoted."""
     found = query("count(*) n, sum(amount) `the sum`, sum(amount) AS `a``b`")
 
     assert [output.name for output in found.outputs] == ["n", "the sum", "a`b"]
@@ -128,7 +130,7 @@ def test_an_alias_needs_no_as() -> None:
 
 
 def test_a_query_knows_its_input() -> None:
-    """Name, time, user, gap and key."""
+    """A sessions query has the name, time, user, gap and key of its input."""
     found = query("count(*) AS n")
 
     assert (found.input, found.time_column, found.user, found.key, found.where) == (
@@ -141,14 +143,14 @@ def test_a_query_knows_its_input() -> None:
 
 
 def test_a_landed_source_has_no_key() -> None:
-    """Its events are ordered by time alone."""
+    """Over a landed source, which has no key, events are ordered by time alone."""
     found = query("count(*) AS n", "FROM raw.clicks")
 
     assert (found.input, found.time_column, found.key) == ("raw.clicks", "event_ts", ())
 
 
-def test_an_empty_select_of_aggregates_is_a_session_all_the_same() -> None:
-    """Start, end and user are always there."""
+def test_a_query_without_aggregates_is_a_session() -> None:
+    """A sessions query without aggregates has start, end and user."""
     found = query("session_start AS began")
 
     assert [one.sql for one in found.aggregates] == ["count(*)"]

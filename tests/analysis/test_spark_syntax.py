@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (one case is one row of a table)
-"""What Spark has no form of, or would read otherwise, is refused by its form."""
+"""Syntax that Spark lacks, or reads with another meaning, is refused by name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def found(sql: str) -> list[tuple[str, str]]:
     ],
 )  # fmt: skip
 def test_forms_that_are_refused(sql: str, words: str) -> None:
-    """Each with its place."""
+    """Each unsupported form is refused at its place."""
     slugs = found(sql)
 
     assert ("unsupported-sql", words) in slugs
@@ -60,7 +60,7 @@ def test_forms_that_are_refused(sql: str, words: str) -> None:
     ],
 )
 def test_only_models_and_sources_are_tables(name: str) -> None:
-    """Whatever else Spark could find by such a name."""
+    """Only models and sources are tables; other names that Spark could resolve are refused."""
     assert [slug for slug, _ in found(f"SELECT 1 AS one FROM {name}")] == ["unknown-table"]
 
 
@@ -75,15 +75,17 @@ def test_only_models_and_sources_are_tables(name: str) -> None:
     ],
 )  # fmt: skip
 def test_a_function_that_spark_does_not_have(sql: str, name: str, near: str) -> None:
-    """One finding, which says what is near; what hangs on it waits."""
+    """A function that Spark does not have is one finding that suggests near names."""
     _, errors = read({**around(sql), "models/subject.sql": FRONT + sql})
 
     assert [(error.slug, under_caret(error)) for error in errors] == [("unknown-function", name)]
     assert near in str(errors[0])
 
 
-def test_an_unknown_function_in_sessions_is_told_as_one() -> None:
-    """And not that a column stands outside of aggregates."""
+def test_an_unknown_function_in_sessions_is_one_finding() -> None:
+    """An unknown function in sessions is one finding,
+    without one about a column outside of aggregates.
+    """
     front = "---\nmaterialization: sessions\nsessions: {user: user_id, gap: 1 hour}\n---\n"
     sql = "SELECT frst(url) AS entry FROM clicks"
     _, errors = read({**around(sql), "models/subject.sql": front + sql})
@@ -105,11 +107,13 @@ def test_an_unknown_function_in_sessions_is_told_as_one() -> None:
         "SELECT clicks.url, `raw`.x FROM clicks, (SELECT 1 AS x) AS raw",
     ],
 )  # fmt: skip
-def test_what_looks_alike_is_let_through(sql: str) -> None:
-    """Table functions of their arguments, comments that end, words before brackets."""
+def test_similar_forms_are_accepted(sql: str) -> None:
+    """Table functions of their arguments, comments that
+    end, and keywords before brackets are accepted.
+    """
     assert found(sql) == []
 
 
 def test_words_of_the_grammar_are_no_functions_of_the_registry() -> None:
-    """Each word is in one of the lists."""
+    """Every word that the grammar reads as a function is in one of the lists."""
     assert {"date_diff"} >= BUILT_IN & GRAMMAR

@@ -1,4 +1,4 @@
-"""Tables whose ``start`` lies inside a cell: weeks and months, in batches, and what reads them."""
+"""Tables with a ``start`` inside a cell: weeks and months, in batches, and their readers."""
 
 from __future__ import annotations
 

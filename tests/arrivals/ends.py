@@ -1,4 +1,4 @@
-"""What sessions are of and where they end, as front matter says it and as the reference does."""
+"""The kinds and cuts of sessions, as front matter says them and as the reference computes them."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_tables_equal_the_reference_after_every_run(
     folders: Path, shape: str, data: st.DataObject
 ) -> None:
-    """After every run each table holds exactly what its definition says of what arrived."""
+    """After every run of a random program each table equals the reference."""
     program = data.draw(programs(USERS, rounds=(3, 4), ops=(4, 8)), label="program")
     assume(len(program.kinds) >= KINDS)
     number = len(list(folders.iterdir()))

@@ -1,7 +1,6 @@
-"""
-Oracle 2 without Spark: the planner, the runner and the ledger, under hundreds of programs.
+"""Oracle 2 without Spark: the planner, the runner and the ledger under hundreds of random programs.
 
-See ``dry``: what is computed is the reference's, what is decided is the program's.
+See ``dry``: rows are computed by the reference, and decisions are made by the program.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def play(kind: type[DryPlay], shape: str, program: Program, jobs: int | None = N
 @settings(max_examples=EXAMPLES)
 @given(program=programs(users=6, rounds=(2, 6)))
 def test_what_is_planned_is_enough(shape: str, program: Program) -> None:
-    """After every run each table holds what its definition says, so no stale cell was forgotten."""
+    """After every run each table equals the reference, so no stale cell was forgotten."""
     play(DryPlay, shape, program)
 
 
@@ -49,8 +48,10 @@ def test_what_is_planned_is_enough(shape: str, program: Program) -> None:
     jobs=st.integers(2, 5),
     deaths=st.lists(st.integers(1, 80), max_size=4),
 )
-def test_batches_side_by_side_change_no_row(program: Program, jobs: int, deaths: list[int]) -> None:
-    """However many batches are computed at once, in whatever order they end, or die."""
+def test_concurrent_batches_change_no_row(program: Program, jobs: int, deaths: list[int]) -> None:
+    """However many batches are computed at once, end in any
+    order, or die, tables equal the reference.
+    """
     rest = iter(deaths)
 
     class Dying(DryPlay):
@@ -72,8 +73,8 @@ def test_batches_side_by_side_change_no_row(program: Program, jobs: int, deaths:
     program=programs(users=4, rounds=(2, 4)),
     deaths=st.lists(st.lists(st.integers(1, 60), max_size=3), max_size=6),
 )
-def test_runs_that_die_are_made_good(program: Program, deaths: list[list[int]]) -> None:
-    """However often a run died, and wherever, the next one brings every table where it belongs."""
+def test_runs_that_die_are_completed(program: Program, deaths: list[list[int]]) -> None:
+    """After runs that died anywhere, the next run brings every table up to the reference."""
     rest = iter(deaths)
 
     class Dying(DryPlay):
@@ -95,10 +96,10 @@ def test_runs_that_die_are_made_good(program: Program, deaths: list[list[int]]) 
     program=programs(users=4, rounds=(2, 5)),
     drops=st.lists(st.lists(st.integers(0, 9), max_size=2), max_size=6),
 )
-def test_tables_that_somebody_drops_come_back(
+def test_tables_that_somebody_drops_are_rebuilt(
     shape: str, program: Program, drops: list[list[int]]
 ) -> None:
-    """Between runs, tables go behind infold's back; the next run has every row again."""
+    """Tables that are dropped between runs have every row again after the next run."""
     rest = iter(drops)
 
     class Losing(DryPlay):
@@ -122,7 +123,7 @@ def test_tables_that_somebody_drops_come_back(
 def test_a_start_inside_a_cell_cuts_it(
     granularity: Granularity, batch: int, program: Program
 ) -> None:
-    """Wherever it moves, and whatever else changes: what the cell keeps is known, and read."""
+    """A start inside a cell is respected wherever it moves and whatever else changes."""
     with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
         folder = Path(name)
         shape = cut(granularity, batch)

@@ -1,5 +1,5 @@
-"""
-Runs in which models fail: what does not read them is built, and the next run makes all good.
+"""Runs in which models fail: models that do not read them
+are built, and the next run builds the rest.
 
 Without Spark, as ``test_dry``: the runner, the planner and the ledger are the program's own.
 """
@@ -79,8 +79,8 @@ def failed(play: DryPlay, chosen: Chosen, fail_fast: bool = False) -> RunFailed:
     return caught.value
 
 
-def test_what_does_not_read_it_is_built(play: DryPlay) -> None:
-    """One model fails; only those that read it, however far off, are not tried."""
+def test_models_that_do_not_read_it_are_built(play: DryPlay) -> None:
+    """When a model fails, only its direct and indirect readers are not tried."""
     first = "sessions"
 
     end = failed(play, lambda step: ArithmeticError("no") if step.model == first else None)
@@ -96,8 +96,8 @@ def test_what_does_not_read_it_is_built(play: DryPlay) -> None:
     assert result.receipt.read == sum(receipt.read for _, receipt in result.steps) > 0
 
 
-def test_what_it_left_is_built_by_the_next_run(play: DryPlay) -> None:
-    """And nothing else."""
+def test_what_failed_is_built_by_the_next_run(play: DryPlay) -> None:
+    """The next run builds what the failed one left, and nothing else."""
     end = failed(play, lambda step: ArithmeticError("no") if step.model == "sessions" else None)
 
     again = play._go(None, ())
@@ -107,7 +107,7 @@ def test_what_it_left_is_built_by_the_next_run(play: DryPlay) -> None:
 
 
 def test_only_a_run_that_wrote_nothing_is_refused(play: DryPlay) -> None:
-    """A refusal beside something built is exit code 1; where nothing else is left, 3."""
+    """A refusal beside something built is exit code 1, and 3 where nothing was written."""
 
     def chosen(step: Step) -> Exception | None:
         return refusal(step.model) if step.model == "sessions" else None
@@ -124,8 +124,8 @@ def test_only_a_run_that_wrote_nothing_is_refused(play: DryPlay) -> None:
     book.close()
 
 
-def test_fail_fast_ends_with_the_first(play: DryPlay) -> None:
-    """Nothing more is begun."""
+def test_fail_fast_stops_at_the_first(play: DryPlay) -> None:
+    """With `--fail-fast` no step begins after the first failure."""
     end = failed(play, lambda step: refusal(step.model), fail_fast=True)
 
     assert len(end.result.failures) == 1
@@ -151,8 +151,8 @@ def judging(wrong: Sequence[str]) -> Iterator[list[set[str]]]:
         yield asked
 
 
-def test_a_wrong_definition_is_told_before_any_step(play: DryPlay) -> None:
-    """No step of it is begun; all else is built, and the project is what is wrong: exit code 2."""
+def test_a_wrong_definition_is_reported_before_any_step(play: DryPlay) -> None:
+    """A wrong definition begins no step, all other models are built, and the exit code is 2."""
     with judging(["sessions"]) as asked, pytest.raises(RunFailed) as caught:
         play._go(None, ())
 
@@ -166,7 +166,7 @@ def test_a_wrong_definition_is_told_before_any_step(play: DryPlay) -> None:
 
 
 def test_a_wrong_definition_and_a_failure_are_a_failure(play: DryPlay) -> None:
-    """The exit code is that of the definition only where nothing else is wrong."""
+    """The exit code is that of a wrong definition only if nothing else fails."""
     first = next(node.name for node in play.project if node.model.kind is Kind.EVENTS)
     with judging(["sessions"]):
         end = failed(play, lambda step: ArithmeticError() if step.model == first else None)
@@ -175,7 +175,7 @@ def test_a_wrong_definition_and_a_failure_are_a_failure(play: DryPlay) -> None:
 
 
 def test_fail_fast_begins_no_step_beside_a_wrong_definition(play: DryPlay) -> None:
-    """A wrong definition is the first failure there can be."""
+    """With `--fail-fast` a wrong definition stops the run before any step."""
     play.fail_fast = True
     with judging(["sessions"]), pytest.raises(RunFailed) as caught:
         play._go(None, ())
@@ -183,8 +183,8 @@ def test_fail_fast_begins_no_step_beside_a_wrong_definition(play: DryPlay) -> No
     assert caught.value.result.steps == ()
 
 
-def test_a_wrong_view_is_its_readers_misfortune(tmp_path: Path) -> None:
-    """Views are judged with what reads them."""
+def test_a_wrong_view_blocks_its_readers(tmp_path: Path) -> None:
+    """A wrong view is the failure, and the stored models downstream of it are not tried."""
     play = next(p for p in _plays(tmp_path) if any(_views(p)))
     view = next(_views(play))
     play.arrive(Random(0))
@@ -206,7 +206,9 @@ def _views(play: DryPlay) -> Iterator[str]:
 
 
 def test_a_definition_is_judged_once(play: DryPlay) -> None:
-    """Late rows have nobody judge anything; a changed query has itself and its readers judged."""
+    """Definitions are judged once: not again for late rows,
+    and with their readers when a query changes.
+    """
     changed = "daily"
     with judging([]) as asked:
         play._go(None, ())
@@ -221,8 +223,8 @@ def test_a_definition_is_judged_once(play: DryPlay) -> None:
     assert asked == [{changed, *play.project.downstream([changed])}]
 
 
-def test_a_lost_lease_is_everybodys(play: DryPlay) -> None:
-    """It ends the run, and what was done before is told."""
+def test_a_lost_lease_ends_the_run(play: DryPlay) -> None:
+    """A lost lease ends the run, and the result has the steps that were done before."""
     end = failed(
         play, lambda step: run_errors.lease_lost("r") if step.model == "sessions" else None
     )
@@ -235,7 +237,9 @@ def test_a_lost_lease_is_everybodys(play: DryPlay) -> None:
 def test_steps_after_batches_that_failed_together_have_numbers_of_their_own(
     play: DryPlay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Several batches of one model fail side by side, which is one failure, and the run goes on."""
+    """Batches that fail together are one failure of their
+    model, and later steps have numbers of their own.
+    """
     runner = play.runner(play.ledger)
     course = RunProgress("run", play.project, PlanOptions())
     todo = plan(play.project, runner.observer.observe())
@@ -257,10 +261,12 @@ def test_steps_after_batches_that_failed_together_have_numbers_of_their_own(
     assert len(course.failures) == 1
 
 
-def test_a_lookup_that_cannot_be_looked_for_is_its_readers_failure(
+def test_a_failed_search_for_a_lookups_keys_fails_its_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where changed keys are cannot be found out; all other models are built."""
+    """When a lookup's changed keys cannot be searched for,
+    its reader fails and all others are built.
+    """
     play = DryPlay(SHAPES["fold"], tmp_path, "fold", tmp_path, 6)
     play.arrive(Random(0))
     play._go(None, ())
@@ -279,8 +285,10 @@ def test_a_lookup_that_cannot_be_looked_for_is_its_readers_failure(
     assert caught.value.result.steps
 
 
-def test_a_mistake_of_the_programs_own_is_one_models_too(play: DryPlay) -> None:
-    """Its traceback is kept; the others are built."""
+def test_an_internal_error_fails_one_model(play: DryPlay) -> None:
+    """An error in infold itself fails one model with its traceback kept, and the others are
+    built.
+    """
     end = failed(play, lambda step: KeyError("oh") if step.model == "sessions" else None)
 
     assert end.slug == "internal"
@@ -295,10 +303,12 @@ def test_a_mistake_of_the_programs_own_is_one_models_too(play: DryPlay) -> None:
     jobs=st.sampled_from([None, 3]),
     shape=st.sampled_from(sorted(SHAPES)),
 )
-def test_runs_that_fail_in_part_are_made_good(
+def test_runs_that_fail_in_part_are_completed(
     shape: str, program: Program, seed: int, jobs: int | None
 ) -> None:
-    """Before each run one in which steps fail at random: afterwards every table is right."""
+    """After runs in which random steps fail, a run without
+    failures brings every table up to the reference.
+    """
     random = Random(seed)
 
     class Failing(DryPlay):

@@ -1,4 +1,4 @@
-"""The one table of aggregate functions, against the rooms that read it."""
+"""The table of aggregate functions agrees with the modules that use it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MERGES = Path(infold.__file__).parent / "spark" / "sessions" / "mergeable.py"
 
 
 def test_every_merge_has_a_state_and_every_state_a_merge() -> None:
-    """Read as text, for importing it starts pyspark."""
+    """Every aggregate with a merge has a state, and every state has a merge."""
     found = set()
     for node in ast.parse(MERGES.read_text()).body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Dict):
@@ -24,5 +24,5 @@ def test_every_merge_has_a_state_and_every_state_a_merge() -> None:
 
 
 def test_spark_has_every_one_of_them() -> None:
-    """By this name."""
+    """Spark has every aggregate of the table under its name."""
     assert set(AGGREGATES) <= BUILT_IN

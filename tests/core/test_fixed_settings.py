@@ -1,4 +1,4 @@
-"""Settings that exactness stands on: fixed, and refused by name wherever they come from."""
+"""Settings on which exactness depends are fixed, and refused by name wherever they are set."""
 
 from __future__ import annotations
 
@@ -59,24 +59,24 @@ FREE = {
 
 
 @pytest.mark.parametrize("key", WRONG)
-def test_what_changes_rows_is_refused_by_name(key: str) -> None:
-    """In infold.yml at its place, by check already, as a mistake of the project."""
+def test_settings_that_change_rows_are_refused(key: str) -> None:
+    """A setting that changes rows is a finding of `check` at its line in infold.yml."""
     assert [name for name, _, _ in changed_settings({key: WRONG[key]})] == [key]
 
 
-def test_what_changes_no_row_is_free() -> None:
-    """Memory, parallelism, compression; and what is said as it is anyway."""
+def test_settings_that_change_no_row_are_free() -> None:
+    """Memory, parallelism, compression, and a fixed setting at its fixed value, are accepted."""
     assert list(changed_settings(FREE)) == []
     assert list(changed_settings(FIXED)) == []
 
 
-def test_a_name_in_another_case_is_no_way_around() -> None:
-    """Spark would pass over it without a word, and whoever wrote it meant something."""
+def test_names_in_another_case_are_refused() -> None:
+    """A fixed setting in another case is refused, because Spark would ignore it silently."""
     assert list(changed_settings({"spark.sql.session.timezone": "UTC"}))
 
 
 def test_in_a_target(tmp_path: Path) -> None:
-    """With file, line and what it is."""
+    """A fixed setting in a target is refused with file and line."""
     spark = "  night:\n    spark: {spark.sql.session.timeZone: America/New_York}\n"
     write(tmp_path, {**SHOP, "infold.yml": INFOLD.replace("targets:\n", f"targets:\n{spark}")})
 
@@ -113,7 +113,9 @@ def _defaults(text: str) -> Callable[[Path, Any], None]:
 def test_in_the_environment(
     given: Callable[[Path, Any], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever spark-submit would read by itself, in every form in which it does."""
+    """A fixed setting is refused in every form in which spark-submit reads it from the
+    environment.
+    """
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     refuse_environment(tmp_path)
@@ -126,7 +128,7 @@ def test_in_the_environment(
 
 
 def test_several_are_all_named() -> None:
-    """The first in the sentence, each in the facts."""
+    """Of several fixed settings the sentence names the first, and the facts name each."""
     with pytest.raises(InfoldError) as caught:
         refuse_given("here", WRONG)
 
@@ -147,8 +149,10 @@ class _Session:
         self.conf = _Conf({**fixed, "spark.sql.catalogImplementation": "in-memory", **more})
 
 
-def test_in_a_session_of_somebody_else() -> None:
-    """What was said there counts; what it has by default is set anew in infold's own."""
+def test_in_an_existing_session() -> None:
+    """On an existing session a setting that changes rows is refused, and its defaults are
+    accepted.
+    """
     refuse_session(_Session(), ours=False)  # type: ignore[arg-type]
 
     with pytest.raises(InfoldError, match="timeZone cannot be Asia/Tokyo"):
@@ -172,7 +176,7 @@ class WithoutJars:
 
 
 def test_a_session_without_the_jars_is_refused_by_name() -> None:
-    """What is missing cannot be given later, so nothing is tried with it."""
+    """An existing session without the jars is refused by name, as they cannot be added later."""
     refuse_without_iceberg(WithoutJars(""), "infold")  # type: ignore[arg-type]
     why = "Cannot find catalog plugin class for catalog 'infold': org.apache.iceberg.spark.Spark"
 

@@ -1,4 +1,4 @@
-"""The algebra of event time, against sets of ticks and the calendar of the standard library."""
+"""The algebra of event time agrees with sets of ticks and the calendar of the standard library."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def is_normal(found: Ranges) -> bool:
 
 
 class TestRanges:
-    """Ranges behave as the sets of instants that they stand for, in one normal form."""
+    """Ranges behave as the sets of instants they represent, in one normal form."""
 
     @given(st.lists(intervals, max_size=6))
-    def test_of_holds_exactly_the_instants_of_its_parts(self, parts: list[Interval]) -> None:
+    def test_of_contains_exactly_the_instants_of_its_parts(self, parts: list[Interval]) -> None:
         """Any intervals, in any order, give the union of their instants, normalised."""
         found = Ranges.of(parts)
         assert ticks(found) == {at for part in parts for at in range(part.start, part.end)}
@@ -59,7 +59,7 @@ class TestRanges:
 
     @given(ranges, ranges)
     def test_equal_sets_are_equal_values(self, a: Ranges, b: Ranges) -> None:
-        """Two ranges are equal exactly when they hold the same instants."""
+        """Two ranges are equal exactly when they contain the same instants."""
         assert (a == b) == (ticks(a) == ticks(b))
         assert (a - b) | (a & b) == a
 
@@ -81,13 +81,13 @@ class TestRanges:
 
     @given(ranges, st.integers(0, 3), st.integers(0, 3))
     def test_widening_adds_the_neighbours(self, a: Ranges, before: int, after: int) -> None:
-        """Widened ranges hold every tick within reach of an old one."""
+        """Widened ranges contain every tick within reach of an old one."""
         expected = {at + d for at in ticks(a) for d in range(-before, after + 1)}
         assert ticks(a.widen(before, after)) == expected
 
     @given(ranges)
     def test_hull_and_emptiness(self, a: Ranges) -> None:
-        """The hull reaches from the first to the last instant; only nothing has none."""
+        """The hull reaches from the first to the last instant; only empty ranges have none."""
         if a.hull is None:
             assert not a
             assert str(a) == "nothing"
@@ -97,7 +97,7 @@ class TestRanges:
             assert len(a) == len(a.parts) == len(list(a))
 
     @given(ranges)
-    def test_ever_holds_everything(self, a: Ranges) -> None:
+    def test_ever_contains_everything(self, a: Ranges) -> None:
         """All event time absorbs any ranges and leaves nothing of them."""
         assert a | Ranges.ever() == Ranges.ever()
         assert a & Ranges.ever() == a
@@ -136,7 +136,7 @@ def calendar_floor(granularity: Granularity, at: datetime) -> datetime:
 
 
 class TestInterval:
-    """Half-open: the start is in it, the end is not."""
+    """Intervals include their start and exclude their end."""
 
     def test_neighbours_share_no_instant(self) -> None:
         """An instant at the border is in the later of the two alone."""
@@ -151,14 +151,14 @@ class TestGranularity:
     """Cells follow the UTC calendar and tile all of time."""
 
     @given(granularities, instants)
-    def test_floor_is_the_calendar_s(self, granularity: Granularity, at: int) -> None:
-        """The start of a cell is what the standard library's calendar says."""
+    def test_floor_is_that_of_the_calendar(self, granularity: Granularity, at: int) -> None:
+        """The start of a cell is what the standard library's calendar gives."""
         assume(at >= interval.instant("0001-01-08"))
         expected = calendar_floor(granularity, interval.moment(at))
         assert interval.moment(granularity.floor(at)) == expected
 
     @given(granularities, instants)
-    def test_a_cell_holds_its_instant_and_ends_where_the_next_begins(
+    def test_a_cell_contains_its_instant_and_ends_where_the_next_begins(
         self, granularity: Granularity, at: int
     ) -> None:
         """Every instant is in exactly one cell; cells follow one another without a gap."""
@@ -191,27 +191,25 @@ class TestGranularity:
         assert Ranges.of(cells) == granularity.cover(Ranges.of([wanted]))
 
     @given(granularities, instants)
-    def test_cover_leaves_whole_cells_and_open_ends_alone(
-        self, granularity: Granularity, at: int
-    ) -> None:
-        """Covering covered ranges changes nothing, and ever stays ever."""
+    def test_cover_of_whole_cells_and_open_ends(self, granularity: Granularity, at: int) -> None:
+        """Covering covered ranges changes nothing, and open ends stay open."""
         covered = granularity.cover(Ranges.of([Interval(at, at + 1)]))
         assert covered == Ranges.of([granularity.cell(at)])
         assert granularity.cover(covered) == covered
         assert granularity.cover(Ranges.ever()) == Ranges.ever()
 
     @given(granularities, granularities, instants)
-    def test_holds_means_that_cells_nest(
+    def test_contained_granularities_nest(
         self, coarse: Granularity, fine: Granularity, at: int
     ) -> None:
-        """Where one granularity holds another, every finer cell lies inside one coarser cell."""
+        """Where one granularity contains another, every finer cell is inside one coarser cell."""
         if coarse.holds(fine):
             inner, outer = fine.cell(at), coarse.cell(at)
             assert outer.start <= inner.start
             assert inner.end <= outer.end
 
     def test_weeks_do_not_nest_in_months(self) -> None:
-        """A week may belong to two months, so no month holds weeks; days are in everything."""
+        """A week may belong to two months, so no month contains weeks; days nest in everything."""
         assert not Granularity.MONTH.holds(Granularity.WEEK)
         assert not Granularity.YEAR.holds(Granularity.SUNDAY_WEEK)
         assert all(g.holds(Granularity.DAY) for g in Granularity if g is not Granularity.HOUR)
@@ -232,7 +230,9 @@ class TestGranularity:
     def test_cells_that_a_person_would_check(
         self, granularity: str, at: str, start: str, end: str
     ) -> None:
-        """Leap days, both kinds of week, times before 1970 and the last month of time."""
+        """Cells of leap days, both kinds of week, times before
+        1970 and the last month of time are as expected.
+        """
         cell = Granularity(granularity).cell(interval.instant(at))
         assert (interval.show(cell.start), interval.show(cell.end)) == (start, end)
 
@@ -249,13 +249,13 @@ class TestTexts:
 
     @given(st.integers(0, 10**15))
     def test_a_length_survives_its_text(self, length: int) -> None:
-        """What a length shows as is read back as that length, or as the whole it just misses."""
+        """A length is read back from its text, or as the whole that it just misses."""
         whole = length + ((length + 1) % interval.SECOND == 0)
 
         assert interval.duration(interval.show_duration(length)) == whole
 
-    def test_a_microsecond_less_than_seven_days_is_said_as_a_week(self) -> None:
-        """The stretch that a comparison by less than reaches is known by its end."""
+    def test_a_microsecond_less_than_seven_days_is_shown_as_a_week(self) -> None:
+        """A range that a strict comparison bounds is shown by its end."""
         assert interval.show_duration(7 * DAY - 1) == "1 week"
 
     @pytest.mark.parametrize(
@@ -271,14 +271,14 @@ class TestTexts:
         ],
     )
     def test_lengths_are_read(self, text: str, length: int) -> None:
-        """Units may be plural, joined and in any case."""
+        """Units of lengths may be plural, joined and in any case."""
         assert interval.duration(text) == length
 
     @pytest.mark.parametrize(
         "text", ["", "  ", "30", "minutes", "1 month", "1.5 hours", "-1 day", "1 day,", "1 dayss"]
     )
-    def test_what_is_not_a_length_is_refused(self, text: str) -> None:
-        """Anything without a fixed length raises ValueError and is never guessed."""
+    def test_invalid_lengths_are_refused(self, text: str) -> None:
+        """A text without a fixed length raises ValueError."""
         with pytest.raises(ValueError):
             interval.duration(text)
 
@@ -295,14 +295,14 @@ class TestTexts:
         """A text without an offset is UTC; an offset is taken into account."""
         assert interval.show(interval.instant(text)) == expected
 
-    def test_the_ends_of_time_show_as_ever(self) -> None:
-        """Open ends are not dates."""
+    def test_the_ends_of_time_are_shown_as_ever(self) -> None:
+        """Open ends are shown as "ever" and not as dates."""
         assert str(EVER) == "[ever, ever)"
         day = interval.instant("2024-03-09")
         assert str(Interval(day, day + DAY)) == "[2024-03-09, 2024-03-10)"
         assert interval.show(interval.micros(datetime(1, 1, 1, tzinfo=UTC))) == "ever"
 
-    def test_units_multiply_up(self) -> None:
+    def test_units_have_their_lengths(self) -> None:
         """The constants are the lengths that their names say."""
         assert interval.WEEK == 7 * DAY == 168 * HOUR
         assert interval.moment(DAY).date() == date(1970, 1, 2)

@@ -1,4 +1,4 @@
-"""Versions and changes: what several changes together did, and contents that add up."""
+"""Versions and changes: the net of several changes, and contents that add up."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ class TestNet:
     def test_net_is_the_difference_between_then_and_now(
         self, history: tuple[list[CellChange], list[tuple[Counter[int], Counter[int]]]]
     ) -> None:
-        """A cell appears exactly when it holds other rows, with its states of then and now."""
+        """A cell is in the net exactly when its content
+        differs between then and now, with both states.
+        """
         changes, cells = history
         found = {change.cell: change for change in net(changes)}
         touched = {change.cell for change in changes}
@@ -87,7 +89,9 @@ class TestNet:
         history: tuple[list[CellChange], list[tuple[Counter[int], Counter[int]]]],
         cut: int,
     ) -> None:
-        """Net of two nets differs from the net of all in counts of passing rows only."""
+        """Netting in parts differs from netting at once
+        only in counts of rows that came and left between.
+        """
         changes, _ = history
 
         def essence(found: tuple[CellChange, ...]) -> list[tuple[Interval, int, int, int, int]]:
@@ -100,27 +104,27 @@ class TestNet:
         assert essence(parts) == essence(net(changes))
 
     @given(histories())
-    def test_last_is_never_earlier_than_any_row_reached(
+    def test_last_is_never_earlier_than_any_row(
         self, history: tuple[list[CellChange], list[tuple[Counter[int], Counter[int]]]]
     ) -> None:
-        """The reach of a cell after several changes is the farthest of them."""
+        """A cell's last time after several changes is the latest of theirs."""
         changes, _ = history
         for found in net(changes):
             known = [c.last for c in changes if c.cell == found.cell and c.last is not None]
             assert found.last == max(known, default=None)
 
     def test_cells_come_in_order_of_time(self) -> None:
-        """Whatever the order of the changes, the answer is sorted by cell."""
+        """The net is sorted by cell, whatever the order of the changes."""
         changes = [CellChange(cell, 1, 0, 0, 1, 0, 7) for cell in reversed(CELLS)]
         assert [change.cell for change in net(changes)] == CELLS
 
     def test_added_then_removed_is_no_change(self) -> None:
-        """A cell that is what it was is left out: early cutoff."""
+        """A cell whose content is unchanged is not in the net, which is early cutoff."""
         cell = CELLS[0]
         assert net([CellChange(cell, 2, 0, 1, 3, 5, 9), CellChange(cell, 0, 2, 3, 1, 9, 5)]) == ()
 
     def test_same_count_with_other_content_is_a_change(self) -> None:
-        """A corrected row keeps the count and is a change all the same."""
+        """A corrected row keeps the count and is still a change."""
         change = CellChange(CELLS[0], 1, 1, 4, 4, 5, 6)
         assert change.real
         assert net([change]) == (change,)
@@ -130,8 +134,8 @@ class TestContent:
     """Contents are signed 64-bit sums that do not depend on order."""
 
     @given(st.lists(content))
-    def test_order_and_grouping_do_not_show(self, hashes: list[int]) -> None:
-        """Adding one by one, backwards or all at once gives the same content."""
+    def test_order_and_grouping_do_not_matter(self, hashes: list[int]) -> None:
+        """Adding contents one by one, backwards or at once gives the same content."""
         at_once = wrap(sum(hashes))
         one_by_one = 0
         for value in reversed(hashes):
@@ -140,18 +144,18 @@ class TestContent:
         assert -(2**63) <= at_once < 2**63
 
     @given(content, content)
-    def test_taking_away_undoes_adding(self, a: int, b: int) -> None:
-        """A removed row leaves the content that was there before it."""
+    def test_removing_undoes_adding(self, a: int, b: int) -> None:
+        """Removing a row gives the content before it was added."""
         assert wrap(wrap(a + b) - b) == a
 
     @given(content)
-    def test_a_content_is_its_own_wrap(self, a: int) -> None:
-        """Numbers that fit stay what they are."""
+    def test_numbers_of_64_bits_stay_as_they_are(self, a: int) -> None:
+        """Wrapping leaves a number that fits 64 bits unchanged."""
         assert wrap(a) == a
 
 
 def test_unbuilt_is_the_union_of_what_is_pending() -> None:
-    """A trace leaves out everything that any cause left pending."""
+    """A trace's unbuilt ranges are the union of what any cause left pending."""
     trace = Trace(
         "daily",
         "f",

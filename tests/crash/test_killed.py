@@ -1,8 +1,7 @@
-"""
-Processes that really die: SIGKILL at write points, with a reader polling all the while.
+"""SIGKILL of processes at write points, while a reader polls.
 
 A sample of the points, because each death costs the start of a JVM; a soak kills at all of them
-and at random moments between them. Also two runs at once, and holders that are dead or alive.
+and at random moments between them. Also two runs at once, with dead and living lease owners.
 """
 
 from __future__ import annotations
@@ -38,7 +37,9 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_sigkill_leaves_whole_steps(scenario: Scenario, name: str, tmp_path: Path) -> None:
-    """Killed at a table's commit, a run leaves whole steps to readers; the next one converges."""
+    """After SIGKILL at a table's commit readers see whole steps, and the next run equals a
+    rebuild.
+    """
     before = dict(scenario.state)
     scenario.deliver(200 + SAMPLE.index(name))
     after = scenario.foreseen()
@@ -80,10 +81,12 @@ def holder(scenario: Scenario, seconds: float) -> subprocess.Popen[str]:
 
 
 class TestTwoRunsAtOnce:
-    """One project, two runs: the second is refused by name, or waits; the dead hold nothing."""
+    """With two runs of one project, the second is refused by name or waits; dead runs block
+    nobody.
+    """
 
     def test_the_second_is_refused_by_name(self, scenario: Scenario) -> None:
-        """A run while another holds the lease ends with exit code 3 and says who holds it."""
+        """A run while another has the lease ends with exit code 3 and names the owner."""
         other = holder(scenario, 60)
         try:
             command = [sys.executable, "-m", "infold", "-C", str(scenario.folder), "run"]
@@ -96,7 +99,7 @@ class TestTwoRunsAtOnce:
         assert str(other.pid) in ended.stderr
 
     def test_the_second_may_wait(self, scenario: Scenario) -> None:
-        """Asked to wait, a run starts when the other has ended."""
+        """With `--wait` a run starts when the other has ended."""
         scenario.deliver(301)
         other = holder(scenario, 1.5)
         started = time.monotonic()
@@ -118,7 +121,7 @@ class TestTwoRunsAtOnce:
         assert (refused.value.slug, refused.value.exit_code) == ("locked", 3)
 
     def test_a_dead_holder_is_taken_over(self, scenario: Scenario) -> None:
-        """The lease of a process that was killed is no hindrance, and nobody has to wait for it."""
+        """The lease of a killed process is taken over at once."""
         scenario.deliver(302)
         other = holder(scenario, 600)
         other.kill()

@@ -1,9 +1,8 @@
-"""
-Processes that really die between batches: SIGKILL while two models are built side by side.
+"""SIGKILL of processes between batches, while two models are built at the same time.
 
-Two readers poll all the while, the program's own and another program; each must only ever see
-whole batches, and a ledger that claims nothing which is not there. Batches of one model may be
-computed side by side as well, and end in any order.
+Two readers poll, the program's own and another program; each must only ever
+see whole batches, and the ledger must claim nothing that is not there. Batches
+of one model may be computed at the same time as well, and end in any order.
 """
 
 from __future__ import annotations
@@ -63,7 +62,9 @@ def die_and_converge(
 
 
 def test_sigkill_between_batches_leaves_whole_batches(scenario: Batched, tmp_path: Path) -> None:
-    """A first load, then an arrival that changes every cell; the rerun equals a rebuild."""
+    """After SIGKILL between batches, of a first load or of an
+    arrival that changes every cell, a rerun equals a rebuild.
+    """
     random = Random(11)
     last = {name: -(-DAYS // size) for name, size in BATCHES.items()}
     for delivery, at, points in ((1, None, FIRST), (2, "table hours: after commit", AGAIN)):

@@ -49,11 +49,10 @@ def die_until_met(
 
 
 def test_a_first_load_that_dies_anywhere(folder: Path) -> None:
-    """
-    The first load dies at its first write point, the next run at the first that is new, and so on.
+    """A first load that dies at each write point in turn shows no partial table and ends correct.
 
-    So every run meets what a death at one point, and deaths at all earlier points, have left. No
-    table is ever seen in part, and in the end all are right.
+    Each run dies at the first point that is new, so that every run meets
+    what deaths at one point, and at all earlier points, have left.
     """
     scenario = new_scenario(folder, "first")
     nothing: Mapping[str, Rows] = {name: [] for name in TABLES}
@@ -80,12 +79,12 @@ class Share(list[tuple[str, str]]):
 
 
 def test_an_arrival_that_dies_anywhere(folder: Path) -> None:
-    """
-    News is delivered and its run dies at a first point, the next run at a second; and so on.
+    """An arrival whose runs die at each write point in turn
+    changes every table at once and only once.
 
-    Each delivery has its share of all points, so that a run gets on between its deaths. After each
-    death every table is as before or as after, and in the end all are right, with nothing applied
-    twice. Copies are looked for everywhere, so events move between cells as well.
+    Each delivery has its share of all points, so that runs progress
+    between deaths. After each death every table is as before or as after.
+    Copies are looked for everywhere, so events move between cells as well.
     """
     scenario = new_scenario(folder, "arrival", shape=EVERYWHERE)
     scenario.settle()

@@ -1,4 +1,4 @@
-"""A small right project in memory, to be spoilt in one place at a time."""
+"""A small valid project in memory, to be changed in one place at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder becomes a project: what is declared, what follows from it, and what is kept."""
+"""A folder is loaded as a project: declarations, what follows from them, and the cache."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def shop(tmp_path: Path) -> Path:
 
 
 class TestADeclaredProject:
-    """What stands in the files stands in the values."""
+    """The values of a project are those declared in its files."""
 
     def test_models_come_after_what_they_read(self) -> None:
-        """Dependency order, whatever the names of the files."""
+        """Models are in dependency order, whatever the names of their files."""
         assert [node.name for node in project()] == ["clicks", "sessions", "daily"]
 
     def test_sources_are_as_declared(self) -> None:
-        """Names, types as written, defaults filled in."""
+        """Sources have their declared names and types, with defaults filled in."""
         source = project().sources["raw.clicks"]
 
         assert source.path == "landing/clicks/*.json"
@@ -49,7 +49,9 @@ class TestADeclaredProject:
         assert str(source.place) == "infold.yml:5"
 
     def test_models_are_as_declared(self) -> None:
-        """Kinds, time dimensions, keys, and the SELECT as written with its line."""
+        """Models have their kinds, time dimensions and
+        keys, and the SELECT as written with its line.
+        """
         shop = project()
         clicks, sessions, daily = shop["clicks"].model, shop["sessions"].model, shop["daily"].model
 
@@ -69,14 +71,16 @@ class TestADeclaredProject:
         assert str(sessions.place) == "models/sessions.sql:1"
 
     def test_start_is_an_instant(self) -> None:
-        """A date is its midnight in UTC; without one there is no start."""
+        """A start given as a date is its midnight in UTC, and a project may have no start."""
         assert project().start == instant("2024-01-01")
         assert (
             project({**SHOP, "infold.yml": INFOLD.replace("start: 2024-01-01\n", "")}).start is None
         )
 
     def test_a_models_own_start(self) -> None:
-        """That of events goes before the project's; of sessions it is a WHERE over events."""
+        """A start of an events model overrides the project's,
+        and one of sessions is a WHERE over events.
+        """
         begun = {
             **SHOP,
             "models/clicks.sql": CLICKS.replace("unique_key", "start: 2024-03-01\nunique_key"),
@@ -96,8 +100,8 @@ class TestADeclaredProject:
         assert query.before == "`event_ts` < TIMESTAMP '2024-03-02 00:00:00+00:00'"
 
     @pytest.mark.parametrize("model", ["clicks", "sessions"])
-    def test_a_models_own_start_is_of_its_definition(self, model: str) -> None:
-        """Where it is moved, the model is built anew; those that read it only if rows differ."""
+    def test_a_models_own_start_is_in_its_definition(self, model: str) -> None:
+        """A moved start rebuilds its model, and the model's readers only if rows differ."""
         file = f"models/{model}.sql"
         prints = [
             project({**SHOP, file: SHOP[file].replace("---\nmat", f"---\n{start}mat", 1)})
@@ -108,7 +112,7 @@ class TestADeclaredProject:
         assert len({found["daily"].fingerprint for found in prints}) == 1
 
     def test_columns_and_inputs_follow_from_the_queries(self) -> None:
-        """Sessions have their own columns first; each input has the column of its cells."""
+        """Sessions have their own columns first, and each input has the column of its cells."""
         shop = project()
 
         assert shop["sessions"].columns == (
@@ -126,14 +130,16 @@ class TestADeclaredProject:
         assert shop["daily"].inputs == (Input("sessions", "session_start"),)
         assert shop["clicks"].source == "raw.clicks"
 
-    def test_a_semicolon_and_comments_around_the_query_do_not_belong_to_it(self) -> None:
-        """The SELECT can be put into parentheses as it is."""
+    def test_a_semicolon_and_comments_around_the_query_are_removed(self) -> None:
+        """The SELECT comes without semicolon and surrounding
+        comments, so that it can be put in parentheses.
+        """
         text = DAILY.rstrip() + " -- by day\n;\n-- the end\n"
 
         assert project({**SHOP, "models/daily.sql": text})["daily"].model.sql.endswith("GROUP BY 1")
 
-    def test_windows_line_ends_and_a_byte_order_mark_do_no_harm(self) -> None:
-        """Files from other systems are read alike."""
+    def test_windows_line_ends_and_a_byte_order_mark_are_read(self) -> None:
+        """Files with Windows line ends and a byte order mark are read like others."""
         files = {
             name: b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()
             for name, text in SHOP.items()
@@ -142,7 +148,7 @@ class TestADeclaredProject:
         assert [node.fingerprint for node in project(files)] == [n.fingerprint for n in project()]
 
     def test_front_matter_may_follow_comments(self) -> None:
-        """A licence on top of a file is nothing to stumble over."""
+        """Front matter may follow comments, such as a license."""
         text = "-- Copyright the shop\n\n" + DAILY
 
         assert project({**SHOP, "models/daily.sql": text})["daily"].model.sql_line == 8
@@ -162,17 +168,17 @@ class TestFormats:
             ("a/**/*.parquet", Format.PARQUET, ","),
         ],
     )
-    def test_the_ending_of_the_path_says_it(
+    def test_the_file_extension_gives_the_format(
         self, path: str, format_: Format, delimiter: str
     ) -> None:
-        """With or without gzip, in any case."""
+        """The extension of a path gives the format, with or without gzip, in any case."""
         files = {**SHOP, "infold.yml": INFOLD.replace("countries.csv", path)}
         source = project(files).sources["raw.countries"]
 
         assert (source.format, source.delimiter) == (format_, delimiter)
 
     def test_a_table_is_iceberg_and_may_leave_out_its_columns(self) -> None:
-        """Its columns are in its own metadata."""
+        """An Iceberg source may omit its columns, because the table's metadata has them."""
         text = INFOLD.replace("path: countries.csv", "table: geo.countries\n    catalog: geo.db")
         text = text.replace("    columns: {code: string, country: string}\n", "")
         source = project({**SHOP, "infold.yml": text}).sources["raw.countries"]
@@ -185,12 +191,12 @@ class TestFormats:
 
 
 class TestLandedSources:
-    """A source that anything but an events model reads has a table of its own."""
+    """A source that is read by anything but an events model has a table of its own."""
 
     BY_COUNTRY = "---\nmaterialization: table\n---\nSELECT country FROM raw.countries"
 
-    def test_a_lookup_is_landed_without_time(self) -> None:
-        """It is one cell, has no key, and comes before what reads it."""
+    def test_a_lookup_without_time_is_landed(self) -> None:
+        """A landed lookup without time is one cell without a key, and comes before its readers."""
         shop = project({**SHOP, "models/a.sql": self.BY_COUNTRY})
         landed = shop["raw.countries"]
 
@@ -204,7 +210,7 @@ class TestLandedSources:
         assert shop["a"].inputs == (Input("raw.countries", None),)
 
     def test_a_source_with_event_times_is_landed_by_day(self) -> None:
-        """Other models read it by its event time."""
+        """A landed source with event times has cells of a day, and is read by its event time."""
         shop = project(
             {**SHOP, "models/a.sql": "---\nmaterialization: view\n---\nSELECT * FROM raw.clicks"}
         )
@@ -213,12 +219,12 @@ class TestLandedSources:
         assert shop["a"].inputs == (Input("raw.clicks", "event_ts"),)
 
     def test_a_source_of_events_models_alone_is_not_landed(self) -> None:
-        """They take it in themselves."""
+        """A source that only events models read is not landed, because they ingest it."""
         assert "raw.clicks" not in project()
 
 
 class TestViews:
-    """A view is seen through: what it reads is what its readers depend on."""
+    """A view is resolved: its readers depend on the tables it reads."""
 
     PAID = "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0"
     BY_DAY = (
@@ -228,7 +234,7 @@ class TestViews:
     )
 
     def test_inputs_are_stored_tables(self) -> None:
-        """References name the view, inputs the tables behind it."""
+        """References name the view, and inputs are the stored tables behind it."""
         node = project({**SHOP, "models/paid.sql": self.PAID, "models/by_day.sql": self.BY_DAY})[
             "by_day"
         ]
@@ -236,8 +242,8 @@ class TestViews:
         assert node.reads == ("paid", "raw.countries")
         assert node.inputs == (Input("clicks", "event_ts"), Input("raw.countries", None))
 
-    def test_sessions_may_range_over_a_view(self) -> None:
-        """A projection with WHERE that passes time and key on."""
+    def test_sessions_may_read_a_view(self) -> None:
+        """Sessions may read a view that is a projection with WHERE and keeps time and key."""
         text = SHOP["models/sessions.sql"].replace("FROM clicks", "FROM paid")
         query = project({**SHOP, "models/paid.sql": self.PAID, "models/sessions.sql": text})[
             "sessions"
@@ -262,10 +268,10 @@ class TestViews:
             ),
         ],
     )
-    def test_or_over_one_that_puts_together_and_looks_up(
+    def test_sessions_may_read_a_union_with_lookups(
         self, view: str, key: str, unique: bool
     ) -> None:
-        """UNION ALL, joins with lookups by equality; the time may have another name."""
+        """Sessions may read UNION ALL and joins with lookups by equality, with a renamed time."""
         text = SHOP["models/sessions.sql"].replace("FROM clicks", "FROM paid")
         by_url = (
             "---\nmaterialization: cumulative_aggregate\n---\n"
@@ -301,8 +307,10 @@ class TestViews:
             SELECT event_id, user_id, date(event_ts), url, amount, date(event_ts) FROM clicks""",
         ],
     )
-    def test_but_not_over_any_view(self, view: str) -> None:
-        """Without the key, with another time, or with rows made from several."""
+    def test_sessions_may_not_read_every_view(self, view: str) -> None:
+        """Sessions may not read views without the key, with
+        another time, or with rows made from several.
+        """
         text = SHOP["models/sessions.sql"].replace("FROM clicks", "FROM paid")
         paid = f"---\nmaterialization: view\n---\n{view}"
 
@@ -311,21 +319,23 @@ class TestViews:
 
 
 class TestDeduplicate:
-    """Among which rows copies are looked for."""
+    """The scope in which copies are searched."""
 
     @pytest.mark.parametrize("said", ["", "deduplicate: same_time\n", "deduplicate: everywhere\n"])
-    def test_each_way(self, said: str) -> None:
-        """At the same time by default; everywhere where asked for."""
+    def test_scope_of_copies(self, said: str) -> None:
+        """Copies are searched at the same time by default, and everywhere on request."""
         text = SHOP["models/clicks.sql"].replace("unique_key", f"{said}unique_key")
         model = project({**SHOP, "models/clicks.sql": text})["clicks"].model
         assert model.deduplicate.value == (said.strip().partition(": ")[2] or "same_time")
 
 
 class TestMerging:
-    """Front matter, then `models`, then `defaults` of infold.yml, key by key."""
+    """Keys are merged from front matter, `models` and `defaults` of infold.yml, in this order."""
 
     def test_keys_of_three_places_come_together(self) -> None:
-        """Also inside of timeseries; defaults count only where they mean something."""
+        """Keys from three places are merged, nested ones
+        too; defaults apply only where they mean something.
+        """
         text = INFOLD + (
             "models:\n  daily: {tags: [finance], timeseries: {granularity: week}}\n"
             "defaults: {tags: [all], timeseries: {week_start: sunday}, prefer: [amount desc]}\n"
@@ -347,7 +357,7 @@ class TestMerging:
         assert shop["sessions"].model.granularity is Granularity.HOUR
 
     def test_a_model_may_be_declared_in_infold_yml_alone(self) -> None:
-        """Then its file is the query."""
+        """A model declared in infold.yml alone has a file that is only its query."""
         text = INFOLD + "models: {users: {materialization: table}}\n"
         shop = project(
             {**SHOP, "infold.yml": text, "models/users.sql": "SELECT DISTINCT user_id FROM clicks"}
@@ -363,15 +373,15 @@ class TestMerging:
             ("incremental: {enabled: false}", False),
         ],
     )
-    def test_incremental_is_opted_into(self, written: str, incremental: bool) -> None:
-        """An empty mapping is enough."""
+    def test_incremental_is_enabled_by_a_mapping(self, written: str, incremental: bool) -> None:
+        """`incremental` is enabled by a mapping, even an empty one."""
         text = DAILY.replace("incremental: {}", written)
 
         model = project({**SHOP, "models/daily.sql": text})["daily"].model
         assert (model.incremental is not None) is incremental
 
     def test_weeks_start_on_monday_or_on_sunday(self) -> None:
-        """Monday by default."""
+        """Weeks start on Monday by default, or on Sunday."""
         weekly = DAILY.replace("granularity: day", "granularity: week")
         sundays = DAILY.replace("granularity: day", "granularity: week, week_start: sunday")
 
@@ -386,10 +396,10 @@ class TestMerging:
 
 
 class TestBackfillLimit:
-    """How much of a backlog a run takes on, of tables that are built cell by cell."""
+    """How much of a backlog one run builds of a table with cells."""
 
-    def test_the_models_own_goes_before_the_projects(self) -> None:
-        """Other tables know none; a limit decides about no row, so the definition is the same."""
+    def test_the_models_limit_overrides_the_projects(self) -> None:
+        """The model's backfill limit overrides the project's and is not part of the definition."""
         plain = project(SHOP)
         files = {**SHOP, "infold.yml": "backfill_limit: 30 days\n" + INFOLD}
         limited = project(files)
@@ -406,7 +416,7 @@ class TestBackfillLimit:
 
 
 class TestTargets:
-    """Where tables and ledger live."""
+    """Where tables and the ledger are."""
 
     TWO = (
         INFOLD
@@ -414,13 +424,13 @@ class TestTargets:
     )
 
     def test_without_targets_there_is_one(self, tmp_path: Path) -> None:
-        """Named dev, with the defaults."""
+        """Without targets there is one, named dev, with the defaults."""
         folder = write(tmp_path, {**SHOP, "infold.yml": INFOLD.partition("targets:")[0]})
 
         assert load(folder).target == Target("dev")
 
-    def test_one_is_chosen(self, tmp_path: Path) -> None:
-        """By the caller, else the default one, else the first."""
+    def test_choosing_a_target(self, tmp_path: Path) -> None:
+        """A target is chosen by the caller, else the default one, else the first."""
         folder = write(tmp_path, {**SHOP, "infold.yml": self.TWO})
 
         assert load(folder).target.name == "dev"
@@ -430,8 +440,8 @@ class TestTargets:
         write(folder, {"infold.yml": "default_target: prod\n" + self.TWO})
         assert load(folder).target.name == "prod"
 
-    def test_the_target_for_development_is_free(self, tmp_path: Path) -> None:
-        """Where it is named, all others are protected unless they say that they are not."""
+    def test_the_development_target_is_not_protected(self, tmp_path: Path) -> None:
+        """With a development target, all others are protected unless they declare otherwise."""
         more = "  prod: {warehouse: a}\n  stage: {warehouse: b, protected: false}\n"
         folder = write(tmp_path, {**SHOP, "infold.yml": INFOLD + more})
         plain = load(folder).targets
@@ -441,8 +451,8 @@ class TestTargets:
         assert [name for name, target in plain.items() if target.protected] == []
         assert [name for name, target in named.items() if target.protected] == ["prod"]
 
-    def test_an_unknown_one_is_named(self, shop: Path) -> None:
-        """With those that there are."""
+    def test_an_unknown_target_is_named(self, shop: Path) -> None:
+        """An unknown target is an error that lists the existing ones."""
         with pytest.raises(InfoldError) as caught:
             load(shop, "pord")
 
@@ -450,17 +460,17 @@ class TestTargets:
 
 
 class TestLoading:
-    """From the disk: all mistakes at once, and nothing parsed twice."""
+    """Loading from the disk reports all mistakes at once and parses nothing twice."""
 
     def test_a_folder_without_a_project_is_named(self, tmp_path: Path) -> None:
-        """And how to start one."""
+        """A folder without a project is an error that says how to start one."""
         with pytest.raises(InfoldError) as caught:
             load(tmp_path)
 
         assert caught.value.slug == "no-project"
 
     def test_all_mistakes_are_raised_together(self, shop: Path) -> None:
-        """As check lists them; for refusals and for mistakes the exit code is 2."""
+        """All mistakes are raised together, in the order of `check`, with exit code 2."""
         write(shop, {"models/daily.sql": DAILY.replace("GROUP BY 1", "GROUP BY user_id")})
         with pytest.raises(InfoldErrors) as caught:
             load(shop)
@@ -473,23 +483,23 @@ class TestLoading:
         assert caught.value.exit_code == 2
         assert str(caught.value).endswith("errors.")
 
-    def test_a_loaded_project_equals_itself_read_anew(self, shop: Path) -> None:
-        """The kept project is the project."""
+    def test_a_cached_project_equals_a_parsed_one(self, shop: Path) -> None:
+        """A project read from the cache equals the parsed one."""
         first = load(shop)
 
         assert (shop / FILE).exists()
         assert load(shop) == first
         assert load(shop).root == shop.resolve()
 
-    def test_a_moved_project_is_where_it_is(self, shop: Path) -> None:
-        """What is kept does not know its folder."""
+    def test_a_moved_project_has_its_new_folder(self, shop: Path) -> None:
+        """The cache does not contain the project's folder, so a moved project works."""
         load(shop)
         moved = shop.rename(shop.with_name("moved"))
 
         assert load(moved).root == moved.resolve()
 
-    def test_any_change_of_a_file_is_seen(self, shop: Path) -> None:
-        """By content, not by time."""
+    def test_any_change_of_a_file_is_noticed(self, shop: Path) -> None:
+        """Any change of a file is noticed by content, not by time."""
         before = load(shop)
         write(shop, {"models/daily.sql": DAILY.replace("count(*) AS sessions", "count(*) AS n")})
 
@@ -500,7 +510,7 @@ class TestLoading:
     def test_changed_code_reads_the_project_again(
         self, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A changed file of any room of the package makes a kept project invalid."""
+        """A changed file of any room of the package makes the cache invalid."""
         code = tmp_path / "package"
         write(code, {"__init__.py": "", "analysis/rules/ties.py": ""})
         monkeypatch.setattr(cache, "_PACKAGE", code)
@@ -513,16 +523,16 @@ class TestLoading:
         assert (shop / FILE).read_bytes() != before
 
     @pytest.mark.parametrize("spoil", [b"", b"junk", b"\x80\x05."])
-    def test_a_broken_kept_file_is_as_none(self, shop: Path, spoil: bytes) -> None:
-        """Whatever it holds, the project is read anew."""
+    def test_a_broken_cache_is_ignored(self, shop: Path, spoil: bytes) -> None:
+        """With any broken content in the cache the project is parsed."""
         first = load(shop)
         head = (shop / FILE).read_bytes().partition(b"\n")[0]
         (shop / FILE).write_bytes(head + b"\n" + spoil)
 
         assert load(shop) == first
 
-    def test_a_kept_file_cannot_run_code(self, shop: Path) -> None:
-        """It comes with the folder, maybe from a stranger: values are made, nothing is called."""
+    def test_a_cache_cannot_run_code(self, shop: Path) -> None:
+        """The cache, which may come from a stranger, makes values and calls nothing."""
         load(shop)
         head = (shop / FILE).read_bytes().partition(b"\n")[0]
         (shop / FILE).write_bytes(head + b"\n" + pickle.dumps(Bomb(shop / "ran")))
@@ -531,14 +541,14 @@ class TestLoading:
 
         assert not (shop / "ran").exists()
 
-    def test_a_folder_that_cannot_be_written_to_is_read_all_the_same(self, shop: Path) -> None:
-        """Keeping is a courtesy."""
+    def test_a_read_only_folder_can_be_loaded(self, shop: Path) -> None:
+        """A project in a folder that cannot be written is loaded without a cache."""
         (shop / ".infold").write_text("in the way")
 
         assert len(load(shop).nodes) == 3
 
     def test_an_unchanged_project_is_loaded_without_parsers(self, shop: Path) -> None:
-        """Neither YAML nor SQL parsing is imported, nor Spark."""
+        """An unchanged project is loaded without importing YAML and SQL parsers or Spark."""
         load(shop)
         script = (
             "import sys; from pathlib import Path; from infold.declare import load; "
@@ -552,7 +562,7 @@ class TestLoading:
         assert out.stdout.strip() == "[]"
 
     def test_a_hundred_models_are_one_project(self) -> None:
-        """Many models over one table, each with its own place."""
+        """A hundred models over one table are loaded, each with its own place."""
         many = {
             f"models/m{i}.sql": DAILY.replace("FROM sessions", "FROM sessions AS s")
             for i in range(100)
@@ -561,7 +571,7 @@ class TestLoading:
         assert len(list(project({**SHOP, **many}))) == 100 + len(list(project(SHOP)))
 
     def test_hidden_files_are_no_models(self, shop: Path) -> None:
-        """Nor are those of Python's own folders."""
+        """Hidden files and Python's own folders are no models."""
         write(shop, {"models/.draft.sql": "nonsense", "models/__init__.py": ""})
 
         assert [name for name, _ in read_folder(shop).models()] == sorted(SHOP)[1:]
@@ -579,7 +589,7 @@ class Bomb:
 
 
 def test_lengths_of_time_are_exact() -> None:
-    """As they are written in a declaration."""
+    """Lengths of time in declarations are read exactly."""
     text = INFOLD.replace(
         "received_column: seen_at",
         "received_column: seen_at\n    future_tolerance: 2 days\n    settle: 90 seconds",
@@ -590,7 +600,7 @@ def test_lengths_of_time_are_exact() -> None:
 
 
 class TestSessions:
-    """What a session is of and where it ends, as declared."""
+    """The kinds and cuts of sessions, as declared."""
 
     def query(self, said: str, items: str = "count(*) AS events") -> SessionsQuery:
         """The compiled query of sessions with this mapping."""
@@ -602,7 +612,9 @@ class TestSessions:
         return query
 
     def test_by_identifier(self) -> None:
-        """The identifier is a column of the table, and the user one of its events'."""
+        """Sessions by identifier have the identifier as a
+        column, and the user of one of their events.
+        """
         found = self.query("{identifier: url, user: user_id, choose_user: last}")
         assert (found.user, found.who, found.gap) == ("session_identifier", "url", None)
         assert found.chosen == Output("user_id", "_user")
@@ -617,7 +629,9 @@ class TestSessions:
         )
 
     def test_several_identifiers(self) -> None:
-        """The first that is not NULL counts; events without any may have sessions by user."""
+        """Of several identifiers the first that is not NULL
+        counts; events without any may be sessions by user.
+        """
         found = self.query(
             "{identifier: [url, event_id], user: user_id, without_identifier: {gap: 1 hour}}"
         )
@@ -625,14 +639,14 @@ class TestSessions:
         assert found.fallback == Fallback("user_id", 60 * MINUTE)
 
     def test_a_user_that_is_an_expression(self) -> None:
-        """It has a column of its own name, which outputs may use."""
+        """A user expression has its own column name, which outputs may use."""
         found = self.query(
             "{user: lower(user_id), gap: 1 hour}", "user_identifier || '!' AS u, count(*) AS n"
         )
         assert (found.user, found.who) == ("user_identifier", "lower(user_id)")
 
     def test_cuts(self) -> None:
-        """Midnight, campaigns and events that begin a session."""
+        """Sessions can be cut at midnight, at campaigns and at events that begin a session."""
         found = self.query(
             "{user: user_id, gap: 1 hour, max_length: 1 day, cuts: {midnight: UTC, "
             "start_events: url = '/', campaign: {columns: [url], nulls: change, direct: [x]}}}"
@@ -640,8 +654,8 @@ class TestSessions:
         assert found.cuts == Cuts("UTC", Campaign(("url",), Nulls.CHANGE, ("x",)), "url = '/'")
         assert (found.max_length, found.cuts_within_islands) == (24 * 60 * MINUTE, True)
 
-    def test_what_ends_sessions_is_of_the_definition(self) -> None:
-        """Another cut is another definition; one that says what holds anyway is not."""
+    def test_cuts_are_part_of_the_definition(self) -> None:
+        """Another cut changes the definition, and a written-out default does not."""
         prints = set()
         for said in ("{user: user_id, gap: 1 hour}", "{user: user_id, gap: 1 hour, cuts: {}}"):
             prints.add(self.print_of(said))

@@ -1,9 +1,8 @@
 # ruff: noqa: E501 (one case is one row of a table)
-"""
-Every mistake in a project is one error with its place and the nearest right name.
+"""Every mistake in a project is one error with its place and the nearest valid name.
 
-A case spoils one text of a right project. What is expected is written as
-``slug file:line `what the caret is under` (the fact that helps)``.
+A case changes one text of a valid project. What is expected is written
+as ``slug file:line `text under the caret` (the fact that helps)``.
 """
 
 from __future__ import annotations
@@ -409,7 +408,7 @@ def name(case: object) -> str | None:
 def test_a_mistake_is_named_with_its_place(
     file: str, old: str, new: str, expected: list[str]
 ) -> None:
-    """One error for one mistake, with line, caret and the nearest right name."""
+    """One mistake gives one error with line, caret and the nearest valid name."""
     _, found = read(spoilt(file, old, new))
 
     assert sorted(map(shown, found)) == sorted(expected)
@@ -459,14 +458,16 @@ FILES: list[tuple[str, dict[str, str | bytes | None], list[str]]] = [
 def test_a_wrong_file_is_named(
     claim: str, files: dict[str, str | bytes], expected: list[str]
 ) -> None:
-    """Whole files that are wrong, missing or too many."""
+    """A file that is wrong, missing or one too many is named."""
     _, found = read({**SHOP, **files})
 
     assert sorted(map(shown, found)) == sorted(expected), claim
 
 
 def test_all_mistakes_of_a_project_are_reported_at_once() -> None:
-    """Mistakes in keys, in YAML and in queries of several files, in the order of the files."""
+    """Mistakes in keys, YAML and queries of several files
+    are all reported, in the order of the files.
+    """
     _, found = read(
         {
             YML: INFOLD.replace("start:", "strat:"),
@@ -485,7 +486,7 @@ def test_all_mistakes_of_a_project_are_reported_at_once() -> None:
 
 
 def test_a_message_is_drawn_with_line_and_caret() -> None:
-    """The whole picture of an error in a query."""
+    """A mistake in a query is drawn with its line and caret."""
     _, found = read(spoilt(S, "sum(amount)", "sum(amuont)"))
 
     assert str(found[0]) == (
@@ -500,7 +501,7 @@ def test_a_message_is_drawn_with_line_and_caret() -> None:
 
 
 def test_a_refusal_says_why_and_what_to_do() -> None:
-    """The whole picture of a finding, and its exit code."""
+    """A refusal is drawn with the reason and what to do, and has its exit code."""
     _, found = read(spoilt(D, "GROUP BY 1", "GROUP BY user_id"))
 
     assert found[0].exit_code == 2

@@ -1,4 +1,4 @@
-"""Column types are those of Spark SQL, no more and no less."""
+"""Column types are those of Spark SQL, no more and no fewer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from infold.declare.types import is_type
     ],
 )
 def test_types_of_spark_are_accepted(text: str) -> None:
-    """Simple, sized and nested ones, in any case and spacing."""
+    """Spark's simple, sized and nested types are accepted in any case and spacing."""
     assert is_type(text)
 
 
@@ -49,6 +49,6 @@ def test_types_of_spark_are_accepted(text: str) -> None:
         "list<string>",
     ],
 )
-def test_others_are_not(text: str) -> None:
-    """Neither other systems' names nor what is too wide or incomplete."""
+def test_other_types_are_refused(text: str) -> None:
+    """Types of other systems, and too wide or incomplete ones, are refused."""
     assert not is_type(text)

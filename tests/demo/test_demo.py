@@ -1,4 +1,4 @@
-"""The demo's data is whole and small, and its acts do what their texts say."""
+"""The demo's data is complete and small, and its acts do what their texts say."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def play(tmp_path: Path) -> list[Act]:
 class TestData:
     """The data that ships with the package."""
 
-    def test_it_is_small(self) -> None:
-        """All files together stay under 1.5 MB."""
+    def test_the_data_is_small(self) -> None:
+        """All data files together are smaller than 1.5 MB."""
         assert sum(path.stat().st_size for path in DATA.iterdir()) < 1_500_000
 
     @pytest.mark.deep
-    def test_it_is_whole_and_late_as_its_readme_says(self) -> None:
+    def test_the_data_is_complete_and_late_as_its_readme_says(self) -> None:
         """No row is missing or repeated, and the counts of late rows are those of the README."""
         everything = [row for path in sorted(DATA.glob("*.gz")) for row in rows(path)]
         readme = (DATA / "README.md").read_text()
@@ -70,7 +70,9 @@ class TestActs:
     def test_the_first_lays_out_a_project_with_ten_years(
         self, tmp_path: Path, play: list[Act]
     ) -> None:
-        """The project's files, ten files of rows and a note on their origin are there."""
+        """The first act creates the project's files, ten files of rows and a note on their
+        origin.
+        """
         play[0].apply()
 
         assert (tmp_path / "infold.yml").exists()
@@ -83,7 +85,7 @@ class TestActs:
         assert len(list((tmp_path / "landing").iterdir())) == 10
         assert len(landed(tmp_path)) == 49_508
 
-    def test_each_brings_the_rows_that_it_tells_of(self, tmp_path: Path, play: list[Act]) -> None:
+    def test_each_act_adds_the_rows_of_its_text(self, tmp_path: Path, play: list[Act]) -> None:
         """After each act the folder has as many rows as the texts add up to."""
         counts = []
         for act in play:
@@ -101,7 +103,7 @@ class TestActs:
             before - 3_444,
         ]
 
-    def test_june_is_as_late_as_told(self) -> None:
+    def test_june_is_as_late_as_its_text_says(self) -> None:
         """The numbers in the text about June are those of its file."""
         june = rows(DATA / "received-2026-06.csv.gz")
 
@@ -112,7 +114,9 @@ class TestActs:
     def test_the_correction_moves_one_commit_and_drops_another(
         self, tmp_path: Path, play: list[Act]
     ) -> None:
-        """Nothing else is changed, and in the end the file is as it was."""
+        """The correction moves one commit by 26 minutes and
+        drops another; in the end the file is as before.
+        """
         for act in play[:4]:
             act.apply()
         path = tmp_path / "landing" / "received-2026-05.csv.gz"
@@ -130,10 +134,10 @@ class TestActs:
         } == {26 * 60}
         assert {row["event_id"]: row for row in rows(path)} == before
 
-    def test_julys_copy_stays_when_its_first_file_leaves(
+    def test_julys_copy_stays_when_its_first_file_is_deleted(
         self, tmp_path: Path, play: list[Act]
     ) -> None:
-        """In the end each July row is there once, and no August file is."""
+        """In the end each row of July is there once, and no file of August."""
         for act in play:
             act.apply()
         ids = Counter(row["event_id"] for row in landed(tmp_path))

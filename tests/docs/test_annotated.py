@@ -23,7 +23,7 @@ SECTIONS = {
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_every_key_of_the_reference_is_in_it(section: str) -> None:
-    """A key that is added to the reference fails here until it is annotated."""
+    """The annotated project has every key that the reference lists."""
     reference = (DOCS / "reference.md").read_text(encoding="utf-8")
     text = reference.partition(f"\n### {section}\n")[2].partition("\n##")[0]
     keys = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
@@ -34,7 +34,7 @@ def test_every_key_of_the_reference_is_in_it(section: str) -> None:
 
 
 def test_check_accepts_it(tmp_path: Path) -> None:
-    """As it stands, comments and all."""
+    """The annotated project, with its comments, passes `check`."""
     folder = write_project(PAGE, tmp_path)
 
     done = CliRunner().invoke(cli, ["-C", str(folder), "check"])

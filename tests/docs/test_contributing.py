@@ -12,19 +12,19 @@ PAGE = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"`((?:[\w.]+/)+(?:[\w.]+)?)`", PAGE)))
 
 
-def test_the_page_names_files_at_all() -> None:
-    """Else the next test says nothing."""
+def test_the_page_names_files() -> None:
+    """The contributor's page names files; else the next test would prove nothing."""
     assert len(NAMED) > 30
 
 
 @pytest.mark.parametrize("path", NAMED)
-def test_what_the_page_names_is_there(path: str) -> None:
-    """From the root of the checkout, or from the package."""
+def test_files_that_the_page_names_exist(path: str) -> None:
+    """Every file that the page names exists in the checkout or in the package."""
     assert (ROOT / path).exists() or (ROOT / "src" / "infold" / path).exists()
 
 
 def test_every_room_is_in_the_drawing() -> None:
-    """A folder of the package that is code, and no other."""
+    """Every folder of the package with code is in the page's drawing, and no other."""
     package = ROOT / "src" / "infold"
     rooms = {path.parent.name for path in package.glob("*/__init__.py")} - {"demo", "starter"}
 

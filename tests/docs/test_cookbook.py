@@ -142,7 +142,7 @@ def as_text(rows: Iterable[Row]) -> list[str]:
 
 @pytest.mark.deep
 def test_check_accepts_every_recipe(tmp_path: Path) -> None:
-    """As one project, with nothing to note about any of them."""
+    """All recipes pass `check` as one project, without a note."""
     done = CliRunner().invoke(cli, ["-C", str(write_project(PAGE, tmp_path)), "check"])
 
     assert (done.exit_code, "no findings" in done.output) == (0, True), done.output
@@ -150,7 +150,9 @@ def test_check_accepts_every_recipe(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_recipes_equal_plain_spark_over_all_rows(tmp_path: Path) -> None:
-    """Also after late rows, a second copy of a file, and a file that is deleted."""
+    """Recipes equal plain Spark SQL after late rows, a second copy of a file, and a deleted
+    file.
+    """
     folder = write_project(PAGE, tmp_path)
     chance = Random(7)
     late, gone = {}, []

@@ -36,8 +36,8 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_links_inside_the_project_lead_somewhere(page: Path) -> None:
-    """Every relative link names a file that is there, and a heading that is in it."""
+def test_links_inside_the_project_are_valid(page: Path) -> None:
+    """Every relative link names an existing file and an existing heading in it."""
     broken = []
     for link in LINK.findall(FENCE.sub("", page.read_text())):
         if "://" in link:
@@ -51,7 +51,7 @@ def test_links_inside_the_project_lead_somewhere(page: Path) -> None:
 
 
 def test_the_readme_is_short() -> None:
-    """It stays under 120 lines of at most 100 characters, code left out."""
+    """The README has fewer than 120 lines of at most 100 characters, code left out."""
     lines = (ROOT / "README.md").read_text().splitlines()
 
     assert len(lines) < 120
@@ -78,7 +78,7 @@ def test_make_targets_shown_exist(page: Path) -> None:
 
 @pytest.mark.parametrize("decision", sorted((ROOT / "docs/decisions").glob("[0-9]*.md")), ids=name)
 def test_decisions_have_the_form_of_the_template(decision: Path) -> None:
-    """Each has context, decision and consequences, and the list names it."""
+    """Each decision has context, decision and consequences, and is in the list."""
     text = decision.read_text()
 
     assert text.startswith(f"# {decision.name[:4]} ")
@@ -87,8 +87,8 @@ def test_decisions_have_the_form_of_the_template(decision: Path) -> None:
     assert decision.name in (decision.parent / "README.md").read_text()
 
 
-def test_the_glossary_is_in_the_order_of_the_alphabet() -> None:
-    """So a reader finds a word where it is looked for; no word stands twice."""
+def test_the_glossary_is_alphabetical() -> None:
+    """The glossary is in alphabetical order, and no word occurs twice."""
     words = re.findall(
         r"^\| \*\*([^*]+)\*\*", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE
     )

@@ -1,8 +1,7 @@
-"""
-Every command and option that a message, an error, a help text or a page names is there.
+"""Every command and option that a message, an error, a help text or a page names exists.
 
-Messages are read from the source: all its texts but docstrings. An option by itself has no command
-beside it, so of each error with one it is said here which commands it can come from.
+Messages are read from the source: all its texts but docstrings. An option by itself has no
+command beside it, so for each error with one this file lists the commands that it can come from.
 """
 
 from __future__ import annotations
@@ -136,7 +135,7 @@ def wrong(hint: str) -> str:
 
 @pytest.mark.parametrize("path", [*SOURCES, *PAGES], ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_command_line_exists(path: Path) -> None:
-    """``infold …`` in a message or on a page: the command, and all options that stand beside it."""
+    """Every ``infold …`` in a message or on a page is an existing command with existing options."""
     found = list(texts(path)) if path.suffix == ".py" else [path.read_text()]
     if path.suffix == ".md":
         blocks = SHELL.findall(found[0])
@@ -149,7 +148,7 @@ def test_every_command_line_exists(path: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_every_option_of_a_page_exists(page: Path) -> None:
-    """Also where it stands by itself: some command has it."""
+    """Every option that a page names exists in some command."""
     every = {opt for command in commands().values() for opt in options_of(command)}
     every |= {opt for param in cli.params for opt in param.opts} | OTHERS
 
@@ -172,8 +171,8 @@ def errors() -> Iterator[tuple[str, set[str]]]:
                 yield str(slug), set(OPTION.findall(alone))
 
 
-def test_an_option_by_itself_is_one_of_the_commands_that_say_it() -> None:
-    """No error of `forget` names an option that only `run` has."""
+def test_an_option_in_an_error_exists_in_its_commands() -> None:
+    """An option in an error is one of the commands that can raise that error."""
     missing = []
     for slug, options in errors():
         for option in options:
@@ -199,5 +198,5 @@ def test_an_option_by_itself_is_one_of_the_commands_that_say_it() -> None:
     ],
 )
 def test_the_test_itself(hint: str, problem: str) -> None:
-    """It finds what is not there."""
+    """The checks of this file find a command and an option that do not exist."""
     assert wrong(hint) == problem

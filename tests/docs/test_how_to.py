@@ -1,4 +1,4 @@
-"""The how-to guides can be followed: their files are accepted, their commands succeed."""
+"""The how-to guides work: their files are accepted and their commands succeed."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def do(line: str, folder: Path) -> None:
         subprocess.run(["bash", "-euc", line], cwd=folder, check=True)
 
 
-def test_every_guide_is_followed() -> None:
-    """By the test below."""
+def test_every_guide_is_tested() -> None:
+    """Every guide is in the list of the test that follows the guides."""
     assert sorted(GUIDES) == sorted(path.stem for path in (DOCS / "how-to").glob("*.md"))
 
 
 @pytest.mark.parametrize("guide", GUIDES)
 def test_check_accepts_the_files_of_a_guide(guide: str, tmp_path: Path) -> None:
-    """Written into the project of ``infold init``."""
+    """The files of a guide pass `check` in the project of ``infold init``."""
     folder = write_project(page_of(guide), starter(tmp_path / "shop"))
 
     done = CliRunner().invoke(cli, ["-C", str(folder), "check"])
@@ -80,7 +80,7 @@ def test_check_accepts_the_files_of_a_guide(guide: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", MIGRATIONS)
 def test_check_accepts_a_model_after_its_move(page: str, tmp_path: Path) -> None:
-    """A page shows a whole project after the move."""
+    """The project on the page about moves passes `check` after the move."""
     assert len(files_of(DOCS / page)) > 1
     folder = write_project(DOCS / page, tmp_path)
 
@@ -89,8 +89,10 @@ def test_check_accepts_a_model_after_its_move(page: str, tmp_path: Path) -> None
     assert (done.exit_code, "no findings" in done.output) == (0, True), done.output
 
 
-def test_schedules_are_schedules() -> None:
-    """The lines for cron and the keys of a model can be read; the Airflow example is Python."""
+def test_schedules_are_valid() -> None:
+    """The lines for cron and the keys of a model can be parsed, and the Airflow example is
+    Python.
+    """
     page = page_of("schedule-runs")
     (line,) = code(page, "cron")
     (keys,) = code(page, "yaml")
@@ -104,7 +106,9 @@ def test_schedules_are_schedules() -> None:
 
 
 def test_targets_of_a_guide_are_accepted(tmp_path: Path) -> None:
-    """Development beside production, added to the project of ``infold init``."""
+    """The targets of a guide, development beside
+    production, load in the project of ``infold init``.
+    """
     folder = starter(tmp_path / "shop")
     (keys,) = code(page_of("change-a-model"), "yaml")
     project = folder / "infold.yml"
@@ -116,7 +120,7 @@ def test_targets_of_a_guide_are_accepted(tmp_path: Path) -> None:
 
 
 def test_bots_in_a_file_are_a_lookup(tmp_path: Path) -> None:
-    """The view of the guide stands before sessions."""
+    """The guide's view of bots reads a lookup and comes before sessions."""
     folder = starter(tmp_path / "shop")
     (view,) = code(page_of("remove-a-bot"), "sql")
     (folder / "models/people.sql").write_text(view)
@@ -133,7 +137,7 @@ def test_bots_in_a_file_are_a_lookup(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_the_guides_can_be_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of them in one project: each writes its files and runs its commands."""
+    """Followed in one project, each guide writes its files and runs its commands."""
     folder = starter(tmp_path / "shop")
     monkeypatch.chdir(folder)
 

@@ -1,4 +1,4 @@
-"""Lists of words on the pages are those of the code: a word that is added fails here."""
+"""Lists of words on the pages are those of the code, so that an added word fails here."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def words(text: str, begin: str, end: str) -> set[str]:
     ],
 )
 def test_the_reference_lists_every_word(kind: type[StrEnum], begin: str, end: str) -> None:
-    """Of the values that ``plan --json`` shows."""
+    """The reference lists every word that ``plan --json`` shows."""
     assert words(REFERENCE, begin, end) == {each.value for each in kind}
 
 
 def test_the_reference_explains_every_state() -> None:
-    """In the table of `infold status`."""
+    """The reference explains every state of `infold status` in its table."""
     part = REFERENCE.partition("\n| state | meaning |\n")[2].partition("\n\n")[0]
 
     assert re.findall(r"^\| ([a-z ]+) \|", part, re.MULTILINE) == [state.value for state in State]
 
 
 def test_the_glossary_lists_every_reason() -> None:
-    """In the order of the code."""
+    """The glossary lists every reason, in the order of the code."""
     (line,) = re.findall(r"^\| \*\*reason\*\* \| .*?: (.*?)\.", GLOSSARY, re.MULTILINE)
 
     assert line.split(", ") == [cause.value for cause in Cause]

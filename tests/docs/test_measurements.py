@@ -1,4 +1,4 @@
-"""The page of measurements keeps what was measured elsewhere."""
+"""The page of measurements keeps what was measured on other machines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ PAGE = Path(run.__file__).parent / "RESULTS.md"
 def test_nothing_measured_here_leaves_the_page_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So a fresh clone that measures one case rewrites that one."""
+    """Without measurements of this checkout the page stays
+    as it is, so a case that is run rewrites only its part.
+    """
     monkeypatch.setattr(run, "DATA", tmp_path)
     page = PAGE.read_text(encoding="utf-8")
 
@@ -24,7 +26,7 @@ def test_nothing_measured_here_leaves_the_page_as_it_is(
 def test_a_case_measured_here_replaces_its_own_section(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The others, and the machines that they were measured on, stay."""
+    """A case measured here replaces its own section, and the others keep theirs."""
     monkeypatch.setattr(run, "DATA", tmp_path)
     page = PAGE.read_text(encoding="utf-8")
     line = {"what": "one", "value": 2.0, "target": 3.0, "unit": "x", "detail": "made up"}

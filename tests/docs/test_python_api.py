@@ -1,4 +1,4 @@
-"""The page on the Python API: its examples run, one after the other, in one process."""
+"""The examples on the page about the Python API run in order, in one process."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ PAGE = (Path(__file__).parents[2] / "docs" / "python-api.md").read_text(encoding
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
-def test_every_name_of_the_page_is_there() -> None:
-    """Functions, and the arguments that the page has in its tables and sentences."""
+def test_every_name_of_the_page_exists() -> None:
+    """Every function and argument that the page names exists."""
     named = set(re.findall(r"\bapi\.(\w+)", PAGE))
     takes = set(inspect.signature(api.run).parameters)
 
@@ -30,8 +30,8 @@ def test_every_name_of_the_page_is_there() -> None:
         assert name in takes
 
 
-def test_every_error_of_the_page_is_there() -> None:
-    """By the name that a program would compare."""
+def test_every_error_of_the_page_exists() -> None:
+    """Every error that the page names exists under the name that a program would compare."""
     known = (Path(__file__).parents[2] / "docs" / "errors.md").read_text(encoding="utf-8")
     named = re.findall(r"raises `([a-z-]+)`", PAGE)
 
@@ -40,7 +40,7 @@ def test_every_error_of_the_page_is_there() -> None:
 
 
 class TestWithoutSpark:
-    """What needs no JVM."""
+    """Examples that need no JVM."""
 
     @pytest.fixture
     def shop(self, tmp_path: Path) -> Path:
@@ -49,7 +49,7 @@ class TestWithoutSpark:
         return tmp_path / "shop"
 
     def test_a_plan(self, shop: Path) -> None:
-        """Of terms, in a window; a path may be a text."""
+        """A plan takes terms and a window, and a path may be a text."""
         project = api.open_project(str(shop))
         window = api.window_of(project, "2024-03-09", "2024-03-10")
 
@@ -60,7 +60,7 @@ class TestWithoutSpark:
         assert not (shop / ".infold" / "ledger.db").exists()
 
     def test_rows(self, shop: Path) -> None:
-        """Tables that there are not, and columns that a table has not, are told."""
+        """Unknown tables and columns of `rows` raise errors."""
         project = api.open_project(shop)
         manifest = api.show(project, "incremental_manifest", columns=["model"], limit=3)
 
@@ -74,14 +74,16 @@ class TestWithoutSpark:
                 api.show(project, **words)
             assert raised.value.slug == slug
 
-    def test_nothing_to_close(self) -> None:
-        """Whether Spark was never started or is not ours."""
+    def test_close_without_a_session(self) -> None:
+        """`close` does nothing if Spark was not started or is not infold's own."""
         api.close()
 
 
 @pytest.mark.spark
 def test_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One after the other, as a program; after the end of Spark there may be another run."""
+    """The page's examples run as one program, and after the end of Spark another run is
+    possible.
+    """
     monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(cli, ["init", "shop"]).exit_code == 0
     names: dict[str, object] = {}

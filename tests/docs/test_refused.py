@@ -1,5 +1,5 @@
-"""
-What the page of refused models says: the first of each pair is refused as shown, the second not.
+"""On the page of refused models, the first of each pair is
+refused as shown, and the second is accepted.
 
 ``pytest tests/docs --rewrite`` writes the messages into the page.
 """
@@ -48,19 +48,19 @@ def checked(folder: Path, models: list[str], *words: str) -> str:
 
 
 def test_the_page_has_pairs() -> None:
-    """As many as blocks of messages."""
+    """The page has as many pairs as blocks of messages."""
     assert len(pairs()) == PAGE.read_text(encoding="utf-8").count("```text") > 10
 
 
 def test_the_second_of_each_pair_is_accepted(tmp_path: Path) -> None:
-    """All of them in one project."""
+    """The second of each pair is accepted, all of them in one project."""
     assert "no findings" in checked(tmp_path, [after for *_, after in pairs()])
 
 
 def test_the_first_of_each_pair_is_refused_as_shown(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """With the slug of its section, and the message of the page."""
+    """The first of each pair is refused with its section's slug and the message on the page."""
     said = json.loads(checked(tmp_path, [before for _, before, *_ in pairs()], "--json"))
     page = PAGE.read_text(encoding="utf-8")
     found: dict[tuple[str, str], Any] = {}

@@ -1,4 +1,4 @@
-"""The site shows every page: what ``mkdocs.yml`` lists, and what ``docs/index.md`` links to."""
+"""The site has every page, in ``mkdocs.yml`` and in ``docs/index.md``."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def written() -> list[str]:
 
 
 def test_the_nav_lists_every_page_once() -> None:
-    """A page that is added without a place in the site fails here, and so does one that is gone."""
+    """The nav lists every page exactly once, so that an added or removed page fails here."""
     assert sorted(listed()) == sorted([*written(), *BESIDE])
 
 
 def test_the_index_links_to_every_page() -> None:
-    """The index, too; itself it does not link."""
+    """The index links to every page but itself."""
     text = (DOCS / "index.md").read_text(encoding="utf-8")
     links = set(re.findall(r"\]\(([^)#]+)", text))
 
@@ -56,7 +56,7 @@ def test_the_index_links_to_every_page() -> None:
     assert expected - links == set()
 
 
-def test_nothing_speaks_of_where_it_was_made() -> None:
-    """No page names a folder of a machine."""
+def test_no_page_names_a_folder_of_a_machine() -> None:
+    """No page names a folder of the machine it was written on."""
     for page in DOCS.rglob("*.md"):
         assert not re.search(r"(?<![\w.])/(work|root|home)/", page.read_text()), page

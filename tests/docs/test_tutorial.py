@@ -1,4 +1,4 @@
-"""The tutorial can be typed as it is."""
+"""The tutorial works as it is written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def blocks(page: str, language: str) -> str:
 
 @pytest.mark.spark
 def test_the_tutorial_runs_as_it_is(tmp_path: Path) -> None:
-    """Its commands succeed one after the other, and other readers can read its tables."""
+    """The tutorial's commands succeed in order, and other readers can read its tables."""
     bin_folder = Path(sys.executable).parent
 
     done = subprocess.run(

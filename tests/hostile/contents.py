@@ -1,9 +1,8 @@
 # ruff: noqa: E501 (one file is one line)
-"""
-Files of data that nobody should deliver, each with what is in them.
+"""Hostile data files, each with what is in them.
 
-``good`` are the ids that belong in the table, ``aside`` is how many rows do not; a file that cannot
-be read as what it should be is one line in ``set_aside`` (``whole``), and no row of it is stored.
+``good`` are the ids that belong in the table, ``aside`` is how many rows do not; a file that
+cannot be read as its format is one line in ``set_aside`` (``whole``), and no row of it is stored.
 """
 
 from __future__ import annotations

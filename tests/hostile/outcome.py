@@ -1,5 +1,4 @@
-"""
-What may become of hostile input: a right answer, rows set aside, or an error with a name.
+"""The allowed outcomes of hostile input: a right answer, rows set aside, or a named error.
 
 Never a traceback, an error named ``internal`` (a mistake in infold), a hang or a silent loss.
 """

@@ -1,7 +1,6 @@
-"""
-Files of data that nobody should deliver, as far as they need no Spark to be named.
+"""Hostile data files, as far as they need no Spark to be named.
 
-What becomes of each row of them, where such files are set aside, is tested with Spark.
+Each row of them is tested with Spark, where such files are set aside.
 """
 
 from __future__ import annotations
@@ -45,10 +44,12 @@ UNSEEN = {"a broken page"}
 
 
 @pytest.mark.parametrize("format_", ["csv", "packed", "json", "parquet"])
-def test_a_file_that_is_none_is_an_error_with_a_name(
+def test_a_file_of_another_format_is_a_named_error(
     format_: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """Unless it is to be set aside, and before Spark is asked for anything."""
+    """A file of another format is a named error before
+    Spark starts, unless such files are set aside.
+    """
     contents.write(tmp_path, aside=False)
     project, wrong = api.open_project(tmp_path), {}
     source = project.sources[f"raw.{format_}"]
@@ -94,8 +95,10 @@ OTHERWISE = {
 
 
 @pytest.mark.parametrize("format_", ["csv", "packed", "json"])
-def test_no_row_is_left_out_of_what_is_expected(format_: str) -> None:
-    """What should be stored, be set aside and wait is what another reader finds in the file."""
+def test_expected_rows_are_complete(format_: str) -> None:
+    """The rows expected to be stored, set aside and waiting
+    are those that another reader finds in the file.
+    """
     for file in FILES[format_]:
         if not file.whole and file.name not in OTHERWISE:
             assert rows_of(format_, file) == len(file.good) + file.aside + file.waiting, file.name
@@ -130,8 +133,10 @@ def swallowing(text: str) -> int | None:
 
 
 @given(text=st.text('a,"\n\r', max_size=30), size=st.integers(1, 9))
-def test_quotes_that_take_in_lines_are_found(text: str, size: int) -> None:
-    """Whatever the text, and wherever it is cut into pieces."""
+def test_quotes_that_span_lines_are_found(text: str, size: int) -> None:
+    """A quoted field over several lines is found in any text, wherever the text is cut into
+    pieces.
+    """
     with patch.object(csv_quotes, "_CHUNK", size):
         found = csv_quotes.swallowed(io.BytesIO(text.encode()), ",")
 

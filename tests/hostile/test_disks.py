@@ -1,8 +1,7 @@
-"""
-Folders and files that may not be read or written, disks that are full, ledgers that are none.
+"""Unreadable folders and files, full disks, and files that are no ledger.
 
-Whoever runs the tests may be root, who may do everything: so the processes here give that up (they
-leave CAP_DAC_OVERRIDE behind), or are told how large a file may get.
+The tests may run as root, who may do everything: so the processes here give
+that up (they drop CAP_DAC_OVERRIDE), or get a limit for the size of files.
 """
 
 from __future__ import annotations
@@ -95,10 +94,10 @@ CLOSED += ["landing/clicks/a.json", "countries.csv", ".infold", "warehouse"]
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o444, 0o555], ids=["closed", "list only", "no writing"])
-def test_what_may_not_be_read_or_written(
+def test_unreadable_and_unwritable_files(
     mode: int, shop: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """Commands say which file it is, or do without it."""
+    """Commands name the file without permission, or work without it."""
     for name in (".infold", "warehouse"):
         (shop / name).mkdir()
     wrong = {}
@@ -118,7 +117,7 @@ def test_what_may_not_be_read_or_written(
 
 
 def test_a_full_disk(shop: Path, record_property: Callable[[str, object], None]) -> None:
-    """Nothing can be written, or nothing more: not to a file, not to the standard output."""
+    """A full disk, for files or the standard output, is a named error."""
     wrong = {
         "check": infold(shop, "check", before=_without_space),
         "plan": infold(shop, "plan", before=_without_space),
@@ -182,10 +181,10 @@ LEDGERS = [_garbage, _empty, _another, _cut_off, _text, _folder, _dangling, _a_j
 
 
 @pytest.mark.parametrize("place", [".infold/ledger.db", "warehouse/catalog.db"])
-def test_a_ledger_that_is_none(
+def test_a_file_that_is_no_ledger(
     place: str, shop: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """It is named, and never written over."""
+    """A file that is no ledger is named and never overwritten."""
     wrong = {}
     for spoil in LEDGERS:
         at = shop / place

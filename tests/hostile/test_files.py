@@ -1,4 +1,4 @@
-"""Files of a project that are not what they should be, by themselves and on the disk."""
+"""Project files with unexpected content, names and types."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ def tried(name: str, content: bytes) -> str:
 
 
 @pytest.mark.parametrize("file", ["infold.yml", "models/daily.sql", "models/new.sql"])
-def test_files_that_hold_anything(file: str, record_property: Record) -> None:
-    """YAML and SQL alike: taken, or an error with a name."""
+def test_files_with_any_content(file: str, record_property: Record) -> None:
+    """YAML and SQL files with any content are accepted, or are a named error."""
     contents = CONTENTS if file == "infold.yml" else CONTENTS | SQL
     wrong = {name: tried(file, content) for name, content in contents.items()}
     if file != "infold.yml":
@@ -157,7 +157,9 @@ NAMES = [
 
 
 def test_models_with_strange_names(tmp_path: Path, record_property: Record) -> None:
-    """A name that can be one is; any other is an error with a name."""
+    """A model with a strange name is accepted if tables can
+    have it, and is a named error otherwise.
+    """
     wrong = {}
     for number, name in enumerate(NAMES):
         folder = write(tmp_path / str(number), {**SHOP, name: DAILY})
@@ -232,7 +234,7 @@ PLACES += [".infold/ledger.db", "warehouse/catalog.db", "countries.csv", ".infol
 def test_something_else_in_place_of_a_file(
     place: str, tmp_path: Path, record_property: Record
 ) -> None:
-    """Commands that need no Spark say what is wrong, and none of them waits for ever."""
+    """Anything else in place of a file is a named error, and no command waits for ever."""
     wrong, shapes = {}, dict(SHAPES)
     if place.count("/"):
         shapes["a file above"] = instead_of_folder

@@ -1,4 +1,4 @@
-"""Every key of infold.yml and of the front matter, with values that nobody expects there."""
+"""Every key of infold.yml and of the front matter with unexpected values."""
 
 from __future__ import annotations
 
@@ -209,10 +209,10 @@ CASES += [(name, at) for name, front in FRONTS.items() for at in paths(front)]
 
 
 @pytest.mark.parametrize(("file", "at"), CASES, ids=[f"{f}:{'.'.join(a)}" for f, a in CASES])
-def test_a_value_that_nobody_expects(
+def test_unexpected_values(
     file: str, at: Keys, record_property: Callable[[str, object], None]
 ) -> None:
-    """Each is taken, or is an error with a name; and so is the key with another name."""
+    """Each unexpected value of a key, and each misspelled key, is accepted or a named error."""
 
     def given(change: Callable[[dict[str, Any], str], None]) -> str:
         if file == "infold.yml":
@@ -235,8 +235,10 @@ def test_a_value_that_nobody_expects(
     judged(f"{file}:{'.'.join(at)}", {n: what for n, what in found.items() if what}, list(found))
 
 
-def test_nothing_is_wrong_without_a_change() -> None:
-    """Else the others would say little: only the two sources' files are not there."""
+def test_the_unchanged_project_is_valid() -> None:
+    """Without a change only the sources' missing files are
+    errors; else the other tests would prove little.
+    """
     _, errors = read(files(PROJECT, FRONTS))
 
     assert [error.slug for error in errors] == []

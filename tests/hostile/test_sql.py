@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (one query is one line)
-"""Queries that nobody should write: taken, or refused by name, whatever the kind of model."""
+"""Hostile queries are accepted or refused by name, for every kind of model."""
 
 from __future__ import annotations
 
@@ -223,10 +223,8 @@ def wrong(kind: str, sql: str) -> str:
 
 
 @pytest.mark.parametrize("kind", FRONTS)
-def test_a_query_that_nobody_should_write(
-    kind: str, record_property: Callable[[str, object], None]
-) -> None:
-    """Taken, or refused by an error with a name; long and deep ones too."""
+def test_hostile_queries(kind: str, record_property: Callable[[str, object], None]) -> None:
+    """A hostile query, long and deep ones too, is accepted or refused by a named error."""
     found = {name: wrong(kind, sql) for name, sql in QUERIES.items()}
     record_property("hostile", len(found))
 

@@ -1,4 +1,4 @@
-"""Words on the command line that nobody should write, on a project that never ran."""
+"""Unexpected words on the command line, in a project that never ran."""
 
 from __future__ import annotations
 
@@ -124,13 +124,13 @@ COMMANDS: dict[str, list[list[str]]] = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_words_that_mean_nothing(
+def test_unexpected_words(
     name: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     record_property: Callable[[str, object], None],
 ) -> None:
-    """A command is carried out, or an error with a name says what it is that nobody knows."""
+    """A command with unexpected words is carried out, or a named error says which word is wrong."""
     folder = write(tmp_path / "shop", SHOP)
     (folder / "landing").mkdir()
     (folder / "landing" / "clicks").mkdir()

@@ -1,4 +1,6 @@
-"""The rows that sessions leave out, as rows of ``set_aside``: what is read, by whom, how much."""
+"""The rows that sessions leave out, as rows of
+``set_aside``: which are read, for which models, how many.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,9 @@ ORDER = Sessions("user", None, identifier=("a", "`b`"))
     ],
 )
 def test_columns_are_read_and_expressions_are_for_spark(node: Node, test: str | None) -> None:
-    """As a filter that says the same, or not at all."""
+    """A model's columns become a filter with the same meaning, and expressions are left to
+    Spark.
+    """
     shop = Shop(ONE)
     assert shop.rows(node) is not None
     if test is not None:
@@ -117,15 +121,17 @@ def test_columns_are_read_and_expressions_are_for_spark(node: Node, test: str | 
         assert "sessions" in shop.by_spark
 
 
-def test_one_for_spark_is_all_of_a_table_for_spark() -> None:
-    """So that a row is still told once."""
+def test_one_model_for_spark_leaves_its_table_to_spark() -> None:
+    """If one model needs Spark, all rows of its table are
+    read by Spark, so that a row is listed once.
+    """
     shop = Shop(ONE)
     shop.rows(of("sessions", USER), of("others", replace(USER, user="lower(u)"), who="lower(u)"))
     assert shop.by_spark == ["sessions", "others"]
 
 
 def test_a_row_is_one_with_all_its_models_and_reasons() -> None:
-    """Models in the project's order, a reason once; what the row says is JSON."""
+    """A row is listed once with all its models and reasons, and its values as JSON."""
     stored = pa.table({"id": ["1"], "ts": [date(2024, 3, 1)], "n": [Decimal("1.50")], FILE: [7]})
     shop = Shop(stored)
     found = shop.rows(of("sessions", USER), of("others", ORDER))
@@ -142,14 +148,16 @@ def test_a_row_is_one_with_all_its_models_and_reasons() -> None:
     ]
 
 
-def test_what_has_no_file_and_no_time_is_shown_without() -> None:
-    """Rows of a table that is made of others."""
+def test_rows_without_file_and_time() -> None:
+    """Rows of a computed table are listed without file and time."""
     [row] = Shop(ONE).rows(of("sessions", USER)) or []
     assert (row["file_id"], row["event_time"], row["model"]) == (None, None, "sessions")
 
 
-def test_nothing_is_read_where_nothing_is_left_out() -> None:
-    """The ledger knows how many there are; of a model that nobody counted it is looked."""
+def test_nothing_is_read_where_no_row_is_left_out() -> None:
+    """Where the ledger counts no rows left out nothing is
+    read; a model without a count is searched.
+    """
     shop = Shop(ONE, counts={"sessions": 0})
     assert shop.rows(of("sessions", USER)) is None
     assert shop.limits == []
@@ -159,8 +167,8 @@ def test_nothing_is_read_where_nothing_is_left_out() -> None:
     assert shop.rows(of("never", USER)) is None
 
 
-def test_no_more_are_read_than_are_wanted() -> None:
-    """Of a second table as many as the first leaves room for."""
+def test_no_more_rows_are_read_than_asked_for() -> None:
+    """From a second table only as many rows are read as the first leaves below the limit."""
     shop = Shop(ONE)
     other = of("others", USER)
     query = other.query and replace(other.query, input="events2")
@@ -175,8 +183,8 @@ def test_no_more_are_read_than_are_wanted() -> None:
         assert shop.limits == limits
 
 
-def test_reasons() -> None:
-    """A user may be an expression; an identifier is something else."""
+def test_reasons_of_rows_left_out() -> None:
+    """Rows are left out for a NULL user, of a column or an expression, or for a NULL identifier."""
     nodes = (of("a", USER), of("b", USER, who="lower(u)"), of("c", ORDER, who="x"))
     assert [left_out_as(node.query) for node in nodes if node.query] == [
         "null user",

@@ -1,4 +1,4 @@
-"""The manifest tables: what they say follows from what holds, and every command can have it."""
+"""The manifest tables follow from the ledger and tables, and every command can show them."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ class TestLastSuccess:
     """The newest event time that a model has processed, whatever rows it keeps."""
 
     def test_models_in_sync_show_the_same(self, shop: Project) -> None:
-        """Inputs come before their readers."""
+        """Models in sync show the same time, and inputs come before their readers."""
         assert success(shop) == {"clicks": SECOND, "sessions": SECOND, "daily": SECOND}
         assert list(success(shop)) == ["clicks", "sessions", "daily"]
 
-    def test_one_that_is_behind_shows_an_earlier_one(self, shop: Project) -> None:
-        """What it has not read does not count; what it has read does."""
+    def test_a_model_that_is_behind_shows_an_earlier_time(self, shop: Project) -> None:
+        """A model that has not read its input's newest rows shows an earlier time."""
         trace = Trace("clicks", shop["clicks"].fingerprint, {})
         step(shop, Outcome("clicks", 2, trace, (change(2, 5, 9_000),), snapshot=104))
 
@@ -93,26 +93,26 @@ class TestLastSuccess:
             "daily": SECOND,
         }
 
-    def test_what_is_pending_does_not_count(self, shop: Project) -> None:
-        """A stretch that a limit left is not processed, so the mark stands before it."""
+    def test_pending_cells_do_not_count(self, shop: Project) -> None:
+        """Cells that a limit left pending are not processed, so the time is before them."""
         pending = (Pending(Cause.MISSING, Ranges((day(1),))),)
         trace = Trace("daily", shop["daily"].fingerprint, {"sessions": 1}, pending)
         step(shop, Outcome("daily", 2, trace, committed=False))
 
         assert success(shop)["daily"] == FIRST
 
-    def test_what_was_never_built_is_not_listed(self, shop: Project) -> None:
-        """As in the packages."""
+    def test_models_never_built_are_not_listed(self, shop: Project) -> None:
+        """Models that were never built are not listed, as in the packages."""
         api.forget(shop, ["daily"])
 
         assert set(success(shop)) == {"clicks", "sessions"}
 
 
 class TestCommands:
-    """By name, with the options of any table; without Spark."""
+    """Manifest tables are shown by name, with the options of any table, without Spark."""
 
     def test_on_the_screen(self, shop: Project) -> None:
-        """With its schema or without; limited like any table."""
+        """A manifest table is shown with or without its schema, limited like any table."""
         text = infold(shop, "show", "infold.incremental_manifest", "--limit", "2")
 
         assert text == (
@@ -125,7 +125,7 @@ class TestCommands:
         )
 
     def test_rows_of_some_models(self, shop: Project) -> None:
-        """By the terms of select, and by --where; as JSON and CSV."""
+        """Rows of some models are selected by terms and by --where, as JSON and CSV."""
         by_term = infold(shop, "show", "incremental_manifest", "--select", "daily", "--json", "-")
         by_row = infold(
             shop, "show", "incremental_manifest", "--where", "model = 'daily'", "--csv", "-"
@@ -136,7 +136,9 @@ class TestCommands:
         assert by_row.count("\n") == 2
 
     def test_where_knows_times(self, shop: Project) -> None:
-        """A date is an instant in UTC; what cannot be understood is said."""
+        """A date in --where is an instant in UTC, and a
+        filter that cannot be understood is refused.
+        """
         words = ("show", "sessions_lifecycle_manifest", "--csv", "-", "--where")
 
         assert infold(shop, *words, "start_tstamp >= '2024-03-02'").count("\n") == 2
@@ -145,7 +147,9 @@ class TestCommands:
         assert "bad-filter" in refused.output
 
     def test_the_sessions_lifecycle(self, shop: Project) -> None:
-        """A row for each session, with the seed's columns; a user may be missing."""
+        """The lifecycle manifest has a row for each session
+        with the seed's columns, and a user may be NULL.
+        """
         rows = api.manifest(shop, "sessions_lifecycle_manifest").to_pylist()
 
         assert rows == [
@@ -164,7 +168,9 @@ class TestCommands:
         ]
 
     def test_quarantined_sessions(self, shop: Project) -> None:
-        """With user, reason, span and events; the id is the one that the table would have."""
+        """Quarantined sessions are listed with user, reason,
+        span, events and the id they would have in the table.
+        """
         start, end = day(0).start, day(1).start
         held = (QuarantinedSession("ann", start, end, 12),)
         trace = Trace("sessions", "f", {"clicks": 1})
@@ -183,13 +189,13 @@ class TestCommands:
         assert infold(shop, *many).count("\n") == 1
 
     def test_select_is_for_manifest_tables(self, shop: Project) -> None:
-        """Other tables are of one model."""
+        """--select is refused for tables other than manifest tables."""
         done = CliRunner().invoke(cli, ["-C", str(shop.root), "show", "daily", "--select", "daily"])
 
         assert done.exit_code == 2
 
     def test_files_for_other_engines(self, shop: Project, tmp_path: Path) -> None:
-        """A folder for each table with one file, which a second time replaces."""
+        """Exported manifests are a folder with one file each, which the next export replaces."""
         out = tmp_path / "out"
         for _ in (1, 2):
             text = infold(shop, "manifest", str(out))
@@ -209,7 +215,7 @@ class TestCommands:
         assert str(found.schema.field("last_success").type) == "timestamp[us, tz=UTC]"
 
     def test_before_the_first_run_they_are_empty(self, shop: Project) -> None:
-        """And have their columns."""
+        """Before the first run the manifest tables are empty and have their columns."""
         api.teardown(shop)
 
         assert api.manifest(shop, "incremental_manifest").num_rows == 0
@@ -222,6 +228,6 @@ class TestCommands:
 
 
 def test_a_model_may_have_such_a_name_in_another_schema() -> None:
-    """Only their names, and these in the schema infold, mean manifests."""
+    """Only the manifest names, alone or in the schema infold, mean manifest tables."""
     assert named("incremental_manifest") == named("infold.incremental_manifest")
     assert named("shop.incremental_manifest") is None

@@ -1,4 +1,4 @@
-"""What `infold status` calls stale: the cells, where they are known."""
+"""The stale cells in `infold status`, where they are known."""
 
 from __future__ import annotations
 
@@ -65,13 +65,15 @@ def daily(*pending: Interval, definition: str = DAILY.fingerprint) -> ModelObser
         (daily(definition="another"), "all of it"),
     ],
 )
-def test_of_a_table_that_is_built_cell_by_cell(seen: ModelObservation, word: str) -> None:
-    """What a window left out has no ends, and is some of the cells with rows all the same."""
+def test_a_table_with_cells(seen: ModelObservation, word: str) -> None:
+    """Cells that a window left out are stale, although the pending range has open ends."""
     assert stale(DAILY, daily=seen) == word
 
 
 def test_a_plan_counts_the_same_cells() -> None:
-    """And does not call what a window left out the whole table."""
+    """A plan counts the same cells as status, and does not
+    call what a window left out the whole table.
+    """
     pending = daily(Interval(MIN, day(1).start), Interval(day(4).start, MAX))
     made = project(EVENTS, SESSIONS, DAILY)
     tables = {"events": built(EVENTS), "sessions": built(SESSIONS), "daily": pending}
@@ -82,8 +84,10 @@ def test_a_plan_counts_the_same_cells() -> None:
     assert "1. daily  recompute  4 cells  about 40 rows" in text
 
 
-def test_of_sessions_that_somebody_spoke_of() -> None:
-    """Which they are is found by the run; they are not all."""
+def test_sessions_with_new_manual_entries() -> None:
+    """Sessions with new manual entries are stale, not as a whole table; the run finds which
+    ones.
+    """
     spoken = ModelObservation(
         trace=Trace("sessions", SESSIONS.fingerprint, {"events": 1}),
         version=1,

@@ -1,4 +1,4 @@
-"""What a plain view shows of stored tables, and which views are not plain."""
+"""The stored tables behind a plain view, and which views are not plain."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ CLICKS = {"id": "id", "who": "Who", "ts": "ts", "url": "url", "more": "more"}
     ],
 )
 def test_plain_views(tmp_path: Path, sql: str, expected: list[Part]) -> None:
-    """Each side of a UNION ALL is rows of one table; conditions have the names of its columns."""
+    """Each side of a UNION ALL is rows of one table, with conditions on that table's columns."""
     assert list(shown(tmp_path, sql)) == expected
 
 
 def test_views_of_views(tmp_path: Path) -> None:
-    """Names are followed down to the table, those in conditions too."""
+    """Views of views are resolved down to the table, conditions included."""
     inner = "SELECT who AS a, id AS b, ts FROM raw.clicks WHERE url IS NULL"
 
     found = shown(tmp_path, "SELECT b AS a, ts FROM inner_one WHERE a = 'x'", inner_one=inner)
@@ -94,8 +94,8 @@ def test_views_of_views(tmp_path: Path) -> None:
     assert found == (Part("raw.clicks", {"a": "id", "ts": "ts"}, where),)
 
 
-def test_a_condition_over_what_is_shown() -> None:
-    """It gets the table's names; over a constant there is nothing to compare."""
+def test_a_condition_over_a_view() -> None:
+    """A condition over a view gets the table's names; one over a constant needs no comparison."""
     part = Part("clicks", {"u": "Who", "src": None})
 
     assert part.condition("u = 'a' OR shown.u IS NULL") == "`Who` = 'a' OR `Who` IS NULL"
@@ -119,7 +119,7 @@ def test_a_condition_over_what_is_shown() -> None:
         "SELECT who, w FROM raw.clicks LATERAL VIEW explode(array(1, 2)) x AS w",
     ],
 )
-def test_what_has_to_be_evaluated(tmp_path: Path, sql: str) -> None:
+def test_views_that_only_spark_can_evaluate(tmp_path: Path, sql: str) -> None:
     """More than columns, constants, WHERE and UNION ALL is left to Spark."""
     with pytest.raises(NotPlainError):
         shown(tmp_path, sql)

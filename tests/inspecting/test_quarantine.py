@@ -1,4 +1,4 @@
-"""What people say of sessions by hand: which they mean, and what is written down."""
+"""Manual entries: which sessions they mean, and what is recorded."""
 
 from __future__ import annotations
 
@@ -84,36 +84,38 @@ def said(project: Project) -> list[tuple[str, bool | None, int | None, int | Non
     return [(one.of, one.held, one.start, one.end) for one in entries]
 
 
-class TestWhich:
+class TestSelectingSessions:
     """A session is named by its id, an identifier, or a user."""
 
     def test_a_session_of_the_table(self, shop: Project) -> None:
-        """The entry has its user and its present span."""
+        """An entry on a session of the table has its user and its present span."""
         api.add_quarantine_entries(shop, "sessions", terms=[id_of("ann")], held=True)
         assert said(shop) == [("ann", True, START, END)]
 
     def test_a_session_in_quarantine(self, shop: Project) -> None:
-        """It is not in the table."""
+        """A session that is in quarantine, and so not in the table, can be named by its id."""
         api.add_quarantine_entries(shop, "sessions", terms=[id_of("bob", LATER)], held=False)
         assert said(shop) == [("bob", False, LATER, LATER + 5)]
 
     def test_all_sessions_of_a_user(self, shop: Project) -> None:
-        """Those to come as well, so there is no span."""
+        """An entry on a user means all sessions, future ones too, so it has no span."""
         api.add_quarantine_entries(
             shop, "sessions", terms=[], users=["eve", "o'hara"], held=True, force=True
         )
         assert said(shop) == [("eve", True, None, None), ("o'hara", True, None, None)]
 
     def test_an_unknown_session_is_refused_and_nothing_is_written(self, shop: Project) -> None:
-        """Not even for those named before it."""
+        """With one unknown session nothing is recorded, not even for those named before it."""
         with pytest.raises(errors.InfoldError, match="has no session nonsense"):
             api.add_quarantine_entries(
                 shop, "sessions", terms=[id_of("ann"), "nonsense"], held=True
             )
         assert said(shop) == []
 
-    def test_nobody_whom_nothing_is_known_of(self, shop: Project) -> None:
-        """A name that is typed wrong would hold nothing, and nobody would know."""
+    def test_an_unknown_user_is_refused(self, shop: Project) -> None:
+        """A user without known sessions is refused, because
+        a misspelled name would quarantine nothing.
+        """
         with pytest.raises(errors.InfoldError, match="has no session of the user anne"):
             api.add_quarantine_entries(shop, "sessions", terms=[], users=["anne"], held=True)
         api.add_quarantine_entries(shop, "sessions", terms=[], users=["ann", "bob"], held=True)
@@ -128,8 +130,8 @@ class TestWhich:
             ("anne", False),
         ]
 
-    def test_a_reason_stays_when_the_same_is_said_again(self, shop: Project) -> None:
-        """Until something else is said of the session, or another reason is given."""
+    def test_a_reason_stays_when_the_same_entry_is_added_again(self, shop: Project) -> None:
+        """An equal entry keeps the reason until another entry or another reason is added."""
         reasons = []
         for held, reason in (
             (True, "bot"),
@@ -145,8 +147,10 @@ class TestWhich:
             reasons.append(entry.reason)
         assert reasons == ["bot", "bot", "", "", "test", "test"]
 
-    def test_users_that_are_no_text(self, shop: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        """They are named as Spark casts them to text."""
+    def test_users_that_are_not_strings(
+        self, shop: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Users of other types are named as Spark casts them to a string."""
         ids = [id_of("42"), id_of("true")]
         for user, of in ((42, "42"), (True, "true")):
             stored(monkeypatch, session_id=ids[:1] if of == "42" else ids[1:], user_id=[user])
@@ -156,7 +160,9 @@ class TestWhich:
     def test_an_identifier_is_all_its_sessions(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """And a session's id is that one."""
+        """An entry on an identifier means all its sessions,
+        and one on a session's id means that one.
+        """
         shop = by_identifier(tmp_path / "shop")
         columns = {"session_id": [id_of("k1")], "session_identifier": ["k1"], "user_id": ["ann"]}
         stored(monkeypatch, **columns)
@@ -167,10 +173,10 @@ class TestWhich:
         with pytest.raises(errors.InfoldError, match="by identifier"):
             api.add_quarantine_entries(shop, "sessions", terms=[], users=["ann"], held=True)
 
-    def test_where_users_stand_in_for_identifiers(
+    def test_users_in_place_of_identifiers(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A letter tells the two apart in the ledger, and people do not see it."""
+        """A prefix in the ledger tells users from identifiers, and commands do not show it."""
         shop = by_identifier(tmp_path / "shop", ", without_identifier: {gap: 30 minutes}")
         stored(
             monkeypatch,
@@ -190,8 +196,8 @@ class TestWhich:
         ]
 
     @pytest.mark.parametrize("model", ["daily", "nonsense"])
-    def test_of_other_models_there_are_no_sessions(self, shop: Project, model: str) -> None:
-        """The message names those that have."""
+    def test_other_models_have_no_sessions(self, shop: Project, model: str) -> None:
+        """To name a model without sessions is an error that lists those with sessions."""
         with pytest.raises(errors.InfoldError) as caught:
             api.add_quarantine_entries(shop, model, terms=["x"], held=True)
         assert caught.value.exit_code == 2
@@ -206,8 +212,8 @@ class TestCommand:
         assert done.exit_code == code, done.output
         return done.output
 
-    def test_add_and_release_say_what_they_mean(self, shop: Project) -> None:
-        """And what happens next."""
+    def test_add_and_release_print_what_they_did(self, shop: Project) -> None:
+        """Add and release print the sessions they mean and what happens next."""
         assert self.infold(shop, "add", "sessions", id_of("ann"), "--user", "eve", "--force") == (
             "Into quarantine, in sessions:\n"
             "  the session of ann, 2024-03-01 to 2024-03-01 00:00:00.001000\n"
@@ -230,8 +236,10 @@ class TestCommand:
         text = self.infold(shop, "auto", "sessions", "--entry", "9", code=2)
         assert text.startswith("unknown-entry: there is no manual entry 9 of sessions\n")
 
-    def test_list_has_what_is_held_and_what_was_said(self, shop: Project) -> None:
-        """Entries that no run has applied yet say so."""
+    def test_list_has_quarantined_sessions_and_entries(self, shop: Project) -> None:
+        """The list has the sessions in quarantine and the
+        entries, with those that no run has applied yet marked.
+        """
         self.infold(shop, "add", "sessions", "--user", "eve", "--reason", "bot", "--force")
         text = self.infold(shop, "list")
         assert id_of("bob", LATER) in text
@@ -248,7 +256,9 @@ class TestCommand:
         )
 
     def test_the_reason_is_in_the_manifest_table(self, shop: Project) -> None:
-        """Once a run has applied the entry; the newest one about the session counts."""
+        """The manifest table has the reason of the newest
+        entry about a session, once a run has applied it.
+        """
         book = api.ledger(shop)
         book.add_entries(
             "sessions",
@@ -266,7 +276,7 @@ class TestCommand:
     def test_the_user_of_a_head_is_that_of_its_row(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """What is not read any more names nobody, as the table has it."""
+        """The user of a session's head is that of its row, as the table has it."""
         more = ", choose_user: last, quarantine_after: 3 days, keep: head"
         shop = by_identifier(tmp_path / "shop", more)
         columns = {"session_id": [id_of("k1")], "session_identifier": ["k1"], "user_id": ["ann"]}
@@ -285,8 +295,8 @@ class TestCommand:
             ("k2", "eve"),
         ]
 
-    def test_a_teardown_says_what_goes(self, shop: Project) -> None:
-        """What people said is nowhere else."""
+    def test_a_teardown_warns_of_losing_entries(self, shop: Project) -> None:
+        """A teardown says that manual entries are lost, because they are stored nowhere else."""
         for user in ("ann", "bob"):
             self.infold(shop, "add", "sessions", "--user", user)
         words = ("-C", str(shop.root), "teardown")
@@ -297,10 +307,10 @@ class TestCommand:
         assert "with 2 manual entries of quarantines" in asked
         assert "2 manual entries of quarantines went with it." in done
 
-    def test_nothing_named_is_a_mistake(self, shop: Project) -> None:
-        """Of the command's use."""
+    def test_without_a_session_it_is_wrong_usage(self, shop: Project) -> None:
+        """To add or release without naming a session is wrong usage."""
         assert "Name a SESSION" in self.infold(shop, "add", "sessions", code=2)
 
-    def test_nothing_in_quarantine(self, tmp_path: Path) -> None:
-        """Is said in a sentence."""
+    def test_an_empty_list(self, tmp_path: Path) -> None:
+        """An empty list is one sentence."""
         assert self.infold(stand_up(tmp_path / "shop"), "list") == "No session is in quarantine.\n"

@@ -1,4 +1,4 @@
-"""Which rows of the input a session's events are, and when that cannot be told without Spark."""
+"""The input rows that are a session's events, and when only Spark can find them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ def found(past: FakePast, of: Node, match: Mapping[str, Any], snapshot: int = 70
 
 
 def test_events_of_a_user() -> None:
-    """By time, with what brought them, at the version that the sessions were made from."""
+    """A user's events are listed by time with the run that
+    brought them, at the version the sessions were built from.
+    """
     past = FakePast()
 
     theirs = found(past, node(), {"user_id": "ann"})
@@ -119,7 +121,7 @@ def test_events_of_a_user() -> None:
 
 
 def test_an_input_whose_snapshot_is_gone() -> None:
-    """It is read as it is now."""
+    """An input whose snapshot has expired is read as it is now."""
     past = FakePast()
     found(past, node(), {"user_id": "ann"}, snapshot=60)
 
@@ -140,7 +142,9 @@ def test_an_input_whose_snapshot_is_gone() -> None:
     ],
 )
 def test_events_of_an_identifier(match: Mapping[str, Any], any_of: list[dict[str, Any]]) -> None:
-    """The first of several that is not NULL; or none of them, and a user."""
+    """Events of an identifier are those with it as the
+    first that is not NULL, or with none, by user.
+    """
     said = Sessions("who", None, ("cookie", "`device`"), fallback_gap=1)
     past = FakePast()
 
@@ -163,8 +167,8 @@ def test_events_of_an_identifier(match: Mapping[str, Any], any_of: list[dict[str
         ),
     ],
 )
-def test_what_only_spark_could_tell(of: Node, why: str) -> None:
-    """Nothing is read, and the reason is said."""
+def test_events_that_only_spark_could_find(of: Node, why: str) -> None:
+    """Where only Spark could find the events, nothing is read and the reason is given."""
     past = FakePast()
 
     assert found(past, of, {"user_id": "ann"}) == UserEvents(untold=why, judge=True)
@@ -182,7 +186,7 @@ def test_what_only_spark_could_tell(of: Node, why: str) -> None:
     ],
 )
 def test_where(where: str, applied: bool) -> None:
-    """Applied if it compares columns with values; what it means is what Spark takes it for."""
+    """WHERE is applied if it compares columns with values, as Spark would."""
     past = FakePast()
 
     theirs = found(past, node(where=where), {"user_id": "ann"})
@@ -191,8 +195,8 @@ def test_where(where: str, applied: bool) -> None:
     assert theirs.unsure == ("" if applied else f"`WHERE {where}`")
 
 
-def test_rows_that_do_not_say_when_they_came() -> None:
-    """A table that is recomputed cell by cell."""
+def test_rows_without_a_version() -> None:
+    """Rows of a recomputed table do not say when they arrived."""
     theirs = found(FakePast(ROWS.select(["event_ts"])), node(), {"user_id": "ann"})
 
     assert theirs.undated == ("clicks",)
@@ -200,7 +204,7 @@ def test_rows_that_do_not_say_when_they_came() -> None:
 
 
 def test_an_input_without_the_column() -> None:
-    """It had another definition then."""
+    """An input without the column, because it had another definition, gives no events."""
     assert found(FakePast(None), node(), {"user_id": "ann"}).untold == (
         "clicks has no column that says whose they are"
     )
@@ -208,7 +212,7 @@ def test_an_input_without_the_column() -> None:
 
 @pytest.mark.parametrize(("kind", "told"), [(pa.string(), True), (pa.int64(), False)])
 def test_a_user_of_several_types(kind: pa.DataType, told: bool) -> None:
-    """Which value stands for which, once they are cast to one type, only Spark can tell."""
+    """A user computed from several types is left to Spark, which casts them to one."""
 
     class TwoTables(FakePast):
         """Clicks name users by text, taps by another type perhaps."""

@@ -1,4 +1,4 @@
-"""What became of a session, from tables drawn before and after each version."""
+"""The history of a session, from tables drawn before and after each version."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Table:
 
 
 class TestWords:
-    """One word for what a run did."""
+    """One word for what a run did to a session."""
 
     @pytest.mark.parametrize(
         ("before", "after", "word"),
@@ -104,36 +104,40 @@ class TestWords:
         ],
     )
     def test_a_word_for_each_change(self, before: str, after: str, word: Verb) -> None:
-        """By how many there were and are, by their spans, by their values."""
+        """The word for a change follows from the numbers of sessions, their spans and their
+        values.
+        """
         assert verb(VersionChange(version(2), table(before), table(after))) is word
 
-    def test_a_whole_table_built_anew(self) -> None:
-        """What comes out as it was is neither extended nor recomputed."""
+    def test_a_table_that_was_rebuilt(self) -> None:
+        """A session that a rebuild leaves unchanged is neither extended nor recomputed."""
         same = VersionChange(version(2, whole=True), table("10-20 3"), table("10-20 3 v2"))
 
         assert verb(same) is Verb.REBUILT
 
-    def test_what_it_was_is_not_kept(self) -> None:
-        """Then all that is known is who wrote it."""
+    def test_an_expired_state_before(self) -> None:
+        """Without the state before, only who wrote the session is known."""
         assert verb(VersionChange(version(2), None, table("10-20"))) is Verb.WRITTEN
 
     def test_columns_that_differ(self) -> None:
-        """Those that only one of both has count too."""
+        """Columns that only one of two states has count as differences."""
         assert differing(session("1-2 a=1 b=1"), session("1-2 a=1 b=2 c=3")) == ("b", "c")
 
 
 class TestWalk:
-    """Back through the versions of a table."""
+    """The search goes back through the versions of a table."""
 
     def test_a_session_that_grows(self) -> None:
-        """Versions that wrote another user's sessions, or another day's, are passed over."""
+        """A session that grows has one change for each version
+        that changed it, and other versions are skipped.
+        """
         drawn = Table("10-20 v1", "10-20 v1", "10-30 v3", "10-30 v3, 90-95 v4")
 
         assert drawn.told(10, 30) == ["1 created > 10-20", "3 extended 10-20 > 10-30"]
         assert drawn.reads < 8
 
-    def test_the_story_of_all_that_went_into_it(self) -> None:
-        """A bridge merges two sessions: both are followed to where they began."""
+    def test_merged_sessions_are_followed_to_their_beginnings(self) -> None:
+        """Two sessions merged by a late event are both followed back to where they began."""
         drawn = Table("10-20 v1", "10-20 v1, 60-70 v2", "10-20 v1, 55-70 v3", "10-70 v4")
 
         assert drawn.told(10, 70) == [
@@ -144,13 +148,13 @@ class TestWalk:
         ]
 
     def test_the_other_half_of_a_split(self) -> None:
-        """Is shown, though it lies outside of what was asked for."""
+        """The other half of a split is shown, though it is outside the span asked for."""
         drawn = Table("10-70 v1", "10-20 v2, 60-70 v2", "10-20 v2, 60-80 v3")
 
         assert drawn.told(10, 20) == ["1 created > 10-70", "2 split 10-70 > 10-20 60-70"]
 
     def test_two_sessions_of_one_version_are_two_changes(self) -> None:
-        """What shares no instant has nothing to do with each other."""
+        """Two sessions of one version that share no instant are two changes."""
         drawn = Table("10-20 v1, 40-50 v1", "10-50 v2")
 
         assert drawn.told(10, 50) == [
@@ -159,8 +163,8 @@ class TestWalk:
             "2 merged 10-20 40-50 > 10-50",
         ]
 
-    def test_a_session_that_went_and_came_back(self) -> None:
-        """A row that is gone says nothing; the cells that lost rows do."""
+    def test_a_session_that_was_removed_and_created_again(self) -> None:
+        """A removed session is found by the cells that lost rows in a version."""
         drawn = Table("10-20 v1", "-", "-", "10-20 v4")
 
         assert drawn.told(10, 20) == [
@@ -169,8 +173,8 @@ class TestWalk:
             "4 created > 10-20",
         ]
 
-    def test_where_snapshots_are_gone(self) -> None:
-        """The row says who wrote it, and no more is claimed."""
+    def test_expired_snapshots(self) -> None:
+        """Where snapshots have expired, the row says who wrote it, and nothing more is claimed."""
         drawn = Table("?", "?", "10-20 v2", "10-30 v4")
 
         assert drawn.told(10, 30) == [
@@ -179,8 +183,8 @@ class TestWalk:
             "what was before is not known",
         ]
 
-    def test_a_table_that_was_built_anew(self) -> None:
-        """Goes on behind it: what was before is compared as anywhere."""
+    def test_the_history_continues_before_a_rebuild(self) -> None:
+        """The history before a rebuild of the table is compared as anywhere else."""
         drawn = Table("10-20 v1", "10-20 v2", "10-30 v3", whole=(1, 2))
 
         assert drawn.told(10, 30) == [
@@ -189,13 +193,13 @@ class TestWalk:
             "3 extended 10-20 > 10-30",
         ]
 
-    def test_nothing_was_ever_there(self) -> None:
-        """A session that was too long from the first has no history in its table."""
+    def test_a_session_that_was_never_stored(self) -> None:
+        """A session that was too long from the beginning has no history in its table."""
         assert Table("10-20 v1", "10-20 v1").told(50, 60) == []
 
 
 class TestQuarantine:
-    """Events that a table's sessions do not cover, though they had been read."""
+    """Events that the table's sessions do not cover, though they had been read."""
 
     FOUND = (
         VersionChange(version(1), (), table("10-20 v1")),
@@ -205,21 +209,23 @@ class TestQuarantine:
     READ: Mapping[int, Read] = {1: {"clicks": 1}, 2: {"clicks": 4}, 3: {"clicks": 6}}
     BEFORE: Mapping[int, Read] = {2: {"clicks": 3}, 3: {"clicks": 5}}
 
-    def test_events_that_stayed_were_in_it(self) -> None:
-        """They are there now and were there then; so the session went into it and came back."""
+    def test_events_that_are_still_there_show_a_quarantine(self) -> None:
+        """Events that were read and still exist show that
+        the session entered quarantine and returned.
+        """
         told = session_changes(self.FOUND, self.READ, self.BEFORE, [Event(12, 1, input="clicks")])
 
         assert [deed.verb for deed in told] == ["created", "quarantined", "returned"]
 
-    def test_events_that_came_later_were_not(self) -> None:
-        """Those of before are gone, so the session was removed, and another one created."""
+    def test_events_that_arrived_later_show_a_removal(self) -> None:
+        """If the earlier events are gone, the session was removed and another one created."""
         told = session_changes(self.FOUND, self.READ, self.BEFORE, [Event(12, 6, input="clicks")])
 
         assert [deed.verb for deed in told] == ["created", "removed", "created"]
         assert since(told, 10, 20) == told[2:]
 
-    def test_without_a_quarantine_nothing_is_in_it(self) -> None:
-        """No events are given then."""
+    def test_without_a_quarantine_there_is_none(self) -> None:
+        """Without a quarantine no events are searched and none is shown."""
         assert [deed.verb for deed in session_changes(self.FOUND, self.READ, self.BEFORE)] == [
             "created",
             "removed",
@@ -228,13 +234,15 @@ class TestQuarantine:
 
 
 class TestArrivals:
-    """Events by what brought them."""
+    """Events are grouped by what brought them."""
 
     EVENTS = (Event(10, 1, 1), Event(12, 1, 2), Event(14, 1, 3), Event(16, 1, 3), Event(11, 3, 4))
     PATHS: Mapping[int, str] = {1: "a", 2: "b", 3: "c", 4: "d"}
 
-    def test_by_version_with_a_few_of_the_files(self) -> None:
-        """Most events first; what came after the session was made is late."""
+    def test_arrivals_by_version(self) -> None:
+        """Arrivals are grouped by version with some of the
+        files, most events first; later ones are late.
+        """
         first, second = event_batches(
             self.EVENTS, map(version, (1, 2, 3)), self.PATHS, made=1, known=True
         )
@@ -243,16 +251,18 @@ class TestArrivals:
         assert (first.files, first.more) == (("c", "a"), 1)
         assert (second.version, second.late, second.files) == (version(3), True, ("d",))
 
-    def test_what_cannot_be_told(self) -> None:
-        """Whether the oldest are late, where nobody knows when the session was made."""
+    def test_lateness_that_is_unknown(self) -> None:
+        """Where the session's first version is unknown, it
+        is unknown whether the oldest events are late.
+        """
         first, second = event_batches(
             self.EVENTS, map(version, (1, 2, 3)), self.PATHS, made=1, known=False
         )
 
         assert (first.late, second.late) == (None, True)
 
-    def test_an_input_that_was_built_anew(self) -> None:
-        """Its rows no longer say when they first came."""
+    def test_an_input_that_was_rebuilt(self) -> None:
+        """Rows of a rebuilt input no longer say when they first arrived."""
         (group,) = event_batches(
             [Event(10, 2)], [version(1), version(2, whole=True)], {}, made=1, known=True
         )
@@ -260,8 +270,8 @@ class TestArrivals:
         assert group.rebuilt
         assert group.late is None
 
-    def test_rows_that_say_nothing(self) -> None:
-        """A table that is recomputed cell by cell keeps no versions in its rows."""
+    def test_rows_without_versions(self) -> None:
+        """Rows of a recomputed table have no versions, so arrivals are unknown."""
         (group,) = event_batches([Event(10), Event(11)], [], {}, made=1, known=True)
 
         assert (group.version, group.events, group.late) == (None, 2, None)

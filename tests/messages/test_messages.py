@@ -1,4 +1,4 @@
-"""Errors have one shape, one place where they are built, and a page that explains them."""
+"""Errors have one form, one place where they are built, and a page that explains them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_message_is_used() -> None:
 
 @pytest.mark.parametrize("slug", SLUGS)
 def test_every_message_has_a_section(slug: str) -> None:
-    """Under its slug, with something to read."""
+    """Every message has a section under its slug with a text."""
     sections = re.split(r"^### ", PAGE.read_text(), flags=re.MULTILINE)
     (section,) = [text for text in sections if text.startswith(f"{slug}\n")]
 
@@ -58,14 +58,14 @@ def test_every_message_has_a_section(slug: str) -> None:
 
 
 def test_every_section_is_about_a_message() -> None:
-    """Once, and about one that exists."""
+    """Every section is about an existing message, and each message has one."""
     titles = re.findall(r"^### (.+)$", PAGE.read_text(), re.MULTILINE)
 
     assert sorted(titles) == SLUGS
 
 
 def test_errors_are_built_in_few_places_only() -> None:
-    """So that the tone is one: no other module makes an InfoldError."""
+    """Only the messages modules build an InfoldError, so that all messages have one tone."""
     others = [
         path
         for path in PACKAGE.rglob("*.py")
@@ -79,8 +79,8 @@ def test_errors_are_built_in_few_places_only() -> None:
 class TestDrawing:
     """Slug and what is wrong, aligned facts, the line with a caret, what to do."""
 
-    def test_the_parts_stand_below_each_other(self) -> None:
-        """With empty lines between them."""
+    def test_the_parts_are_separated(self) -> None:
+        """The parts of a message are below each other with empty lines between them."""
         at = Spot("models/a.sql", 3, 8, "\tSELECT lag(x) over (y)", 6)
         error = InfoldError("slug", "what is wrong", (("window", "lag"),), "Do this.", 3, at)
 
@@ -96,8 +96,8 @@ class TestDrawing:
             "Do this."
         )
 
-    def test_what_is_not_there_leaves_no_gap(self) -> None:
-        """No facts, no place, nothing to do."""
+    def test_missing_parts_leave_no_gap(self) -> None:
+        """A message without facts, place or cure has no gap."""
         assert str(InfoldError("slug", "what is wrong")) == "slug: what is wrong"
 
     @pytest.mark.parametrize(
@@ -105,13 +105,13 @@ class TestDrawing:
         [(1, 1, "^"), (3, 2, "^^"), (5, 99, "^^^"), (40, 3, "^")],
     )
     def test_the_caret_stays_under_the_line(self, column: int, width: int, caret: str) -> None:
-        """However far the place reaches."""
+        """The caret stays under the line, however far the place reaches."""
         drawn = Spot("a", 1, column, "  ab cd", width).caret.splitlines()[1]
 
         assert drawn.strip() == caret.strip()
 
-    def test_an_error_is_plain_values_too(self) -> None:
-        """For machines that read along."""
+    def test_an_error_as_a_dictionary(self) -> None:
+        """An error is also a dictionary of its parts, for programs."""
         error = InfoldError("slug", "what", (("a", "b"),), "Do.", at=Spot("m.sql", 2, 5))
 
         assert error.record == {
@@ -126,7 +126,7 @@ class TestDrawing:
         }
 
     def test_several_are_counted(self) -> None:
-        """And one alone is as it is."""
+        """Several errors are counted, and one alone is shown as it is."""
         one, two = InfoldError("a", "first"), InfoldError("b", "second", exit_code=3)
 
         assert str(InfoldErrors([one])) == "a: first"

@@ -1,4 +1,4 @@
-"""Words of other tools: a project that has them is told what they are called here."""
+"""Keys and terms of other tools are answered with infold's own."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def said(text: str) -> str:
         ),
     ],
 )
-def test_a_word_of_another_tool_is_answered_by_ours(text: str, expected: str) -> None:
-    """Keys, headers and templates alike."""
+def test_keys_of_other_tools_are_answered(text: str, expected: str) -> None:
+    """A key, header or template of another tool is answered with the one of infold."""
     assert expected in said(text)
 
 
-def test_what_looks_like_a_template_in_a_text_is_a_text() -> None:
-    """A query that can be read is read as it is."""
+def test_a_template_inside_a_string_is_a_string() -> None:
+    """A query with a template inside a string is read as it is."""
     assert not said(TABLE + "SELECT user_id, '{{ x }}' AS t FROM clicks")
 
 
@@ -62,8 +62,8 @@ DAILY = (
 )
 
 
-def test_a_refusal_names_declared_bounds_with_what_is_known_of_them() -> None:
-    """Six rows of days back are six days; where nothing says how far, the length stays open."""
+def test_a_refusal_suggests_bounds() -> None:
+    """A refusal suggests declared bounds with the known length, or leaves the length open."""
     rows = "SELECT day, sum(n) OVER (ORDER BY day, user_id ROWS 6 PRECEDING) AS s FROM daily"
     pairs = "SELECT a.day FROM daily AS a JOIN clicks AS b ON a.user_id = b.user_id"
 
@@ -73,7 +73,9 @@ def test_a_refusal_names_declared_bounds_with_what_is_known_of_them() -> None:
 
 
 def test_one_cause_is_one_finding() -> None:
-    """What hangs on a join that says nothing of time is not judged; what is wrong by itself is."""
+    """A join without a condition on time is one finding,
+    and models that depend on it are not judged.
+    """
     join = "FROM daily AS a JOIN clicks AS b ON a.user_id = b.user_id"
     one = said(f"{DAILY}SELECT a.day, count(*) AS n {join} GROUP BY a.day")
     two = said(f"{DAILY}SELECT to_date(a.user_id) AS day, count(*) AS n {join} GROUP BY 1")
@@ -89,6 +91,6 @@ def test_one_cause_is_one_finding() -> None:
     ("length", "shown"),
     [(7 * DAY - 1, "1 week"), (6 * DAY - 1, "6 days"), (HOUR - 1, "1 hour"), (0, "0 seconds")],
 )
-def test_a_microsecond_less_is_said_as_the_whole(length: int, shown: str) -> None:
-    """604799999999 microseconds are a week."""
+def test_a_microsecond_less_is_shown_as_the_whole(length: int, shown: str) -> None:
+    """604799999999 microseconds are shown as a week."""
     assert show_duration(length) == shown

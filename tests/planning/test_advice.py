@@ -1,4 +1,4 @@
-"""What `check` says of a project without mistakes."""
+"""The notes of `check` on a valid project."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def said(root: Path, length: str, start: str) -> tuple[str, ...]:
 
 
 def test_a_start_inside_a_cell_leaves_out_a_part_of_it(tmp_path: Path) -> None:
-    """Which cell, which rows, and where whole cells begin."""
+    """A start inside a cell is noted with the cell, the
+    rows left out, and the next start of a cell.
+    """
     [note] = said(tmp_path, "week", "2024-02-15")
 
     assert note == (
@@ -38,7 +40,7 @@ def test_a_start_inside_a_cell_leaves_out_a_part_of_it(tmp_path: Path) -> None:
 
 
 def test_a_start_of_events_and_of_sessions(tmp_path: Path) -> None:
-    """What it leaves out is said, of models that have one of their own."""
+    """The note on a model's own start says what it leaves out."""
     files = {
         "models/clicks.sql": SHOP["models/clicks.sql"].replace(
             "unique", "start: 2024-03-01\nunique"
@@ -65,5 +67,5 @@ def test_a_start_of_events_and_of_sessions(tmp_path: Path) -> None:
     [("week", "2024-02-12"), ("month", "2024-02-01"), ("day", "2024-02-15")],
 )
 def test_a_start_between_cells_leaves_out_none(tmp_path: Path, length: str, start: str) -> None:
-    """Nothing is said."""
+    """A start between cells leaves out nothing and is not noted."""
     assert said(tmp_path, length, start) == ()

@@ -1,4 +1,4 @@
-"""When models are due, by instants that a person would name."""
+"""When models are due, by instants that a person can check."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ from infold.planning.cron import following, last, normal, zone
     ],
 )
 def test_ticks_around_an_instant(cron: str, place: str, at: str, before: str, after: str) -> None:
-    """The newest that is not after it, and the first behind it; in UTC."""
+    """The last tick is at or before an instant and the next one is after it, in UTC."""
     fields = normal(cron)
 
     assert show(last(fields, place, instant(at))) == f"2024-{before}"
     assert show(following(fields, place, instant(at))) == f"2024-{after}"
 
 
-def test_a_time_that_summer_skips_comes_once() -> None:
-    """Half past two does not exist in Berlin on 2024-03-31, and is twice there on 2024-10-27."""
+def test_a_time_that_summer_time_skips_occurs_once() -> None:
+    """Half past two, missing in Berlin on 2024-03-31 and
+    double on 2024-10-27, ticks once on each day.
+    """
     for day in ("2024-03-31", "2024-10-27"):
         ticks = set()
         at = instant(f"{day}T00:00")
@@ -39,13 +41,13 @@ def test_a_time_that_summer_skips_comes_once() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "* * *", "61 * * * *", "0 5 * * * *", "@reboot"])
-def test_what_is_no_cron_expression(text: str) -> None:
-    """Six fields, a minute beyond the hour, a nickname without a time."""
+def test_invalid_cron_expressions(text: str) -> None:
+    """Six fields, a minute beyond the hour, and a nickname without a time are refused."""
     with pytest.raises(ValueError, match=r".+"):
         normal(text)
 
 
-def test_what_is_no_zone() -> None:
-    """By its name."""
+def test_an_unknown_time_zone() -> None:
+    """An unknown time zone is refused by name."""
     with pytest.raises(ValueError, match="Mars"):
         zone("Mars/Base")

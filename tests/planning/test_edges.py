@@ -1,4 +1,4 @@
-"""What a plan says at its edges: the very tick, the versions a step is between, dropped tables."""
+"""Plans at their edges: the exact tick, the versions that a step reads, dropped tables."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def at_five(built_at: int, now: int, left: Ranges | None = None) -> Plan:
 
 
 def test_a_model_that_was_built_at_the_very_tick_was_built_for_it() -> None:
-    """An hour later nothing is due; at the next tick it is."""
+    """A model built at the exact tick is not due an hour later, and is due at the next tick."""
     assert not at_five(TICK, TICK + HOUR)
     assert at_five(TICK, TICK + DAY)
     assert at_five(TICK - 1, TICK)
 
 
-def test_a_run_goes_on_with_its_own_batches_and_no_other_run_does() -> None:
-    """What is left of a run's work is due as long as the clock is that run's."""
+def test_a_run_continues_its_own_batches_and_no_other_run_does() -> None:
+    """The rest of a run's batches stays due with that run's clock, and not for a later run."""
     left = Ranges.of([DAILY_FIRST])
 
     assert at_five(TICK, TICK, left)
@@ -45,7 +45,9 @@ DAILY_FIRST = next(iter(changed(FIVE, "sessions", LATE).inputs[0].cells)).cell
 
 
 def test_a_step_is_between_the_version_that_was_read_and_the_newest() -> None:
-    """Of each input; its trace will say that the newest was read."""
+    """A step reads each input from the version that was
+    read to the newest, which its trace then names.
+    """
     [step] = plan(
         project(DAILY), Observations(0, {"daily": changed(DAILY, "sessions", LATE)})
     ).steps
@@ -56,7 +58,7 @@ def test_a_step_is_between_the_version_that_was_read_and_the_newest() -> None:
 
 
 def test_a_dropped_table_is_not_read() -> None:
-    """Its readers wait for the run that makes it again."""
+    """Readers of a dropped table wait for the run that builds it again."""
     seen = changed(DAILY, "sessions", LATE)
     gone = replace(built(USERS), trace=None)
 
@@ -74,14 +76,14 @@ def test_a_dropped_table_is_not_read() -> None:
 
 
 def test_what_was_late_in_a_lookup_shows_in_all_days() -> None:
-    """A lookup has no times that could say which."""
+    """Late rows in a lookup, which has no times, affect all days."""
     made = plan(project(DAILY), Observations(0, {"daily": changed(DAILY, "users", LATE)}))
 
     assert strip(made, "daily") == "B B B B B B B"
 
 
-def test_partial_cells_are_built_where_they_are_allowed() -> None:
-    """By the model itself, or by whoever ignores its cron; else the cell has to be over."""
+def test_partial_cells_are_built_where_allowed() -> None:
+    """A cell that is not complete is built if the model or --ignore-cron allows it."""
     partly = said(DAILY, cron="0 5 * * *", allow_partials=True)
     now = FIRST + 6 * DAY + 6 * HOUR
     for target, asked, drawn in (
@@ -96,7 +98,9 @@ def test_partial_cells_are_built_where_they_are_allowed() -> None:
 
 
 def test_the_rows_that_a_step_reads_are_those_within_its_bounds() -> None:
-    """A day that looks back two days reads three of ten rows each."""
+    """The rows a step reads are those within its bounds: a
+    day with two days before it reads three days.
+    """
     back = replace(DAILY, inputs=(Input("sessions", "session_start", (Bound(before=2 * DAY),)),))
     seen = changed(back, "sessions", "# # # # # # +")
 
@@ -106,7 +110,9 @@ def test_the_rows_that_a_step_reads_are_those_within_its_bounds() -> None:
 
 
 def test_only_a_version_without_a_snapshot_says_that_a_table_was_dropped() -> None:
-    """One that replaced all content by rows did not."""
+    """A version without a snapshot means a dropped table, and one that replaced all rows does
+    not.
+    """
     rebuilt = Version("daily", 2, 77, "step", "run", 0, 10, whole=True)
     recovered = replace(rebuilt, snapshot=None, whole=False)
 

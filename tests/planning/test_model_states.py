@@ -1,4 +1,4 @@
-"""The four states, model by model: their edge cases as a table, each with the right answer."""
+"""The four states of a model, with their edge cases as a table."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ CASES = (
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.claim)
 def test_states(case: Case) -> None:
-    """The state of each model, and what is said of it."""
+    """Each case has its state and message."""
     found = stand(*case.nodes, **case.seen)
 
     assert drawn(found) == case.states
@@ -207,10 +207,12 @@ def test_states(case: Case) -> None:
 
 
 class TestOneModelAfterTheOther:
-    """A model's state is its own, whatever is run and whatever is not."""
+    """A model's state is its own, whichever models are run."""
 
-    def test_who_is_not_selected_waits_and_nobody_waits_for_it(self) -> None:
-        """A run of one tag is of its models alone; what arrived for others goes on without it."""
+    def test_models_that_are_not_selected_wait_alone(self) -> None:
+        """A run of one tag builds its models, though others are stale, and leaves the others
+        stale.
+        """
         seen = {"events": built(EVENTS), "a": changed(A, "events", "# # # # # # n"), "b": new()}
         todo = plan(
             project(EVENTS, A, B),
@@ -222,7 +224,9 @@ class TestOneModelAfterTheOther:
         assert ("b", "not selected") in {(left.model, left.why) for left in todo.left}
 
     def test_sessions_and_whole_tables_have_states_too(self) -> None:
-        """They have no limits, because they take in what changed whatever its time."""
+        """Sessions and tables without cells have states but
+        no limits, as they process changes of any time.
+        """
         found = stand(
             EVENTS,
             SESSIONS,
@@ -244,25 +248,25 @@ class TestOneModelAfterTheOther:
 
 
 class TestLimits:
-    """Lower and upper limit: half-open event times, as far as they are known beforehand."""
+    """Lower and upper limit are half-open event times, as far as they are known before a run."""
 
     def test_a_first_run_is_from_the_start(self) -> None:
-        """And up to the last row of what is read."""
+        """A first run has limits from the start to the last row of its input."""
         late = hourly("a", start=day(2).start)
         found = stand(EVENTS, late, events=built(EVENTS), a=new())["a"]
 
         assert (found.lower, found.upper) == (day(2).start, day(6).end)
 
-    def test_the_lower_limit_never_lies_before_the_start(self) -> None:
-        """A late row from before it changes nothing, and moves no limit."""
+    def test_the_lower_limit_is_never_before_the_start(self) -> None:
+        """A late row from before the start changes nothing and moves no limit."""
         late = hourly("a", start=day(2).start)
         seen = changed(late, "events", "+ # + # # # #")
         found = stand(EVENTS, late, events=built(EVENTS), a=seen)["a"]
 
         assert (found.lower, found.upper) == (day(2).start, day(2).end)
 
-    def test_a_start_after_all_data_is_said(self) -> None:
-        """Lower above upper: the table is built without rows, and the message says why."""
+    def test_a_start_after_all_data_is_reported(self) -> None:
+        """With a start after all data the table is built empty, and the message says why."""
         far = hourly("a", start=instant("2031-01-01"))
         found = stand(EVENTS, far, events=built(EVENTS), a=new())["a"]
 
@@ -271,8 +275,8 @@ class TestLimits:
             "No data in events from 2031-01-01 on; covered without rows"
         )
 
-    def test_a_window_without_data_is_said_and_covered(self) -> None:
-        """It is built all the same: what was asked for is not asked for again."""
+    def test_a_window_without_data_is_reported_and_covered(self) -> None:
+        """A window without data is built, reported as empty and not planned again."""
         seen = new("# # . . . # #")
         window = Interval(day(2).start, day(5).start)
         asked = PlanOptions(window=window)
@@ -287,15 +291,17 @@ class TestLimits:
         assert step.trace is not None
         assert not step.trace.unbuilt.overlaps(window)
 
-    def test_what_files_hold_is_not_guessed(self) -> None:
-        """Before they are read, a run of files has no limits, and is not called empty."""
+    def test_rows_in_files_are_not_guessed(self) -> None:
+        """Before its files are read, a run has no limits and is not called empty."""
         found = stand(EVENTS, events=built(EVENTS, files=files("x.csv")))["events"]
 
         assert (found.lower, found.upper, found.empty) == (None, None, False)
         assert message(found) == "Standard incremental run"
 
-    def test_cells_far_apart_are_shown_and_not_their_span(self) -> None:
-        """A few by name; of many how many there are, between which limits."""
+    def test_cells_far_apart_are_listed(self) -> None:
+        """A few cells far apart are listed by name; of many
+        the message has their number and limits.
+        """
         few = stand(EVENTS, A, events=built(EVENTS), a=changed(A, "events", "+ # # + + # #"))["a"]
         many = stand(EVENTS, A, events=built(EVENTS), a=new("# . # . # . #"))["a"]
 
@@ -304,8 +310,10 @@ class TestLimits:
             "Processing data of 4 cells between 2019-10-21 and 2019-10-28"
         )
 
-    def test_what_a_run_changed_is_what_is_shown_after_it(self) -> None:
-        """Of tables that take in what changed, whatever its time."""
+    def test_after_a_run_the_changed_cells_are_shown(self) -> None:
+        """For tables that process changes, the limits after a run are those of the changed
+        cells.
+        """
         (entry,) = (
             after(SESSIONS, found, [(fold(), Receipt(read=9))], Ranges((day(0), day(6))))
             for found in (
@@ -333,8 +341,8 @@ def fold(cause: Cause = Cause.ARRIVED, rows: int = 0) -> Step:
         (fold(Cause.REMOVED), Receipt(), False),
     ],
 )
-def test_no_data_is_said_where_there_is_none(step: Step, receipt: Receipt, empty: bool) -> None:
-    """Not where rows are left out, have gone, or never mattered."""
+def test_no_data_is_reported_where_there_is_none(step: Step, receipt: Receipt, empty: bool) -> None:
+    """An empty result is reported only if no row was left out, removed or unaffected."""
     entry = ModelState("sessions", State.STANDARD_RUN, work=True, reads=("events",))
 
     found = after(SESSIONS, entry, [(step, receipt)], Ranges())
@@ -344,7 +352,7 @@ def test_no_data_is_said_where_there_is_none(step: Step, receipt: Receipt, empty
 
 
 class TestBackfillLimit:
-    """One run takes on so much of a backlog; what is live never waits for it."""
+    """One run builds so much of a backlog, and new data never waits for it."""
 
     LIMITED = hourly("a", backfill_limit=2 * DAY)
 
@@ -368,8 +376,8 @@ class TestBackfillLimit:
         news = replace(base.inputs[0], cells=states(strip))
         return replace(base, trace=trace, inputs=(news,))
 
-    def test_a_first_run_takes_on_so_much_and_the_next_goes_on(self) -> None:
-        """From the first row on, oldest first, until nothing is left."""
+    def test_a_first_run_builds_the_limit_and_the_next_continues(self) -> None:
+        """Runs with a limit build from the first row on, oldest first, until nothing is left."""
         made, _, left = self.rounds(self.LIMITED, new())
         then, _, rest = self.rounds(self.LIMITED, self.after(left, "# # # # # # #"))
 
@@ -378,8 +386,8 @@ class TestBackfillLimit:
         assert not rest.overlaps(Interval(day(0).start, day(4).start))
         assert rest.overlaps(day(4))
 
-    def test_one_run_does_not_begin_a_second_stretch(self) -> None:
-        """Once its stretch is built, the same run finds nothing more to do."""
+    def test_one_run_does_not_begin_a_second_part(self) -> None:
+        """Once its part of the backlog is built, the same run plans nothing more."""
         _, _, left = self.rounds(self.LIMITED, new())
         seen = self.after(left, "# # # # # # #")
 
@@ -387,8 +395,8 @@ class TestBackfillLimit:
 
         assert made == ""
 
-    def test_what_is_left_is_said(self) -> None:
-        """Left alone, beyond the limit, with its cells."""
+    def test_what_is_left_is_reported(self) -> None:
+        """Cells beyond the limit are skipped and reported."""
         observed = Observations(NOW, {"events": built(EVENTS), "a": new()})
         (left,) = (
             entry
@@ -400,7 +408,7 @@ class TestBackfillLimit:
         assert show(min(left.stale).start) == "2019-10-23"
 
     def test_live_data_of_the_same_model_does_not_wait(self) -> None:
-        """A new day is built beside the next stretch of the backlog, and is left no more."""
+        """A new day is built in the same run as the next part of the backlog."""
         left = Ranges((Interval(day(2).start, day(6).end + 100 * DAY),))
         made, _, rest = self.rounds(
             self.LIMITED, self.after(left, "# # # # # # +", "# # # # # # +")
@@ -410,8 +418,10 @@ class TestBackfillLimit:
         assert not rest.overlaps(day(6))
         assert rest.overlaps(day(4))
 
-    def test_a_gap_longer_than_the_limit_is_no_trap(self) -> None:
-        """Stretches without rows are covered on the way; nothing is tried for ever."""
+    def test_a_gap_longer_than_the_limit_does_not_block(self) -> None:
+        """Parts without rows are covered on the way, so that a long gap does not block the
+        backlog.
+        """
         made, _, left = self.rounds(self.LIMITED, new("# . . . . # #"))
         then, _, rest = self.rounds(self.LIMITED, self.after(left, "# . . . . # #"))
 
@@ -420,28 +430,30 @@ class TestBackfillLimit:
         assert not rest
 
     def test_a_start_long_before_the_data_costs_no_run(self) -> None:
-        """The limit counts from the first row, not from the start."""
+        """The limit counts from the first row, so an early start costs no run."""
         early = replace(self.LIMITED, start=day(0).start - 3650 * DAY)
         made, cells, _ = self.rounds(early, new())
 
         assert made == "B B - - - - -"
         assert cells.hull == Interval(day(0).start - 3650 * DAY, day(1).end)
 
-    def test_a_limit_shorter_than_a_cell_takes_on_one(self) -> None:
-        """Else it would take on nothing, for ever."""
+    def test_a_limit_shorter_than_a_cell_builds_one(self) -> None:
+        """A limit shorter than a cell builds one cell, so that runs progress."""
         made, _, _ = self.rounds(replace(self.LIMITED, backfill_limit=1), new())
 
         assert made == "B - - - - - -"
 
-    def test_a_window_with_both_ends_goes_before_the_limit(self) -> None:
-        """Who asks for a stretch means it."""
+    def test_a_window_with_both_ends_overrides_the_limit(self) -> None:
+        """A window with both ends overrides the limit."""
         window = Interval(day(0).start, day(5).start)
         made, _, _ = self.rounds(self.LIMITED, new(), window=window)
 
         assert made == "B B B B B - -"
 
     def test_batches_are_cut_inside_the_limit(self) -> None:
-        """A batch is a commit, the limit is a run: the smaller one comes first."""
+        """Batches bound a commit and the limit bounds a run, so batches are cut inside the
+        limit.
+        """
         made, cells, _ = self.rounds(self.LIMITED, new(), batch_size=1)
 
         assert made == "B B - - - - -"
@@ -449,15 +461,17 @@ class TestBackfillLimit:
         assert cells.hull.end == day(0).end
 
     def test_a_changed_definition_is_built_at_once(self) -> None:
-        """One table, one definition: the limit bounds what was never built."""
+        """A changed definition is rebuilt in one run, as
+        the limit bounds only what was never built.
+        """
         seen = replace(new(), trace=Trace("a", "another", {"events": 1}), version=3)
         made, _, left = self.rounds(self.LIMITED, seen)
 
         assert made == "B B B B B B B"
         assert not left
 
-    def test_a_changed_definition_leaves_what_no_run_came_to(self) -> None:
-        """All that the old table may hold is built; the rest is backlog as before."""
+    def test_a_changed_definition_leaves_the_backlog(self) -> None:
+        """A changed definition rebuilds what the old table covered, and the backlog stays."""
         waiting = Ranges((Interval(day(3).start, MAX),))
         seen = self.after(waiting, "# # # # # # #")
         assert seen.trace is not None
@@ -471,7 +485,9 @@ class TestBackfillLimit:
         assert made == "B B B - B - -"
 
     def test_what_an_older_infold_mixed_is_built_at_once(self) -> None:
-        """A stretch that is pending for its definition holds rows of the one before."""
+        """Ranges pending for a definition, which an older infold left mixed, are rebuilt at
+        once.
+        """
         seen = self.after(Ranges((day(3),)), "# # # # # # #")
         assert seen.trace is not None
         pending = (Pending(Cause.DEFINITION, Ranges((day(3),))),)
@@ -481,15 +497,17 @@ class TestBackfillLimit:
         found = stand(EVENTS, self.LIMITED, events=built(EVENTS), a=mixed)["a"]
         assert "it holds rows of two definitions" in message(found)
 
-    def test_late_rows_know_no_limit(self) -> None:
-        """However many cells they touch: a standard run is never cut."""
+    def test_late_rows_are_not_limited(self) -> None:
+        """Late rows are built in one run, however many cells they touch."""
         made, _, left = self.rounds(self.LIMITED, changed(self.LIMITED, "events", "+ + + + + + +"))
 
         assert made == "B B B B B B B"
         assert not left
 
     def test_what_was_left_is_out_of_sync(self) -> None:
-        """Until the last stretch is built; the message gives the limits of the next one."""
+        """A model with a backlog is out of sync, and the message gives the limits of the next
+        part.
+        """
         left = Ranges((Interval(day(2).start, day(6).end),))
         found = stand(
             EVENTS, self.LIMITED, events=built(EVENTS), a=self.after(left, "# # # # # # #")

@@ -145,10 +145,10 @@ def strip(made: Plan, name: str) -> str:
 
 
 class TestManualEntries:
-    """What people said of sessions makes their table stale, whatever arrived."""
+    """A new manual entry on sessions makes their table stale."""
 
     def test_a_new_entry_is_folded_in(self) -> None:
-        """The plan names its cause, and the trace the newest entry."""
+        """The plan names a new manual entry as its cause, and the trace its number."""
         made = plan(project(SESSIONS), Observations(0, {"sessions": built(SESSIONS, entries=2)}))
         [step] = made.steps
         [reason] = step.reasons
@@ -158,8 +158,8 @@ class TestManualEntries:
         assert step.trace is not None
         assert step.trace.entries == 2
 
-    def test_an_entry_that_was_heeded_is_no_reason(self) -> None:
-        """Nor is one of a model that has to be built anyway a second one."""
+    def test_an_applied_entry_is_no_cause(self) -> None:
+        """An applied entry is no cause, and a new one adds none to a model that is built anyway."""
         seen = built(SESSIONS, entries=2)
         assert seen.trace is not None
         applied = replace(seen, trace=replace(seen.trace, entries=2))
@@ -173,10 +173,10 @@ class TestManualEntries:
 
 
 class TestLateRows:
-    """A late row makes stale what can hold it, and nothing else."""
+    """A late row makes stale the cells it can affect, and no others."""
 
     def test_sessions_reach_one_gap_beyond_the_touched_days(self) -> None:
-        """A late day may extend a session of the day before or reach into the day after."""
+        """A late day can extend a session of the day before or reach into the day after."""
         seen = Observations(0, {"sessions": changed(SESSIONS, "events", "# # + # # # n")})
 
         made = plan(project(SESSIONS), seen)
@@ -185,7 +185,7 @@ class TestLateRows:
         assert made.steps[0].action is Action.FOLD
 
     def test_a_time_range_model_rebuilds_its_own_cells_only(self) -> None:
-        """A changed day of the input makes that day stale."""
+        """A changed day of the input makes only that day of a time-range model stale."""
         seen = Observations(0, {"daily": changed(DAILY, "sessions", "# + # # x # #")})
 
         made = plan(project(DAILY), seen)
@@ -194,7 +194,7 @@ class TestLateRows:
         assert {reason.cause for reason in made.steps[0].reasons} == {Cause.LATE, Cause.REMOVED}
 
     def test_far_apart_days_are_two_ranges(self) -> None:
-        """Days far apart never become their hull."""
+        """Days far apart stay two ranges and never become their hull."""
         old = CellChange(Interval(instant("2009-01-01"), instant("2009-01-02")), 1, 0, 0, 1, 0, 1)
         seen = changed(DAILY, "sessions", "# # # # # # +")
         news = (replace(seen.inputs[0], changes=(old, *seen.inputs[0].changes)), seen.inputs[1])
@@ -203,8 +203,8 @@ class TestLateRows:
 
         assert len(made.steps[0].cells) == 2
 
-    def test_a_months_cell_holds_the_changed_day(self) -> None:
-        """A change of a day makes its calendar month stale, exactly."""
+    def test_a_months_cell_contains_the_changed_day(self) -> None:
+        """A changed day makes its calendar month stale."""
         seen = Observations(0, {"monthly": changed(MONTHLY, "daily", "# + # # # # #")})
 
         made = plan(project(MONTHLY), seen)
@@ -213,8 +213,8 @@ class TestLateRows:
             (Interval(instant("2019-10-01"), instant("2019-11-01")),)
         )
 
-    def test_nothing_changed_is_nothing_to_do(self) -> None:
-        """A model whose inputs did not change is left alone, with the reason."""
+    def test_without_changes_a_model_is_skipped(self) -> None:
+        """A model with unchanged inputs is skipped with the reason."""
         made = plan(project(DAILY), Observations(0, {"daily": built(DAILY)}))
 
         assert not made
@@ -222,10 +222,10 @@ class TestLateRows:
 
 
 class TestWholeReasons:
-    """What makes all of a table stale."""
+    """What makes a whole table stale."""
 
     def test_first_run_builds_everything(self) -> None:
-        """A model without a trace is built whole, once its inputs are there."""
+        """A first run builds a model completely once its inputs exist."""
         nodes = (EVENTS, SESSIONS)
         unbuilt = ModelObservation(inputs=(InputDiff("events", 0, 0),))
         seen = Observations(
@@ -240,7 +240,7 @@ class TestWholeReasons:
         ]
 
     def test_another_definition_builds_everything(self) -> None:
-        """A fingerprint that is not the trace's makes the model stale as a whole."""
+        """A changed fingerprint makes the model stale as a whole."""
         seen = built(DAILY)
         assert seen.trace is not None
         seen = replace(seen, trace=replace(seen.trace, fingerprint="old"))
@@ -251,7 +251,7 @@ class TestWholeReasons:
         assert made.steps[0].cells == Ranges.ever()
 
     def test_a_changed_lookup_makes_every_cell_stale(self) -> None:
-        """A table without a time column is read whole by every cell."""
+        """A changed table without a time column makes every cell of its readers stale."""
         seen = built(DAILY)
         change = CellChange(EVER, 1, 1, 5, 5, 1, 2)
         news = (seen.inputs[0], InputDiff("users", 1, 2, (change,), (CellState(EVER, 5, 2),)))
@@ -261,8 +261,10 @@ class TestWholeReasons:
         assert made.steps[0].cells == Ranges.ever()
         assert made.steps[0].reasons[0].cause is Cause.LOOKUP
 
-    def test_changed_keys_of_a_lookup_make_the_cells_stale_that_hold_them(self) -> None:
-        """At most all are, as long as nobody has looked; none where no row has one of the keys."""
+    def test_changed_keys_of_a_lookup_make_cells_with_them_stale(self) -> None:
+        """Changed lookup keys make stale the cells with
+        rows of those keys, or all until they are searched.
+        """
         daily = replace(DAILY, matches=(Match("users", "sessions", (("user", "user"),)),))
         seen, change = built(daily), CellChange(EVER, 1, 1, 5, 5, 1, 2)
         news = InputDiff("users", 1, 2, (change,), (CellState(EVER, 5, 2),))
@@ -288,8 +290,10 @@ class TestWholeReasons:
             Trace("daily", daily.fingerprint, {"sessions": 1, "users": 2}),
         )
 
-    def test_files_with_changed_keys_of_a_lookup_are_taken_in_again(self) -> None:
-        """All that are still there, as long as nobody has looked; none where no row has a key."""
+    def test_files_with_changed_keys_of_a_lookup_are_ingested_again(self) -> None:
+        """Changed lookup keys make files with those keys
+        ingested again, or all until they are searched.
+        """
         match = Match("users", "raw.clicks", (("user", "user"),))
         events = replace(EVENTS, inputs=(*EVENTS.inputs, Input("users")), matches=(match,))
         known = tuple(FileKnown(at, f"{at}.csv", 9, "9:1", 0, rows=4) for at in (1, 2, 3))
@@ -318,7 +322,9 @@ class TestWholeReasons:
         assert again(ChangedKeyRows((("raw.clicks", Ranges(), 0),))) == (Action.INGEST, ())
 
     def test_mostly_new_input_is_built_rather_than_folded(self) -> None:
-        """When more than half of the events are new, computing all sessions costs less."""
+        """When more than half of the events are new, sessions
+        are built, because that costs less than folding.
+        """
         many = CellChange(day(0), 100, 0, 0, 100, 0, 1)
         seen = built(SESSIONS)
         news = InputDiff("events", 1, 2, (many,), (CellState(day(0), 100, 1),))
@@ -336,10 +342,12 @@ class TestWholeReasons:
             (0, 40, "", Action.FOLD),
         ],
     )
-    def test_what_is_shown_is_what_the_run_does_once_files_are_read(
+    def test_the_plan_shows_what_the_run_does_after_reading_files(
         self, rows: int, new: int, definition: str, action: Action
     ) -> None:
-        """By the rows that files are known to hold; a table that is built anew changes whole."""
+        """Readers of files are planned by the known numbers
+        of rows, and a rebuilt table changes as a whole.
+        """
         news = FileDiff(
             "raw.clicks",
             new=(FileSeen("b.csv", 9, 1, "9:1"),),
@@ -358,7 +366,7 @@ class TestWholeReasons:
         assert made.steps[1].expected
 
     def test_a_model_over_a_table_never_built_waits(self) -> None:
-        """Without its input, a model is left alone and says which one is missing."""
+        """Without its input a model is skipped, and the plan says which input is missing."""
         seen = Observations(0, {"daily": ModelObservation(inputs=(InputDiff("sessions", 0, 0),))})
 
         made = plan(project(DAILY), seen, PlanOptions(selected=frozenset({"daily"})))
@@ -372,7 +380,7 @@ BY_USER = node(
 )
 
 
-class TestByKey:
+class TestCumulative:
     """A cumulative aggregate is one cell that changed rows are folded into."""
 
     def planned(
@@ -386,12 +394,12 @@ class TestByKey:
         return step.action, [reason.cause for reason in step.reasons]
 
     def test_changed_sessions_are_folded_in(self) -> None:
-        """Late, new and removed rows, each with its cause."""
+        """Late, new and removed rows of sessions are folded in, each with its cause."""
         seen = changed(BY_USER, "sessions", "# + # # x # n")
         assert self.planned(seen) == (Action.FOLD, [Cause.LATE, Cause.REMOVED, Cause.ARRIVED])
 
-    def test_it_is_built_first_and_when_its_definition_changes_or_someone_asks(self) -> None:
-        """As any table."""
+    def test_it_is_built_first_for_a_new_definition_and_on_request(self) -> None:
+        """A cumulative table is built on a first run, for a changed definition and on request."""
         assert self.planned(
             ModelObservation(inputs=(InputDiff("sessions", 0, 3, cells=states("# #")),))
         ) == (Action.BUILD, [Cause.MISSING])
@@ -402,8 +410,8 @@ class TestByKey:
         asked = PlanOptions(restated={"by_user": Ranges.ever()})
         assert self.planned(seen, asked) == (Action.BUILD, [Cause.RESTATED])
 
-    def test_it_is_built_where_its_input_is_another_one(self) -> None:
-        """When most rows are new, or the input was dropped, there is nothing to fold."""
+    def test_it_is_rebuilt_when_most_of_its_input_is_new(self) -> None:
+        """A cumulative table is rebuilt when most rows are new or its input was dropped."""
         seen = changed(BY_USER, "sessions", "n")
         few = replace(seen.inputs[0], cells=(CellState(day(0), 1, 1),))
         assert self.planned(replace(seen, inputs=(few,)))[0] is Action.BUILD
@@ -411,7 +419,7 @@ class TestByKey:
         assert self.planned(replace(seen, inputs=(anew,)))[0] is Action.BUILD
 
     def test_a_plan_says_that_keys_change(self) -> None:
-        """Not how many cells: there is one."""
+        """The plan of a cumulative table says that keys change and gives no number of cells."""
         seen = Observations(0, {"by_user": changed(BY_USER, "sessions", "# + # # # # #")})
         one = project(BY_USER)
         lines = plan_screen(one, seen, plan(one, seen), {}).splitlines()
@@ -422,16 +430,16 @@ class TestByKey:
             "       late        1 rows in 1 cell of sessions",
         ]
 
-    def test_nothing_changed_is_nothing_to_do(self) -> None:
-        """No step, however old it is."""
+    def test_without_changes_it_is_skipped(self) -> None:
+        """A cumulative table without changes has no step, however old it is."""
         assert not plan(project(BY_USER), Observations(0, {"by_user": built(BY_USER)}))
 
 
 class TestWindow:
-    """``--start/--end`` bound what is recomputed; what is left out stays pending."""
+    """``--start/--end`` bound what is recomputed; what is outside stays pending."""
 
     def test_stale_days_outside_stay_pending(self) -> None:
-        """Only the window is built; the trace remembers the rest with its cause."""
+        """A window builds only its days, and the trace keeps the rest pending with its cause."""
         seen = Observations(0, {"daily": changed(DAILY, "sessions", "# + # # + # #")})
         window = Interval(day(0).start, day(3).start)
 
@@ -443,7 +451,7 @@ class TestWindow:
         assert trace.pending == (Pending(Cause.LATE, Ranges((day(4),))),)
 
     def test_pending_days_are_built_when_the_window_is_lifted(self) -> None:
-        """A later run without a window builds what was left out."""
+        """A run without a window builds the days that a window left out."""
         seen = built(DAILY)
         assert seen.trace is not None
         pending = (Pending(Cause.LATE, Ranges((day(4),))),)
@@ -454,7 +462,7 @@ class TestWindow:
         assert strip(made, "daily") == "- - - - B - -"
 
     def test_folds_take_all_that_arrived(self) -> None:
-        """A window does not cut a fold in half."""
+        """A window does not limit a fold, which takes all changes."""
         seen = Observations(0, {"sessions": changed(SESSIONS, "events", "# + # # + # #")})
         window = Interval(day(0).start, day(3).start)
 
@@ -463,7 +471,7 @@ class TestWindow:
         assert strip(made, "sessions") == "B B B B B B -"
 
     def test_cells_before_the_projects_start_are_never_stale(self) -> None:
-        """The project's start bounds what is recomputed, for good."""
+        """Cells before the project's start are never stale."""
         seen = Observations(0, {"daily": changed(DAILY, "sessions", "# + # # + # #")})
 
         made = plan(project(replace(DAILY, start=day(3).start)), seen)
@@ -479,7 +487,7 @@ def said(target: Node, **keys: object) -> Node:
 
 
 class TestBatches:
-    """A step is the first batch; the rest is pending, and nothing is lost on the way."""
+    """A step is the first batch, and the rest is pending until it is built."""
 
     LATE = "# + # + + # +"
 
@@ -495,7 +503,9 @@ class TestBatches:
     def test_the_first_batch_and_how_many_there_are(
         self, size: int, first: str, batches: int
     ) -> None:
-        """By the size that is asked for, or the model's own."""
+        """The size of batches comes from the command or the model, and the first batch is the
+        step.
+        """
         for target, asked in (
             (said(DAILY, batch_size=size), PlanOptions()),
             (said(DAILY, batch_size=1), PlanOptions(batch_size=size)),
@@ -512,10 +522,12 @@ class TestBatches:
         ("own", "jobs", "beside"),
         [(None, None, 0), (2, None, 1), (9, None, 3), (None, 3, 2), (2, 3, 1), (3, 1, 0)],
     )
-    def test_how_many_are_built_at_the_same_time(
+    def test_how_many_batches_are_built_at_once(
         self, own: int | None, jobs: int | None, beside: int
     ) -> None:
-        """As the model says and the run lets; each holds other cells, in order."""
+        """The model and the run limit how many batches are
+        built at once, each with its own cells in order.
+        """
         target = said(DAILY, batch_size=1, batch_concurrency=own)
         [step] = self.made(target, PlanOptions(jobs=jobs)).steps
 
@@ -524,8 +536,8 @@ class TestBatches:
             str(Ranges((day(at),))) for at in (3, 4, 6)[:beside]
         ]
 
-    def test_what_makes_the_table_is_built_alone(self) -> None:
-        """The first batch of a table has none beside it."""
+    def test_the_first_batch_creates_the_table_alone(self) -> None:
+        """The first batch of a new table has none beside it."""
         target = said(DAILY, batch_size=1, batch_concurrency=4)
         seen = replace(changed(target, "sessions", self.LATE), trace=None)
         [step] = plan(project(target), Observations(0, {"daily": seen})).steps
@@ -534,10 +546,10 @@ class TestBatches:
         assert not step.beside
 
     @pytest.mark.parametrize(("together", "built"), [(31, "- B - B B - B"), (2, "- B - B - - -")])
-    def test_cells_by_themselves_are_one_commit_up_to_a_number(
+    def test_cells_built_singly_are_committed_together(
         self, monkeypatch: pytest.MonkeyPatch, together: int, built: str
     ) -> None:
-        """Each is a query of its own, and so many are committed at once."""
+        """Cells built singly are a query each, and a limited number of them is one commit."""
         monkeypatch.setattr("infold.planning.portions.CELLS_TOGETHER", together)
         made = self.made(replace(DAILY, vouched=(Override.LIMIT,)), PlanOptions())
 
@@ -545,7 +557,7 @@ class TestBatches:
 
 
 class TestExchange:
-    """One table, one definition: what a changed one makes takes the old table's place at once."""
+    """A changed definition replaces the old table at once, so that a table has one definition."""
 
     SEEN = changed(DAILY, "sessions", "# + # # # # #")
     assert SEEN.trace is not None
@@ -559,10 +571,10 @@ class TestExchange:
         }
         return plan(project(target, *others), Observations(0, seen), asked or PlanOptions())
 
-    def test_batches_are_computed_one_by_one_and_committed_together(
+    def test_batches_of_a_new_definition_are_committed_together(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A failure between them leaves the old table, and no rows of two definitions."""
+        """Batches of a new definition are computed one by one and committed together."""
         by_cell = replace(DAILY, vouched=(Override.LIMIT,))
         monkeypatch.setattr("infold.planning.portions.CELLS_TOGETHER", 2)
         for target, pieces in ((said(DAILY, batch_size=3), 3), (by_cell, 4)):
@@ -575,8 +587,10 @@ class TestExchange:
             assert not step.trace.pending
         assert self.made(DAILY).steps[0].pieces == ()
 
-    def test_a_window_of_a_part_builds_nothing(self) -> None:
-        """The old table stays, and the plan says why; one that holds it all is no such window."""
+    def test_a_partial_window_builds_nothing(self) -> None:
+        """With a new definition, a window of a part builds
+        nothing and the plan says why; one around all builds all.
+        """
         part = PlanOptions(window=Interval(day(0).start, day(3).start))
         every = PlanOptions(window=Interval(day(0).start, day(7).start))
 
@@ -587,8 +601,10 @@ class TestExchange:
         [step] = self.made(DAILY, every).steps
         assert (step.cells, step.trace.pending if step.trace else None) == (Ranges.ever(), ())
 
-    def test_what_is_new_over_a_table_that_stayed_waits_for_it(self) -> None:
-        """It may name columns that only the new definition has; what was built goes on."""
+    def test_a_changed_reader_of_a_table_that_waits_also_waits(self) -> None:
+        """A changed model waits for its changed input,
+        which may lack a new column; other readers go on.
+        """
         part = PlanOptions(window=Interval(day(0).start, day(3).start))
         reader = node(Model("reader", Materialization.TABLE, ""), Input("daily", "day"))
 
@@ -602,8 +618,10 @@ class TestExchange:
         live = plan(project(DAILY, reader), Observations(0, seen), part)
         assert [step.model for step in live.steps] == ["reader"]
 
-    def test_cells_that_are_not_over_stay_for_their_tick(self) -> None:
-        """They are missing then, not of another definition."""
+    def test_incomplete_cells_wait_for_their_tick(self) -> None:
+        """Cells that are not complete are missing until
+        their tick, not stale for another definition.
+        """
         target = said(DAILY, cron="0 5 * * *")
         seen = Observations(day(3).start + 5 * HOUR, {"daily": self.OTHER})
         [step] = plan(project(target), seen).steps
@@ -616,10 +634,10 @@ class TestExchange:
 
 
 class TestBounds:
-    """Changed cells of an input reach as far as the query looks back."""
+    """Changed cells of an input affect the cells that look back at them."""
 
     def test_a_late_day_reaches_the_days_that_look_back_at_it(self) -> None:
-        """Two days before: the day itself and the two after it."""
+        """A late day makes stale the day itself and the two days that look back at it."""
         wide = replace(DAILY, inputs=(Input("sessions", "start", (Bound(2 * DAY, 0),)),))
         seen = Observations(0, {"daily": changed(wide, "sessions", "# + # # # # #")})
 
@@ -627,7 +645,7 @@ class TestBounds:
 
 
 class TestCron:
-    """When a model is due, and which cells are over."""
+    """When a model is due, and which cells are complete."""
 
     DAILY = said(DAILY, cron="0 5 * * *")
 
@@ -639,19 +657,19 @@ class TestCron:
         return plan(project(self.DAILY), Observations(FIRST + hours * HOUR, {"daily": seen}))
 
     def test_between_two_ticks_nothing_is_due(self) -> None:
-        """It was built at six, and it is seven."""
+        """A model built at six is not due at seven if its next tick is later."""
         made = self.made(24 * 7 + 7, 24 * 7 + 6)
 
         assert not made
         assert made.left[0].why.startswith("not due before")
 
-    def test_after_a_tick_all_that_is_over_is_built(self) -> None:
-        """The last day of the strip ended at midnight; at four nothing has ticked for it."""
+    def test_after_a_tick_all_complete_cells_are_built(self) -> None:
+        """After the tick all complete days are built, and before it none is."""
         assert strip(self.made(24 * 7 + 5, 24 * 6), "daily") == "- B - - - - B"
         assert strip(self.made(24 * 7 + 4, 24 * 5), "daily") == "- B - - - - -"
 
-    def test_a_tick_without_rows_is_no_work(self) -> None:
-        """What was waited for ended, and nothing came."""
+    def test_a_tick_without_rows_builds_nothing(self) -> None:
+        """A tick without new rows builds nothing, though the day it waited for is complete."""
         seen = built(self.DAILY, as_of=FIRST + 24 * HOUR)
         assert seen.trace is not None
         waits = (Pending(Cause.MISSING, Ranges((Interval(FIRST + 9 * DAY, MAX),))),)
@@ -666,14 +684,14 @@ class TestCron:
 
 
 class TestFiles:
-    """What a listing makes of an ingest."""
+    """The plan of an ingest, from the listing of files."""
 
     def known(self, **extra: object) -> FileKnown:
         """A file taken in before."""
         return replace(FileKnown(1, "a.csv", 9, "9:1", 0, rows=4), **extra)  # type: ignore[arg-type]
 
-    def test_new_gone_and_due_files_are_three_reasons(self) -> None:
-        """Each cause is named with the rows that it means."""
+    def test_new_removed_and_due_files_are_three_causes(self) -> None:
+        """New, removed and due files are separate causes, each with its rows."""
         news = FileDiff(
             "raw.clicks",
             new=(FileSeen("b.csv", 9, 1, "9:1"),),
@@ -691,8 +709,8 @@ class TestFiles:
             (Cause.DUE, 3),
         ]
 
-    def test_peeked_days_already_covered_are_late(self) -> None:
-        """Rows for a day that has rows are late, rows for another day just arrived."""
+    def test_estimated_days_already_covered_are_late(self) -> None:
+        """Estimated rows for a day that has rows are late, and for another day they arrived."""
         news = FileDiff(
             "raw.clicks",
             new=(FileSeen("b.csv", 9, 1, "9:1"),),
@@ -708,7 +726,9 @@ class TestFiles:
         ]
 
     def test_readers_of_a_built_table_are_expected(self) -> None:
-        """What follows from a file is shown, and planned again once the file was read."""
+        """Readers of files are shown as expected steps and planned again once the files are
+        read.
+        """
         news = FileDiff(
             "raw.clicks",
             new=(FileSeen("b.csv", 9, 1, "9:1"),),
@@ -722,8 +742,8 @@ class TestFiles:
         assert strip(made, "sessions") == "- B B B - - -"
         assert [step.expected for step in made.steps] == [False, True]
 
-    def test_models_not_selected_are_left_and_named(self) -> None:
-        """Selection leaves models alone and says so."""
+    def test_models_not_selected_are_skipped_and_named(self) -> None:
+        """Models that are not selected are skipped and named in the plan."""
         made = plan(
             project(EVENTS),
             Observations(0, {"events": built(EVENTS)}),

@@ -1,4 +1,4 @@
-"""`on_definition_change: rebuilt_cells`: a changed definition is built like a new table."""
+"""`on_definition_change: rebuilt_cells` builds a changed definition like a new table."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def left(trace: Trace) -> dict[Cause, Ranges]:
 
 
 def test_a_limit_cuts_it_like_a_first_build() -> None:
-    """The first commit replaces all; days with rows wait, told from where nothing is known."""
+    """With a limit the first commit replaces the table, and the other days with rows wait."""
     target = replace(said(DAILY, on_definition_change=CELLS), backfill_limit=2 * DAY)
     step, after = step_of(target, of_old(target), PlanOptions())
 
@@ -67,8 +67,8 @@ def test_a_limit_cuts_it_like_a_first_build() -> None:
     assert left(after)[Cause.REDEFINED] == Ranges((Interval(day(4).start, day(6).end),))
 
 
-def test_all_at_once_is_the_whole_table_in_one_commit() -> None:
-    """Without a limit, a window or batches there is nothing that readers could miss."""
+def test_without_a_limit_it_is_one_commit() -> None:
+    """Without a limit, a window or batches the whole table is replaced in one commit."""
     target = said(DAILY, on_definition_change=CELLS)
     step, after = step_of(target, of_old(target), PlanOptions())
 
@@ -76,7 +76,9 @@ def test_all_at_once_is_the_whole_table_in_one_commit() -> None:
 
 
 def test_a_plan_says_that_readers_lose_rows() -> None:
-    """Where a part is built; not where all of it is."""
+    """A plan that rebuilds a part says that readers lose rows, and one that rebuilds all does
+    not.
+    """
     target = said(DAILY, on_definition_change=CELLS, batch_size=3)
     parts = plan(project(target), Observations(0, {"daily": of_old(target)}), PlanOptions())
     whole = plan(project(said(DAILY, on_definition_change=CELLS)), parts_of(target), PlanOptions())
@@ -92,7 +94,7 @@ def parts_of(target: Node) -> Observations:
 
 
 def test_a_window_without_rows_replaces_nothing() -> None:
-    """A table would be gone for nothing; and what is new over it waits."""
+    """A window without rows replaces nothing, and changed readers wait."""
     target = said(DAILY, on_definition_change=CELLS)
     reader = node(Model("reader", Materialization.TABLE, ""), Input("daily", "day"))
     seen = {"daily": of_old(target, "# # # # # - -"), "reader": ModelObservation()}
@@ -170,8 +172,10 @@ class Played:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_whatever_comes_the_table_is_of_one_definition(seed: int) -> None:
-    """Changes, windows, limits and batches in any order; runs without any complete it."""
+def test_the_table_always_has_one_definition(seed: int) -> None:
+    """Changes, windows, limits and batches in any order
+    leave one definition, and runs without them complete it.
+    """
     random = Random(seed)
     played = Played(random)
     for _ in range(8):
@@ -189,8 +193,8 @@ def test_whatever_comes_the_table_is_of_one_definition(seed: int) -> None:
     assert played.held == dict.fromkeys(played.rows, played.fingerprint)
 
 
-def test_what_an_older_limit_left_stays_apart() -> None:
-    """A cause of its own: a table that was never complete says nothing of a new definition."""
+def test_an_older_backlog_keeps_its_cause() -> None:
+    """The backlog of an older limit keeps its own cause, as the table was never complete."""
     target = replace(said(DAILY), backfill_limit=2 * DAY)
     seen = replace(of_old(target), trace=None, cells=())
     _, after = step_of(target, seen, PlanOptions())

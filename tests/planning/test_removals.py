@@ -1,4 +1,4 @@
-"""Sources that lose much at once: an unmounted share is not taken for a wish."""
+"""A source that loses many files or rows at once is refused, as when a share is not mounted."""
 
 from __future__ import annotations
 
@@ -88,7 +88,9 @@ def share(tmp_path: Path, files: int, limit: str | None = None) -> Share:
 
 
 def test_an_emptied_folder_is_refused_until_it_is_allowed(tmp_path: Path) -> None:
-    """By the run, exit code 3, before anything is written; the plan says it; the word lets it."""
+    """A run refuses an emptied folder before anything is
+    written, exit code 3, and the option allows it.
+    """
     clicks = share(tmp_path, 3)
     clicks.lose(0, 1, 2)
     todo = api.make_plan(clicks.project, api.observe(clicks.project), select=["clicks"])
@@ -120,18 +122,20 @@ def test_an_emptied_folder_is_refused_until_it_is_allowed(tmp_path: Path) -> Non
         (3, 1, "0%", True),
     ],
 )
-def test_how_much_may_go(
+def test_how_much_may_be_removed(
     tmp_path: Path, files: int, gone: int, limit: str | None, refused: bool
 ) -> None:
-    """By default not all, and of more than 20 not over half; or as declared."""
+    """By default not all files, and of more than 20 at most half, may be removed, or as
+    declared.
+    """
     clicks = share(tmp_path, files, limit)
     clicks.lose(*range(gone))
 
     assert bool(clicks.lost()) is refused
 
 
-def test_rows_count_as_files_do(tmp_path: Path) -> None:
-    """One large file of many small ones is most of a source."""
+def test_rows_count_like_files(tmp_path: Path) -> None:
+    """Removing one large file among many small ones removes most of the source's rows."""
     clicks = share(tmp_path, 4, "50%")
     clicks.lose(0)
     seen = api.observe(clicks.project)
@@ -152,8 +156,8 @@ def test_rows_count_as_files_do(tmp_path: Path) -> None:
     }
 
 
-def test_files_in_their_place_make_up_for_them(tmp_path: Path) -> None:
-    """A renamed file, the next full copy: nothing was lost. Fewer than went do not."""
+def test_files_in_their_place_compensate(tmp_path: Path) -> None:
+    """A renamed file or the next full copy compensates for a removed one; fewer rows do not."""
     clicks = share(tmp_path, 2)
     clicks.lose(0, 1)
     clicks.land("a.json")
@@ -162,8 +166,8 @@ def test_files_in_their_place_make_up_for_them(tmp_path: Path) -> None:
     assert not clicks.lost()
 
 
-def test_emptied_files_are_gone(tmp_path: Path) -> None:
-    """They stand there, of no bytes; corrected ones are there."""
+def test_emptied_files_count_as_removed(tmp_path: Path) -> None:
+    """Files cut to no bytes count as removed, and corrected ones do not."""
     clicks = share(tmp_path, 2)
     clicks.land("0.json", "")
     clicks.land("1.json", "{} {}")
@@ -191,7 +195,7 @@ def replaced(
 
 
 def test_rows_of_replaced_files_count() -> None:
-    """As the rows of files that are gone do; as many rows, or more, are a correction."""
+    """Rows that replaced files lost count as removed; as many rows or more are a correction."""
     assert replaced(30, 10, after=0) == (
         "30 of 30 files replaced by ones with fewer rows: 300 of 300 rows gone"
     )
@@ -205,14 +209,14 @@ def test_rows_of_replaced_files_count() -> None:
     assert replaced(30, 10, after=0, came=300), "of files, others do not stand for them"
 
 
-def test_rows_that_an_iceberg_table_updates_move_to_other_files() -> None:
-    """What came stands for what went; less of it does not."""
+def test_rows_that_an_iceberg_table_updates_are_not_removed() -> None:
+    """Rows that an Iceberg update moves to other files are not removed, and missing ones are."""
     assert not replaced(30, 10, after=0, iceberg=True, came=300)
     assert replaced(30, 10, after=0, iceberg=True, came=1)
 
 
-def test_parquet_tells_by_its_footers(tmp_path: Path) -> None:
-    """The plan knows it, and nothing is started; an empty file has columns and no rows."""
+def test_parquet_footers_give_row_counts(tmp_path: Path) -> None:
+    """The plan knows rows of Parquet files from their footers without starting Spark."""
     clicks = share(tmp_path, 2)
     source = replace(clicks.project.sources["raw.clicks"], format=Format.PARQUET)
     clicks.project = replace(
@@ -228,7 +232,7 @@ def test_parquet_tells_by_its_footers(tmp_path: Path) -> None:
 
 
 def test_a_changed_definition_hides_nothing(tmp_path: Path) -> None:
-    """All of it is taken in anew then, and what is missing is missing."""
+    """A changed definition, which ingests everything again, still refuses missing files."""
     clicks = share(tmp_path, 3)
     model = clicks.project.root / "models" / "clicks.sql"
     model.write_text(model.read_text().replace("WHERE", "WHERE true AND"), encoding="utf-8")
@@ -241,7 +245,9 @@ def test_a_changed_definition_hides_nothing(tmp_path: Path) -> None:
 def test_a_compacted_iceberg_table_lost_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Few files take the place of many there; with none of them it is emptied."""
+    """A compacted Iceberg table lost nothing, though few
+    files replace many; without files it is empty.
+    """
     clicks = share(tmp_path, 3)
     source = replace(
         clicks.project.sources["raw.clicks"], format=Format.ICEBERG, path=None, table="lake.clicks"
@@ -257,14 +263,14 @@ def test_a_compacted_iceberg_table_lost_nothing(
 
 
 @pytest.mark.parametrize("text", ["half", "10", "101%", "-1%"])
-def test_a_part_is_written_in_percent(tmp_path: Path, text: str) -> None:
-    """Anything else is a mistake, said with its place."""
+def test_the_share_is_written_in_percent(tmp_path: Path, text: str) -> None:
+    """The allowed share is written in percent, and anything else is a mistake at its place."""
     with pytest.raises(InfoldErrors, match="removal_limit is not a part in percent"):
         share(tmp_path, 0, json.dumps(text))
 
 
-def test_a_share_that_is_back_is_as_it_was(tmp_path: Path) -> None:
-    """Nothing is new then, and nothing gone."""
+def test_a_share_that_is_mounted_again_is_unchanged(tmp_path: Path) -> None:
+    """When the folder is mounted again, no file is new and none is removed."""
     clicks = share(tmp_path, 3)
     away = tmp_path / "away"
     shutil.move(clicks.folder, away)

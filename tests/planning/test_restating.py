@@ -1,4 +1,4 @@
-"""What is built again because someone asks for it."""
+"""What restate and backbuild plan."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def window(start: str, end: str) -> Interval:
     return Interval(instant(start), instant(end))
 
 
-def test_restating_means_the_named_models_and_runs_those_that_read_them(project: Project) -> None:
-    """What reads them is built where they changed, and only there."""
+def test_restate_builds_the_named_models_and_runs_their_readers(project: Project) -> None:
+    """Restate builds the named models, and their readers only where something changed."""
     days = window("2024-03-01", "2024-03-03")
 
     again = restate(project, ["daily"], days)
@@ -58,8 +58,8 @@ def test_restating_means_the_named_models_and_runs_those_that_read_them(project:
     assert again.asked.selected == frozenset({"daily", "week", "seen", "top"})
 
 
-def test_a_window_leaves_whole_tables_alone(project: Project) -> None:
-    """And says so; without a window they are built again."""
+def test_a_window_skips_tables_without_cells(project: Project) -> None:
+    """With a window restate skips tables without cells and says so; without one it builds them."""
     days = window("2024-03-01", "2024-03-03")
 
     assert restate(project, ["+top"], days).left == (
@@ -70,7 +70,9 @@ def test_a_window_leaves_whole_tables_alone(project: Project) -> None:
 
 
 def test_backbuilding_reads_upstream_as_far_as_the_target_does(project: Project) -> None:
-    """Six days more of what a rolling week reads; files are only brought up to date."""
+    """Backbuild builds upstream the days that the target's
+    bound reads, and only brings files up to date.
+    """
     again = backbuild(project, ["+week"], window("2024-03-10", "2024-03-11"))
 
     assert again.asked.restated == {
@@ -84,7 +86,9 @@ def test_backbuilding_reads_upstream_as_far_as_the_target_does(project: Project)
 def test_a_table_that_was_never_built_is_built_in_its_window(
     project: Project, changed: bool
 ) -> None:
-    """The rest stays pending, now and in the rest of the run, which plans again after each step."""
+    """A table that was never built is backbuilt in the
+    window, and the rest stays pending throughout the run.
+    """
     days = [
         CellState(cell, 5, 1) for cell in Granularity.DAY.cells(window("2024-03-01", "2024-03-31"))
     ]

@@ -1,10 +1,9 @@
-"""
-Random rows for the tables of ``world``, which arrive in rounds.
+"""Random rows for the tables of ``world``, which arrive in rounds.
 
-The first round brings most of it. In the second come late rows, copies, corrections, moved orders,
-a deleted and a replaced file, all of three days, so that whatever is built too narrowly around them
-stays behind. Times are drawn from few, so that many tie, lie at midnight, or where the clocks of
-Berlin and New York change.
+The first round brings most of them. In the second there are late rows, copies,
+corrections, moved orders, a deleted and a replaced file, all of three days, so that
+whatever is built too narrowly around them is not found. Times are drawn from few, so
+that many tie, are at midnight, or where the clocks of Berlin and New York change.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""
-Queries that people write, each with what should become of it.
+"""Queries as people write them, each with its expected verdict.
 
-A file holds one theme. Its first line gives the keys that its queries have in common; each block
-names a query and says what is expected: ``admitted``, or ``refused`` with the slug of the error.
-``with`` changes keys for one query (null takes one away).
+A file has one theme. Its first line gives the keys that its queries have in common;
+each block names a query and says what is expected: ``admitted``, or ``refused``
+with the slug of the error. ``with`` changes keys for one query (null removes one).
 """
 
 from __future__ import annotations

@@ -13,7 +13,9 @@ from tests.queries.catalog import NOT_YET, Query, as_expected, not_yet, queries,
 
 @pytest.mark.parametrize("theme", sorted({query.theme for query in queries()}))
 def test_queries_are_judged_as_they_should_be(theme: str) -> None:
-    """All but the listed: admitted, or refused by the right name."""
+    """Every query, except those listed as not yet, is admitted or refused with the expected
+    slug.
+    """
     wrong = [
         f"{query}: {query.expected} expected, found {verdicts()[query.name]}"
         for query in queries()
@@ -26,7 +28,7 @@ def test_queries_are_judged_as_they_should_be(theme: str) -> None:
 def test_the_list_of_what_is_not_yet_is_no_longer_than_needed(
     request: pytest.FixtureRequest,
 ) -> None:
-    """A line leaves once its query is judged as it should be."""
+    """A query that is judged as expected is removed from the list of those not yet judged so."""
     judged = {query.name for query in queries() if as_expected(query)}
     if request.config.getoption("--rewrite"):
         lines = NOT_YET.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -37,7 +39,7 @@ def test_the_list_of_what_is_not_yet_is_no_longer_than_needed(
 
 
 def test_there_are_enough_and_each_is_another() -> None:
-    """At least 400 and of both kinds; no name and no text stands twice."""
+    """There are at least 400 queries of both verdicts, with unique names and texts."""
     texts = {(query.front, query.sql) for query in queries()}
     refused: list[Query] = [query for query in queries() if query.refused]
     print(f"{len(queries())} queries, of which {len(refused)} are to be refused")

@@ -1,4 +1,4 @@
-"""The reference for sessions, on tables that a person would draw, and against its definition."""
+"""The reference for sessions agrees with drawn tables and with the definition of sessions."""
 
 from __future__ import annotations
 
@@ -163,8 +163,8 @@ class TestShapes:
             | 09:00 | 09:00 |     40 |
         """)
 
-    def test_an_event_of_a_year_ago_stands_where_it_happened(self) -> None:
-        """However late it comes, an event belongs to its own time."""
+    def test_an_event_of_a_year_ago_is_in_its_own_time(self) -> None:
+        """However late it arrives, an event belongs to its own time."""
         assert found([*spread("09:00", "09:10", 3), at("09:05") - 365 * DAY]) == table("""
             | start            | end              | events |
             |------------------|------------------|-------:|
@@ -173,7 +173,7 @@ class TestShapes:
         """)
 
     def test_users_do_not_mix(self) -> None:
-        """Sessions of two users at the same time are two; nobody's events are in none."""
+        """Sessions of two users at the same time are two; events without a user are in none."""
         nine = at("09:00")
         rows = [
             {"event_id": str(n), "user_id": user, "event_ts": nine + n * SECOND}
@@ -204,7 +204,9 @@ def components(times: Sequence[int], gap: int) -> list[list[int]]:
 
 @given(st.lists(st.integers(0, 40), max_size=14), st.integers(0, 4))
 def test_sessions_are_connected_components(times: list[int], gap: int) -> None:
-    """Sorting and breaking at pauses finds what joining any two near events finds."""
+    """Sorting and cutting at pauses gives the connected components of events closer than the
+    gap.
+    """
     rows = sessions(
         events_of(times),
         user="user_id",
@@ -219,8 +221,8 @@ def test_sessions_are_connected_components(times: list[int], gap: int) -> None:
 
 
 @given(st.permutations(range(8)))
-def test_the_order_of_arrival_does_not_show(order: list[int]) -> None:
-    """Sessions, and first and last among equal times, follow from content alone."""
+def test_the_order_of_arrival_does_not_matter(order: list[int]) -> None:
+    """Sessions, and first and last among equal times, depend on content alone."""
     nine = at("09:00")
     rows: list[Row] = [
         {"event_id": f"e{n}", "user_id": "ann", "event_ts": nine + n // 3 * MINUTE, "url": f"/{n}"}
@@ -242,7 +244,7 @@ D = Decimal
 
 
 class TestAggregates:
-    """Each aggregate as SQL defines it: what NULLs do, what nothing gives, how exact it is."""
+    """Each aggregate is as SQL defines it: NULLs, empty input, exactness."""
 
     ROWS: tuple[Row, ...] = (
         {"n": 3, "d": D("1.10"), "x": 0.1, "s": None, "ok": True},
@@ -281,7 +283,7 @@ class TestAggregates:
         ids=lambda value: value.sql if isinstance(value, agg.Aggregate) else "",
     )
     def test_over_four_rows(self, aggregate: agg.Aggregate, value: object) -> None:
-        """NULLs are left out where SQL leaves them out, and kept where it keeps them."""
+        """NULLs are ignored where SQL ignores them, and kept where it keeps them."""
         found = aggregate.value(self.ROWS)
         assert found == pytest.approx(value) if isinstance(value, float) else found == value
 
@@ -301,5 +303,5 @@ class TestAggregates:
         ids=lambda value: value.sql if isinstance(value, agg.Aggregate) else "",
     )
     def test_over_nothing(self, aggregate: agg.Aggregate, value: object) -> None:
-        """Counts of nothing are zero, lists are empty, everything else is NULL."""
+        """Over no rows counts are zero, lists are empty, and everything else is NULL."""
         assert aggregate.value([]) == value

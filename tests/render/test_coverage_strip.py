@@ -1,4 +1,4 @@
-"""Strips as drawn, and never wider than they may be."""
+"""Coverage strips are drawn as expected, and never wider than allowed."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_as_drawn(case: str) -> None:
-    """The picture a person would draw."""
+    """A strip is the picture that a person would draw."""
     built, arrived, granularity, picture = CASES[case]
 
     assert drawn(built, arrived, granularity) == _picture(picture)
@@ -140,7 +140,9 @@ def _picture(text: str) -> str:
 
 
 def test_the_first_mark_that_meets_a_column_is_drawn() -> None:
-    """A week in which one day is built is a week with something to build."""
+    """A column has the first mark that applies to it: a
+    week with one day to build is marked as to build.
+    """
     year = span("2024-01-01", "2024-12-31")
     row = Row("t", (("B", span("2024-02-06", "2024-02-07")), ("-", year)))
 
@@ -149,8 +151,8 @@ def test_the_first_mark_that_meets_a_column_is_drawn() -> None:
     )
 
 
-def test_a_table_of_one_cell_has_one_mark() -> None:
-    """Beside others it stands in the first column."""
+def test_a_table_without_cells_has_one_mark() -> None:
+    """A table without cells has one mark, in the first column beside others."""
     rows = [Row("t", (("#", span("2024-03-04", "2024-03-06")),)), Row("one", single="B", says="x")]
 
     assert strip(rows, Granularity.DAY, 100) == [
@@ -162,7 +164,7 @@ def test_a_table_of_one_cell_has_one_mark() -> None:
 
 
 def test_open_ranges_do_not_stretch_the_axis() -> None:
-    """A table that is built whole is drawn over what is known of the others."""
+    """A table with open ranges is drawn over the range that the others cover."""
     rows = [
         Row("t", (("#", span("2024-03-04", "2024-03-06")),)),
         Row("all", (("B", Ranges((EVER,))),)),
@@ -171,8 +173,8 @@ def test_open_ranges_do_not_stretch_the_axis() -> None:
     assert strip(rows, Granularity.DAY, 100)[-1] == "  all   B  B"
 
 
-def test_what_stands_right_is_cut_to_the_screen() -> None:
-    """A long reason ends in an ellipsis; the whole of it stands below the strip."""
+def test_texts_beside_the_strip_are_cut_to_the_screen() -> None:
+    """A long reason beside the strip ends in an ellipsis, and is printed in full below it."""
     row = Row("t", (("#", span("2024-03-04", "2024-03-06")),), says="because " * 30)
 
     line = strip([row], Granularity.DAY, 60)[-1]
@@ -189,7 +191,7 @@ ranges = st.lists(st.tuples(instants, st.integers(1, 24 * 400)), min_size=1, max
 
 @given(ranges, st.sampled_from(Granularity))
 def test_a_strip_is_never_wider_than_its_columns(built: Ranges, granularity: Granularity) -> None:
-    """Whatever the ranges and however far apart: the strip fits beside a name and a reason."""
+    """A strip of any ranges, however far apart, fits beside a name and a reason."""
     found = axis(built, granularity)
 
     assert found.width <= COLUMNS
@@ -198,8 +200,10 @@ def test_a_strip_is_never_wider_than_its_columns(built: Ranges, granularity: Gra
 
 
 @given(ranges, st.sampled_from(Granularity))
-def test_columns_are_in_order_and_hold_everything(built: Ranges, granularity: Granularity) -> None:
-    """No column is drawn twice, and every range that was not left out is in one."""
+def test_columns_are_in_order_and_contain_everything(
+    built: Ranges, granularity: Granularity
+) -> None:
+    """No column is drawn twice, and every range that is not left out is in one."""
     found = axis(built, granularity)
     cells = [cell for cell in found.columns if cell is not None]
 
@@ -209,7 +213,7 @@ def test_columns_are_in_order_and_hold_everything(built: Ranges, granularity: Gr
 
 
 def test_a_wide_table_costs_nothing() -> None:
-    """Five years of hours are never expanded."""
+    """A strip over five years of hours does not enumerate them."""
     built = Ranges((Interval(0, 50 * 365 * DAY),))
 
     assert axis(built, Granularity.HOUR).granularity is Granularity.YEAR

@@ -1,4 +1,4 @@
-"""Numbers, times and ranges in words."""
+"""Numbers, times and ranges as texts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ DAY = Granularity.DAY
     [(0, "0.00 s"), (0.314, "0.31 s"), (9.999, "10.0 s"), (12.4, "12.4 s"), (200, "3 min 20 s")],
 )
 def test_measured_times(length: float, text: str) -> None:
-    """Two digits below ten seconds, one below a hundred, minutes after."""
+    """Times have two digits below ten seconds, one below a hundred, and are minutes after that."""
     assert formatting.seconds(length) == text
 
 
 def test_ranges() -> None:
-    """One cell is its name, several are half-open, open ends are words, many are cut."""
+    """One cell is shown by its name, ranges as half-open,
+    open ends as words, and long lists are cut.
+    """
     march = [Interval(instant(f"2024-03-{d:02}"), instant(f"2024-03-{d + 1:02}")) for d in (1, 3)]
     longer = Interval(instant("2024-03-05"), instant("2024-03-08"))
     last = Interval(instant("2024-04-01"), MAX)
@@ -43,7 +45,7 @@ def test_cells() -> None:
 
 
 def test_counting_cells() -> None:
-    """Calendar cells are counted, open ranges are not."""
+    """Calendar cells are counted, and open ranges are not."""
     year = Ranges((Interval(instant("2024-01-01"), instant("2025-01-01")),))
 
     assert formatting.cells_in(year, DAY) == 366
@@ -52,6 +54,6 @@ def test_counting_cells() -> None:
 
 
 def test_instants_for_programs() -> None:
-    """ISO 8601 with a Z, to the microsecond; an open end is none."""
+    """Instants in JSON are ISO 8601 with a Z and microseconds; an open end is null."""
     assert formatting.iso(instant("2024-03-09T12:00:00.000001")) == "2024-03-09T12:00:00.000001Z"
     assert formatting.iso(MAX) is None

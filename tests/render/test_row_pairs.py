@@ -1,4 +1,4 @@
-"""What of a comparison's rows became what."""
+"""Rows that verify shows of a difference, as pairs before and after."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def rows(side: str, *found: str) -> list[tuple[str, Row]]:
 def test_pairs(
     stored: Sequence[str], rebuilt: Sequence[str], key: Sequence[str], said: Sequence[str]
 ) -> None:
-    """By key where it is known, else by what is alike; what has no partner stands alone."""
+    """Rows are paired by key where it is known, else by
+    similarity; a row without a partner is single.
+    """
     found = []
     for pair in paired([*rows("stored", *stored), *rows("rebuilt", *rebuilt)], key):
         known = " ".join(f"{name}={value}" for name, value in pair.key.items())
@@ -44,7 +46,7 @@ def test_pairs(
 
 
 def test_the_last_digits_of_doubles_are_no_difference() -> None:
-    """What the comparison takes for equal is not shown as what differs."""
+    """Values that the comparison takes as equal are not shown as different."""
     sample = [
         ("stored", {"k": 1, "x": 0.1 + 0.2, "y": float("nan"), "n": 1}),
         ("rebuilt", {"k": 1, "x": 0.3, "y": float("nan"), "n": 2}),

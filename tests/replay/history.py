@@ -1,8 +1,7 @@
-"""
-The demo's real history of late rows, delivered again by the day on which it was received.
+"""The demo's real history of late rows, delivered by the day on which it was received.
 
-The same project as the demo's, its models in plain Python beside their SQL, and the rows of its
-files cut by received day instead of by month.
+The same project as the demo's, its models in plain Python beside their
+SQL, and the rows of its files cut by received day instead of by month.
 """
 
 from __future__ import annotations

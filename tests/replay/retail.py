@@ -1,5 +1,5 @@
-"""
-Invoice lines of a shop, a file a day: cancellations, no customer, twice entered, contradicting.
+"""Invoice lines of a shop, a file a day: cancellations, no
+customer, repeated lines, contradictions.
 
 The files are delivered as they are, so how a CSV file is read is tested too.
 """

@@ -1,4 +1,4 @@
-"""Real data, replayed: late rows as they were late, and a shop's lines as they were typed."""
+"""Real data replayed: late rows as late as they were, and a shop's lines as they were typed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("replay")
 
 
-def test_the_history_is_whole_however_it_is_cut() -> None:
-    """Every row is delivered once, whatever the number of deliveries."""
+def test_the_history_is_complete_however_it_is_cut() -> None:
+    """Every row is delivered exactly once, whatever the number of deliveries."""
     days = received_days()
     assert len(days) == 1_946
     assert sum(map(len, days)) == 76_743
@@ -31,7 +31,9 @@ def test_the_history_is_whole_however_it_is_cut() -> None:
 
 @pytest.mark.spark
 def test_a_real_history_by_received_day(folder: Path) -> None:
-    """Equal to the reference on the way and at the end; at most 1.5 rows read for each new one."""
+    """Replayed by received day, tables equal the reference,
+    with at most 1.5 rows read for each new one.
+    """
     checks = Random(4).sample(range(1, RUNS), k=2)
     cost = replay(folder, "history", RUNS, checks)
     print(cost)
@@ -40,8 +42,10 @@ def test_a_real_history_by_received_day(folder: Path) -> None:
 
 
 @pytest.mark.spark
-def test_a_shop_s_lines(folder: Path) -> None:
-    """Negative quantities, NULL customers, contradicting lines, late and corrected days."""
+def test_the_lines_of_a_shop(folder: Path) -> None:
+    """Tables over a shop's lines (negative quantities, NULL
+    customers, contradictions) equal the reference.
+    """
     play = trade(folder, "retail", sorted(DATA.glob("*.csv.gz")), together=2)
     assert any(row["returned"] for row in play.state["visits"])
     assert any(row["anonymous"] for row in play.state["daily"])

@@ -117,9 +117,7 @@ def test_few_commits_are_not_compacted(spark: SparkSession, warehouse: Path) -> 
 def test_files_are_counted_when_they_may_be_more(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After many commits, a commit that replaces a file by
-    another does not make infold count files.
-    """
+    """Files are counted after commits that may have added some, not after replacements alone."""
     shop = Shop(spark, warehouse, "steady", Layout("ts", Granularity.MONTH))
     for _ in range(maintenance.LOOK_EVERY):
         shop.replace(5)

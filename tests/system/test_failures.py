@@ -1,4 +1,4 @@
-"""What comes from outside has a name: disks, permissions, memory, a JVM that is gone."""
+"""Failures from outside have names: disks, permissions, memory, a killed JVM."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("error", "slug"), CASES, ids=lambda case: str(case)[:40])
-def test_each_has_its_name(error: BaseException, slug: str) -> None:
-    """With a code that no mistake of a project has, and something to do."""
+def test_each_failure_has_its_name(error: BaseException, slug: str) -> None:
+    """Each failure has a name, an exit code that no mistake of a project has, and a cure."""
     found = named(error)
 
     assert found is not None
@@ -69,8 +69,10 @@ def test_each_has_its_name(error: BaseException, slug: str) -> None:
     assert found.exit_code == {"too-deep": 2, "locked": 3}.get(slug, 1)
 
 
-def test_the_cause_of_a_full_disk_is_told() -> None:
-    """The line of the stack that says it, and the file where there is one."""
+def test_the_cause_of_a_full_disk_is_named() -> None:
+    """A full disk is named with the line of the stack that says so, and the file if there is
+    one.
+    """
     found = named(java("x\nCaused by: java.io.IOException: /t/a.parquet: No space left on device"))
 
     assert found is not None
@@ -80,8 +82,10 @@ def test_the_cause_of_a_full_disk_is_told() -> None:
     )
 
 
-def test_what_nobody_knows_is_a_mistake_of_the_programs_own(tmp_path: Path) -> None:
-    """With its traceback in the project, or where one can write."""
+def test_an_unknown_failure_is_internal(tmp_path: Path) -> None:
+    """An unknown failure is internal, with its traceback in the project or another writable
+    place.
+    """
     try:
         raise KeyError("\ud800")
     except KeyError as error:
@@ -95,7 +99,7 @@ def test_what_nobody_knows_is_a_mistake_of_the_programs_own(tmp_path: Path) -> N
     Path(other.what.rpartition(" in ")[2].rstrip(")")).unlink()
 
 
-def test_a_query_that_spark_refuses_is_the_steps_own() -> None:
-    """Words of Spark's about a query are none of the machine's."""
+def test_a_query_that_spark_refuses_is_the_steps_failure() -> None:
+    """Spark's error about a query is the step's failure, not one of the machine."""
     assert named(java("org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO]")) is None
     assert sys.getrecursionlimit() < 5_000

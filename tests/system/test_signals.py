@@ -1,4 +1,6 @@
-"""Being stopped by signals: one line, a code of its own, and no process left; also by a kill."""
+"""A stop by signals prints one line, has its own exit code,
+and leaves no process, even after a kill.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ def handling() -> subprocess.Popen[str]:
 @pytest.mark.deep
 @pytest.mark.parametrize(("number", "code"), CODES.items())
 def test_each_signal_has_a_code_and_they_share_a_line(number: int, code: int) -> None:
-    """128 and the signal's number, as shells have it."""
+    """Each signal has the exit code 128 plus its number, and one line is printed."""
     process = handling()
 
     process.send_signal(number)
@@ -58,8 +60,8 @@ def test_each_signal_has_a_code_and_they_share_a_line(number: int, code: int) ->
 
 
 @pytest.mark.deep
-def test_nohup_keeps_a_hang_up_away() -> None:
-    """What was to outlive its terminal does; another signal still ends it."""
+def test_nohup_ignores_a_hang_up() -> None:
+    """Under nohup a hang-up is ignored, and another signal still ends the process."""
     process = begun(
         "-c",
         "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
@@ -76,10 +78,12 @@ def test_nohup_keeps_a_hang_up_away() -> None:
     assert process.wait(20) == 143
 
 
-def test_what_is_being_started_is_known_before_the_signal_is_heeded(
+def test_a_signal_waits_until_a_child_is_registered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A signal in between waits until the child that has to be ended is noted down."""
+    """A signal during the start of a child waits until the
+    child that has to be ended is registered.
+    """
     state, ended = signals._State(), []
     monkeypatch.setattr(signals, "_state", state)
 
@@ -142,7 +146,7 @@ def shop(tmp_path: Path) -> Path:
     ],
 )
 def test_no_process_is_left(shop: Path, number: int, stage: str) -> None:
-    """Neither while Java starts nor in mid-run; where nothing can be ended, it ends itself."""
+    """A signal while Java starts, or during a run, leaves no process."""
     process = begun("-m", "infold", "-C", str(shop), "run")
     until(lambda: javas(shop))
     if stage == "at work":
@@ -160,8 +164,8 @@ def test_no_process_is_left(shop: Path, number: int, stage: str) -> None:
 
 
 @pytest.mark.spark
-def test_what_spark_refuses_is_said_once_and_without_a_stack(shop: Path) -> None:
-    """The other models are built; on the standard error stands the error, and nothing else."""
+def test_what_spark_refuses_is_printed_once_without_a_stack(shop: Path) -> None:
+    """Spark's refusal is printed once on stderr without a stack, and the other models are built."""
     models = shop / "models"
     text = (models / "daily.sql").read_text()
     (models / "daily.sql").write_text(text.replace("count(*)", "count(*) DIV 0", 1))
@@ -183,8 +187,10 @@ def test_what_spark_refuses_is_said_once_and_without_a_stack(shop: Path) -> None
 
 
 @pytest.mark.spark
-def test_a_java_that_is_killed_is_named_and_the_next_run_goes_on(shop: Path) -> None:
-    """Not as a mistake of the program's own, and without a stack."""
+def test_a_killed_java_is_named_and_the_next_run_succeeds(shop: Path) -> None:
+    """A killed Java is a named failure without a stack, not
+    an internal one, and the next run succeeds.
+    """
     process = begun("-m", "infold", "-C", str(shop), "run")
     until(lambda: list((shop / "warehouse").rglob("*.json")))
 

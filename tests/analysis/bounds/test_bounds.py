@@ -1,4 +1,6 @@
-"""How far a cell reads its inputs: no shorter than it must be, and no longer than it need be."""
+"""The bounds of an input: how far a cell reads it, no
+shorter than necessary and no longer than needed.
+"""
 
 from __future__ import annotations
 
@@ -88,5 +90,7 @@ SIDES = """(
 def test_a_bound_is_as_long_as_it_has_to_be(
     sql: str, expected: dict[str, list[tuple[float, float]]]
 ) -> None:
-    """Nested stretches add up, those side by side are one, and a UNION has both of its sides."""
+    """Bounds of nested ranges add up, parallel ranges share
+    the longest, and a UNION has those of both sides.
+    """
     assert bounds(sql) == expected

@@ -1,4 +1,6 @@
-"""Which models have rows in cells that no row of time is in: a lookup's, kept without a match."""
+"""Which models have rows in cells without input rows of
+that time, because a lookup's rows are kept.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ MATCHED = (
     ],
 )  # fmt: skip
 def test_rows_that_are_kept_without_a_match_fill_cells(sql: str, fills: bool) -> None:
-    """The day is the lookup's own there, so a day without events has a row all the same."""
+    """With rows kept without a match, the day comes from
+    the lookup, so a day without events has rows too.
+    """
     files = {f"models/{name}.sql": text for name, text in MODELS.items()}
     found = project({"infold.yml": PROJECT, **files, "models/query.sql": FRONT + sql})
 

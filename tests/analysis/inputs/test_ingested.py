@@ -1,4 +1,4 @@
-"""What an events model takes in, how it joins lookups, and what is landed for it."""
+"""What an events model ingests, how it joins lookups, and what is landed for it."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ BY_URL = ["raw.countries: raw.clicks LOWER(`url`) = `code`"]
         ),
     ],
 )
-def test_the_source_is_taken_in_and_the_lookup_landed(clicks: str, others: dict[str, str]) -> None:
-    """Directly or through views that nothing else reads, files are taken in once."""
+def test_the_source_is_ingested_and_the_lookup_landed(clicks: str, others: dict[str, str]) -> None:
+    """An events model ingests its source directly, or through views that nothing else reads."""
     found = project(clicks, **others)
     node = found["clicks"]
 
@@ -59,7 +59,9 @@ def test_the_source_is_taken_in_and_the_lookup_landed(clicks: str, others: dict[
 
 
 def test_a_view_that_a_table_reads_lands_its_source() -> None:
-    """Then the events still take the files in themselves."""
+    """A view that a table reads lands its source, while the
+    events model still ingests the files itself.
+    """
     found = project("SELECT * FROM v", v=VIEW + JOINED, t=TABLE + "SELECT count(*) AS n FROM v")
 
     assert found["clicks"].source == "raw.clicks"
@@ -68,7 +70,9 @@ def test_a_view_that_a_table_reads_lands_its_source() -> None:
 
 
 def test_another_join_in_a_view_is_another_definition() -> None:
-    """What a view says is a part of the events that are taken in through it."""
+    """A changed join in a view changes the definition of the events that are ingested through
+    it.
+    """
     one, other = (
         project("SELECT * FROM v", v=VIEW + join)["clicks"].fingerprint
         for join in (JOINED, JOINED.replace("LEFT JOIN", "JOIN"))

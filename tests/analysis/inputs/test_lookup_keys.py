@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (one case is one row of a table)
-"""By which equalities a lookup is read, and where it is read in any other way as well."""
+"""The equalities by which a lookup is read, and lookups that are read in another way as well."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ BY_URL = "raw.countries: clicks url = code"
     ],
 )  # fmt: skip
 def test_equalities_with_a_row_that_has_a_time(sql: str, found: list[str]) -> None:
-    """Rows of a key of the lookup can show only where rows with that key are."""
+    """A lookup joined by equality with a row that has a
+    time affects only cells with rows of its key.
+    """
     assert matched(sql) == found
 
 
@@ -134,5 +136,5 @@ def test_equalities_with_a_row_that_has_a_time(sql: str, found: list[str]) -> No
     ],
 )
 def test_any_other_way(sql: str) -> None:
-    """Any row of the lookup may show anywhere."""
+    """A lookup that is read in any other way can affect any cell."""
     assert [one for one in matched(sql) if one.startswith("users")] == []

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (one case is one row of a table)
-"""Columns are looked up as Spark does; what is not there is an error in its place."""
+"""Columns are resolved as Spark resolves them; an unknown one is an error at its place."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def look_up(sql: str) -> Resolved:
     ],
 )  # fmt: skip
 def test_columns_of_a_right_query(sql: str, columns: str) -> None:
-    """Nothing is missed, and the output columns are in their order."""
+    """Every column of a valid query is resolved, and the output columns are in their order."""
     found = look_up(sql)
 
     assert [str(error) for error in found.errors] == []
@@ -67,7 +67,7 @@ def test_columns_of_a_right_query(sql: str, columns: str) -> None:
 
 
 def test_columns_of_a_table_without_declared_ones_are_not_known() -> None:
-    """A star over it may stand for anything."""
+    """The columns of a table without declared ones are unknown, and so is a star over it."""
     assert look_up("SELECT * FROM lake").relation.columns is None
 
 
@@ -95,8 +95,8 @@ def test_columns_of_a_table_without_declared_ones_are_not_known() -> None:
         ("SELECT sum(id) OVER (PARTITION BY tz) AS s FROM clicks", "tz", "ts"),
     ],
 )
-def test_a_column_that_is_not_there(sql: str, wrong: str, nearest: str) -> None:
-    """One error, its caret under the name, with the nearest right names."""
+def test_an_unknown_column(sql: str, wrong: str, nearest: str) -> None:
+    """An unknown column is one error with the caret under its name and the nearest names."""
     (error,) = look_up(sql).errors
 
     assert error.slug == "unknown-column"
@@ -106,7 +106,7 @@ def test_a_column_that_is_not_there(sql: str, wrong: str, nearest: str) -> None:
 
 
 def test_all_unknown_names_are_reported() -> None:
-    """Tables and columns of every part of a query."""
+    """Unknown tables and columns are reported in every part of a query."""
     found = look_up(
         "SELECT a, b FROM clicks JOIN nowhere ON c = id UNION ALL SELECT d, e FROM elsewhere"
     )
@@ -127,5 +127,5 @@ def test_all_unknown_names_are_reported() -> None:
     ],
 )
 def test_sql_that_cannot_be_analysed_is_refused(sql: str) -> None:
-    """Rather than analysed wrongly."""
+    """SQL that cannot be analysed is refused."""
     assert {error.slug for error in look_up(sql).errors} == {"unsupported-sql"}

@@ -1,8 +1,7 @@
 # ruff: noqa: E501 (one case is one row of a table)
-"""
-References are the names of tables as they stand in the text, exactly.
+"""References are the exact positions of table names in a query.
 
-«These marks» stand around each reference that is to be found, and are not part of the query.
+«These marks» are around each reference that is to be found, and are not part of the query.
 """
 
 from __future__ import annotations
@@ -69,8 +68,10 @@ def references(sql: str) -> tuple[Reference, ...]:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_references_are_found_where_they_stand(query: str) -> None:
-    """Whatever the quoting, the CTEs and the aliases around them."""
+def test_references_are_found_at_their_positions(query: str) -> None:
+    """References are found at their positions, whatever the
+    quoting, the CTEs and the aliases around them.
+    """
     sql, spans = marked(query)
 
     assert [(found.start, found.end) for found in references(sql)] == spans
@@ -78,7 +79,7 @@ def test_references_are_found_where_they_stand(query: str) -> None:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_references_are_called_by_the_models_own_name(query: str) -> None:
-    """As declared, not as written."""
+    """A reference has the model's declared name, not the name as written in the query."""
     sql, _ = marked(query)
 
     for found in references(sql):
@@ -94,7 +95,9 @@ SPACE = st.sampled_from([" ", "\n", "\t ", " /* clicks */ ", " -- clicks\n", "\r
     spaces=st.lists(SPACE, min_size=80, max_size=80),
 )
 def test_references_can_be_replaced_in_place(query: str, spaces: list[str]) -> None:
-    """Whatever stands between the words: other names in the spans make a query over others."""
+    """Replacing the names at their positions makes a valid
+    query over other tables, whatever is between them.
+    """
     words = re.split(" ", query)
     sql, spans = marked("".join(word + space for word, space in zip(words, spaces, strict=False)))
     found = references(sql)

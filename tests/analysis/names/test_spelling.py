@@ -1,4 +1,4 @@
-"""Columns that a declaration names are those of the query, whatever their case."""
+"""Columns and models that declarations and commands name are found in any case."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from infold.planning.selection import selected
 
 
 def test_declared_names_are_spelled_as_the_table_has_them() -> None:
-    """What reads a stored table by its columns' names finds them."""
+    """A declared column name is spelled as the table's, so that readers by name find it."""
     clicks = CLICKS.replace(
         "SELECT event_id, user_id, event_ts", "SELECT Event_Id, user_id, event_ts AS AT"
     )
@@ -29,7 +29,7 @@ def test_declared_names_are_spelled_as_the_table_has_them() -> None:
 
 
 def test_models_are_selected_whatever_the_case_of_their_names() -> None:
-    """Names, globs and what is around them."""
+    """Models are selected by names, globs and + in any case."""
     found = project()
 
     assert selected(found, ["DAILY"]) == selected(found, ["dai*"]) == frozenset({"daily"})

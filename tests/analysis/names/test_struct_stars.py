@@ -1,4 +1,4 @@
-"""A star over a struct has columns that are not known; the others beside it are what they say."""
+"""A star over a struct has unknown columns; the columns beside it are known."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ WINDOW = "count(*) OVER (ORDER BY ts RANGE BETWEEN INTERVAL 3 DAYS PRECEDING AND
         (f"SELECT c.*, place.*, {WINDOW} AS n FROM clicks AS c", Bound(3 * DAY, 0)),
     ],
 )
-def test_what_is_read_follows_from_the_columns_beside_the_star(sql: str, bound: Bound) -> None:
-    """A column of the same name as the input's is its own expression, and windows reach on."""
+def test_what_is_read_follows_from_columns_beside_the_star(sql: str, bound: Bound) -> None:
+    """Columns beside a star over a struct decide what is
+    read, also one with the name of an input's column.
+    """
     project, errors = read({**FILES, "models/subject.sql": DAYS + sql})
 
     assert project is not None, errors
@@ -45,8 +47,8 @@ def test_what_is_read_follows_from_the_columns_beside_the_star(sql: str, bound: 
     "items",
     ["id, place.*", "c.* EXCEPT (ts), place.*"],
 )
-def test_a_time_that_is_left_out_is_no_partition_column(items: str) -> None:
-    """The input's time column does not stand in for one that is not selected."""
+def test_a_time_column_that_is_not_selected_is_no_partition_column(items: str) -> None:
+    """The input's time column is no partition column of a query that does not select it."""
     _, errors = read({**FILES, "models/subject.sql": f"{DAYS}SELECT {items} FROM clicks AS c"})
 
     assert [error.slug for error in errors] == ["partition-not-proven"]

@@ -223,7 +223,9 @@ REFUSED = [case for case in cases() if case.refused]
 
 @pytest.mark.parametrize("case", REFUSED, ids=str)
 def test_a_refused_query_is_wrong_cell_by_cell_or_its_file_says_why_not(case: Case) -> None:
-    """A difference for each refusal, or a reason; a reason where there is a difference is none."""
+    """Every refused query gives other rows cell by cell, or its file says why it cannot be
+    shown.
+    """
     slugs = {slug for slug, _ in case.refused}
     if slugs <= REASONS.keys():
         assert not case.alike, "REASONS says it for all"
@@ -242,7 +244,9 @@ ACCEPTED = [case for case in cases() if not case.refused and partition(case) is 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=str)
 def test_an_accepted_query_is_right_cell_by_cell(case: Case) -> None:
-    """No difference, over the stretch of each input that is said to be read."""
+    """Every accepted query gives the same rows cell by cell,
+    from the range of each input that it is said to read.
+    """
     project, errors = read(files(case))
     assert project is not None, errors
     bounds: dict[str, Bound] = {}

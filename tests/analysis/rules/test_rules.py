@@ -148,7 +148,7 @@ def under_caret(error: InfoldError) -> str:
 
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_a_query_is_accepted_or_refused_at_its_place(case: Case) -> None:
-    """Exactly the expected findings, each with its caret under the expected words."""
+    """A query has exactly the expected findings, each with its caret under the expected words."""
     found = [(error.slug, under_caret(error)) for error in findings(case)]
 
     assert found == list(case.refused), "\n\n".join(str(error) for error in findings(case))
@@ -156,7 +156,7 @@ def test_a_query_is_accepted_or_refused_at_its_place(case: Case) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__.rpartition(".")[2])
 def test_each_rule_has_its_file_of_queries(rule: object) -> None:
-    """A rule without accepted and refused queries does not exist."""
+    """Every rule has a file of accepted and refused queries."""
     name = str(getattr(rule, "__name__", "")).rpartition(".")[2]
     own = [case for case in cases() if case.file == f"{name}.sql"]
 

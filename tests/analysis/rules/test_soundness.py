@@ -56,10 +56,12 @@ def everything(reference: Reference) -> Ranges | None:
 
 
 @given(sql=queries(), granularity=GRANULARITIES, without=st.integers(1, 10))
-def test_accepted_queries_follow_from_what_they_are_said_to_read(
+def test_accepted_queries_depend_on_what_they_are_said_to_read(
     sql: str, granularity: str, without: int
 ) -> None:
-    """Cell by cell gives the same rows as all at once, and changes show where they should."""
+    """Accepted queries give the same rows cell by cell as
+    at once, and changes affect only the predicted cells.
+    """
     project, found = read({**FILES, "models/subject.sql": model(sql, granularity)})
     event("accepted" if not found else found[0].slug)
     if project is None or found:

@@ -1,4 +1,4 @@
-"""What sqlglot forgives and Spark does not is an error before Spark is there to say it."""
+"""SQL that sqlglot accepts and Spark does not is an error before Spark starts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ RIGHT = (
 
 @pytest.mark.parametrize("sql", WRONG)
 def test_what_is_missing_is_named(sql: str) -> None:
-    """With the reason; sqlglot by itself reads something into each of these."""
+    """A missing part of a query is named, though sqlglot by itself would fill it in."""
     with pytest.raises(InfoldError) as raised:
         parse("models/m.sql", sql)
 
@@ -64,6 +64,6 @@ def test_what_is_missing_is_named(sql: str) -> None:
 
 
 @pytest.mark.parametrize("sql", RIGHT)
-def test_what_looks_like_it_is_read(sql: str) -> None:
-    """Words that are names, empty brackets with a meaning, CASE in CASE."""
+def test_valid_sql_of_similar_form_is_accepted(sql: str) -> None:
+    """Keywords as names, empty brackets with a meaning, and CASE in CASE are accepted."""
     assert parse("models/m.sql", sql).text.sql == sql

@@ -1,4 +1,4 @@
-"""``@start_ts`` and the like in queries."""
+"""The variables of a run's interval, such as ``@start_ts``, in queries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from infold.messages.errors import InfoldError
 
 
 def test_the_names_stand_for_all_time() -> None:
-    """Only behind the front matter, and only where they are names: not in texts and comments."""
+    """The interval variables are replaced by all time, only
+    in the query and not in texts or comments.
+    """
     source = "@start_ds\nSELECT '@end_ts' FROM t -- @x\nWHERE ts >= @start_ts AND d < @END_DS"
 
     text, used = replaced("m.sql", source, 10)
@@ -22,12 +24,14 @@ def test_the_names_stand_for_all_time() -> None:
 
 
 def test_a_query_without_any_is_left_as_it_is() -> None:
-    """The very same text."""
+    """A query without interval variables is left unchanged."""
     assert replaced("m.sql", "SELECT a FROM t", 0) == ("SELECT a FROM t", ())
 
 
 def test_any_other_name_is_a_mistake_at_its_place() -> None:
-    """It would be a session variable of Spark, which nobody sets."""
+    """Any other variable is a mistake at its place, as it
+    would be a session variable that nobody sets.
+    """
     with pytest.raises(InfoldError) as found:
         replaced("m.sql", "SELECT a FROM t WHERE b = @yesterday", 0)
 

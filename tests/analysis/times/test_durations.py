@@ -1,4 +1,4 @@
-"""How long intervals in SQL are, and how far zones are from UTC."""
+"""Lengths of SQL intervals, and distances of time zones from UTC."""
 
 from __future__ import annotations
 
@@ -32,22 +32,24 @@ from infold.core.interval import DAY, HOUR, MINUTE, SECOND
     ],
 )
 def test_spark_intervals_have_a_length(sql: str, least: int, most: int | None) -> None:
-    """All of its syntaxes; months have a shortest and a longest length."""
+    """Spark intervals in every syntax have a length; months have a shortest and a longest one."""
     node = sqlglot.parse_one(f"SELECT {sql}", read="spark").expressions[0]
 
     assert length(node) == (least, least if most is None else most)
 
 
 @pytest.mark.parametrize("sql", ["INTERVAL '1 day' HOUR", "x", "INTERVAL n DAYS", "'1 day'"])
-def test_what_is_no_constant_has_none(sql: str) -> None:
-    """A column, or a text that Spark would not take for an interval."""
+def test_expressions_without_a_constant_length(sql: str) -> None:
+    """A column, or a text that Spark does not accept as an interval, has no constant length."""
     node = sqlglot.parse_one(f"SELECT {sql}", read="spark").expressions[0]
 
     assert length(node) is None
 
 
 def test_zones_are_as_far_from_utc_as_their_clocks_ever_were() -> None:
-    """A fixed offset is one; Berlin had local mean time, and double summer time after the war."""
+    """A zone's distance from UTC is the largest its clocks
+    ever had, local mean time and double summer time included.
+    """
     assert offsets("+05:30") == (5 * HOUR + 30 * MINUTE,) * 2
     assert offsets("UTC") == (0, 0)
     berlin = offsets("Europe/Berlin")

@@ -303,9 +303,7 @@ def _changed(project: Project, node: Node) -> Project:
 
 
 def test_spark_refuses_the_names_that_infold_refuses(spark: SparkSession) -> None:
-    """Names and texts that infold refuses before Spark
-    starts are those that Spark's parser refuses.
-    """
+    """Spark's parser also refuses what infold refuses early, apart from three known texts."""
     parser = spark._jsparkSession.sessionState().sqlParser()
 
     def reads(sql: str) -> bool:

@@ -34,7 +34,7 @@ class TestBorders:
     """Where a history is cut, and where it is not."""
 
     def test_few_partitions_are_cut_singly(self) -> None:
-        """A few partitions are built singly, and nothing is cut before the first."""
+        """Few partitions are parts of their own, and nothing is cut before the first."""
         found = borders(history(*[7] * 8, days=3), Granularity.MONTH, HOUR, 2)
         assert found == tuple(instant(f"{month}-01") for month in MONTHS[1:8])
 

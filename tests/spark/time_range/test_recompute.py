@@ -393,7 +393,7 @@ def test_a_start_reads_the_days_before_it_and_stores_none(shop: Shop) -> None:
 
 
 def test_days_of_another_zone(shop: Shop) -> None:
-    """Days of Berlin are cells in UTC; the day of 2024-03-31, when clocks changed, has 23 hours."""
+    """Local days of Berlin are built correctly, the 23 hours of 2024-03-31 included."""
     local = """SELECT cast(from_utc_timestamp(ts, 'Europe/Berlin') AS date) AS day, count(*) AS n
     FROM raw.clicks GROUP BY 1"""
     shop.models(local=model(local))
@@ -651,7 +651,7 @@ def test_backbuilding_reads_upstream_what_the_target_needs(shop: Shop) -> None:
 
 
 def test_hours_in_monthly_partitions_lose_nothing(shop: Shop) -> None:
-    """A table of hours in monthly partitions of other lengths loses no row."""
+    """Late rows in hourly cells, which share monthly partitions, lose no row of other hours."""
     hourly = "SELECT date_trunc('hour', ts) AS hour, count(*) AS n FROM raw.clicks GROUP BY 1"
     monthly = "SELECT date_trunc('month', hour) AS month, sum(n) AS n FROM hourly GROUP BY 1"
     shop.models(
