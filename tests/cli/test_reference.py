@@ -1,4 +1,4 @@
-"""docs/reference.md and the code say the same: commands, options, keys, shapes, environment."""
+"""docs/reference/ and the code list the same commands, options, keys, shapes and variables."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ from infold.render import json_shapes
 from infold.render.session_history import session_history_shape
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+FOLDER = ROOT / "docs" / "reference"
+PAGES = {page.stem: page.read_text(encoding="utf-8") for page in sorted(FOLDER.glob("*.md"))}
 CONTEXT = click.Context(cli, **cli.context_settings)
 
 
 def section(title: str) -> str:
-    """The text below a heading, up to the next one of its depth or above."""
+    """The text below a heading of some page, up to the next one of its depth or above."""
     depth = title.index(" ")
-    start = PAGE.index(f"\n{title}") + 1
-    after = re.compile(rf"^#{{1,{depth}}} ", re.MULTILINE).search(PAGE, start + len(title))
-    return PAGE[start : after.start() if after else None]
+    (page,) = [text for text in PAGES.values() if f"\n{title}" in text]
+    start = page.index(f"\n{title}") + 1
+    after = re.compile(rf"^#{{1,{depth}}} ", re.MULTILINE).search(page, start + len(title))
+    return page[start : after.start() if after else None]
 
 
 def keys(title: str) -> set[str]:
@@ -58,7 +60,7 @@ def beneath(name: str) -> list[click.Command]:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_is_described_and_none_besides(name: str) -> None:
     """The options in a command's section of the reference are exactly the options it has."""
-    text = section(f"### infold {name}")
+    text = section(f"## infold {name}")
     params = [param for each in (command(name), *beneath(name)) for param in each.params]
     options = {opt for param in params if isinstance(param, click.Option) for opt in param.opts}
     described = re.findall(r"^\| (`-[^|]*) \|", text, re.MULTILINE)
@@ -69,9 +71,9 @@ def test_every_option_is_described_and_none_besides(name: str) -> None:
 def test_every_global_option_is_described() -> None:
     """The reference describes every option that comes before the command."""
     options = {opt for param in cli.get_params(CONTEXT) for opt in param.opts}
-    intro = section("## Commands").partition("\n### ")[0]
+    intro = PAGES["commands"].partition("\n## ")[0]
 
-    assert set(re.findall(r"`(-[^` ]+)", intro.partition("| exit code")[0])) == options
+    assert set(re.findall(r"`(-[^` ]+)", intro.partition("Results go")[0])) == options
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -88,18 +90,18 @@ def test_arguments_are_in_the_heading(name: str) -> None:
         for param in arguments
     ]
 
-    assert section(f"### infold {name}").splitlines()[0] == " ".join(["### infold", name, *words])
+    assert section(f"## infold {name}").splitlines()[0] == " ".join(["## infold", name, *words])
 
 
 def test_commands_of_groups_have_headings_too() -> None:
-    """Commands of a group have headings too, as in `#### infold quarantine add MODEL
+    """Commands of a group have headings too, as in `### infold quarantine add MODEL
     [SESSION]...`.
     """
     for name in COMMANDS:
         for each in beneath(name):
             words = [param.make_metavar(CONTEXT) for param in each.params if not opts_of(param)]
-            heading = " ".join(["#### infold", name, str(each.name), *words])
-            assert f"\n{heading}\n" in section(f"### infold {name}")
+            heading = " ".join(["### infold", name, str(each.name), *words])
+            assert f"\n{heading}\n" in section(f"## infold {name}")
 
 
 def opts_of(param: click.Parameter) -> list[str]:
@@ -140,7 +142,7 @@ def test_every_fixed_setting_is_listed_with_its_value() -> None:
     """The reference lists every fixed Spark setting with
     its value, and every prefix that is left to Spark.
     """
-    text = section("### Settings of Spark")
+    text = PAGES["spark-settings"]
     rows = dict(re.findall(r"^\| `(spark[^`*]*)` \| `([^`]+)` \|", text, re.MULTILINE))
 
     assert rows == dict(fixed_settings.FIXED)
@@ -155,7 +157,7 @@ def test_every_value_is_named() -> None:
         ("### timeseries", models.GRANULARITIES),
     ):
         assert [value for value in values if f"`{value}`" not in section(title)] == []
-    assert [state for state in State if f"| {state} |" not in section("### infold status")] == []
+    assert [state for state in State if f"| {state} |" not in section("## infold status")] == []
 
 
 def test_every_materialization_has_its_keys() -> None:
@@ -192,8 +194,8 @@ def test_every_name_of_a_json_shape_is_described(name: str) -> None:
     """Every name in a JSON shape is described in its
     command's section or in one that the section points to.
     """
-    text = section("## JSON shapes")
-    own = section(f"### {name} --json")
+    text = PAGES["json"]
+    own = section(f"## {name} --json")
     top = SHAPES[name]
     json.dumps(top, default=str)
 

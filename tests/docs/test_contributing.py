@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -23,10 +24,25 @@ def test_files_that_the_page_names_exist(path: str) -> None:
     assert (ROOT / path).exists() or (ROOT / "src" / "infold" / path).exists()
 
 
-def test_every_room_is_in_the_drawing() -> None:
-    """Every folder of the package with code is in the page's drawing, and no other."""
+def test_every_room_is_in_the_table() -> None:
+    """Every folder of the package with code is in the table of the page, and no other."""
     package = ROOT / "src" / "infold"
     rooms = {path.parent.name for path in package.glob("*/__init__.py")} - {"demo", "starter"}
 
-    drawn = set(re.findall(r"\b(\w+)\[\1: ", PAGE))
-    assert drawn == rooms | {"api"}
+    assert set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)) == rooms
+
+
+def test_the_drawing_has_the_layers_of_the_import_contract() -> None:
+    """`docs/drawings/rooms.txt` and `pyproject.toml` list the same rooms in the same order."""
+    drawing = (ROOT / "docs/drawings/rooms.txt").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (layers,) = [
+        contract["layers"]
+        for contract in project["tool"]["importlinter"]["contracts"]
+        if contract["name"] == "Layers, high to low"
+    ]
+
+    drawn = [
+        set(found) for line in drawing.splitlines() if (found := re.findall(r"│  (\w+) ", line))
+    ]
+    assert drawn == [set(re.findall(r"infold\.(\w+)", layer)) for layer in layers]

@@ -21,8 +21,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src" / "infold").rglob("*.py"))
 PAGES = [
     ROOT / "README.md",
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs/how-to").glob("*.md")),
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "decisions"),
 ]
 CONTEXT = click.Context(cli, **cli.context_settings)
 
@@ -146,7 +145,7 @@ def test_every_command_line_exists(path: Path) -> None:
     assert [problem for hint in hints if (problem := wrong(hint))] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_option_of_a_page_exists(page: Path) -> None:
     """Every option that a page names exists in some command."""
     every = {opt for command in commands().values() for opt in options_of(command)}

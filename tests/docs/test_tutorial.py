@@ -36,7 +36,7 @@ def test_the_tutorial_runs_as_it_is(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "shop" / "daily.csv").exists()
     reading = subprocess.run(
-        [sys.executable, "-c", blocks("how-it-works.md", "python") + "\nprint(top)"],
+        [sys.executable, "-c", blocks("concepts/storage.md", "python") + "\nprint(top)"],
         cwd=tmp_path / "shop",
         capture_output=True,
         text=True,

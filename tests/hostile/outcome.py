@@ -18,7 +18,7 @@ from infold.messages.errors import InfoldError
 
 HERE = Path(__file__).parent
 NOT_YET = HERE / "not_yet.txt"
-ERRORS = HERE.parent.parent / "docs" / "errors.md"
+ERRORS = HERE.parent.parent / "docs" / "errors"
 USAGE = 2
 CODES = {0, 1, 2, 3, 4}
 
@@ -26,8 +26,8 @@ CODES = {0, 1, 2, 3, 4}
 @cache
 def slugs() -> frozenset[str]:
     """Errors that have a page, but for the one that says that infold is wrong."""
-    found = re.findall(r"^### ([a-z0-9-]+)$", ERRORS.read_text(encoding="utf-8"), re.MULTILINE)
-    return frozenset(found) - {"internal"}
+    pages = "".join(page.read_text(encoding="utf-8") for page in ERRORS.glob("*.md"))
+    return frozenset(re.findall(r"^## ([a-z0-9-]+)$", pages, re.MULTILINE)) - {"internal"}
 
 
 @cache

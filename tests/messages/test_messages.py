@@ -11,7 +11,8 @@ from tests.messages.every import MESSAGES, PACKAGE, Use, facts_of, rendered, use
 from infold.messages.errors import InfoldError, InfoldErrors, Spot
 from infold.messages.message import Finding, Message
 
-PAGE = PACKAGE.parents[1] / "docs" / "errors.md"
+DOCS = PACKAGE.parents[1] / "docs"
+PAGES = sorted((DOCS / "errors").glob("*.md"))
 TEXTS = Path(__file__).parent / "every_message.txt"
 SLUGS = sorted({rendered(name).slug for name in MESSAGES})
 USES = tuple(uses())
@@ -51,7 +52,11 @@ def test_every_message_is_used() -> None:
 @pytest.mark.parametrize("slug", SLUGS)
 def test_every_message_has_a_section(slug: str) -> None:
     """Every message has a section under its slug with a text."""
-    sections = re.split(r"^### ", PAGE.read_text(), flags=re.MULTILINE)
+    sections = [
+        text
+        for page in PAGES
+        for text in re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    ]
     (section,) = [text for text in sections if text.startswith(f"{slug}\n")]
 
     assert len(section.removeprefix(slug).strip()) > 40
@@ -59,9 +64,26 @@ def test_every_message_has_a_section(slug: str) -> None:
 
 def test_every_section_is_about_a_message() -> None:
     """Every section is about an existing message, and each message has one."""
-    titles = re.findall(r"^### (.+)$", PAGE.read_text(), re.MULTILINE)
+    titles = [
+        title
+        for page in PAGES
+        for title in re.findall(r"^## (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
 
     assert sorted(titles) == SLUGS
+
+
+def test_the_index_links_to_every_section() -> None:
+    """`docs/errors.md` finds the page of each slug."""
+    index = (DOCS / "errors.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(errors/([a-z-]+)\.md#([a-z0-9-]+)\)", index)
+    titles = {
+        (page.stem, title)
+        for page in PAGES
+        for title in re.findall(r"^## (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+
+    assert set(links) == titles
 
 
 def test_errors_are_built_in_few_places_only() -> None:

@@ -5,7 +5,7 @@ The words are in the lists beside this file, an entry for each error: of the com
 ``command_errors``, of ledger, sources and runs in ``run_errors``, what is wrong with a project in
 ``findings`` and ``refusals``, with ledger and tables in ``mismatches``, with the machine in
 ``faults``. No module outside of this folder words an error, and each slug has a section in
-docs/errors.md.
+docs/errors/.
 """
 
 from __future__ import annotations

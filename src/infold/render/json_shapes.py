@@ -1,5 +1,5 @@
 """
-What ``--json`` prints: plain values with stable names, described in docs/reference.md.
+What ``--json`` prints: plain values with stable names, described in docs/reference/json.md.
 
 Instants are ISO 8601 in UTC; a range is ``[start, end)`` as two of them, null for an open end.
 """
