@@ -53,7 +53,7 @@ def test_the_glossary_lists_every_reason() -> None:
 
 def test_the_reference_explains_every_exit_code() -> None:
     """The table of exit codes has success, each code of an error, and 128 and each signal."""
-    part = REFERENCE.partition("\n| exit code | meaning |\n")[2].partition("\n\n")[0]
+    part = COMMANDS.partition("\n| exit code | meaning |\n")[2].partition("\n\n")[0]
     codes = re.findall(r"^\| ([\d, ]+) \|", part, re.MULTILINE)
 
     ended = {128 + number for number in SIGNALS}
