@@ -534,18 +534,20 @@ class TestShow:
 
         monkeypatch.setattr(lake, "rows", rows)
         header = '"model","source","file","file_id","reason","raw","event_time"'
-        assert infold("show", "set_aside", "--json", "-").stdout == ""
-        assert infold("show", "set_aside", "--csv", "-").stdout.replace('"', "").strip() == (
+        assert infold("show", "set_aside", "--format", "json").stdout == ""
+        assert infold("show", "set_aside", "--format", "csv").stdout.replace('"', "").strip() == (
             header.replace('"', "")
         )
         out = tmp_path / "out.csv"
-        infold("show", "set_aside", "--csv", str(out), "--columns", "file,reason")
+        infold(
+            "show", "set_aside", "--format", "csv", "--output", str(out), "--columns", "file,reason"
+        )
         assert out.read_text().replace('"', "").strip() == "file,reason"
         assert "no rows" in infold("show", "set_aside").stdout
 
     def test_csv(self, lake: FakeLake, infold: Infold) -> None:
         """CSV on the standard output is rows and nothing else."""
-        text = infold("show", "daily", "--limit", "0", "--csv", "-").stdout
+        text = infold("show", "daily", "--limit", "0", "--format", "csv").stdout
 
         assert list(codec.DictReader(io.StringIO(text)))[1] == {
             "day": "1970-01-03",
@@ -567,7 +569,7 @@ class TestShow:
         }
         monkeypatch.setattr(lake, "rows", lambda *_, **__: pa.table(values))
 
-        lines = infold("show", "daily", "--csv", "-").stdout.split("\n")
+        lines = infold("show", "daily", "--format", "csv").stdout.split("\n")
 
         assert lines == [
             "id,at,parts,bytes",
@@ -586,7 +588,7 @@ class TestShow:
         """JSON lines go to a file, one object a line; the message about it goes to stderr."""
         path = tmp_path / "daily.json"
 
-        result = infold("show", "daily", "--json", str(path))
+        result = infold("show", "daily", "--format", "json", "--output", str(path))
 
         assert (result.stdout, result.stderr) == ("", f"3 rows of daily written to {path}.\n")
         assert json.loads(path.read_text().splitlines()[2]) == {
@@ -599,9 +601,38 @@ class TestShow:
         """A Parquet file keeps the table's own types."""
         path = tmp_path / "daily.parquet"
 
-        infold("show", "daily", "--limit", "2", "--parquet", str(path))
+        infold("show", "daily", "--limit", "2", "--format", "parquet", "-o", str(path))
 
         assert parquet.read_table(path).equals(three().slice(0, 2))
+
+    def test_json_as_a_flag(self, lake: FakeLake, infold: Infold) -> None:
+        """`--json` is a flag here as in every command: the rows on the standard output."""
+        result = infold("show", "daily", "--json")
+
+        assert [json.loads(line)["sessions"] for line in result.stdout.splitlines()] == [10, 20, 30]
+        assert result.stderr == ""
+
+    @pytest.mark.parametrize("name", ["csv", "json", "parquet"])
+    def test_the_options_of_before(
+        self, lake: FakeLake, infold: Infold, tmp_path: Path, name: str
+    ) -> None:
+        """`--csv FILE`, `--json FILE` and `--parquet FILE` still work, and show the new way."""
+        old, new = tmp_path / f"old.{name}", tmp_path / f"new.{name}"
+
+        result = infold("show", "daily", f"--{name}", str(old))
+        infold("show", "daily", "--format", name, "--output", str(new))
+
+        assert old.read_bytes() == new.read_bytes()
+        assert result.stderr.startswith(
+            f"--{name} {old} is now `--format {name} --output {old}`; it still works.\n"
+        )
+
+    def test_an_output_without_a_format(self, infold: Infold) -> None:
+        """`--output` alone is wrong usage, because a file's name decides no format."""
+        result = infold("show", "daily", "--output", "daily.csv")
+
+        assert result.exit_code == 2
+        assert "--output needs --format: csv, json, parquet." in result.stderr
 
     def test_an_unknown_table(self, lake: FakeLake, infold: Infold) -> None:
         """An unknown table is exit code 2, and the nearest names are suggested."""

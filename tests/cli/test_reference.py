@@ -62,7 +62,8 @@ def test_every_option_is_described_and_none_besides(name: str) -> None:
     """The options in a command's section of the reference are exactly the options it has."""
     text = section(f"## infold {name}")
     params = [param for each in (command(name), *beneath(name)) for param in each.params]
-    options = {opt for param in params if isinstance(param, click.Option) for opt in param.opts}
+    shown = [one for one in params if isinstance(one, click.Option) and not one.hidden]
+    options = {opt for param in shown for opt in param.opts}
     described = re.findall(r"^\| (`-[^|]*) \|", text, re.MULTILINE)
 
     assert {opt for row in described for opt in re.findall(r"`(-[^` ]+)", row)} == options

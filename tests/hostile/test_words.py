@@ -91,7 +91,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         *[["show", "sessions", "--where", where] for where in WHERES],
         *[["show", "sessions", "-n", number] for number in NUMBERS],
         *[["show", "sessions", "--columns", odd] for odd in ODD],
-        ["show", "sessions", "--csv", "/nobody/a.csv"],
+        ["show", "sessions", "--format", "csv", "--output", "/nobody/a.csv"],
         ["show", "sessions", "--json", "/"],
     ],
     "explain": [

@@ -128,7 +128,7 @@ class TestCommands:
         """Rows of some models are selected by terms and by --where, as JSON and CSV."""
         by_term = infold(shop, "show", "incremental_manifest", "--select", "daily", "--json", "-")
         by_row = infold(
-            shop, "show", "incremental_manifest", "--where", "model = 'daily'", "--csv", "-"
+            shop, "show", "incremental_manifest", "--where", "model = 'daily'", "--format", "csv"
         )
 
         assert json.loads(by_term)["model"] == "daily"
@@ -139,7 +139,7 @@ class TestCommands:
         """A date in --where is an instant in UTC, and a
         filter that cannot be understood is refused.
         """
-        words = ("show", "sessions_lifecycle_manifest", "--csv", "-", "--where")
+        words = ("show", "sessions_lifecycle_manifest", "--format", "csv", "--where")
 
         assert infold(shop, *words, "start_tstamp >= '2024-03-02'").count("\n") == 2
         refused = CliRunner().invoke(cli, ["-C", str(shop.root), *words, "nobody = 1"])
@@ -185,7 +185,7 @@ class TestCommands:
             "end_tstamp": moment(end),
             "events": 12,
         }
-        many = ("show", "quarantined_sessions", "--where", "events > 12", "--csv", "-")
+        many = ("show", "quarantined_sessions", "--where", "events > 12", "--format", "csv")
         assert infold(shop, *many).count("\n") == 1
 
     def test_select_is_for_manifest_tables(self, shop: Project) -> None:

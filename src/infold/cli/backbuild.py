@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from infold.cli import shared_options
+from infold.cli.build_again import build_again
 
 
 @click.command("backbuild")
 @click.argument("terms", nargs=-1, required=True, metavar="TERM...")
-@shared_options.again
-def command(terms: tuple[str, ...], start: str | None, end: str | None, **options: Any) -> int:
+@shared_options.rebuild
+def command(terms: tuple[str, ...], options: shared_options.Rebuild) -> int:
     """
     Build models over a window again, with all that they read for it.
 
@@ -21,11 +20,11 @@ def command(terms: tuple[str, ...], start: str | None, end: str | None, **option
     from infold.planning import restating, window
     from infold.planning.selection import selected
 
-    if start is None or end is None:
+    if options.start is None or options.end is None:
         raise click.UsageError("backbuild takes --start and --end; `infold restate` takes neither.")
     project = shared_options.opened()
     names = selected(project, [term.removeprefix("+") for term in terms])
-    chosen = window.window(project, names, start, end)
+    chosen = window.window(project, names, options.start, options.end)
     assert chosen is not None, "both ends were given"
     again = restating.backbuild(project, terms, chosen)
-    return shared_options.build_again("backbuild", project, again, **options)
+    return build_again("backbuild", project, again, options)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from infold.cli import shared_options
+from infold.cli.output import print_json
 
 if TYPE_CHECKING:
     from infold.core.project import Project
@@ -39,9 +40,7 @@ def command(deep: bool, as_json: bool) -> None:
     models = sum(not node.landed for node in project)  # a landed source is a source
     notes: Sequence[str] = advice(project)
     if as_json:
-        shared_options.printed(
-            {"models": models, "sources": sources, "findings": [], "notes": notes}
-        )
+        print_json({"models": models, "sources": sources, "findings": [], "notes": notes})
     else:
         from infold.render.formatting import count
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from infold.cli import shared_options
+from infold.cli.output import print_json
 
 if TYPE_CHECKING:
     from infold.core.project import Project
@@ -57,7 +58,7 @@ def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json
         raise command_errors.not_a_cell(model=model, text=cell)
     explained = api.explain(project, model, chosen, window.as_of(as_of))
     if as_json:
-        shared_options.printed(json_shapes.explanation(explained))
+        print_json(json_shapes.explanation(explained))
     else:
         click.echo(explain_screen(explained))
 
@@ -84,6 +85,6 @@ def _tell(project: Project, id_: str, model: str | None, deep: bool, as_json: bo
 
     found = api.session_history(project, id_, model, deep=deep)
     if as_json:
-        shared_options.printed(session_history_shape(found))
+        print_json(session_history_shape(found))
     else:
         click.echo(session_history_screen(found))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from infold.cli import shared_options
+from infold.cli.output import confirm, print_json
 
 
 @click.command("forget")
@@ -30,15 +31,13 @@ def command(
     project = shared_options.opened()
     found, missing = api.forgettable(project, models, allow_refresh=allow_refresh)
     if found:
-        shared_options.confirmed(
-            f"forget {names(found)} and drop what is stored", yes=yes, asks=not as_json
-        )
+        confirm(f"forget {names(found)} and drop what is stored", yes=yes, asks=not as_json)
         done = api.forget(project, models, allow_refresh=allow_refresh, wait=wait)
     else:
         from infold.core.report import Forgotten
 
         done = Forgotten((), missing)
     if as_json:
-        shared_options.printed(json_shapes.forgotten(done))
+        print_json(json_shapes.forgotten(done))
     else:
         click.echo(forgotten_screen(done))

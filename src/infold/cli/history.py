@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from infold.cli import shared_options
+from infold.cli.output import print_json
 
 
 @click.command("history")
@@ -35,6 +36,6 @@ def command(model: str | None, limit: int, as_json: bool) -> None:
         raise command_errors.unknown_model(model, [node.name for node in project])
     runs = api.history(project, limit, model)
     if as_json:
-        shared_options.printed(json_shapes.history(runs))
+        print_json(json_shapes.history(runs))
     else:
         click.echo(history_screen(runs, model))

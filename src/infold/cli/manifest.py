@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from infold.cli import shared_options
+from infold.cli.output import print_json
 
 
 @click.command("manifest")
@@ -35,7 +36,7 @@ def command(directory: Path, select: tuple[str, ...], as_json: bool) -> None:
         new.replace(folder / "rows.parquet")
         written[table] = rows.num_rows
     if as_json:
-        shared_options.printed({"directory": str(directory), "rows": written})
+        print_json({"directory": str(directory), "rows": written})
     else:
         for table, number in written.items():
             click.echo(f"{directory / table}: {count(number, 'row')}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from infold.cli import shared_options
+from infold.cli.output import print_json
 
 _MODEL = click.argument("model")
 _SESSIONS = click.argument("sessions", nargs=-1, metavar="[SESSION]...")
@@ -116,7 +117,7 @@ def list_(select: tuple[str, ...], as_json: bool) -> None:
         if model in names
     }
     if as_json:
-        shared_options.printed(json_shapes.quarantine(held, said))
+        print_json(json_shapes.quarantine(held, said))
     else:
         click.echo(quarantine_screen(held, said))
 
@@ -150,8 +151,6 @@ def _say(
         force=force,
     )
     if as_json:
-        shared_options.printed(
-            json_shapes.quarantine([], {model: [(entry, False) for entry in said]})
-        )
+        print_json(json_shapes.quarantine([], {model: [(entry, False) for entry in said]}))
     else:
         click.echo(entries_screen(model, said))

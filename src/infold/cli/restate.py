@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from infold.cli import shared_options
+from infold.cli.build_again import build_again
 
 
 @click.command("restate")
 @click.argument("terms", nargs=-1, required=True, metavar="TERM...")
-@shared_options.again
-def command(terms: tuple[str, ...], start: str | None, end: str | None, **options: Any) -> int:
+@shared_options.rebuild
+def command(terms: tuple[str, ...], options: shared_options.Rebuild) -> int:
     """
     Build models again, although nothing that they read changed.
 
@@ -23,6 +22,6 @@ def command(terms: tuple[str, ...], start: str | None, end: str | None, **option
     from infold.planning.selection import selected
 
     project = shared_options.opened()
-    chosen = window.window(project, selected(project, terms), start, end)
+    chosen = window.window(project, selected(project, terms), options.start, options.end)
     again = restating.restate(project, terms, chosen)
-    return shared_options.build_again("restate", project, again, **options)
+    return build_again("restate", project, again, options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from infold.cli import shared_options
+from infold.cli.output import failures_after_summary, print_json
 
 
 @click.command("run")
@@ -29,17 +30,7 @@ from infold.cli import shared_options
 @click.option("-v", "--verbose", is_flag=True, help="Say why each step is done.")
 @shared_options.as_json
 def command(
-    terms: tuple[str, ...],
-    start: str | None,
-    end: str | None,
-    auto: bool,
-    select: tuple[str, ...],
-    exclude: tuple[str, ...],
-    batch_size: int | None,
-    per_partition: bool,
-    ignore_cron: bool,
-    allow_downgrade: bool,
-    as_of: str | None,
+    scope: shared_options.Scope,
     max_rows: int | None,
     allow_refresh: bool,
     fail_fast: bool,
@@ -58,39 +49,30 @@ def command(
     """
     from infold import api
     from infold.cli.progress import progress
-    from infold.core.plan import PlanOptions
-    from infold.planning import window
-    from infold.planning.selection import selected
     from infold.render import json_shapes
     from infold.render.plan import nothing_screen
     from infold.render.run import receipt_screen
 
-    shared_options.conflicting(auto, start, end)
-    select += terms
-    project = shared_options.opened(downgrade=allow_downgrade)
-    asked = PlanOptions(
-        window=window.window(project, selected(project, select, exclude), start, end),
-        batch_size=shared_options.batches(batch_size, per_partition),
-        ignore_cron=ignore_cron,
-    )
-    with shared_options.reporting(as_json=as_json):
-        with progress(quiet=as_json, verbose=verbose) as told:
+    project = scope.project()
+    asked = scope.plan_options(project)
+    with failures_after_summary(as_json=as_json):
+        with progress(quiet=as_json, verbose=verbose) as shown:
             result = api.run(
                 project,
                 asked=asked,
-                select=select,
-                exclude=exclude,
-                as_of=window.as_of(as_of),
+                select=scope.selected,
+                exclude=scope.exclude,
+                as_of=scope.instant,
                 max_rows=max_rows,
                 wait=wait,
                 jobs=jobs,
                 allow_refresh=allow_refresh,
                 fail_fast=fail_fast,
                 allow_removals=allow_removals,
-                progress=told,
+                progress=shown,
             )
         if as_json:
-            shared_options.printed(json_shapes.run(result))
+            print_json(json_shapes.run(result))
         elif result.steps:
             click.echo(f"\n{receipt_screen(result)}")
         else:

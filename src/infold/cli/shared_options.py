@@ -1,22 +1,25 @@
-"""What commands share: options, the project, how results are printed."""
+"""
+The options that several commands have, each declared once, and the values that they make together.
+
+``scope`` is what `plan` and `run` bring up to date, ``rebuild`` what `restate` and `backbuild`
+build again: a command gets one value for all of these options.
+"""
 
 from __future__ import annotations
 
-import json
 import shlex
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from infold.core.plan import PlanOptions
     from infold.core.project import Project
-    from infold.messages.errors import InfoldError
-    from infold.planning.restating import RestateRequest
 
-F = TypeVar("F", bound=Callable[..., Any])
+Command = Callable[..., Any]
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 select = click.option(
@@ -35,8 +38,6 @@ as_of = click.option(
     metavar="TIME",
     help="Take rows dated up to this instant for come due; now by default.",
 )
-
-
 start = click.option(
     "--start", "--event-time-start", "start", metavar="TIME", help="Only cells from here on."
 )
@@ -56,8 +57,6 @@ batch_size = click.option(
 per_partition = click.option(
     "--per-partition", is_flag=True, help="Build each cell by itself: --batch-size 1."
 )
-
-
 wait = click.option(
     "--wait",
     type=click.FloatRange(min=0),
@@ -65,8 +64,6 @@ wait = click.option(
     metavar="SECONDS",
     help="How long to wait for another run of this target to end; by default not at all.",
 )
-
-
 yes = click.option("--yes", "-y", is_flag=True, help="Do not ask; it is meant.")
 fail_fast = click.option(
     "--fail-fast",
@@ -78,7 +75,6 @@ allow_refresh = click.option(
     is_flag=True,
     help="Let tables of a protected target be dropped or built anew, for this once.",
 )
-
 allow_removals = click.option(
     "--allow-removals",
     is_flag=True,
@@ -86,19 +82,100 @@ allow_removals = click.option(
 )
 
 
-def confirmed(what: str, *, yes: bool, asks: bool) -> None:
-    """Ask whether it is meant; refused where nobody is there to ask, stopped where it is not."""
-    from infold.messages import run_errors
+def opened(*, downgrade: bool = False) -> Project:
+    """The project that the command was given, read and checked."""
+    from infold import api
 
-    if yes:
-        return
-    if not asks or not sys.stdin.isatty():
-        raise run_errors.unconfirmed(what=what)
-    click.confirm(f"This will {what}. Go on?", abort=True)
+    root, target = click.get_current_context().obj
+    return api.open_project(root, target, downgrade=downgrade)
 
 
-def scope(function: F) -> F:
-    """The models and options that say what is brought up to date."""
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """The models, window and options that say what is brought up to date."""
+
+    terms: tuple[str, ...]
+    start: str | None
+    end: str | None
+    auto: bool
+    select: tuple[str, ...]
+    exclude: tuple[str, ...]
+    batch_size: int | None
+    per_partition: bool
+    ignore_cron: bool
+    allow_downgrade: bool
+    as_of: str | None
+
+    def __post_init__(self) -> None:
+        if self.auto and (self.start or self.end):
+            why = "--auto means everything that is stale; leave it out with a window."
+            raise click.UsageError(why)
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """The terms that name the models, by --select or without."""
+        return self.select + self.terms
+
+    @property
+    def instant(self) -> int | None:
+        """The instant that the run takes for now, if one is given."""
+        from infold.planning import window
+
+        return window.as_of(self.as_of)
+
+    def project(self) -> Project:
+        """The project, read and checked."""
+        return opened(downgrade=self.allow_downgrade)
+
+    def plan_options(self, project: Project) -> PlanOptions:
+        """The options as the planner takes them."""
+        from infold.core.plan import PlanOptions
+        from infold.planning import window
+        from infold.planning.selection import selected
+
+        names = selected(project, self.selected, self.exclude)
+        return PlanOptions(
+            window=window.window(project, names, self.start, self.end),
+            batch_size=cells_at_once(self.batch_size, per_partition=self.per_partition),
+            ignore_cron=self.ignore_cron,
+        )
+
+    @property
+    def as_typed(self) -> str:
+        """The options as they would be typed again, each after a space."""
+        size = cells_at_once(self.batch_size, per_partition=self.per_partition)
+        options = {
+            "start": self.start,
+            "end": self.end,
+            "select": self.selected,
+            "exclude": self.exclude,
+            "batch-size": size,
+            "ignore-cron": self.ignore_cron,
+            "allow-downgrade": self.allow_downgrade,
+            "as-of": self.as_of,
+        }
+        return "".join(_typed(name, value) for name, value in options.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rebuild:
+    """The window and options of what builds tables again."""
+
+    start: str | None
+    end: str | None
+    batch_size: int | None
+    per_partition: bool
+    dry_run: bool
+    allow_refresh: bool
+    allow_removals: bool
+    fail_fast: bool
+    as_of: str | None
+    wait: float
+    as_json: bool
+
+
+def scope(command: Command) -> Command:
+    """Declare the options of :class:`Scope`; the command gets them as ``scope``."""
     options = (
         click.argument("terms", nargs=-1, metavar="[TERM...]"),
         start,
@@ -120,13 +197,11 @@ def scope(function: F) -> F:
         ),
         as_of,
     )
-    for option in reversed(options):
-        function = option(function)
-    return function
+    return _declared(command, options, "scope", Scope)
 
 
-def again(function: F) -> F:
-    """The options of what builds tables again."""
+def rebuild(command: Command) -> Command:
+    """Declare the options of :class:`Rebuild`; the command gets them as ``options``."""
     options = (
         start,
         end,
@@ -140,136 +215,39 @@ def again(function: F) -> F:
         wait,
         as_json,
     )
-    for option in reversed(options):
-        function = option(function)
-    return function
+    return _declared(command, options, "options", Rebuild)
 
 
-def build_again(
-    command: str,
-    project: Project,
-    again: RestateRequest,
-    batch_size: int | None,
-    per_partition: bool,
-    dry_run: bool,
-    allow_refresh: bool,
-    allow_removals: bool,
-    fail_fast: bool,
-    as_of: str | None,
-    wait: float,
-    as_json: bool,
-) -> int:
-    """Show what ``restate`` or ``backbuild`` means, and carry it out unless it is a dry run."""
-    from dataclasses import replace
-
-    from infold import api
-    from infold.cli.progress import progress
-    from infold.planning import window
-    from infold.render import json_shapes
-    from infold.render.plan import plan_screen
-    from infold.render.run import receipt_screen
-
-    asked = replace(again.asked, batch_size=batches(batch_size, per_partition))
-    clock = window.as_of(as_of)
-    observed = api.look(project, as_of=clock, asked=asked)
-    plan = api.make_plan(project, observed, asked)
-    plan = replace(plan, notes=(*plan.notes, *(f"{name}: {why}" for name, why in again.left)))
-    if not as_json:
-        covered = api.coverage(project) if plan else {}
-        click.echo(plan_screen(project, observed, plan, covered, command=command))
-    elif dry_run or not (plan or plan.refused):
-        printed(json_shapes.plan(plan))
-    if dry_run or not (plan or plan.refused):
-        refused(plan.refused, part=bool(plan), as_json=as_json)
-        return 0
-    with reporting(as_json=as_json):
-        with progress(quiet=as_json, verbose=False) as told:
-            result = api.run(
-                project,
-                asked=asked,
-                as_of=clock,
-                wait=wait,
-                command=command,
-                allow_refresh=allow_refresh,
-                allow_removals=allow_removals,
-                fail_fast=fail_fast,
-                progress=told,
-            )
-        if as_json:
-            printed(json_shapes.run(result))
-        else:
-            click.echo(f"\n{receipt_screen(result)}")
-    return 0
-
-
-def refused(found: Mapping[str, InfoldError], *, part: bool, as_json: bool = False) -> None:
-    """
-    Say each error as a whole and end with its code, where models are refused.
-
-    ``part``: there are others, of which something was said; then it is 1, as after such a run. In
-    JSON the errors stand already.
-    """
-    if not found:
-        return
-    if not as_json:
-        for error in found.values():
-            click.echo(f"\n{error}", err=True)
-    code = 1 if part else min(error.exit_code for error in found.values())
-    click.get_current_context().exit(code)
-
-
-@contextmanager
-def reporting(*, as_json: bool) -> Iterator[None]:
-    """Where a run fails in a part, its receipt comes first, then every error; then its code."""
-    from infold.core.report import RunFailed
-
-    try:
-        yield
-    except RunFailed as failed:
-        from infold.render import json_shapes
-        from infold.render.run import receipt_screen
-
-        if as_json:
-            printed(json_shapes.failed(failed))
-        else:
-            click.echo(f"\n{receipt_screen(failed.result)}")
-            click.echo(f"\n{failed}", err=True)
-        click.get_current_context().exit(failed.exit_code)
-
-
-def opened(*, downgrade: bool = False) -> Project:
-    """The project that the command was given, read and checked."""
-    from infold import api
-
-    root, target = click.get_current_context().obj
-    return api.open_project(root, target, downgrade=downgrade)
-
-
-def batches(batch_size: int | None, per_partition: bool) -> int | None:
-    """How many cells are built at once, if it was said. Refuses to be told twice."""
+def cells_at_once(batch_size: int | None, *, per_partition: bool) -> int | None:
+    """How many cells one commit builds, where an option says so; not where two differ."""
     if per_partition and batch_size not in (None, 1):
         raise click.UsageError("--per-partition means --batch-size 1; leave one of them out.")
     return 1 if per_partition else batch_size
 
 
-def conflicting(auto: bool, start: str | None, end: str | None) -> None:
-    """Refuse ``--auto`` beside a window: they say different things."""
-    if auto and (start or end):
-        raise click.UsageError("--auto means everything that is stale; leave it out with a window.")
+def _declared(
+    command: Command,
+    options: tuple[Callable[[Command], Command], ...],
+    name: str,
+    made: type[Scope | Rebuild],
+) -> Command:
+    """A command with options, which it gets as one value by a name."""
+
+    @wraps(command)
+    def called(**given: Any) -> Any:
+        own = {field.name: given.pop(field.name) for field in fields(made)}
+        return command(**{name: made(**own)}, **given)
+
+    declared: Command = called
+    for option in reversed(options):
+        declared = option(declared)
+    return declared
 
 
-def repeated(options: Mapping[str, Any]) -> str:
-    """Options as they would be typed again, each after a space."""
-    text = ""
-    for name, value in options.items():
-        for one in value if isinstance(value, tuple) else (value,):
-            if one is True:
-                text += f" --{name}"
-            elif one is not None and one is not False:
-                text += f" --{name} {shlex.quote(str(one))}"
-    return text
-
-
-def printed(value: Mapping[str, Any]) -> None:
-    """A result for programs."""
-    click.echo(json.dumps(value, indent=2, default=str, ensure_ascii=False))
+def _typed(name: str, value: object) -> str:
+    """One option as it would be typed, as often as it was given; nothing where it was not."""
+    values = value if isinstance(value, tuple) else (value,)
+    given = [one for one in values if one is not None and one is not False]
+    return "".join(
+        f" --{name}" if one is True else f" --{name} {shlex.quote(str(one))}" for one in given
+    )

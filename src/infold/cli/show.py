@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,11 @@ import click
 from infold.cli import shared_options
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from infold.core.project import Project
+
+FORMATS = ("csv", "json", "parquet")
 
 
 @click.command("show")
@@ -35,18 +40,32 @@ if TYPE_CHECKING:
     metavar="N",
     help="At most so many rows; 0 is all.",
 )
-@click.option("--csv", "csv", metavar="FILE", help="Write CSV; - is the standard output.")
-@click.option("--json", "json_", metavar="FILE", help="Write JSON, a line a row; - as above.")
-@click.option("--parquet", metavar="FILE", help="Write a Parquet file.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    help="Export the rows: CSV, JSON with an object a line, or Parquet.",
+)
+@click.option(
+    "--output",
+    "-o",
+    metavar="FILE",
+    help="Where to export to, with --format; - is the standard output, the default.",
+)
+@click.option(
+    "--json", "as_json", is_flag=False, flag_value="-", metavar="", help="As --format json."
+)
+@click.option("--csv", "as_csv", hidden=True)
+@click.option("--parquet", "as_parquet", hidden=True)
 def command(
     table: str,
     where: str | None,
     select: tuple[str, ...],
     columns: str | None,
     limit: int,
-    csv: str | None,
-    json_: str | None,
-    parquet: str | None,
+    format_: str | None,
+    output: str | None,
+    **older: str | None,
 ) -> None:
     """
     Print or export the rows of TABLE: a model, a landed source, `set_aside`, or a manifest table.
@@ -55,11 +74,11 @@ def command(
     leave out rows of a view, or by an expression.
     """
     from infold import api
-    from infold.cli import export
     from infold.core.model import Kind
     from infold.inspecting.manifest import named
     from infold.render.table import table_screen
 
+    format_, output = _destination(format_, output, older)
     project = shared_options.opened()
     wanted = [name.strip() for name in columns.split(",")] if columns else None
     if select and named(table) is None:
@@ -80,14 +99,8 @@ def command(
         note=lambda text: click.echo(text, err=True),
     )
     shown = found.slice(0, limit) if limit else found
-    written = False
-    for target, write in ((csv, export.csv), (json_, export.json), (parquet, export.parquet)):
-        if target is not None:
-            written = True
-            write(shown, None if target == "-" else Path(target))
-            if target != "-":
-                click.echo(f"{shown.num_rows:,} rows of {table} written to {target}.", err=True)
-    if written:
+    if format_ is not None:
+        _export(table, shown, format_, output)
         return
     left: int | None = found.num_rows - shown.num_rows
     if left and named(table) is None:  # of stored tables no more rows were read than are shown
@@ -95,6 +108,39 @@ def command(
     rows = [list(row.values()) for row in shown.to_pylist()]
     note = f"where {where}" if where else ""
     click.echo(table_screen(table, shown.column_names, rows, more=left, note=note))
+
+
+def _destination(
+    format_: str | None, output: str | None, older: Mapping[str, str | None]
+) -> tuple[str | None, str | None]:
+    """The format and file to export to; the options of before mean the same, and say so."""
+    for name in FORMATS:
+        file = older[f"as_{name}"]
+        if file is None:
+            continue
+        if format_ is not None or output is not None:
+            raise click.UsageError(f"--{name} is the older word for --format; leave it out.")
+        format_, output = name, file
+        if (name, file) != ("json", "-"):
+            click.echo(
+                f"--{name} {file} is now `--format {name} --output {file}`; it still works.",
+                err=True,
+            )
+    if output is not None and format_ is None:
+        raise click.UsageError(f"--output needs --format: {', '.join(FORMATS)}.")
+    return format_, output
+
+
+def _export(table: str, rows: pa.Table, format_: str, output: str | None) -> None:
+    """Write rows to a file, or to the standard output."""
+    from infold.cli import export
+
+    write = {"csv": export.csv, "json": export.json, "parquet": export.parquet}[format_]
+    if output is None or output == "-":
+        write(rows, None)
+        return
+    write(rows, Path(output))
+    click.echo(f"{rows.num_rows:,} rows of {table} written to {output}.", err=True)
 
 
 def _left(project: Project, table: str, where: str | None, shown: int) -> int | None:

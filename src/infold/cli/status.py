@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from infold.cli import shared_options
+from infold.cli.output import end_if_refused, print_json
 
 
 @click.command("status")
@@ -51,8 +52,8 @@ def command(
             end = hull.end if last is None else last
             gaps[entry.model] = Ranges((Interval(start, end),)) - entry.covered
     if as_json:
-        shared_options.printed(json_shapes.status(project.name, models, gaps))
+        print_json(json_shapes.status(project.name, models, gaps))
     else:
         click.echo(status_screen(project, models, gaps))
     refused = {entry.model: entry.refused for entry in models if entry.refused is not None}
-    shared_options.refused(refused, part=len(refused) < len(models), as_json=as_json)
+    end_if_refused(refused, part=len(refused) < len(models), as_json=as_json)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from infold.cli import shared_options
+from infold.cli.output import confirm, print_json
 
 
 @click.command("teardown")
@@ -30,9 +31,9 @@ def command(yes: bool, allow_refresh: bool, wait: float, as_json: bool) -> None:
     what = f"drop all tables and the ledger of {target}"
     if said:
         what += f", with {entries_text(said)}"
-    shared_options.confirmed(what, yes=yes, asks=not as_json)
+    confirm(what, yes=yes, asks=not as_json)
     done = api.teardown(project, allow_refresh=allow_refresh, wait=wait)
     if as_json:
-        shared_options.printed(json_shapes.forgotten(done))
+        print_json(json_shapes.forgotten(done))
     else:
         click.echo(torn_down_screen(target, done))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from infold.cli import shared_options
+from infold.cli.output import print_json
 from infold.messages.errors import ExitCode
 
 
@@ -35,7 +36,7 @@ def command(select: tuple[str, ...], sample: int | None, as_json: bool) -> int:
     with progress(quiet=as_json) as told:
         certificate = api.verify(project, select=select, sample=sample, progress=told)
     if as_json:
-        shared_options.printed(json_shapes.certificate(certificate))
+        print_json(json_shapes.certificate(certificate))
     else:
         click.echo(certificate_screen(certificate))
     return 0 if certificate.equal else ExitCode.DIFFERENT

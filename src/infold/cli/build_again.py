@@ -1,0 +1,59 @@
+"""What `restate` and `backbuild` share: show what will be built again, and build it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from infold.cli.output import end_if_refused, failures_after_summary, print_json
+from infold.cli.shared_options import Rebuild, cells_at_once
+
+if TYPE_CHECKING:
+    from infold.core.project import Project
+    from infold.planning.restating import RestateRequest
+
+
+def build_again(command: str, project: Project, again: RestateRequest, options: Rebuild) -> int:
+    """Show what the command will build, and build it unless it is a dry run."""
+    from infold import api
+    from infold.cli.progress import progress
+    from infold.planning import window
+    from infold.render import json_shapes
+    from infold.render.plan import plan_screen
+    from infold.render.run import receipt_screen
+
+    size = cells_at_once(options.batch_size, per_partition=options.per_partition)
+    asked = replace(again.asked, batch_size=size)
+    clock = window.as_of(options.as_of)
+    observed = api.look(project, as_of=clock, asked=asked)
+    plan = api.make_plan(project, observed, asked)
+    plan = replace(plan, notes=(*plan.notes, *(f"{name}: {why}" for name, why in again.left)))
+    nothing = options.dry_run or not (plan or plan.refused)
+    if not options.as_json:
+        covered = api.coverage(project) if plan else {}
+        click.echo(plan_screen(project, observed, plan, covered, command=command))
+    elif nothing:
+        print_json(json_shapes.plan(plan))
+    if nothing:
+        end_if_refused(plan.refused, part=bool(plan), as_json=options.as_json)
+        return 0
+    with failures_after_summary(as_json=options.as_json):
+        with progress(quiet=options.as_json, verbose=False) as shown:
+            result = api.run(
+                project,
+                asked=asked,
+                as_of=clock,
+                wait=options.wait,
+                command=command,
+                allow_refresh=options.allow_refresh,
+                allow_removals=options.allow_removals,
+                fail_fast=options.fail_fast,
+                progress=shown,
+            )
+        if options.as_json:
+            print_json(json_shapes.run(result))
+        else:
+            click.echo(f"\n{receipt_screen(result)}")
+    return 0

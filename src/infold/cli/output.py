@@ -1,0 +1,69 @@
+"""How commands print their results, ask, and end where something was refused or failed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from infold.messages.errors import ExitCode
+
+if TYPE_CHECKING:
+    from infold.messages.errors import InfoldError
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print a result for programs: one JSON object."""
+    click.echo(json.dumps(value, indent=2, default=str, ensure_ascii=False))
+
+
+def confirm(what: str, *, yes: bool, asks: bool) -> None:
+    """Ask whether to go on; refused where nobody is there to ask, stopped if the answer is no."""
+    from infold.messages import run_errors
+
+    if yes:
+        return
+    if not asks or not sys.stdin.isatty():
+        raise run_errors.unconfirmed(what=what)
+    click.confirm(f"This will {what}. Go on?", abort=True)
+
+
+def end_if_refused(
+    refused: Mapping[str, InfoldError], *, part: bool, as_json: bool = False
+) -> None:
+    """
+    Print the error of each refused model, and end with its exit code.
+
+    With ``part`` there are other models, which were not refused: then the code is 1, as after a
+    run that built only those. In JSON the errors are printed already.
+    """
+    if not refused:
+        return
+    if not as_json:
+        for error in refused.values():
+            click.echo(f"\n{error}", err=True)
+    code = ExitCode.FAILED if part else min(error.exit_code for error in refused.values())
+    click.get_current_context().exit(code)
+
+
+@contextmanager
+def failures_after_summary(*, as_json: bool) -> Iterator[None]:
+    """Where a part of a run fails, print its summary, then every error; end with its exit code."""
+    from infold.core.report import RunFailed
+
+    try:
+        yield
+    except RunFailed as failed:
+        from infold.render import json_shapes
+        from infold.render.run import receipt_screen
+
+        if as_json:
+            print_json(json_shapes.failed(failed))
+        else:
+            click.echo(f"\n{receipt_screen(failed.result)}")
+            click.echo(f"\n{failed}", err=True)
+        click.get_current_context().exit(failed.exit_code)
