@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from infold.analysis.bounds.cells import causes_of
-from infold.analysis.bounds.known_columns import Bounded
+from infold.analysis.bounds.known_columns import InputBound
 from infold.analysis.cumulative_query import take_grouped
 from infold.analysis.fingerprint import fingerprint, normal
 from infold.analysis.inputs.ingested import taken_in
@@ -204,7 +204,7 @@ class _Compiler:
         return self.sources[main] if main is not None else None
 
     def _inputs(
-        self, resolved: Resolved, source: Source | None, bounds: Sequence[Bounded]
+        self, resolved: Resolved, source: Source | None, bounds: Sequence[InputBound]
     ) -> tuple[Input, ...]:
         found: dict[str, Input] = {}
         if source is not None:

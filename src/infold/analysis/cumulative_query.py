@@ -133,7 +133,7 @@ class _Splitter:
         for at in chosen:
             start, stop = self.items[at]
             item = self.block.node.expressions[at]
-            if any(id(part) in self.block.aliases for part in item.find_all(exp.Column)):
+            if any(part in self.block.aliases for part in item.find_all(exp.Column)):
                 tokens = self.subject.text.tokens
                 spot = self.subject.text.spot(tokens[start].start, tokens[stop - 1].end + 1)
                 self.errors.append(refusals.not_by_key(spot, what="a key made of another output"))
@@ -148,7 +148,7 @@ class _Splitter:
             return at if 0 <= at < len(self.items) else None
         while isinstance(key, exp.Paren):
             key, begin, end = key.this, begin + 1, end - 1
-        if not (isinstance(key, exp.Column) and id(key) in self.block.aliases):
+        if not (isinstance(key, exp.Column) and key in self.block.aliases):
             words = self.cut.words(begin, end)
             for at, (start, stop) in enumerate(self.items):
                 if self.cut.words(start, stop) == words:
@@ -159,7 +159,7 @@ class _Splitter:
         """The item whose alias a key is, unless it is, or may be, a column of the input."""
         if not isinstance(key, exp.Column) or len(key.parts) != 1:
             return None
-        if isinstance(self.block.origins.get(id(key)), Origin):
+        if isinstance(self.block.origins.get(key), Origin):
             return None
         for at, item in enumerate(self.block.node.expressions):
             if item.alias_or_name.lower() == key.name.lower():
@@ -191,9 +191,9 @@ class _Splitter:
         """The columns of the input that the query names; None when that cannot be told."""
         found: dict[str, None] = {}
         for node in self.block.expressions():
-            if not isinstance(node, exp.Column) or id(node) in self.block.aliases:
+            if not isinstance(node, exp.Column) or node in self.block.aliases:
                 continue
-            origin = self.block.origins.get(id(node))
+            origin = self.block.origins.get(node)
             if not isinstance(origin, Origin) or isinstance(node.this, exp.Star):
                 return None
             found[origin.column] = None

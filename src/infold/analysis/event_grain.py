@@ -18,15 +18,17 @@ def event_grain(subject: Subject) -> Grain:
         return None
     column = series.event_time_column.lower()
     out = next((out for out in block.outputs or () if out.name.lower() == column), None)
-    node: exp.Expr | None = out.node if out is not None else None
-    while node is not None:
+    if out is None:
+        return None
+    node: exp.Expr = out.node
+    while True:
         floor = floor_of(node)
         if floor is None:
             break
         if floor.unit is not None and not floor.inside:
             return floor.unit
         node = floor.inner
-    origin = block.origins.get(id(node))
+    origin = block.origins.get(node)
     if origin is None or not isinstance(origin.entry.relation, Table):
         return None
     source = subject.sources.get(origin.entry.relation.name)

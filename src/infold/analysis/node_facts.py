@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from infold.analysis.bounds.cells import Cells, cells_of
-from infold.analysis.bounds.known_columns import Bounded
-from infold.analysis.bounds.scope import grain_of
+from infold.analysis.bounds.known_columns import InputBound
+from infold.analysis.bounds.propagation import common_grain
 from infold.analysis.bounds.transitive import Shapes
 from infold.analysis.event_grain import event_grain
 from infold.analysis.inputs.ingested import matched_with
@@ -42,7 +42,7 @@ def declared_bounds(model: Model, found: Allowed) -> tuple[DeclaredBound, ...]:
 def keeps_unmatched(subject: Subject) -> bool:
     """Whether a model keeps rows of a lookup that no row of an input goes with."""
     cells = cells_of(subject)
-    return cells is not None and cells.filled()
+    return cells is not None and cells.has_filled_cells()
 
 
 def days_back(subject: Subject) -> int | None:
@@ -56,14 +56,14 @@ def rule_findings(subject: Subject) -> list[InfoldError]:
     return [error for rule in RULES for error in rule.check(subject)]
 
 
-def input_bounds(subject: Subject) -> list[Bounded]:
+def input_bounds(subject: Subject) -> list[InputBound]:
     """How far a model built cell by cell reads each input, at each place that names it."""
     cells = cells_of(subject)
     return cells.bounds() if cells is not None else []
 
 
 def bounded_references(
-    references: Sequence[Reference], bounds: Sequence[Bounded]
+    references: Sequence[Reference], bounds: Sequence[InputBound]
 ) -> tuple[Reference, ...]:
     """The references with the bounds of those that name an input themselves."""
     at: dict[int, Bound] = {}
@@ -77,13 +77,13 @@ def kept_columns(subject: Subject) -> Mapping[str, Grain]:
     """The columns that lie in one cell with the partition column, for models that read it."""
     cells, series = cells_of(subject), subject.model.timeseries
     if cells is not None:
-        kept, column = cells.of(subject.relation), cells.column.lower()
-        columns, gaps = kept.columns, kept.gaps
+        known, column = cells.known(subject.relation), cells.partition_column.lower()
+        columns, nulls = known.columns, known.nulls
         own = columns.get(column, {})
         return {
-            name: grain_of(shapes)
+            name: common_grain(shapes)
             for name, shapes in columns.items()
-            if _beside(cells, own, shapes) and gaps[name] <= gaps.get(column, frozenset())
+            if _beside(cells, own, shapes) and nulls[name] <= nulls.get(column, frozenset())
         }
     if subject.model.kind is Kind.EVENTS and series is not None:
         return {series.event_time_column.lower(): event_grain(subject)}

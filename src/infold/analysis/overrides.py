@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from infold.analysis.bounds.known_columns import Bounded
+from infold.analysis.bounds.known_columns import InputBound
 from infold.analysis.names.subject import Subject, time_column
 from infold.core.model import Kind, Override
 from infold.core.project import Bound
@@ -52,7 +52,7 @@ class Allowed:
 
     errors: tuple[InfoldError, ...]
     vouched: tuple[Override, ...] = ()
-    declared: tuple[Bounded, ...] = ()
+    declared: tuple[InputBound, ...] = ()
     """Declared bounds, where an override or the want of a proven bound gives them a meaning."""
     bounded: bool = False
     """Whether they stand for what could not be proven: each cell is made from them alone."""
@@ -77,7 +77,7 @@ def allowed(subject: Subject, errors: Sequence[InfoldError]) -> Allowed:
     if wrong:
         return Allowed((*errors, *wrong))
     given = tuple(
-        Bounded(called[bound.input.lower()], Bound(bound.before, bound.after), None)
+        InputBound(called[bound.input.lower()], Bound(bound.before, bound.after), None)
         for bound in said.bounds
     )
     complete = bool(inputs) and {bound.name for bound in given} == set(inputs)

@@ -10,11 +10,12 @@ DISTINCT, the number of a row in its partition. A row of a join is known when ea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from infold.analysis.names.equal_values import equal_by_using, equal_expressions
 from infold.analysis.names.relation import (
     Block,
     From,
@@ -32,8 +33,8 @@ from infold.analysis.names.relation import (
 )
 from infold.analysis.names.row_wise import calls_over_rows
 from infold.analysis.names.select_parts import aggregates, named_windows
+from infold.analysis.sql.normal_sql import normal_sql
 from infold.analysis.times.buckets import makes_several
-from infold.analysis.times.distances import conjuncts
 from infold.analysis.times.window_frames import base_of
 
 PICKS = (exp.AnyValue, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.NthValue)
@@ -42,7 +43,7 @@ PICKS = (exp.AnyValue, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.N
 COLLECTS = (exp.ArrayAgg, exp.ArrayUniqueAgg, exp.GroupConcat)
 """Aggregates of which the order of rows shows."""
 
-Atom = tuple[int, str, tuple[str, ...]]
+Atom = tuple[From, str, tuple[str, ...]]
 """A column of an entry of FROM, or a field in it."""
 
 
@@ -142,7 +143,7 @@ class Alike:
     block: Block
     atoms: set[Atom] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
-    fixed: set[int] = field(default_factory=set)
+    fixed: set[From] = field(default_factory=set)
     """The entries of FROM of which it is the same row."""
 
     @staticmethod
@@ -162,8 +163,8 @@ class Alike:
         elif isinstance(node, (exp.Struct, exp.Tuple)):
             for part in node.expressions:
                 self.give(part)
-        elif isinstance(node, exp.Column) and id(node) in self.block.aliases:
-            self.give(self.block.aliases[id(node)])
+        elif isinstance(node, exp.Column) and node in self.block.aliases:
+            self.give(self.block.aliases[node])
         elif isinstance(node, exp.Column):
             atom = self._atom(node)
             if atom is not None:
@@ -174,16 +175,16 @@ class Alike:
     def give_output(self, out: Output) -> None:
         """Rows agree in this output."""
         if out.origin is not None:
-            self.atoms.add((id(out.origin.entry), out.origin.column, out.origin.fields))
+            self.atoms.add((out.origin.entry, out.origin.column, out.origin.fields))
         else:
             self.give(out.node)
 
     def has(self, node: exp.Expr) -> bool:
         """Whether an expression has one value in all these rows."""
         if isinstance(node, exp.Column):
-            if id(node) in self.block.aliases:
-                return self.has(self.block.aliases[id(node)])
-            origin = self.block.origins.get(id(node))
+            if node in self.block.aliases:
+                return self.has(self.block.aliases[node])
+            origin = self.block.origins.get(node)
             return origin is not None and self._has_origin(origin)
         if (text := self._text(node)) is not None and text in self.texts:
             return True
@@ -209,7 +210,7 @@ class Alike:
         return (
             self._plain_joins()
             and self._one_bucket()
-            and all(id(entry) in self.fixed for entry in self.block.entries if not entry.hidden)
+            and all(entry in self.fixed for entry in self.block.entries if not entry.hidden)
         )
 
     def as_one_row(self) -> bool:
@@ -226,8 +227,8 @@ class Alike:
         if group := group_keys(self.block):
             return [key.sql("spark") for key in group if not self.has(key)]
         for entry in self.block.entries:
-            if id(entry) not in self.fixed and not entry.hidden:
-                known = {name for at, name, fields in self.atoms if at == id(entry) and not fields}
+            if entry not in self.fixed and not entry.hidden:
+                known = {name for at, name, fields in self.atoms if at is entry and not fields}
                 found = [sorted(key - known) for key in self.identity.keys(entry.relation)]
                 if found:
                     return min(found, key=len)
@@ -236,20 +237,20 @@ class Alike:
 
     def close(self) -> None:
         """Carry on until nothing new follows."""
-        pairs = [*_equalities(self.block)]
+        pairs = [*equal_expressions(self.block)]
         before = -1
         while before != (before := len(self.atoms) + len(self.fixed)):
             for entry in self.block.entries:
-                if id(entry) not in self.fixed and not entry.lateral:
-                    names = {name for at, name, path in self.atoms if at == id(entry) and not path}
+                if entry not in self.fixed and not entry.lateral:
+                    names = {name for at, name, path in self.atoms if at is entry and not path}
                     if self.identity.unique(entry.relation, frozenset(names)):
-                        self.fixed.add(id(entry))
+                        self.fixed.add(entry)
             for known, new in pairs:
                 if self.has(known):
                     self.give(new)
-            for left, right in _merged(self.block):
+            for left, right in equal_by_using(self.block):
                 if self._has_origin(left):
-                    self.atoms.add((id(right.entry), right.column, ()))
+                    self.atoms.add((right.entry, right.column, ()))
 
     def _one_group(self) -> bool:
         if not self.block.node.args.get("group"):
@@ -260,10 +261,10 @@ class Alike:
     def _has_origin(self, origin: Origin) -> bool:
         if not any(one is origin.entry for one in self.block.entries):
             return True  # of a row around it
-        if id(origin.entry) in self.fixed:
+        if origin.entry in self.fixed:
             return True
         paths = (origin.fields[:i] for i in range(len(origin.fields) + 1))
-        return any((id(origin.entry), origin.column, path) in self.atoms for path in paths)
+        return any((origin.entry, origin.column, path) in self.atoms for path in paths)
 
     def _plain_joins(self) -> bool:
         """Whether a row is known by those that it is joined of."""
@@ -276,23 +277,23 @@ class Alike:
         return not several and not views and not self.block.node.args.get("laterals")
 
     def _atom(self, node: exp.Column) -> Atom | None:
-        origin = self.block.origins.get(id(node))
-        return None if origin is None else (id(origin.entry), origin.column, origin.fields)
+        origin = self.block.origins.get(node)
+        return None if origin is None else (origin.entry, origin.column, origin.fields)
 
     def _text(self, node: exp.Expr) -> str | None:
         """An expression's SQL, alike however its columns are written."""
-        if node.find(exp.Query):
+        if node.find(exp.Query) or any(map(self._unknown, node.find_all(exp.Column))):
             return None
-        bare = node.copy()
-        pairs = zip(node.find_all(exp.Column), [*bare.find_all(exp.Column)], strict=True)
-        for one, column in pairs:
-            atom = self._atom(one)
-            if atom is None:
-                return None
-            for key in ("table", "db", "catalog"):
-                column.set(key, None)
-            column.set("this", exp.to_identifier(repr(atom), quoted=True))
-        return bare.sql("spark", normalize=True)
+        return normal_sql(node, self._name)
+
+    def _unknown(self, node: exp.Column) -> bool:
+        return self.block.origins.get(node) is None
+
+    def _name(self, node: exp.Column) -> str:
+        """A column's name that no column of another entry has."""
+        origin = self.block.origins[node]
+        assert origin is not None, "looked up before"
+        return "\0".join((self.block.place_of(origin.entry), origin.column, *origin.fields))
 
 
 def clause(window: exp.Expr, known: Mapping[str, exp.Expr], key: str) -> list[exp.Expr]:
@@ -328,16 +329,16 @@ def group_keys(block: Block) -> list[exp.Expr]:
 
 def _same(block: Block, out: Output, key: exp.Expr) -> bool:
     """Whether an output is a key of GROUP BY."""
-    key = block.aliases.get(id(key), key)
+    key = block.aliases.get(key, key)
     if out.node.unalias() is key or out.node.unalias() == key:
         return True
     mine = _origin(block, out)
-    theirs = block.origins.get(id(key))
+    theirs = block.origins.get(key)
     return mine is not None and theirs is not None and mine == theirs
 
 
 def _origin(block: Block, out: Output) -> Origin | None:
-    return out.origin or block.origins.get(id(out.node))
+    return out.origin or block.origins.get(out.node)
 
 
 def _used(block: Block) -> list[Origin] | None:
@@ -351,50 +352,9 @@ def _used(block: Block) -> list[Origin] | None:
         for part in value if isinstance(value, list) else [value]:
             for node in own(part) if isinstance(part, exp.Expr) else ():
                 known = isinstance(node, exp.Column) and not isinstance(node.this, exp.Star)
-                if known and id(node) not in block.aliases:
-                    found.append(block.origins.get(id(node)))
+                if known and node not in block.aliases:
+                    found.append(block.origins.get(node))
     for _, relation in block.nested:
         for inner in blocks(relation):
             found.extend(inner.origins.values() if isinstance(inner, Block) else ())
     return None if None in found else [origin for origin in found if origin is not None]
-
-
-def _equalities(block: Block) -> Iterator[tuple[exp.Expr, exp.Expr]]:
-    """``(known, new)``: where the first is the same in some rows, so is the second."""
-    for node in conjuncts(block.node.args.get("where")):
-        if isinstance(node, exp.EQ):
-            yield from ((node.this, node.expression), (node.expression, node.this))
-    for entry in block.entries:
-        join = entry.join
-        side = join.side.upper() if join is not None else ""
-        if join is None or entry.hidden or side == "FULL":
-            continue
-        for node in conjuncts(join.args.get("on")):
-            if not isinstance(node, exp.EQ):
-                continue
-            for known, new in ((node.this, node.expression), (node.expression, node.this)):
-                # Of the side of which a row may be missing, nothing is said of the other.
-                mine = _of(block, new, entry)
-                if not side or (mine if side == "LEFT" else not mine):
-                    yield known, new
-
-
-def _of(block: Block, node: exp.Expr, entry: From) -> bool:
-    origins = [block.origins.get(id(column)) for column in node.find_all(exp.Column)]
-    return bool(origins) and all(one is not None and one.entry is entry for one in origins)
-
-
-def _merged(block: Block) -> Iterator[tuple[Origin, Origin]]:
-    """Pairs of columns that USING makes equal, the known one first."""
-    for at, entry in enumerate(block.entries):
-        join = entry.join
-        if join is None or join.side.upper() in ("RIGHT", "FULL"):
-            continue
-        for name in join.args.get("using") or ():
-            here = Origin(entry, name.name.lower())
-            for other in block.entries[:at]:
-                if here.column in {c.lower() for c in other.relation.columns or ()}:
-                    there = Origin(other, here.column)
-                    yield there, here
-                    if not join.side:
-                        yield here, there

@@ -199,9 +199,9 @@ def _check_column(taker: _Splitter, column: exp.Column, inside: list[tuple[int, 
     start = column.this.meta["start"]
     name = column.name.lower()
     within = any(a <= start < b for a, b in inside)
-    known = isinstance(taker.block.origins.get(id(column)), Origin)
+    known = isinstance(taker.block.origins.get(column), Origin)
     at = taker.text.spot_of(column)
-    if id(column) in taker.block.aliases:
+    if column in taker.block.aliases:
         names = visible_columns(taker.block.entries)
         taker.errors.append(findings.unknown_column(at, column.name, names, ()))
     elif within and not known and name in taker.seen:

@@ -20,6 +20,7 @@ import pytest
 from sqlglot import exp
 
 from infold.analysis.bounds import scope, transitive
+from infold.analysis.bounds.entries import Entries
 from infold.analysis.names import relation, resolve
 from infold.analysis.sql import parse
 from infold.analysis.sql.functions import BUILT_IN
@@ -243,13 +244,12 @@ def claimed(sql: str, column: str) -> Shape | None:
     if block is None:
         return None
     entry = block.entries[0]
-    here = scope.Scope(
-        block, {(id(entry), column): {key: COLUMNS[column]}}, {id(entry): frozenset({key})}
-    )
+    columns = Entries({(entry, column): {key: COLUMNS[column]}}, {entry: frozenset({key})})
+    here = scope.Scope(block, columns, Granularity.DAY)
     return here.shapes(block.node.expressions[0]).get(key)
 
 
-def _block(sql: str) -> tuple[relation.Block | None, transitive.Key]:
+def _block(sql: str) -> tuple[relation.Block | None, transitive.InputPath]:
     try:
         read = parse.parse("times.sql", sql)
     except InfoldError:
@@ -258,7 +258,7 @@ def _block(sql: str) -> tuple[relation.Block | None, transitive.Key]:
     found = resolve.resolve(read.text, read.tree, tables)
     if found.errors or not isinstance(found.relation, relation.Block):
         return None, ()
-    return found.relation, (id(found.relation.entries[0]),)
+    return found.relation, (found.relation.entries[0],)
 
 
 def right(shape: Shape, t: int, v: int) -> bool:

@@ -5,71 +5,103 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from infold.analysis.bounds.transitive import Gaps, Key, Needs, Shapes
-from infold.analysis.names.relation import Columns
+from sqlglot import exp
+
+from infold.analysis.bounds.transitive import (
+    InputPath,
+    NullSources,
+    Requirements,
+    Shapes,
+    either_shapes,
+)
+from infold.analysis.names.relation import Columns, SetOperation
 from infold.core.project import Bound
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KnownColumns:
     """
-    What is known of a relation: the inputs with a time column that it reads, and the columns
-    (lower case) with a shape against every one of them. A field of one is named by both, with
-    a NUL between.
+    What is known of a relation: the inputs with a time column that it reads, and its columns.
+
+    ``columns`` are those with a shape against every input, by lower-case name. A field of a struct
+    is named by both, with a NUL between.
     """
 
-    inputs: frozenset[Key] = frozenset()
+    inputs: frozenset[InputPath] = frozenset()
     columns: Mapping[str, Shapes] = field(default_factory=dict)
-    items: tuple[Shapes, ...] | None = None
+    by_position: tuple[Shapes, ...] | None = None
     """The same by position, where all columns are known; empty where nothing is known."""
-    gaps: Mapping[str, Gaps] = field(default_factory=dict)
+    nulls: Mapping[str, NullSources] = field(default_factory=dict)
     """Where the NULLs of these columns come from."""
-    gaps_of: tuple[Gaps, ...] = ()
-    """The same by position, beside ``items``."""
-    needs: Needs = field(default_factory=dict)
-    """What has to be there for each of the inputs."""
+    nulls_by_position: tuple[NullSources, ...] = ()
+    """The same beside ``by_position``."""
+    required: Requirements = field(default_factory=dict)
+    """What must be present for each of the inputs."""
 
     @property
-    def named(self) -> Mapping[str, Shapes]:
-        """The columns without the fields in them, for messages and for tables."""
+    def without_fields(self) -> Mapping[str, Shapes]:
+        """The columns without the fields of structs, for messages and for tables."""
         return {name: shapes for name, shapes in self.columns.items() if "\0" not in name}
 
-    def also(self, fields: Iterable[tuple[str, Shapes, Gaps]]) -> Kept:
-        """The same and what is known of fields: their names, shapes, and what their NULLs are."""
+    def with_fields(self, fields: Iterable[tuple[str, Shapes, NullSources]]) -> KnownColumns:
+        """The same with fields of structs: their names, their shapes, and their NULLs."""
         found = [one for one in fields if one[1]]
         columns = {**self.columns, **{name: shapes for name, shapes, _ in found}}
-        gaps = {**self.gaps, **{name: missing for name, _, missing in found}}
-        return replace(self, columns=columns, gaps=gaps) if found else self
+        nulls = {**self.nulls, **{name: sources for name, _, sources in found}}
+        return replace(self, columns=columns, nulls=nulls) if found else self
 
     @property
-    def time(self) -> bool:
-        """Whether it reads an input with a time column."""
+    def reads_time(self) -> bool:
+        """Whether the relation reads an input with a time column."""
         return bool(self.inputs)
 
     @staticmethod
-    def of(
-        inputs: frozenset[Key],
+    def in_order(
+        inputs: frozenset[InputPath],
         names: Columns,
-        items: tuple[Shapes, ...] | None,
-        gaps: tuple[Gaps, ...],
-        needs: Needs,
-    ) -> Kept:
+        shapes: tuple[Shapes, ...] | None,
+        nulls: tuple[NullSources, ...],
+        required: Requirements,
+    ) -> KnownColumns:
         """From what is known of each column in order."""
-        if names is None or items is None:
-            return Kept(inputs, needs=needs)
+        if names is None or shapes is None:
+            return KnownColumns(inputs, required=required)
         known = [
-            (name.lower(), shapes, missing)
-            for name, shapes, missing in zip(names, items, gaps, strict=False)
-            if shapes and name
+            (name.lower(), shape, sources)
+            for name, shape, sources in zip(names, shapes, nulls, strict=False)
+            if shape and name
         ]
-        columns = {name: shapes for name, shapes, _ in known}
-        missing_in = {name: missing for name, _, missing in known}
-        return Kept(inputs, columns, items, missing_in, gaps, needs)
+        columns = {name: shape for name, shape, _ in known}
+        nulls_of = {name: sources for name, _, sources in known}
+        return KnownColumns(inputs, columns, shapes, nulls_of, nulls, required)
+
+
+def columns_of_set_operation(
+    relation: SetOperation, left: KnownColumns, right: KnownColumns
+) -> KnownColumns:
+    """A column is known when it is on both sides; each side's rows are of its own inputs."""
+    inputs = left.inputs | right.inputs
+    required: dict[InputPath, NullSources | None] = dict.fromkeys(inputs)
+    if not isinstance(relation.node, exp.Union):
+        required |= left.required  # its rows are rows of the left side
+    sides = left.by_position, right.by_position
+    if not (left.reads_time and right.reads_time) or sides[0] is None or sides[1] is None:
+        return KnownColumns(inputs, required=required)
+    others, other_nulls = sides[1], right.nulls_by_position
+    if relation.node.args.get("by_name"):
+        names = [name.lower() for name in relation.left.columns or ()]
+        others = tuple(right.columns.get(name, {}) for name in names)
+        other_nulls = tuple(right.nulls.get(name, frozenset()) for name in names)
+    each = tuple(
+        either_shapes(a, b) if a and b else {} for a, b in zip(sides[0], others, strict=False)
+    )
+    nulls = tuple(a | b for a, b in zip(left.nulls_by_position, other_nulls, strict=False))
+    return KnownColumns.in_order(inputs, relation.columns, each, nulls, required)
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
-    """How far one naming of an input is read; ``start``: where it stands in the model's own SQL."""
+class InputBound:
+    """How far one naming of an input is read; ``start``: its position in the model's own SQL."""
 
     name: str
     bound: Bound

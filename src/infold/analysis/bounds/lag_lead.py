@@ -85,8 +85,8 @@ def _outside(
 def _aliased(block: Block, window: exp.Window) -> Iterator[exp.Expr]:
     """The columns of a SELECT that name its own output that is a window."""
     for node in block.expressions():
-        if isinstance(node, exp.Column) and block.aliases.get(id(node)) is not None:
-            meant = block.aliases[id(node)].unalias()
+        if isinstance(node, exp.Column) and block.aliases.get(node) is not None:
+            meant = block.aliases[node].unalias()
             if meant is window:
                 yield node
 
@@ -124,7 +124,7 @@ def _used(block: Block, entry: From, column: str, by: set[str], back: bool) -> i
         return None
 
     def is_one(node: exp.Expr, names: set[str]) -> bool:
-        origin = block.origins.get(id(node)) if isinstance(node, exp.Column) else None
+        origin = block.origins.get(node) if isinstance(node, exp.Column) else None
         return (
             origin is not None
             and origin.entry is entry
@@ -171,7 +171,7 @@ def _kept(block: Block, entry: From, column: str, by: set[str], back: bool) -> i
     for link in links(block.node.args.get("where")):
         for one in () if link.or_null else (link, link.turned):
             sides = [
-                block.origins.get(id(side)) if isinstance(side, exp.Column) else None
+                block.origins.get(side) if isinstance(side, exp.Column) else None
                 for side in (one.left, one.right)
             ]
             if any(side is None or side.entry is not entry for side in sides):

@@ -8,45 +8,45 @@ from typing import Protocol
 from infold.analysis.names.relation import Block, From, Relation, blocks
 
 
-class Joined(Protocol):
+class JoinedEntries(Protocol):
     """What is known of the entries of one FROM."""
 
     def connected(self, at: int) -> bool:
-        """Whether an entry is told apart in time from those before it."""
+        """Whether the distance in time of an entry from those before it is bounded."""
 
 
-def far(
+def selects_without_bound(
     relation: Relation,
     looks_far: Callable[[From], bool],
-    timed: Callable[[Relation], bool],
-    scope: Callable[[Block], Joined | None],
-) -> set[int]:
+    reads_time: Callable[[Relation], bool],
+    scope: Callable[[Block], JoinedEntries | None],
+) -> set[Relation]:
     """
-    The SELECTs inside of such subqueries, by id.
+    The SELECTs in such subqueries.
 
-    ``looks_far``: by what it says itself; ``timed``: of an input with a time column. ``scope`` is
-    None for a SELECT that need not be looked at.
+    ``looks_far``: whether a subquery has no bound in its own text; ``reads_time``: whether it reads
+    an input with a time column. ``scope`` gives None for a SELECT that need not be checked.
     """
     return {
-        id(part)
+        part
         for block in blocks(relation, views=True)
         if isinstance(block, Block) and any(entry.lateral for entry in block.entries)
-        for entry in _unlinked(block, looks_far, timed, scope(block))
+        for entry in _without_bound(block, looks_far, reads_time, scope(block))
         for part in blocks(entry.relation)
     }
 
 
-def _unlinked(
+def _without_bound(
     block: Block,
     looks_far: Callable[[From], bool],
-    timed: Callable[[Relation], bool],
-    scope: Joined | None,
+    reads_time: Callable[[Relation], bool],
+    scope: JoinedEntries | None,
 ) -> Iterator[From]:
-    """Those of a FROM that are joined to rows of any time."""
+    """The subqueries of a FROM that are joined to rows of any time."""
     if scope is None:
         return
     times = False
     for at, entry in enumerate(block.entries):
         if times and looks_far(entry) and not scope.connected(at):
             yield entry
-        times = times or timed(entry.relation)
+        times = times or reads_time(entry.relation)

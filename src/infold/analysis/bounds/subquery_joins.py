@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
-from infold.analysis.bounds.scope import Distance, Scope, Tie
-from infold.analysis.bounds.transitive import Needs, Shapes, under
-from infold.analysis.names.relation import Block, Relation, SetOperation
+from infold.analysis.bounds.entries import Distance, EntryValue, SubqueryEntry
+from infold.analysis.bounds.scope import Scope
+from infold.analysis.bounds.transitive import Requirements, Shapes, seen_through
+from infold.analysis.names.relation import Block, From, Relation, SetOperation
 from infold.analysis.times.distances import Link, asked_for_truth, links, offset
 
 
@@ -32,8 +33,10 @@ def parts(relation: Relation) -> list[Block | SetOperation]:
     return [relation] if isinstance(relation, Block) else []
 
 
-def by_predicate(relation: Relation, scope_of: Callable[[Block], Scope]) -> list[Tie] | None:
-    """How near the rows are that a subquery's own WHERE chooses; a tie for each SELECT of it."""
+def by_predicate(
+    relation: Relation, scope_of: Callable[[Block], Scope]
+) -> list[SubqueryEntry] | None:
+    """How near the rows are that a subquery's own WHERE chooses; an entry for each SELECT of it."""
     found = parts(relation)
     if any(
         not parts(side)
@@ -47,13 +50,13 @@ def by_predicate(relation: Relation, scope_of: Callable[[Block], Scope]) -> list
 
 
 def by_value(
-    holder: exp.Expr, relation: Relation, read: Needs, items: tuple[Shapes, ...]
-) -> Tie | None:
+    holder: exp.Expr, relation: Relation, required: Requirements, columns: tuple[Shapes, ...]
+) -> SubqueryEntry | None:
     """
     How near the rows are whose value is asked for by IN.
 
-    ``read`` are the inputs of the subquery with what they need, ``items`` what is known of each
-    column of it.
+    ``required`` are the inputs of the subquery with what they require, ``columns`` the shapes of
+    its columns in order.
     """
     query = holder.args.get("query") if isinstance(holder, exp.In) else None
     if not isinstance(relation, (Block, SetOperation)) or not isinstance(query, exp.Expr):
@@ -61,30 +64,37 @@ def by_value(
     if query.unnest() is not relation.node or not asked_for_truth(holder):
         return None
     asked = holder.this.expressions if isinstance(holder.this, exp.Tuple) else [holder.this]
-    at = id(relation)
-    inputs = frozenset((at, *key) for key in read)
-    near = []
-    for i, (value, shapes) in enumerate(zip(asked, items, strict=False)):
+    inputs = frozenset((relation, *path) for path in required)
+    distances = []
+    for i, (value, shapes) in enumerate(zip(asked, columns, strict=False)):
         outer, (low, high) = offset(value)
-        known = {(at, *key): shape for key, shape in shapes.items()}
-        near.append(Distance(outer, (at, str(i)), known, (-high, -low)))
-    return Tie(at, inputs, tuple(near), {}, under(at, read, optional=True))
+        known = {(relation, *path): shape for path, shape in shapes.items()}
+        distances.append(Distance(outer, (relation, str(i)), known, (-high, -low)))
+    inside = seen_through(relation, required, optional=True)
+    return SubqueryEntry(relation, inputs, tuple(distances), {}, inside)
 
 
-def _of_where(block: Block, scope: Scope) -> Tie:
-    at = id(block)
-    inputs = frozenset((at, *key) for key in scope.every)
-    near = tuple(
+def _of_where(block: Block, scope: Scope) -> SubqueryEntry:
+    inputs = frozenset((block, *path) for path in scope.inputs)
+    distances = tuple(
         Distance(
             outer=link.left,
-            inner=(at, f"{atom[0]}.{atom[1]}"),
-            shapes={(at, *key): shape for key, shape in scope.shapes(link.right).items()},
+            inner=(block, _name(block, value)),
+            shapes={(block, *path): shape for path, shape in scope.shapes(link.right).items()},
             span=(link.low, link.high),
         )
         for link in _correlated(block)
-        if (atom := scope.atom(link.right)) is not None
+        if (value := scope.value_of(link.right)) is not None
     )
-    return Tie(at, inputs, near, block.origins, under(at, scope.needs, optional=True))
+    inside = seen_through(block, scope.values.required, optional=True)
+    return SubqueryEntry(block, inputs, distances, block.origins, inside)
+
+
+def _name(block: Block, value: EntryValue) -> str:
+    """A name for a value of one of a block's entries, unlike those of other entries' values."""
+    entry, name = value
+    assert isinstance(entry, From), "a column of FROM"
+    return f"{block.place_of(entry)}.{name}"
 
 
 def _correlated(block: Block) -> Iterator[Link]:

@@ -2,90 +2,105 @@
 What one value of a row says of another, by the inputs that both are known against.
 
 A window brings together rows with one value ``k``, and what is known of ``k`` is known of all of
-them; a column ``v`` of one row is then known against the others as far as it is known from ``k``,
-which an input says that both are known against: the bridge.
+them. A column ``v`` of one row is known against the other rows as far as it is known from ``k``. An
+input that both are known against connects the two: the bridge.
 
-Only an input of which the row has a row says anything. After an outer join it may have none, and a
-row of a UNION is of one side alone: what the other side says of its own rows does not hold of it.
-:data:`Needs` keeps of each input what has to be there for it. Where no single input is certain,
-the hull of what all of them say is, as one of them is there.
+Only an input that has a row here says anything. After an outer join it may have none. A row of a
+UNION comes from one side alone, and what the other side says of its own rows does not hold for it.
+:data:`Requirements` keeps for each input what must be present. Where no single input is certain,
+the hull of what all of them say holds, because one of them is present.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
 
+from infold.analysis.names.relation import Block, From, SetOperation
 from infold.analysis.times.shape import Shape, Span
 from infold.core.interval import Granularity
 
-Key = tuple[int, ...]
+
+@dataclass(frozen=True, slots=True)
+class MergedColumns:
+    """The columns that a RIGHT or FULL join with USING makes of both of its sides."""
+
+    joined: From
+
+
+Step: TypeAlias = From | Block | SetOperation | MergedColumns
+"""An entry of FROM, or a subquery in an expression, which is read like one."""
+
+InputPath: TypeAlias = tuple[Step, ...]
 """One input with a time column as a query reads it: the entries of FROM on the way to its table."""
 
-Shapes = Mapping[Key, Shape]
+Shapes: TypeAlias = Mapping[InputPath, Shape]
 """What is known of a column: its shape against each of some inputs."""
 
-Gaps = frozenset[Key]
+NullSources: TypeAlias = frozenset[InputPath]
 """
-Where the NULLs of a column that follows the time come from: the entries of FROM, on the way to
-them as in a :data:`Key`, of which an outer join may have found no row. The column is NULL in the
-rows where one of them is missing, and in no other.
+Where the NULLs of a column that follows the time come from: the entries of FROM that an outer join
+may have found no row of, as paths. The column is NULL in the rows that lack one of them, and in no
+other.
 """
 
-Needs = Mapping[Key, Gaps | None]
-"""Of each input the entries that have to be there for it; None: rows of a UNION may lack it."""
+Requirements: TypeAlias = Mapping[InputPath, NullSources | None]
+"""For each input the entries that must have a row; None: rows of a UNION may lack the input."""
 
-Ways = list[tuple[Key, ...]]
-"""Bridges to choose from: the hull of what the inputs of one say holds of every row."""
+Bridges: TypeAlias = list[tuple[InputPath, ...]]
+"""Bridges to choose from: the hull of what the inputs of one say holds for every row."""
 
 
-def beyond(value: Shapes, bridge: Shapes, far: Shape, ways: Ways, unit: Granularity) -> Shape:
+def across(value: Shapes, bridge: Shapes, far: Shape, bridges: Bridges, unit: Granularity) -> Shape:
     """
-    The shape of ``value`` against an input of other rows, which ``far`` says of the bridge's value.
+    The shape of ``value`` against other rows, when ``far`` is the shape of the bridge's value
+    there.
 
-    Of several ways the one that says most of cells of ``unit``.
+    Of several bridges the one that gives the shortest bounds for cells of ``unit``.
     """
     found = [
-        hull(value[key].through(bridge[key], far) for key in way)
-        for way in ways
-        if all(key in value and key in bridge for key in way)
+        hull_of(value[path].through(bridge[path], far) for path in paths)
+        for paths in bridges
+        if all(path in value and path in bridge for path in paths)
     ]
-    return min(found, key=lambda shape: _room(shape, unit))
+    return min(found, key=lambda shape: _width(shape, unit))
 
 
-def apart(one: Shapes, other: Shapes, ways: Ways) -> Span:
-    """How far apart two values of one row are, the first less the second."""
+def distance_between(one: Shapes, other: Shapes, bridges: Bridges) -> Span:
+    """How far apart two values of one row are: the first less the second."""
     spans = []
-    for way in ways:
-        ends = [(one[key].difference(), other[key].difference()) for key in way]
+    for paths in bridges:
+        ends = [(one[path].difference(), other[path].difference()) for path in paths]
         spans.append((min(a[0] - b[1] for a, b in ends), max(a[1] - b[0] for a, b in ends)))
     return min(spans, key=lambda span: span[1] - span[0])
 
 
-def hull(shapes: Iterable[Shape]) -> Shape:
-    """What holds of a value that has one of several shapes, at least one."""
+def hull_of(shapes: Iterable[Shape]) -> Shape:
+    """What holds for a value that has one of several shapes, at least one."""
     first, *rest = shapes
     for shape in rest:
         first = first.hull(shape)
     return first
 
 
-def either(a: Shapes, b: Shapes) -> Shapes:
-    """What holds of a value that has the shapes of one or of the other."""
+def either_shapes(a: Shapes, b: Shapes) -> Shapes:
+    """What holds for a value that has the shapes of one or of the other."""
     found = dict(a)
-    for key, shape in b.items():
-        found[key] = found[key].hull(shape) if key in found else shape
+    for path, shape in b.items():
+        found[path] = found[path].hull(shape) if path in found else shape
     return found
 
 
-def under(at: int, needs: Needs, *, optional: bool = False) -> Needs:
-    """What the inputs of an entry of FROM need, seen from outside."""
-    own = {(at,)} if optional else set()
+def seen_through(step: Step, inner: Requirements, *, optional: bool = False) -> Requirements:
+    """What the inputs of an entry of FROM require, seen from the SELECT that has the entry."""
+    own = {(step,)} if optional else set()
     return {
-        (at, *key): None if some is None else frozenset((at, *gap) for gap in some) | own
-        for key, some in needs.items()
+        (step, *path): None if some is None else frozenset((step, *one) for one in some) | own
+        for path, some in inner.items()
     }
 
 
-def _room(shape: Shape, unit: Granularity) -> tuple[int, int]:
+def _width(shape: Shape, unit: Granularity) -> tuple[int, int]:
     low, high = shape.difference()
     return sum(max(0, end) for end in shape.bound(unit)), high - low

@@ -8,67 +8,67 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from infold.analysis.bounds.lag_lead import near
-from infold.analysis.bounds.transitive import Gaps, Shapes
+from infold.analysis.bounds.transitive import NullSources, Shapes
 from infold.analysis.names.relation import Block, Relation
 from infold.analysis.names.select_parts import alike_by, named_windows, partitioned_by
 from infold.analysis.times.window_frames import Reach, reach
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
+class WindowReach:
     """
-    The windows of ``block``, which stands somewhere in ``root``.
+    The windows of ``block``, which is somewhere in the query ``root``.
 
-    ``shapes`` and ``gaps`` say what is known of an expression where the block's rows are, ``full``
-    whether that is against every input.
+    ``shapes`` and ``nulls_of`` give what is known of an expression over the block's rows;
+    ``against_all`` says whether that is against every input.
     """
 
     block: Block
     root: Relation
     shapes: Callable[[exp.Expr], Shapes]
-    gaps: Callable[[exp.Expr], Gaps]
-    full: Callable[[Shapes], bool]
+    nulls_of: Callable[[exp.Expr], NullSources]
+    against_all: Callable[[Shapes], bool]
 
-    def key(self, window: exp.Window, gaps: Gaps) -> exp.Expr | None:
+    def key(self, window: exp.Window, nulls: NullSources) -> exp.Expr | None:
         """
         An expression of PARTITION BY that follows the time.
 
-        It is NULL only where what is missing in ``gaps`` is.
+        It is NULL only where what is missing in ``nulls`` is.
         """
         for item in alike_by(partitioned_by(window, named_windows(self.block))):
             shapes = self.shapes(item)
-            if self.full(shapes) and self.gaps(item) <= gaps:
+            if self.against_all(shapes) and self.nulls_of(item) <= nulls:
                 return item
         return None
 
-    def far(self, window: exp.Window, gaps: Gaps) -> tuple[exp.Expr, Shapes] | None:
+    def far(self, window: exp.Window, nulls: NullSources) -> tuple[exp.Expr, Shapes] | None:
         """
         How far the rows are that a window looks at; None when there is no bound.
 
         A value of the row itself, and its shapes against the rows that are looked at: those of the
         same partition, or within a RANGE frame.
         """
-        key = self.key(window, gaps)
+        key = self.key(window, nulls)
         if key is not None:
             return key, self.shapes(key)
-        found = self._reach(window, gaps)
+        found = self._reach(window, nulls)
         if found is None:
             return None
         shapes = self.shapes(found.order)
-        if not self.full(shapes):
+        if not self.against_all(shapes):
             return None
         near = {at: shape.near(found.before, found.after) for at, shape in shapes.items()}
         return found.order, near
 
-    def _reach(self, window: exp.Window, gaps: Gaps) -> Reach | None:
+    def _reach(self, window: exp.Window, nulls: NullSources) -> Reach | None:
         """
         How far from its own row a window looks, by the column it is ordered by.
 
         The rows without a value to be ordered by are in one frame, so there may be none but where
-        what is missing in ``gaps`` is.
+        what is missing in ``nulls`` is.
         """
         named = named_windows(self.block)
         found = reach(window, named)
-        if found is not None and not self.gaps(found.order) <= gaps:
+        if found is not None and not self.nulls_of(found.order) <= nulls:
             return None
         return found or near(window, self.block, self.root, named)

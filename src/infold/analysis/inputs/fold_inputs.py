@@ -152,7 +152,7 @@ class _Finder:
         for feed in self.feeds(entry.relation):
             passed = {}
             for out in block.outputs or ():
-                origin = out.origin or block.origins.get(id(out.node))
+                origin = out.origin or block.origins.get(out.node)
                 if not isinstance(origin, Origin) or origin.fields or origin.entry is not entry:
                     continue
                 if origin.column in feed.passed:

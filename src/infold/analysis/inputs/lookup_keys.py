@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from infold.analysis.names.column_lineage import Found, Tracer
+from infold.analysis.names.column_lineage import Found, Tracer, Way
 from infold.analysis.names.relation import Block, From, Relation, Renamed, SetOperation, Table
 from infold.analysis.names.subject import time_column
 from infold.analysis.times.distances import conjuncts
@@ -124,8 +124,8 @@ class _Finder:
             mine = [e for e in sides if e is block.entries[at]]
             others = [e for e in sides if e is not block.entries[at]]
             if len(sides) == 2 and len(mine) == 1:
-                own = self.tracer.traced(mine[0].relation, column, (id(mine[0]),))
-                theirs = self.tracer.traced(others[0].relation, column, (id(others[0]),))
+                own = self.tracer.traced(mine[0].relation, column, (mine[0],))
+                theirs = self.tracer.traced(others[0].relation, column, (others[0],))
                 if len(own) == 1 and theirs:
                     yield theirs, own[0]
 
@@ -172,7 +172,7 @@ class _Finder:
 
         Values that came through the same entries are of the same row.
         """
-        groups: dict[tuple[tuple[str, tuple[int, ...]], ...], list[_Pair]] = {}
+        groups: dict[tuple[tuple[str, Way], ...], list[_Pair]] = {}
         for theirs, own in pairs:
             nodes = [self.tracer.nodes.get(one.table) for one in theirs]
             if all(node is not None and time_column(node) is not None for node in nodes):

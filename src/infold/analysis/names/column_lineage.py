@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from sqlglot import exp
 
@@ -49,13 +50,17 @@ _OF_ONE_ROW = (exp.Coalesce, exp.Null)
 """What else a value may be made of that a subquery or view makes of one row by itself."""
 
 
+Way: TypeAlias = tuple[From | int, ...]
+"""The entries of FROM on the way to a stored table, and which side of each UNION ALL."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A value of a stored table's row: an expression over it, and through which entries it came."""
 
     table: str
     value: exp.Expr
-    way: tuple[int, ...]
+    way: Way
 
     @property
     def sql(self) -> str:
@@ -123,26 +128,24 @@ class Tracer:
         entry = self._entry_of(block, node)
         if entry is None or not any(entry is one for one in entries):
             return None
-        found = self._made(block, node, entry, (id(entry),))
+        found = self._made(block, node, entry, (entry,))
         return (entry, found) if found else None
 
     def _entry_of(self, block: Block, node: exp.Expr) -> From | None:
         """The one entry of which all columns of an expression are."""
-        origins = [block.origins.get(id(column)) for column in node.find_all(exp.Column)]
+        origins = [block.origins.get(column) for column in node.find_all(exp.Column)]
         known = [one for one in origins if isinstance(one, Origin) and not one.fields]
         if not known or len(known) < len(origins):
             return None
         entry = known[0].entry
         return entry if all(one.entry is entry for one in known) else None
 
-    def _made(
-        self, block: Block, node: exp.Expr, entry: From, way: tuple[int, ...]
-    ) -> tuple[Found, ...]:
+    def _made(self, block: Block, node: exp.Expr, entry: From, way: Way) -> tuple[Found, ...]:
         """An expression over an entry's columns, as expressions over the stored rows behind it."""
         columns = list(node.find_all(exp.Column))
         traced = []
         for column in columns:
-            origin = block.origins.get(id(column))
+            origin = block.origins.get(column)
             assert isinstance(origin, Origin), "looked up before"
             traced.append(self.traced(entry.relation, origin.column, way))
         if not traced or any([o.way for o in one] != [o.way for o in traced[0]] for one in traced):
@@ -152,7 +155,7 @@ class Tracer:
             for values in zip(*traced, strict=True)
         )
 
-    def traced(self, relation: Relation, column: str, way: tuple[int, ...]) -> tuple[Found, ...]:
+    def traced(self, relation: Relation, column: str, way: Way) -> tuple[Found, ...]:
         """What a column is of stored rows: a column of theirs, or made of some row by row."""
         if isinstance(relation, Renamed):
             names = [name.lower() for name in relation.columns or ()]
@@ -175,7 +178,7 @@ class Tracer:
         return self._output(relation, column, way) if isinstance(relation, Block) else ()
 
     def _placed(
-        self, relation: Relation, names: Sequence[str], column: str, way: tuple[int, ...]
+        self, relation: Relation, names: Sequence[str], column: str, way: Way
     ) -> tuple[Found, ...]:
         """The column of a relation at the place that a name has."""
         there = relation.columns
@@ -186,35 +189,35 @@ class Tracer:
             return self._made_of(relation, relation.outputs[at], way)
         return self.traced(relation, there[at].lower(), way)
 
-    def _output(self, block: Block, column: str, way: tuple[int, ...]) -> tuple[Found, ...]:
+    def _output(self, block: Block, column: str, way: Way) -> tuple[Found, ...]:
         """A column of a SELECT."""
         outputs = [out for out in block.outputs or () if out.name.lower() == column]
         return self._made_of(block, outputs[0], way) if len(outputs) == 1 else ()
 
-    def _made_of(self, block: Block, out: Output, way: tuple[int, ...]) -> tuple[Found, ...]:
+    def _made_of(self, block: Block, out: Output, way: Way) -> tuple[Found, ...]:
         """An output of a SELECT: passed on, or made of one row where each row is of one."""
         if _merges_columns(block):
             return ()
         origin = out.origin
-        if origin is None and id(out.node) not in block.aliases:
-            origin = block.origins.get(id(out.node))
+        if origin is None and out.node not in block.aliases:
+            origin = block.origins.get(out.node)
         if isinstance(origin, Origin):
             if origin.fields or not any(origin.entry is one for one in block.entries):
                 return ()
-            return self.traced(origin.entry.relation, origin.column, (*way, id(origin.entry)))
+            return self.traced(origin.entry.relation, origin.column, (*way, origin.entry))
         if any(not isinstance(part, (*_STRICT, *_OF_ONE_ROW)) for part in out.node.walk()):
             return ()
-        if not _row_wise(block) or any(id(part) in block.aliases for part in out.node.walk()):
+        if not _row_wise(block) or any(part in block.aliases for part in out.node.walk()):
             return ()
         [entry] = block.entries
         if not any(out.node.find_all(exp.Column)):
-            rows = self._rows(entry.relation, (*way, id(entry)))
+            rows = self._rows(entry.relation, (*way, entry))
             return tuple(Found(table, out.node, through) for table, through in rows)
         if self._entry_of(block, out.node) is not entry:
             return ()
-        return self._made(block, out.node, entry, (*way, id(entry)))
+        return self._made(block, out.node, entry, (*way, entry))
 
-    def _rows(self, relation: Relation, way: tuple[int, ...]) -> list[tuple[str, tuple[int, ...]]]:
+    def _rows(self, relation: Relation, way: Way) -> list[tuple[str, Way]]:
         """The stored tables of which a relation has a row for each row, at most."""
         if isinstance(relation, Renamed):
             return self._rows(relation.inner, way)
@@ -228,7 +231,7 @@ class Tracer:
             return [*found[0], *found[1]] if all(found) else []
         if isinstance(relation, Block) and _row_wise(relation):
             [entry] = relation.entries
-            return self._rows(entry.relation, (*way, id(entry)))
+            return self._rows(entry.relation, (*way, entry))
         return []
 
 

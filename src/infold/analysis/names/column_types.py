@@ -62,9 +62,9 @@ def _of(block: Block, node: exp.Expr, tables: Mapping[str, Types]) -> str | None
     while isinstance(node, (*_HOLDERS, *_SAME, *_GREATEST)):
         node = node.this
     if isinstance(node, exp.Column):
-        if id(node) in block.aliases:
-            return _of(block, block.aliases[id(node)], tables)
-        return _of_origin(block.origins.get(id(node)), tables)
+        if node in block.aliases:
+            return _of(block, block.aliases[node], tables)
+        return _of_origin(block.origins.get(node), tables)
     if isinstance(node, exp.Null):
         return "void"
     if isinstance(node, exp.Cast):

@@ -66,7 +66,7 @@ def _qualifiers(block: Block) -> Iterator[tuple[int, int]]:
     for node in block.expressions():
         if not isinstance(node, exp.Column):
             continue
-        origin, parts = block.origins.get(id(node)), node.parts
+        origin, parts = block.origins.get(node), node.parts
         if not isinstance(origin, Origin) or len(parts) < 2:
             continue
         entry, names = origin.entry, [part.name.lower() for part in parts]

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
+from infold.analysis.sql.node_map import NodeMap
 from infold.analysis.sql.text import Text
 
 Columns: TypeAlias = tuple[str, ...] | None
@@ -98,9 +99,9 @@ class Block:
     text: Text
     outer: Block | None = None
     entries: list[From] = field(default_factory=list)
-    origins: dict[int, Origin | None] = field(default_factory=dict)
-    """By the id of a Column node; None when it comes from an entry of unknown columns."""
-    aliases: dict[int, exp.Expr] = field(default_factory=dict)
+    origins: NodeMap[Origin | None] = field(default_factory=NodeMap)
+    """By Column node; None when it comes from an entry of unknown columns."""
+    aliases: NodeMap[exp.Expr] = field(default_factory=NodeMap)
     """Columns that name an output of this same SELECT -> that output's expression."""
     nested: list[tuple[exp.Expr, Relation]] = field(default_factory=list)
     """Subqueries in expressions: the node that holds one, and what it is."""
@@ -112,6 +113,15 @@ class Block:
     def columns(self) -> Columns:
         """The names of the output columns; '' for one without a name."""
         return None if self.outputs is None else tuple(out.name for out in self.outputs)
+
+    def place_of(self, entry: From) -> str:
+        """Which entry of which FROM it is, this block's or one around it: a name for each."""
+        block: Block | None = self
+        depth = 0
+        while block is not None and entry not in block.entries:
+            block, depth = block.outer, depth + 1
+        assert block is not None, "an entry of this block or of one around it"
+        return f"{depth}.{block.entries.index(entry)}"
 
     def expressions(self) -> Iterator[exp.Expr]:
         """Every node of this SELECT's own clauses; those of subqueries left out."""
@@ -186,12 +196,12 @@ def blocks(
     Those of ``views`` on request; ``nested`` says which subqueries in expressions are looked into.
     """
     todo: list[Relation] = [relation]
-    seen: set[int] = set()
+    seen: set[Relation] = set()
     while todo:
         item = todo.pop()
-        if id(item) in seen:
+        if item in seen:
             continue
-        seen.add(id(item))
+        seen.add(item)
         if isinstance(item, Block):
             yield item
             todo.extend(entry.relation for entry in reversed(item.entries))

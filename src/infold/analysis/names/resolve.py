@@ -290,15 +290,15 @@ class _Resolver:
             found = find_column(around.entries, parts)
             if isinstance(found, Origin):
                 self._not_by_its_table(node, parts, found)
-                block.origins[id(node)] = found
+                block.origins[node] = found
                 return
             opaque = opaque or found is UNKNOWN
             if around is block and parts[0] in aliases:
-                block.aliases[id(node)] = aliases[parts[0]]
+                block.aliases[node] = aliases[parts[0]]
                 return
             around = around.outer
         if opaque or parts[0] in self.extra:
-            block.origins[id(node)] = None
+            block.origins[node] = None
             return
         names = visible_columns(block.entries) or list(aliases)
         at = self.text.spot_of(node)

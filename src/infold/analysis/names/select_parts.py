@@ -58,7 +58,7 @@ def merges(block: Block) -> bool:
 def over_windows(block: Block, window: exp.Window) -> bool:
     """Whether a window is over the value of another one of its SELECT, named by an alias."""
     columns = (node for node in own(window) if isinstance(node, exp.Column))
-    meant = (block.aliases.get(id(column)) for column in columns)
+    meant = (block.aliases.get(column) for column in columns)
     return any(node is not None and node.find(exp.Window) is not None for node in meant)
 
 
@@ -95,7 +95,7 @@ def in_every_set(block: Block, group: exp.Group) -> list[exp.Expr]:
             found += [node for node in first if all(node in other for other in rest)]
         elif not isinstance(item, _SETS):
             found.append(item)
-    return [block.aliases.get(id(node), node).unalias() for node in found]
+    return [block.aliases.get(node, node).unalias() for node in found]
 
 
 def _members(one: exp.Expr) -> list[exp.Expr]:

@@ -111,6 +111,16 @@ def _shared(entry: From, left: Sequence[Output], right: Sequence[Output]) -> lis
     return [name for name in using if name in here]
 
 
+def joined_by_name(entries: Sequence[From], entry: From) -> list[str]:
+    """The columns of USING, or those that a NATURAL join is by, in lower case."""
+    join = entry.join
+    if join is None or join.args.get("method") != "NATURAL":
+        return [name.name.lower() for name in (join.args.get("using") if join else None) or ()]
+    before = entries[: entries.index(entry)]
+    there = {name.lower() for one in before for name in one.relation.columns or ()}
+    return [name.lower() for name in entry.relation.columns or () if name.lower() in there]
+
+
 def as_written(node: exp.Column) -> str:
     """A column with its qualifiers, as the query names it."""
     return ".".join(part.name for part in node.parts)

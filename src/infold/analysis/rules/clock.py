@@ -232,7 +232,7 @@ def _known_time(node: exp.Expr, block: Block, subject: Subject) -> bool:
         return node.to.sql(dialect="spark").lower() in _TIMES
     if not isinstance(node, exp.Column):
         return isinstance(node, exp.TsOrDsToDate | exp.TimestampTrunc | exp.DateTrunc)
-    origin = block.origins.get(id(node))
+    origin = block.origins.get(node)
     if origin is None or not isinstance(origin.entry.relation, Table):
         return False
     name, column = origin.entry.relation.name.lower(), origin.column.lower()

@@ -22,12 +22,12 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     for block in cells.blocks():
         if not isinstance(block, Block) or not block.node.args.get("distinct"):
             continue
-        if id(block) in cells.chosen:
+        if block in cells.bounded_by_where:
             continue
-        kept = cells.of(block)
-        if kept.time and not kept.columns:
+        kept = cells.known(block)
+        if kept.reads_time and not kept.columns:
             spans = [span for item in block.node.expressions if (span := hull(item)) is not None]
             start = min((span[0] for span in spans), default=len(block.text.sql))
             token = block.text.before(start, TokenType.DISTINCT)
             at = block.text.spot_of_token(token or block.text.tokens[0])
-            yield refusals.distinct_over_cells(at, cell=cells.called, columns=cells.keeping(block))
+            yield refusals.distinct_over_cells(at, cell=cells.cell_name, columns=cells.time_columns(block))

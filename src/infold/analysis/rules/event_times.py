@@ -51,7 +51,7 @@ def _type(subject: Subject, block: Block, out: Output) -> str | None:
         return "text" if node.is_string else "a number"
     if isinstance(node, _TEXTS):
         return "text"
-    origin = out.origin or block.origins.get(id(node))
+    origin = out.origin or block.origins.get(node)
     return _declared(subject, origin) if origin is not None else None
 
 

@@ -22,21 +22,21 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     if cells is None:
         return
     for block in cells.blocks():
-        if not isinstance(block, Block) or not cells.of(block).time or not aggregates(block):
+        if not isinstance(block, Block) or not cells.reads_time(block) or not aggregates(block):
             continue
-        if id(block) in cells.chosen:
+        if block in cells.bounded_by_where:
             continue
         group = block.node.args.get("group")
         if group is None:
             at = _first_aggregate(block)
-            yield refusals.total_over_cells(at, cell=cells.called, columns=cells.keeping(block))
-        elif cells.groups_by_cell(block):
+            yield refusals.total_over_cells(at, cell=cells.cell_name, columns=cells.time_columns(block))
+        elif cells.select(block).groups_by_time():
             continue
         elif several_sets(group):
-            yield refusals.grouping_sets(_group_spot(block, group), cell=cells.called)
+            yield refusals.grouping_sets(_group_spot(block, group), cell=cells.cell_name)
         else:
             at = _group_spot(block, group)
-            yield refusals.group_over_cells(at, cell=cells.called, columns=cells.keeping(block))
+            yield refusals.group_over_cells(at, cell=cells.cell_name, columns=cells.time_columns(block))
 
 
 def _group_spot(block: Block, group: exp.Group) -> Spot:

@@ -22,10 +22,10 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             continue
         left_time, left = False, ""
         for at, entry in enumerate(block.entries):
-            near = entry.lateral and id(entry.relation) in cells.near
-            right_time = cells.of(entry.relation).time and not near
-            linked = id(block) in cells.chosen or cells.scope(block).connected(at)
-            finding = _finding(cells.called, block, entry, (left, left_time), right_time, linked)
+            near = entry.lateral and entry.relation in cells.bounded_subqueries
+            right_time = cells.reads_time(entry.relation) and not near
+            linked = block in cells.bounded_by_where or cells.scope(block).connected(at)
+            finding = _finding(cells.cell_name, block, entry, (left, left_time), right_time, linked)
             if finding is not None and not (_keeps(entry, left_time) and cells.fills(block)):
                 yield finding
             if right_time and not left_time:

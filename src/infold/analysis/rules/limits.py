@@ -29,10 +29,14 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             if clause is None:
                 continue
             at, word = _spot(block, key), key.upper()
-            if cells is not None and cells.of(block).time and id(block) not in cells.chosen:
-                if id(block) in cells.beyond:
+            if (
+                cells is not None
+                and cells.reads_time(block)
+                and block not in cells.bounded_by_where
+            ):
+                if block in cells.unbounded_laterals:
                     break  # what it looks at is to be said first
-                yield refusals.limit_over_cells(at, word=word, cell=cells.called)
+                yield refusals.limit_over_cells(at, word=word, cell=cells.cell_name)
             elif isinstance(block.node.parent, exp.Exists):
                 pass  # how many rows are left does not depend on which
             elif not block.node.args.get("order") and block.text is subject.text:

@@ -32,23 +32,23 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     if cells is None or series is None:
         return
     column, relation = series.partition_column, subject.relation
-    kept = cells.of(relation)
+    kept = cells.known(relation)
     names = [name.lower() for name in relation.columns or ()]
     if relation.columns is not None and column.lower() not in names:
         return  # time_columns says so
-    if not kept.time:
+    if not kept.reads_time:
         spot = subject.text.spot(0, len(subject.text.tokens[0].text))
-        yield refusals.no_time_input(spot, cell=cells.called)
+        yield refusals.no_time_input(spot, cell=cells.cell_name)
     elif not _says(cells, kept.columns.get(column.lower(), {})):
         at = names.index(column.lower()) if names else 0
         found = [*_refused(cells, relation, at)]
         if not found and not _others(cells):
             found = [_unknown(cells, "what is said of its parts does not hold of them together")]
         yield from found
-    elif kept.gaps.get(column.lower()) and not _others(cells):
+    elif kept.nulls.get(column.lower()) and not _others(cells):
         out = _output(relation, column)
         spot = out if out is not None else subject.text.spot(0, len(subject.text.tokens[0].text))
-        yield refusals.null_cell(spot, cell=cells.called, column=column)
+        yield refusals.null_cell(spot, cell=cells.cell_name, column=column)
 
 
 def _output(relation: Relation, column: str) -> Spot | None:
@@ -61,7 +61,7 @@ def _output(relation: Relation, column: str) -> Spot | None:
 
 def _says(cells: Cells, shapes: Shapes) -> bool:
     """Whether a column with these shapes says in which cell a row belongs."""
-    return bool(shapes) and cells.tells(shapes)
+    return bool(shapes) and cells.can_partition(shapes)
 
 
 def _refused(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldError]:
@@ -70,7 +70,7 @@ def _refused(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldError]
         yield from _refused(cells, relation.inner, at)
     elif isinstance(relation, SetOperation):
         for side in (relation.left, relation.right):
-            items = cells.of(side).items
+            items = cells.known(side).by_position
             if items is None or at >= len(items) or not _says(cells, items[at]):
                 yield from _refused(cells, side, at)
     elif isinstance(relation, Block) and relation.outputs and at < len(relation.outputs):
@@ -82,9 +82,9 @@ def _refused(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldError]
         if _blamed_elsewhere(cells, relation, out):
             return
         spot, why = relation.text.spot_of(out.node), _why(cells, relation, out)
-        keeping = cells.keeping(relation)
+        keeping = cells.time_columns(relation)
         yield refusals.partition_unproven(
-            spot, cell=cells.called, column=cells.column, why=why, columns=keeping
+            spot, cell=cells.cell_name, column=cells.partition_column, why=why, columns=keeping
         )
     elif not _others(cells):
         yield _unknown(cells, "its columns are not known")
@@ -95,7 +95,7 @@ def _unknown(cells: Cells, why: str) -> InfoldError:
     text = cells.subject.text
     spot = text.spot(0, len(text.tokens[0].text))
     return refusals.partition_unproven(
-        spot, cell=cells.called, column=cells.column, why=why, columns=[]
+        spot, cell=cells.cell_name, column=cells.partition_column, why=why, columns=[]
     )
 
 
@@ -114,7 +114,7 @@ def _blamed_elsewhere(cells: Cells, block: Block, out: Output) -> bool:
     node: exp.Expr = out.node.unalias()
     while isinstance(node, (exp.Min, exp.Max)):
         node = node.this
-    shapes = cells.row_shapes(block, replace(out, node=node))
+    shapes = cells.select(block).own_shapes(replace(out, node=node))
     return _says(cells, shapes) and _others(cells)
 
 
@@ -122,15 +122,15 @@ def _computed_in(cells: Cells, block: Block, out: Output) -> tuple[Relation, int
     """The relation in FROM, and the position there, of a column that is only passed on."""
     origin = out.origin
     if origin is None and isinstance(out.node, exp.Column):
-        origin = block.origins.get(id(out.node))
+        origin = block.origins.get(out.node)
     if origin is None:
         return None
     relation = origin.entry.relation
     names = [name.lower() for name in relation.columns or ()]
-    inside = not isinstance(relation, (Table, Other)) and cells.of(relation).time
+    inside = not isinstance(relation, (Table, Other)) and cells.reads_time(relation)
     if not inside or origin.column not in names:
         return None
-    if _says(cells, cells.of(relation).columns.get(origin.column, {})):
+    if _says(cells, cells.known(relation).columns.get(origin.column, {})):
         return None  # there it is good; what this SELECT adds to it is not
     return relation, names.index(origin.column)
 
@@ -140,21 +140,21 @@ _COMPUTED = "the unit is computed, so it may be any"
 
 def _why(cells: Cells, block: Block, out: Output) -> str:
     """Why an expression does not keep the cell."""
-    if not cells.of(block).time:
+    if not cells.reads_time(block):
         return "nothing in this SELECT has a time column"
     floor = floor_of(out.node)
-    longer = next((s.cell for s in cells.row_shapes(block, out).values() if s.cell), None)
+    longer = next((s.cell for s in cells.select(block).own_shapes(out).values() if s.cell), None)
     if longer is not None and longer.holds(cells.granularity) and longer != cells.granularity:
         return f"its values are starts of a {longer}: say `granularity: {longer}`"
     unit = out.node.meta.get(UNIT)
     if unit is not None and floor is None:
         return f"'{unit}' is no unit of this function: Spark gives NULL" if unit else _COMPUTED
     node = floor.inner if floor is not None else out.node
-    origin = out.origin or block.origins.get(id(node))
+    origin = out.origin or block.origins.get(node)
     if origin is not None:
         relation = origin.entry.relation
         name = relation.name if isinstance(relation, Table) else origin.entry.alias
-        if origin.column in cells.of(relation).columns:
+        if origin.column in cells.known(relation).columns:
             return f"{origin.column} follows the time of {name}, and not that of what stands beside"
         return f"{origin.column} is no time by which {name} is told apart cell by cell"
     return "no floor of the input's time column, and no interval that is added to it"

@@ -23,4 +23,4 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         if isinstance(clause, exp.With) and clause.args.get("recursive"):
             token = block.text.after(-1, TokenType.RECURSIVE)
             at = block.text.spot_of_token(token or block.text.tokens[0])
-            yield refusals.recursion(at, cell=cells.called)
+            yield refusals.recursion(at, cell=cells.cell_name)

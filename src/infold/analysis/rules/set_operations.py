@@ -26,15 +26,15 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     if cells is None:
         return
     for operation in cells.blocks():
-        if not isinstance(operation, SetOperation) or not cells.of(operation).time:
+        if not isinstance(operation, SetOperation) or not cells.reads_time(operation):
             continue
-        if id(operation) in cells.chosen:
+        if operation in cells.bounded_by_where:
             continue
-        if any(cells.of(operation).items or ()):
+        if any(cells.known(operation).by_position or ()):
             continue
         if not isinstance(operation.node, exp.Union) or operation.node.args.get("distinct"):
             at, word = _spot(operation)
-            yield refusals.set_operation(at, cell=cells.called, word=word)
+            yield refusals.set_operation(at, cell=cells.cell_name, word=word)
 
 
 def _spot(operation: SetOperation) -> tuple[Spot, str]:

@@ -24,10 +24,10 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             continue
         cells.scope(block)
         for holder, relation in block.nested:
-            if cells.of(relation).time and id(relation) not in cells.near:
+            if cells.reads_time(relation) and relation not in cells.bounded_subqueries:
                 negated = isinstance(holder.parent, exp.Not) and SPAN not in holder.meta
                 at = block.text.spot_of(holder.parent if negated and holder.parent else holder)
                 if isinstance(holder, exp.In):
-                    yield refusals.values_over_cells(at, cell=cells.called)
+                    yield refusals.values_over_cells(at, cell=cells.cell_name)
                 else:
-                    yield refusals.subquery_over_cells(at, cell=cells.called)
+                    yield refusals.subquery_over_cells(at, cell=cells.cell_name)

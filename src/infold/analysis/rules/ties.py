@@ -87,7 +87,7 @@ def _vouchable(subject: Subject) -> bool:
 def _over_cells(subject: Subject, block: Block | SetOperation) -> bool:
     """Whether the rule on limits has its finding."""
     cells = cells_of(subject)
-    return cells is not None and cells.of(block).time and id(block) not in cells.chosen
+    return cells is not None and cells.reads_time(block) and block not in cells.bounded_by_where
 
 
 def _by_place(window: exp.Window, block: Block) -> bool:

@@ -22,13 +22,13 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     if cells is None:
         return
     for block in cells.blocks():
-        if not isinstance(block, Block) or not cells.of(block).time:
+        if not isinstance(block, Block) or not cells.reads_time(block):
             continue
-        if id(block) in cells.chosen:
+        if block in cells.bounded_by_where:
             continue
-        for window, near in cells.near_windows(block):
+        for window, near in cells.select(block).bounded_windows():
             if not near:
                 at = block.text.spot_of(window)
                 yield refusals.window_over_cells(
-                    at, cell=cells.called, columns=cells.keeping(block)
+                    at, cell=cells.cell_name, columns=cells.time_columns(block)
                 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from infold.analysis.sql.text import UNIT
-from infold.analysis.times.shape import Grain
+from infold.analysis.times.shape import Grain, Shape
 from infold.core.interval import Granularity
 
 INSIDE = frozenset({"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE"})
@@ -56,6 +57,15 @@ class Floor:
     inner: exp.Expr
     unit: Grain
     inside: bool = False
+
+    def changes_nothing(self, shapes: Iterable[Shape]) -> bool:
+        """Whether it leaves each value as it is that has these shapes."""
+        if self.unit is None:
+            return True
+        grains = [shape.grain for shape in shapes]
+        return bool(grains) and all(
+            grain is not None and grain.holds(self.unit) for grain in grains
+        )
 
 
 def floor_of(node: exp.Expr) -> Floor | None:

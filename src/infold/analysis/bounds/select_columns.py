@@ -1,0 +1,252 @@
+"""
+One SELECT's output: which of its columns follow the times of which inputs, groups and windows seen.
+
+:mod:`infold.analysis.bounds.scope` knows the rows that a SELECT reads. Here they are grouped, and
+windows add what other rows are made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from infold.analysis.bounds.known_columns import KnownColumns
+from infold.analysis.bounds.scope import Scope
+from infold.analysis.bounds.transitive import (
+    InputPath,
+    NullSources,
+    Shapes,
+    across,
+    either_shapes,
+)
+from infold.analysis.bounds.window_reach import WindowReach
+from infold.analysis.names.relation import Block, Origin, Output, Relation
+from infold.analysis.names.select_parts import (
+    alike_by,
+    bucket_fields,
+    group_items,
+    has_aggregate,
+    in_every_set,
+    over_windows,
+    several_sets,
+    windows,
+)
+from infold.analysis.times.call_shapes import change_of
+
+_SAME_COLUMN: InputPath = ()
+"""Not an input: the column that two values are both made of."""
+
+
+@dataclass(slots=True, eq=False)
+class SelectColumns:
+    """
+    The columns of ``block``, which is somewhere in the query ``root``.
+
+    ``vouched``: whether the author vouches for windows without a bound. ``lenient`` as in
+    :class:`Scope`.
+    """
+
+    block: Block
+    scope: Scope
+    root: Relation
+    vouched: bool = False
+
+    def known(self, columns_of: Callable[[Relation], Collection[str]]) -> KnownColumns:
+        """All columns; ``columns_of`` gives those of a relation that have a shape."""
+        block, scope = self.block, self.scope
+        required = scope.values.required
+        if block.outputs is None:
+            outputs = {out.name.lower(): out for out in _open_outputs(block, columns_of)}
+            found = {name: self.output_shapes(out) for name, out in outputs.items()}
+            nulls = {name: self.null_sources(out) for name, out in outputs.items()}
+            columns = {name: shapes for name, shapes in found.items() if shapes}
+            return KnownColumns(scope.inputs, columns, nulls=nulls, required=required)
+        each = tuple(self.output_shapes(out) for out in block.outputs)
+        missing = tuple(self.null_sources(out) for out in block.outputs)
+        known = KnownColumns.in_order(scope.inputs, block.columns, each, missing, required)
+        fields = [one for out in block.outputs for one in bucket_fields(out)]
+        return known.with_fields(
+            (name, self.output_shapes(out), self.null_sources(out)) for name, out in fields
+        )
+
+    def output_shapes(self, out: Output) -> Shapes:
+        """The shapes of an output column against every input; none if one is missing."""
+        shapes = self.own_shapes(out)
+        if not self.scope.against_all(shapes):
+            return {}
+        return self._with_windows(out, shapes, self.null_sources(out))
+
+    def null_sources(self, out: Output) -> NullSources:
+        """Where the NULLs come from of an output column that follows the time."""
+        block, node = self.block, out.node
+        if out.origin is not None:
+            star = isinstance(node, exp.Star)
+            return self.scope.column_nulls(out.origin.entry, out.origin.column, merged=star)
+        while True:
+            if isinstance(node, exp.Column) and node in block.aliases:
+                node = block.aliases[node]
+            elif isinstance(node, (exp.Paren, exp.Alias, exp.Min, exp.Max)):
+                node = node.this  # a group's least is NULL when all of its values are
+            elif (change := change_of(node)) is not None:
+                node = change[0]
+            else:
+                return self.scope.null_sources(node)
+
+    def own_shapes(self, out: Output) -> Shapes:
+        """The shapes of an output column by itself, against some inputs or all."""
+        if out.origin is not None:
+            return self.scope.column(out.origin.entry, out.origin.column)
+        return self.shapes(out.node)
+
+    def shapes(self, node: exp.Expr) -> Shapes:
+        """The shapes of an expression over the block's rows, grouped if it groups."""
+        if isinstance(node, (exp.Paren, exp.Alias)):
+            return self.shapes(node.this)
+        if isinstance(node, exp.Column) and node in self.block.aliases:
+            return self.shapes(self.block.aliases[node])
+        if self._null_in_some_set(node):
+            return {}
+        if isinstance(node, (exp.Min, exp.Max)) and not node.expressions:
+            return self._extreme(node)
+        change = change_of(node)
+        group = self.block.node.args.get("group")
+        sets = group if group is not None and several_sets(group) else None
+        if sets is not None and node in in_every_set(self.block, sets):
+            return self.scope.shapes(node)
+        if change is not None and (sets is not None or has_aggregate(node)):
+            return {path: change[1](shape) for path, shape in self.shapes(change[0]).items()}
+        return self.scope.shapes(node)
+
+    def _extreme(self, node: exp.Min | exp.Max) -> Shapes:
+        """The least or greatest value of a group: as far from its rows as the group reaches."""
+        scope = self.scope
+        nulls, inner = scope.null_sources(node.this), scope.shapes(node.this)
+        keys = self.group_keys(nulls)
+        if scope.lenient and not keys:
+            return inner
+        if not keys or not scope.against_all(inner):
+            return {}
+        return self._across(node.this, inner, nulls, keys[0], scope.shapes(keys[0]))
+
+    def _null_in_some_set(self, node: exp.Expr) -> bool:
+        """Whether a value is NULL in rows of a grouping set that has not all of it."""
+        group = self.block.node.args.get("group")
+        if group is None or self.scope.lenient or not several_sets(group):
+            return False
+        if isinstance(node, (exp.Min, exp.Max)):
+            return False
+        return change_of(node) is None and node not in in_every_set(self.block, group)
+
+    def _with_windows(self, out: Output, shapes: Shapes, nulls: NullSources) -> Shapes:
+        """
+        The same, with the rows that windows add.
+
+        Windows are independent: each brings its rows to the same row. Only what a window finds by
+        the value of another one lies beyond what that one has found.
+        """
+        alone = shapes
+        value = out.origin if out.origin is not None else out.node
+        for window in windows(self.block):
+            found = self._reach().far(window, nulls)
+            if found is None and (self.vouched or self.scope.lenient):
+                continue
+            if found is None:
+                return {}  # the rule on windows says so
+            start = shapes if over_windows(self.block, window) else alone
+            shapes = either_shapes(shapes, self._across(value, start, nulls, *found))
+        return shapes
+
+    def _across(
+        self,
+        value: exp.Expr | Origin,
+        shapes: Shapes,
+        nulls: NullSources,
+        bridge: exp.Expr,
+        far: Shapes,
+    ) -> Shapes:
+        """A value of one row against other rows, when ``far`` are the bridge's shapes there."""
+        scope, known = self.scope, dict(self.shapes(bridge))
+        bridges = scope.values.bridges(shapes.keys() & known.keys(), nulls) or [tuple(shapes)]
+        one, other = scope.underlying_column(value), scope.underlying_column(bridge)
+        if one is not None and other is not None and one[0] == other[0]:
+            bridges = [*bridges, (_SAME_COLUMN,)]
+            shapes = {**shapes, _SAME_COLUMN: one[1]}
+            known = {**known, _SAME_COLUMN: other[1]}
+        unit = scope.granularity
+        return {path: across(shapes, known, shape, bridges, unit) for path, shape in far.items()}
+
+    def _reach(self) -> WindowReach:
+        """The windows of the block, and what is known of its rows."""
+        return WindowReach(
+            self.block,
+            self.root,
+            self.shapes,
+            lambda node: self.null_sources(Output("", node)),
+            self.scope.against_all,
+        )
+
+    def groups_by_time(self) -> bool:
+        """Whether GROUP BY has an expression that follows the time."""
+        return any(self.group_keys(nulls) for nulls in self._partition_nulls())
+
+    def _partition_nulls(self) -> list[NullSources]:
+        """
+        Where the NULLs come from of the columns that could be the partition column.
+
+        Rows without a value of it are in no cell, whatever is brought together in them. So a key
+        that is NULL in no other rows will do.
+        """
+        outputs = self.block.outputs or ()
+        known = [out for out in outputs if self.scope.against_all(self.own_shapes(out))]
+        return [frozenset(), *(self.null_sources(out) for out in known)]
+
+    def group_keys(self, nulls: NullSources) -> list[exp.Expr]:
+        """
+        The expressions of GROUP BY that follow the time.
+
+        They are NULL only where what is missing in ``nulls`` is: all these NULLs are one group, of
+        rows of any time.
+        """
+        group = self.block.node.args.get("group")
+        if group is None:
+            return []
+        items = (
+            [item for item in self.block.node.expressions if not has_aggregate(item)]
+            if group.args.get("all")
+            else list(alike_by(in_every_set(self.block, group)))
+            if several_sets(group)
+            else list(alike_by(group_items(self.block, group)))
+        )
+        found = [node for node in items if self.scope.null_sources(node) <= nulls]
+        return [node for node in found if self.scope.against_all(self.scope.shapes(node))]
+
+    def bounded_windows(self) -> Iterator[tuple[exp.Window, bool]]:
+        """The windows of the block, and whether each looks at rows near in time alone."""
+        offered = self._partition_nulls()
+        for window in windows(self.block):
+            yield window, any(self._reach().far(window, nulls) for nulls in offered)
+
+
+def _open_outputs(
+    block: Block, columns_of: Callable[[Relation], Collection[str]]
+) -> Iterator[Output]:
+    """
+    The outputs with a name of a SELECT with a star over columns that are not known.
+
+    A star over a table passes on whatever there is, one over a struct nothing that is known.
+    What the SELECT itself gives a name comes last, and is what the name means.
+    """
+    for item in block.node.expressions:
+        star = item if isinstance(item, exp.Star) else item.this
+        if not isinstance(item, (exp.Star, exp.Column)) or not isinstance(star, exp.Star):
+            continue
+        skip = {name.name.lower() for name in star.args.get("except_") or ()}
+        for entry in block.entries:
+            if isinstance(item, exp.Star) or entry.alias == item.table.lower():
+                for name in [one for one in columns_of(entry.relation) if one not in skip]:
+                    yield Output(name, item, Origin(entry, name))
+    for item in block.node.expressions:
+        if isinstance(item, (exp.Alias, exp.Column)) and not isinstance(item.this, exp.Star):
+            yield Output(item.alias_or_name, item.unalias())
