@@ -121,7 +121,7 @@ class _Compiler:
             draft, resolved.relation, self.sources, self.nodes, self.kept, self.rows, self.types
         )
         subject.named = tuple(dict.fromkeys(r.name for r in resolved.references))
-        subject.sound = all(name in self.nodes for name in subject.named)
+        subject.inputs_are_right = all(name in self.nodes for name in subject.named)
         columns = output_columns(model, resolved)
         found = Allowed((*unreadable(text, draft.parsed.tree, resolved.relation), *resolved.errors))
         query = None

@@ -368,7 +368,11 @@ def cells_of(subject: Subject) -> Cells | None:
     None too when something that it reads is wrong: findings would be about the wrong thing.
     """
     granularity = subject.model.granularity
-    if subject.model.kind is not Kind.TIME_RANGE or granularity is None or not subject.sound:
+    if (
+        subject.model.kind is not Kind.TIME_RANGE
+        or granularity is None
+        or not subject.inputs_are_right
+    ):
         return None
     found = subject.memo.get("cells")
     if not isinstance(found, Cells):

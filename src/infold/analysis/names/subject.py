@@ -48,7 +48,7 @@ class Subject:
     """For each stored table before it: what tells its rows apart."""
     types: Mapping[str, Types] = field(default_factory=dict)
     """For each table before it: what is known of its columns' types."""
-    sound: bool = True
+    inputs_are_right: bool = True
     """Whether everything that it reads was found to be right."""
     named: tuple[str, ...] = ()
     """The tables that it names."""
