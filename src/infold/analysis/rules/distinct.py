@@ -30,4 +30,6 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             start = min((span[0] for span in spans), default=len(block.text.sql))
             token = block.text.before(start, TokenType.DISTINCT)
             at = block.text.spot_of_token(token or block.text.tokens[0])
-            yield refusals.distinct_over_cells(at, cell=cells.cell_name, columns=cells.time_columns(block))
+            yield refusals.distinct_over_cells(
+                at, cell=cells.cell_name, columns=cells.time_columns(block)
+            )

@@ -29,14 +29,18 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         group = block.node.args.get("group")
         if group is None:
             at = _first_aggregate(block)
-            yield refusals.total_over_cells(at, cell=cells.cell_name, columns=cells.time_columns(block))
+            yield refusals.total_over_cells(
+                at, cell=cells.cell_name, columns=cells.time_columns(block)
+            )
         elif cells.select(block).groups_by_time():
             continue
         elif several_sets(group):
             yield refusals.grouping_sets(_group_spot(block, group), cell=cells.cell_name)
         else:
             at = _group_spot(block, group)
-            yield refusals.group_over_cells(at, cell=cells.cell_name, columns=cells.time_columns(block))
+            yield refusals.group_over_cells(
+                at, cell=cells.cell_name, columns=cells.time_columns(block)
+            )
 
 
 def _group_spot(block: Block, group: exp.Group) -> Spot:
