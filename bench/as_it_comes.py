@@ -18,8 +18,8 @@ def spark_as_it_comes(
     """Spark with its defaults: only the catalog, its jars and the time zone are given."""
     from pyspark.sql import SparkSession
 
-    from infold.spark.jvm import session_settings
     from infold.spark.jvm.jars import jar_paths
+    from infold.spark.tables.iceberg.session import catalog_settings
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
@@ -29,7 +29,7 @@ def spark_as_it_comes(
             "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
         ),
         "spark.sql.session.timeZone": "UTC",
-        **session_settings.catalog_settings(warehouse, catalog_db),  # the very same tables
+        **catalog_settings(warehouse, catalog_db),  # the very same tables
         **(extra or {}),
     }
     builder = SparkSession.builder

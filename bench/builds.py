@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from bench.measure import Clock, Line, Size, alternately, ratio
 from bench.project import DATA, with_history
 
 from infold import api
-from infold.spark.tables.iceberg import IcebergTables
+from infold.spark.tables.iceberg.tables import IcebergTables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameWriterV2
@@ -88,7 +89,7 @@ def by_session_window(tables: IcebergTables) -> DataFrameWriterV2:
 
     rows = tables.spark.sql(SESSION_WINDOW.format(events=tables.identifier("events")))
     writer = rows.writeTo(tables.identifier("by_session_window")).using("iceberg")
-    for key, value in tables.lake.properties("sessions").items():
+    for key, value in _properties(tables, "sessions").items():
         if key.startswith("write."):
             writer = writer.tableProperty(key, value)
     writer = writer.tableProperty("format-version", "3")
@@ -121,3 +122,9 @@ def forget(root: Path) -> None:
     assert root.is_relative_to(DATA)
     for folder in ("warehouse", ".infold"):
         shutil.rmtree(root / folder, ignore_errors=True)
+
+
+def _properties(tables: IcebergTables, table: str) -> Mapping[str, str]:
+    """The properties that a table was made with."""
+    rows = tables.spark.sql(f"SHOW TBLPROPERTIES {tables.identifier(table)}").collect()
+    return {row["key"]: row["value"] for row in rows}

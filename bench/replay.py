@@ -16,7 +16,7 @@ from bench.project import DATA, with_history
 from infold import api
 from infold.core.record import Receipt
 from infold.demo import lay_out
-from infold.spark.tables.iceberg import IcebergTables
+from infold.spark.tables.iceberg.tables import IcebergTables
 
 DAY = 86_400
 

@@ -26,12 +26,12 @@ from pyspark.sql import functions as F
 from infold.core.interval import HOUR, MINUTE, Granularity
 from infold.core.project import Aggregate, Output, SessionsQuery
 from infold.core.session_rules import Cuts
-from infold.lake.iceberg import IcebergLake
+from infold.lake.iceberg.tables import IcebergLake
 from infold.spark.content import cell_stats, micros
 from infold.spark.jvm.session import start
 from infold.spark.sessions import build, islands
 from infold.spark.sessions.stored import rows
-from infold.spark.tables.iceberg import IcebergTables
+from infold.spark.tables.iceberg.tables import IcebergTables
 from infold.spark.tables.port import Layout, Stamp
 
 QUERY = SessionsQuery(

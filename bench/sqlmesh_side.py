@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from bench.as_it_comes import spark_as_it_comes
 
 from infold.spark.jvm.session import start
-from infold.spark.jvm.session_settings import CATALOG, default_memory
+from infold.spark.jvm.session_settings import default_memory
+from infold.spark.tables.iceberg.session import CATALOG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

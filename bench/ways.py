@@ -14,7 +14,7 @@ from bench.measure import Clock, Line, Size, alternately, ratio
 from bench.project import SESSIONS, with_history
 
 from infold import api
-from infold.spark.tables.iceberg import IcebergTables
+from infold.spark.tables.iceberg.tables import IcebergTables
 
 GAP = "user: user_id, gap: 30 minutes"
 WAYS = (

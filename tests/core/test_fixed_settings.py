@@ -13,12 +13,8 @@ from tests.declare.shop import INFOLD, SHOP, write
 from infold.core.fixed_settings import FIXED, changed_settings
 from infold.declare import check
 from infold.messages.errors import InfoldError
-from infold.spark.jvm.given_settings import (
-    refuse_environment,
-    refuse_given,
-    refuse_session,
-    refuse_without_iceberg,
-)
+from infold.spark.jvm.given_settings import refuse_environment, refuse_given, refuse_session
+from infold.spark.tables.iceberg.session import refuse_without_catalog
 
 WRONG = {
     "spark.sql.session.timeZone": "America/New_York",
@@ -177,12 +173,12 @@ class WithoutJars:
 
 def test_a_session_without_the_jars_is_refused_by_name() -> None:
     """An existing session without the jars is refused by name, as they cannot be added later."""
-    refuse_without_iceberg(WithoutJars(""), "infold")  # type: ignore[arg-type]
+    refuse_without_catalog(WithoutJars(""))  # type: ignore[arg-type]
     why = "Cannot find catalog plugin class for catalog 'infold': org.apache.iceberg.spark.Spark"
 
     for text in (f"\n{why}\nat x", f"An error occurred while calling o1.sql.\n: {why}\n\tat x"):
         with pytest.raises(InfoldError) as caught:
-            refuse_without_iceberg(WithoutJars(text), "infold")  # type: ignore[arg-type]
+            refuse_without_catalog(WithoutJars(text))  # type: ignore[arg-type]
 
         assert (caught.value.slug, caught.value.exit_code) == ("no-iceberg", 2)
         assert caught.value.facts == (("why", why),)

@@ -20,7 +20,7 @@ from infold.core.project import Project
 from infold.core.record import Outcome, QuarantinedSession
 from infold.core.trace import Cause, CellChange, Pending, Trace
 from infold.inspecting.manifest import named
-from infold.lake.iceberg import IcebergLake
+from infold.lake.iceberg.tables import IcebergLake
 
 FIRST, SECOND = (moment(day(i).start + (i + 1) * 1_000) for i in (0, 1))
 """The newest event of each of the two days that were built."""

@@ -20,8 +20,8 @@ from infold.core.manual_entry import ManualEntry
 from infold.core.project import Project
 from infold.core.record import Outcome, QuarantinedSession
 from infold.core.trace import Trace
-from infold.inspecting.manifest import filtered
-from infold.lake.iceberg import IcebergLake
+from infold.lake.filtered_rows import filtered_rows
+from infold.lake.iceberg.tables import IcebergLake
 from infold.messages import errors
 
 START, END = day(0).start, day(0).start + 1_000
@@ -43,7 +43,7 @@ def stored(monkeypatch: pytest.MonkeyPatch, **columns: list[Any]) -> None:
         _: IcebergLake, name: str, *, columns: list[str], where: str, limit: int | None = None
     ) -> pa.Table:
         assert name == "sessions"
-        found = filtered(table.cast(_known(table)), where)
+        found = filtered_rows(table.cast(_known(table)), where)
         return found.select(columns)
 
     monkeypatch.setattr(IcebergLake, "rows", rows)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from infold.lake.iceberg import IcebergLake
+from infold.lake.iceberg.tables import IcebergLake
 
 Snapshots = list[dict[str, Any]]
 Put = Callable[..., str]

@@ -13,7 +13,7 @@ from tests.running.test_forget import infold
 from infold import api
 from infold.core.project import Project
 from infold.core.report import RunFailed
-from infold.lake import missing_files
+from infold.lake.iceberg import missing_files
 from infold.messages.errors import InfoldError
 from infold.running.observe import remembered
 

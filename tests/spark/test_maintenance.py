@@ -9,14 +9,12 @@ import pytest
 from tests.ledger.memory import MemoryLedger
 
 from infold.core.interval import DAY, Granularity, Interval, Ranges, instant
-from infold.core.model import Target
-from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.trace import CellChange, Trace
-from infold.lake.iceberg import IcebergLake
+from infold.lake.iceberg.tables import IcebergLake
 from infold.spark import maintenance
 from infold.spark.maintenance import Maintenance
-from infold.spark.tables.iceberg import IcebergTables
+from infold.spark.tables.iceberg.tables import IcebergTables
 from infold.spark.tables.port import Layout, Stamp
 
 if TYPE_CHECKING:
@@ -35,8 +33,7 @@ class Shop:
         self.lake = IcebergLake(warehouse / "catalog.db", name, warehouse)
         self.tables = IcebergTables(spark, name, self.lake)
         self.ledger = MemoryLedger()
-        project = Project(name, warehouse, None, {}, (), Target("dev"))
-        self.care = Maintenance(spark, project, self.ledger, self.lake)
+        self.care = Maintenance(self.tables, self.ledger, self.lake)
         self.step = 1
         self.tables.create("t", self.rows(0, 60), layout, Stamp("r", "r-1", 1))
 

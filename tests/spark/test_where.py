@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql.functions import partitioning
-from tests.lake import filters
+from tests.lake.iceberg import filters
 
-from infold.lake.iceberg import IcebergLake, open_table
+from infold.lake.iceberg.tables import IcebergLake, open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,7 +18,7 @@ from infold.messages.errors import InfoldError
 from infold.running.observe import Observer
 
 if TYPE_CHECKING:
-    from infold.lake.iceberg import IcebergLake
+    from infold.core.ports import Lake
     from infold.ledger import SqlLedger
     from infold.spark.step_context import Work
 
@@ -55,11 +55,11 @@ def ledger(project: Project) -> SqlLedger:
     return open_ledger(project.target.ledger, project.root)
 
 
-def lake(project: Project) -> IcebergLake:
+def lake(project: Project) -> Lake:
     """The target's tables, readable without a JVM."""
-    from infold.lake.iceberg import IcebergLake
+    from infold.spark.storages import storage_of
 
-    return IcebergLake(project.catalog_db, project.name, project.warehouse)
+    return storage_of(project).lake(project)
 
 
 def now() -> int:

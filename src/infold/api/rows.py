@@ -72,11 +72,12 @@ def manifest(
     project: Project, table: str, select: Sequence[str] = (), where: str | None = None
 ) -> pa.Table:
     """The rows of a manifest table, of the models that ``select`` names, without a JVM."""
-    from infold.inspecting.manifest import filtered, rows
+    from infold.inspecting.manifest import rows
+    from infold.lake.filtered_rows import filtered_rows
 
     names = selected(project, select)
     found = rows(project, ledger(project), lake(project), table, names)
-    return found if where is None else filtered(found, where)
+    return found if where is None else filtered_rows(found, where)
 
 
 def coverage(project: Project) -> Mapping[str, Ranges]:
@@ -99,9 +100,9 @@ def session_history(
     ``deep`` starts Spark where it alone can tell which events there are.
     """
     from infold.inspecting.read_session_history import read_session_histories
-    from infold.lake.snapshots import IcebergSnapshotReader
+    from infold.spark.storages import storage_of
 
-    book, tables = ledger(project), lake(project)
+    book, snapshots = ledger(project), storage_of(project).snapshot_reader(project)
 
     def judge(
         node: Node,
@@ -115,6 +116,4 @@ def session_history(
         with spark_work(project) as work:
             return events_of(work, node, match, snapshots, start, end)
 
-    return read_session_histories(
-        project, book, IcebergSnapshotReader(tables), id_, model, judge if deep else None
-    )
+    return read_session_histories(project, book, snapshots, id_, model, judge if deep else None)

@@ -77,6 +77,7 @@ def _new_session(project: Project, size: Size) -> Any:
         inherit=descriptors(project.root, project.target.name),
         spill=project.root / ".infold" / "spill",
         extra=dict(project.target.spark),
+        storage=project.target.storage,
     )
 
 

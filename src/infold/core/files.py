@@ -12,7 +12,7 @@ class FileSeen:
     """
     One input file as a listing (or table metadata) shows it now.
 
-    ``path`` is relative to the project where it lies inside, else absolute; for an Iceberg source
+    ``path`` is relative to the project where it lies inside, else absolute; for a table
     it is the data file's path. ``fingerprint`` changes when the content may have: size and
     modification time in nanoseconds, or data file plus delete files.
     """

@@ -7,12 +7,14 @@ runs under two settings would mix both in one table. So what changes the rows th
 file gives is fixed here; a project, an environment or a session that says otherwise is refused by
 the setting's name. What changes only how fast, or on how much memory, is everybody's own.
 
-The names are those of Spark's SQLConf (4.1) and Iceberg's SparkSQLProperties.
+The names are those of Spark's SQLConf (4.1); ``storages`` has those of each storage.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+
+from infold.core.storages import STORAGE_SETTINGS
 
 FIXED: Mapping[str, str] = {
     # what times and types mean
@@ -68,22 +70,25 @@ FIXED: Mapping[str, str] = {
     # what names mean, and that there is no Hive behind them
     "spark.sql.defaultCatalog": "infold",
     "spark.sql.catalogImplementation": "in-memory",
-    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "spark.sql.extensions": ",".join(one.extension for one in STORAGE_SETTINGS.values()),
 }
 """Setting -> the only value it may have."""
 
 REFUSED = (
     "spark.sql.legacy.",
-    "spark.sql.iceberg.",
     "spark.sql.ansi.",
     "spark.sql.parser.",
     "spark.sql.avro.",
     "spark.sql.orc.",
     "spark.sql.catalog.infold",
+    *(prefix for one in STORAGE_SETTINGS.values() for prefix in one.refused),
 )
 """Beginnings of settings that stay as Spark has them, whatever value is given."""
 
-_OWN = ("spark.sql.iceberg.snapshot-property.", "spark.sql.legacy.parquet.nanosAsLong")
+_OWN = (
+    "spark.sql.legacy.parquet.nanosAsLong",
+    *(prefix for one in STORAGE_SETTINGS.values() for prefix in one.own),
+)
 """What infold sets itself: for a commit, as long as it takes, and to see times too fine to hold."""
 
 

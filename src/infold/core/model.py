@@ -15,6 +15,7 @@ from enum import StrEnum
 from infold.core.formats import FORMATS, Format
 from infold.core.interval import HOUR, Granularity
 from infold.core.session_rules import Sessions
+from infold.core.storages import DEFAULT_STORAGE, Storage
 
 
 class Drift(StrEnum):
@@ -283,7 +284,7 @@ class Target:
     name: str
     warehouse: str = "warehouse"
     ledger: str = "sqlite:///.infold/ledger.db"
-    storage: str = "iceberg"
+    storage: Storage = DEFAULT_STORAGE
     protected: bool = False
     spark: tuple[tuple[str, str], ...] = ()
     """Settings of the Spark session (``spark.…``)."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from infold.core.files import FileCell, FileKnown, FileSeen
-from infold.core.interval import Interval, Ranges
+from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.plan import ChangedKeyRows, Step
 from infold.core.record import Arrival, Outcome, QuarantinedSession, Receipt, RunRecord, StepRecord
@@ -120,7 +120,7 @@ class Ledger(Protocol):
         """
 
     def locations(self) -> Mapping[str, str]:
-        """Where the metadata of tables (and of Iceberg sources) was when a run last ended."""
+        """Where the metadata of stored tables was when a run last ended, and of source tables."""
 
     def remember_locations(self, locations: Mapping[str, str]) -> None:
         """Keep where metadata is now, for names as :meth:`locations` gives them."""
@@ -172,6 +172,21 @@ class History:
     """The snapshots of the main branch, newest first, as far back as they are kept."""
 
 
+@dataclass(frozen=True, slots=True)
+class StoredLayout:
+    """
+    How a table lies on disk, as it was made.
+
+    ``storage`` is the table format with its version, for people. ``column`` is of type ``type``
+    (``timestamp`` or ``date``) and partitions the rows by ``partition``; None: one partition.
+    """
+
+    storage: str
+    column: str | None = None
+    partition: Granularity | None = None
+    type: str = "timestamp"
+
+
 class Lake(Protocol):
     """The stored tables, read in-process from catalog and files, without a JVM."""
 
@@ -190,8 +205,11 @@ class Lake(Protocol):
     def missing(self, table: str) -> Sequence[str]:
         """The files that the newest snapshot of a table needs and that are not there."""
 
-    def properties(self, table: str) -> Mapping[str, str]:
-        """The table's properties; empty when there is no such table."""
+    def layout(self, table: str) -> StoredLayout | None:
+        """How the table lies on disk; None when there is no such table."""
+
+    def has_file(self, table: str, path: str) -> bool:
+        """Whether a path is in the table's folder."""
 
     def history(self, table: str) -> History:
         """What has gathered in the table's metadata; all zero when there is no such table."""

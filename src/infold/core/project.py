@@ -372,7 +372,7 @@ class Project:
 
     @property
     def catalog_db(self) -> Path:
-        """The SQLite file of the Iceberg catalog, absolute; beside the tables it lists."""
+        """The SQLite file of the tables' catalog, absolute; in their folder."""
         return self.warehouse / "catalog.db"
 
     def upstream(self, names: Iterable[str]) -> frozenset[str]:

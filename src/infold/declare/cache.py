@@ -29,6 +29,7 @@ _MODULES = frozenset(
         "infold.core.interval",
         "infold.core.model",
         "infold.core.session_rules",
+        "infold.core.storages",
         "infold.core.project",
     }
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from infold.core import fixed_settings
 from infold.core.model import Target
+from infold.core.storages import PLANNED_STORAGES, Storage
 from infold.declare.keys import NAME, Keys
 from infold.messages import findings
 
@@ -34,7 +35,7 @@ def read_target(name: str, keys: Keys) -> Target:
         name=name,
         warehouse=warehouse,
         ledger=ledger,
-        storage=keys.choice("storage", ("iceberg",), ("delta",)) or plain.storage,
+        storage=Storage(keys.choice("storage", tuple(Storage), PLANNED_STORAGES) or plain.storage),
         protected=keys.flag("protected", default=False),
         spark=_spark(keys),
     )

@@ -206,13 +206,12 @@ def _stretch(bound: Bound) -> str:
 def _layout(looking: Observer, node: Node) -> str:
     if node.model.kind is Kind.VIEW:
         return "nothing stored"
-    history = looking.lake.properties(table_name(node.name))
-    if not history:
+    layout = looking.lake.layout(table_name(node.name))
+    if layout is None:
         return "not built yet"
-    column = history.get("infold.column")
-    if column is None:
-        return "Iceberg v3, one partition"
-    return f"Iceberg v3, partitioned by {history['infold.partition']} of {column}"
+    if layout.partition is None:
+        return f"{layout.storage}, one partition"
+    return f"{layout.storage}, partitioned by {layout.partition.value} of {layout.column}"
 
 
 def _arrivals(looking: Observer, name: str, cell: Interval) -> tuple[Arrival, ...]:

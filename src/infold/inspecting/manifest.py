@@ -253,31 +253,3 @@ TABLES: Mapping[str, Rows] = {
     QUARANTINED: _quarantined,
 }
 """Each table by its name; another one is another line here, and a section of the reference."""
-
-
-def filtered(found: pa.Table, where: str) -> pa.Table:
-    """The rows for which a predicate holds, as ``infold show --where`` writes it."""
-    from pyiceberg.expressions.visitors import bind
-    from pyiceberg.io.pyarrow import expression_to_pyarrow
-    from pyiceberg.schema import Schema
-    from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
-
-    from infold.lake.filter import predicate
-    from infold.messages import command_errors
-
-    kinds = {"string": StringType, "int64": LongType}
-    fields = [
-        NestedField(
-            number,
-            field.name,
-            kinds.get(str(field.type), TimestamptzType)(),
-            required=False,
-        )
-        for number, field in enumerate(found.schema, 1)
-    ]
-    schema = Schema(*fields)
-    try:
-        bound = bind(schema, predicate(where, schema), case_sensitive=False)
-    except (ValueError, TypeError) as error:
-        raise command_errors.bad_filter(where=where, why=str(error)) from error
-    return found.filter(expression_to_pyarrow(bound))

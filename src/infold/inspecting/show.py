@@ -60,7 +60,7 @@ def _set_aside(
     """The rows that were set aside on their way into tables, then those that sessions leave out."""
     import pyarrow as pa
 
-    from infold.inspecting.manifest import filtered
+    from infold.lake.filtered_rows import filtered_rows
 
     try:
         stored = lake.rows(SET_ASIDE, columns=columns, where=where, limit=limit)
@@ -72,7 +72,7 @@ def _set_aside(
     more = None if room == 0 else left_out(None if where else room)
     if more is None:
         return stored
-    more = some(more if where is None else filtered(more, where), columns, room)
+    more = some(more if where is None else filtered_rows(more, where), columns, room)
     return pa.concat_tables([stored.select(more.column_names).cast(more.schema), more])
 
 

@@ -42,7 +42,7 @@ def blamed(
             (
                 (name, mismatches.damaged_table(name, _said(error)))
                 for name in names
-                if any(_is_of(lake, name, file) for file in files)
+                if any(lake.has_file(table_name(name), file) for file in files)
             ),
             None,
         )
@@ -52,15 +52,6 @@ def blamed(
         except Exception as found:  # noqa: BLE001 (whatever keeps a table from being read)
             return name, mismatches.damaged_table(name, _said(found))
     return None
-
-
-def _is_of(lake: Lake, name: str, file: str) -> bool:
-    """Whether a file lies in the folder of a table."""
-    head = lake.head(table_name(name))
-    if head is None:
-        return False
-    folder = "/" + head.location.removeprefix("file:").lstrip("/").rsplit("/", 2)[0] + "/"
-    return ("/" + file.lstrip("/")).startswith(folder)
 
 
 def _said(error: BaseException) -> str:

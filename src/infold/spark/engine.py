@@ -24,7 +24,8 @@ from infold.spark.inputs import changed_keys
 from infold.spark.maintenance import Maintenance
 from infold.spark.sessions import build as sessions_build
 from infold.spark.step_context import Work
-from infold.spark.tables.iceberg import IcebergTables
+from infold.spark.storages import storage_of
+from infold.spark.tables.port import MaintainedTables
 from infold.spark.time_range import recompute
 from infold.system import failures
 
@@ -51,9 +52,9 @@ class SparkEngine:
     siblings: list[SparkEngine] = field(default_factory=list)
 
     @property
-    def tables(self) -> IcebergTables:
+    def tables(self) -> MaintainedTables:
         """The project's stored tables."""
-        return IcebergTables(self.spark, self.project.name, self.lake)
+        return storage_of(self.project).tables(self.spark, self.project, self.lake)
 
     def work(self, step_id: str) -> Work:
         """What a kind is handed for one step."""
@@ -110,7 +111,7 @@ class SparkEngine:
 
     def maintain(self, models: Sequence[str]) -> None:
         """Expire snapshots and compact files of the models' tables, within a budget."""
-        care = Maintenance(self.spark, self.project, self.ledger, self.lake)
+        care = Maintenance(self.tables, self.ledger, self.lake)
         care.maintain([*models, *(set_aside.TABLE for _ in models)])
 
 

@@ -11,9 +11,10 @@ import pytest
 from infold.messages.errors import InfoldError
 from infold.spark.jvm import jars
 from infold.spark.jvm.java import Java
+from infold.spark.tables.jar import Jar
 
 CONTENT = b"a jar"
-JAR = jars.Jar("org.example", "thing", "1.0", hashlib.sha256(CONTENT).hexdigest())
+JAR = Jar("org.example", "thing", "1.0", hashlib.sha256(CONTENT).hexdigest())
 
 SUBMIT = """\
 #!/bin/sh

@@ -717,7 +717,7 @@ class TestIceberg:
         """Only rows of the data files asked for are read,
         though the table has others and has changed since.
         """
-        from infold.lake.catalog import locations
+        from infold.lake.iceberg.catalog import locations
         from infold.lake.reading.iceberg_table import data_files
         from infold.spark.reading.source_rows import read
 

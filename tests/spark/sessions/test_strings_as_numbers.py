@@ -13,7 +13,7 @@ from tests.spark.cumulative.test_fold import CLICKS, SOURCE, put
 from tests.spark.events.test_build import shop_with
 
 from infold.spark.sessions import build
-from infold.spark.tables.iceberg import IcebergTables
+from infold.spark.tables.iceberg.tables import IcebergTables
 
 pytestmark = pytest.mark.spark
 

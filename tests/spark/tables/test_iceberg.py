@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from infold.core.interval import Granularity, Interval, Ranges, instant
-from infold.lake.iceberg import IcebergLake
+from infold.lake.iceberg.tables import IcebergLake
 from infold.spark.content import within
-from infold.spark.tables.iceberg import IcebergTables
+from infold.spark.tables.iceberg.tables import IcebergTables
 from infold.spark.tables.port import Layout, Stamp
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from infold.core.files import FileSeen
 from infold.core.model import Source
 from infold.core.project import Project
-from infold.lake import catalog
-from infold.lake.iceberg import open_table
+from infold.lake.iceberg import catalog
+from infold.lake.iceberg.tables import open_table
 from infold.messages import run_errors
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from infold.core import fixed_settings
 from infold.messages import faults
-from infold.system import failures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,22 +57,6 @@ def refuse_session(session: SparkSession, *, ours: bool) -> None:
     refuse_given(
         "the settings of Spark's start" if ours else "the Spark session of this process", said
     )
-
-
-def refuse_without_iceberg(session: SparkSession, catalog: str) -> None:
-    """Refuse a session, made by somebody else, whose Spark cannot open infold's catalog."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    try:
-        session.sql(f"USE {catalog}")
-    except (PySparkException, Py4JError) as error:
-        if known := failures.named(error):
-            raise known from error
-        # Where Java was called, the call stands in one line and the cause below it.
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        caused = [line.removeprefix(": ") for line in lines if line.startswith(": ")]
-        raise faults.spark_without_iceberg(why=next(iter((*caused, *lines)), "")) from error
 
 
 _UNSAID = {"spark.sql.extensions": "", "spark.sql.catalogImplementation": "in-memory"}

@@ -1,5 +1,5 @@
 """
-The jars beside Spark's own, pinned here and nowhere else, and fetched once.
+The jars beside Spark's own, which each storage pins; they are fetched once.
 
 Spark can fetch jars itself at every start (``spark.jars.packages``), which costs seconds even when
 nothing is missing. So it does that a single time, in a process of its own, into a scratch folder;
@@ -19,50 +19,18 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from infold.messages.errors import InfoldError
 from infold.messages.faults import jars_unresolved
 from infold.spark.jvm.java import find_java
+from infold.spark.storages import all_jars
 
 FETCH_SECONDS = 600
 
 
-@dataclass(frozen=True)
-class Jar:
-    """A Maven artifact and the SHA-256 of its one file."""
-
-    group: str
-    artifact: str
-    version: str
-    sha256: str
-
-    @property
-    def coordinates(self) -> str:
-        """``group:artifact:version``, as Spark's option takes it."""
-        return f"{self.group}:{self.artifact}:{self.version}"
-
-    @property
-    def file_name(self) -> str:
-        """The name under which Ivy and the cache keep it."""
-        return f"{self.group}_{self.artifact}-{self.version}.jar"
-
-
-JARS = (
-    Jar(
-        "org.apache.iceberg",
-        "iceberg-spark-runtime-4.1_2.13",
-        "1.12.0",
-        "3123c3798af642dd537230923548e013ef41cc28b6626e5225808cf5670a0f82",
-    ),
-    Jar(
-        "org.xerial",
-        "sqlite-jdbc",
-        "3.50.3.0",
-        "a3f53a2aa15ae9425a9e793bbe9c8e5288febeb4b65ef5c1a4e80d4c2045cf08",
-    ),
-)
+JARS = all_jars()
+"""What the storages need."""
 
 # What sqlite-jdbc would bring along. Spark has a newer slf4j, which must stay the only one.
 EXCLUDED = "org.slf4j:slf4j-api"

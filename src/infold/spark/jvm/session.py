@@ -17,22 +17,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.messages.errors import InfoldError
 from infold.messages.faults import spark_failed_to_start
 from infold.spark.jvm import class_archive
 from infold.spark.jvm.gateway import end, launch, lost, quiet, started
-from infold.spark.jvm.given_settings import (
-    refuse_environment,
-    refuse_given,
-    refuse_session,
-    refuse_without_iceberg,
-)
+from infold.spark.jvm.given_settings import refuse_environment, refuse_given, refuse_session
 from infold.spark.jvm.jars import cache_dir, jar_paths, spark_home
 from infold.spark.jvm.java import find_java
 from infold.spark.jvm.session_settings import (
-    CATALOG,
     Size,
-    catalog_settings,
     common_settings,
     default_memory,
     java_options,
@@ -40,6 +34,7 @@ from infold.spark.jvm.session_settings import (
     size_settings,
 )
 from infold.spark.jvm.spill import new_folder
+from infold.spark.storages import STORAGES, StorageAdapters
 from infold.system import failures
 
 if TYPE_CHECKING:
@@ -59,9 +54,10 @@ def start(
     inherit: Sequence[int] = (),
     spill: Path | None = None,
     extra: Mapping[str, str] | None = None,
+    storage: Storage = DEFAULT_STORAGE,
 ) -> SparkSession:
     """
-    A Spark session whose default catalog holds the tables of ``warehouse``.
+    A Spark session whose default catalog has the tables of ``warehouse``, of one ``storage``.
 
     ``catalog_db`` is the SQLite file of the catalog, made when it is missing. ``memory`` is the
     heap (``2g``; the environment's ``INFOLD_MEMORY`` comes before the default). Whatever the JVM
@@ -77,9 +73,10 @@ def start(
 
     Timestamps: ask for Arrow (``toArrow``). Rows from ``collect`` come in the local time zone.
     """
+    adapters = STORAGES[storage]
     settings = {
         **common_settings(),
-        **catalog_settings(warehouse, catalog_db),
+        **adapters.catalog_settings(warehouse, catalog_db),
         **size_settings(size),
         **(extra or {}),
     }
@@ -88,7 +85,7 @@ def start(
     quiet()
     running = _running()
     if running is not None:
-        return _another(running, settings)
+        return _another(running, settings, adapters)
     refuse_environment(spark_home())
     settings.setdefault("spark.driver.memory", memory or default_memory())
     log = log or cache_dir() / "spark.log"
@@ -174,7 +171,9 @@ def _running() -> SparkSession | None:
     return SparkSession.builder.getOrCreate()
 
 
-def _another(running: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+def _another(
+    running: SparkSession, settings: Mapping[str, str], adapters: StorageAdapters
+) -> SparkSession:
     """A session beside ``running``: temporary views, settings and catalogs are its own."""
     refuse_session(running, ours=started())
     session = running.newSession()
@@ -182,7 +181,7 @@ def _another(running: SparkSession, settings: Mapping[str, str]) -> SparkSession
         if session.conf.isModifiable(key) or key.startswith("spark.sql.catalog."):
             session.conf.set(key, value)
     if not started():
-        refuse_without_iceberg(session, CATALOG)
+        adapters.refuse_session(session)
     return session
 
 

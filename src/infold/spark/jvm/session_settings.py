@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from infold.core import fixed_settings
 from infold.spark.jvm.jars import cache_dir
 
-if TYPE_CHECKING:
-    pass
-
-
 Size = Literal["small", "medium", "large"]
-
-
-CATALOG = "infold"  # pyiceberg finds the tables under the same name only
-
 
 DEFAULT_MEMORY = "2g"
 
@@ -51,22 +43,6 @@ def common_settings() -> dict[str, str]:
         "spark.sql.codegen.useIdInClassName": "false",
         # Asked for by pyspark's own data frames in tests and Python models only.
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-    }
-
-
-def catalog_settings(warehouse: Path, catalog_db: Path) -> dict[str, str]:
-    """The Iceberg catalog on SQLite, which pyiceberg reads without a JVM."""
-    prefix = f"spark.sql.catalog.{CATALOG}"
-    return {
-        prefix: "org.apache.iceberg.spark.SparkCatalog",
-        f"{prefix}.catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
-        # Two runs may write at once; SQLite lets one wait for the other.
-        f"{prefix}.uri": f"jdbc:sqlite:{catalog_db.resolve()}?busy_timeout=30000",
-        f"{prefix}.jdbc.schema-version": "V1",
-        f"{prefix}.warehouse": str(warehouse.resolve()),
-        # A cached table would hide another process's commit for half a minute.
-        f"{prefix}.cache-enabled": "false",
-        "spark.sql.defaultCatalog": CATALOG,
     }
 
 

@@ -1,15 +1,15 @@
 """
-What an engine asks of storage. Iceberg is the first adapter; another one changes nothing above.
+What an engine asks of a storage: its tables, read and written with Spark.
 
 Every writing method makes exactly one atomic commit, which carries the stamp, and returns the
-id of the snapshot that it made.
+id of the snapshot that it made. ``infold.spark.storages`` chooses the adapter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql import DataFrame
 
@@ -91,3 +91,35 @@ class Tables(Protocol):
         self, table: str, *, column: str, ranges: Ranges, rows: DataFrame, stamp: Stamp
     ) -> int:
         """Replace exactly the rows whose ``column`` is in ``ranges`` by ``rows``."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFiles:
+    """
+    The files of one partition of a table now: how many have data, how many have deletes.
+
+    ``partition`` is the storage's own value for it (None: the table has one partition), ``bytes``
+    the size of the data files.
+    """
+
+    partition: Any
+    data: int
+    deletes: int
+    bytes: int
+
+
+class MaintainedTables(Tables, Protocol):
+    """Stored tables with what keeps them in shape; none of it changes content."""
+
+    def partition_files(self, table: str) -> Sequence[PartitionFiles]:
+        """How many files each partition of the current snapshot has."""
+
+    def rewrite(self, table: str, partition: Any) -> None:
+        """Put the rows of one partition into as few files as they fill, changing none of them."""
+
+    def expire(self, table: str, *, before: float, keep: int) -> None:
+        """
+        Drop snapshots made before a time (seconds since 1970), but the ``keep`` newest.
+
+        Files that only they have go with them.
+        """

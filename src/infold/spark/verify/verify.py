@@ -34,7 +34,7 @@ from infold.spark.damaged_tables import blamed
 from infold.spark.events import build
 from infold.spark.sessions.components import query_of
 from infold.spark.step_context import Work
-from infold.spark.tables.iceberg import IcebergTables
+from infold.spark.storages import storage_of
 from infold.spark.time_range import recompute
 from infold.spark.verify import sessions_from_scratch
 from infold.spark.verify.compare import Comparison, compare
@@ -93,7 +93,7 @@ class Verifier:
             return _unequal(node, f"{found.what} ({facts}): {CURE.format(name)}")
 
     def _work(self) -> Work:
-        tables = IcebergTables(self.spark, self.project.name, self.lake)
+        tables = storage_of(self.project).tables(self.spark, self.project, self.lake)
         return Work(self.spark, tables, self.ledger, self.project, "verify", "verify")
 
     def _verdict(self, work: Work, node: Node, trace: Trace, sample: int | None) -> Verdict:

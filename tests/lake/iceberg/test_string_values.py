@@ -9,7 +9,7 @@ from itertools import count
 import pyarrow as pa
 import pytest
 
-from infold.lake.iceberg import IcebergLake
+from infold.lake.iceberg.tables import IcebergLake
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def scanned(
     """Columns of the rows for which an expression holds, at most ``limit`` of them."""
     from pyiceberg.io.pyarrow import ArrowScan
 
-    from infold.lake.nulls import mended
+    from infold.lake.iceberg.nulls import mended
 
     mended()
     metadata = stored.metadata

@@ -17,9 +17,9 @@ from infold.core.formats import Format
 from infold.core.interval import instant
 from infold.core.model import Column, Source
 from infold.core.ports import TimeSpan
-from infold.lake.iceberg import IcebergLake
+from infold.lake.iceberg.snapshots import IcebergSnapshotReader
+from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.reading import iceberg_table
-from infold.lake.snapshots import IcebergSnapshotReader
 from infold.messages import errors
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pytest
-from tests.lake import filters
+from tests.lake.iceberg import filters
 
-from infold.lake.iceberg import IcebergLake, open_table
+from infold.lake.iceberg.tables import IcebergLake, open_table
 from infold.messages import errors
 
 

@@ -11,21 +11,22 @@ has them and by the session setting for MERGE.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from infold.core import write_points
-from infold.core.interval import MAX, MIN, Granularity, Ranges
+from infold.core.interval import HOUR, MAX, MIN, Granularity, Ranges, instant
 from infold.core.model import table_name
 from infold.core.ports import Lake
 from infold.spark.content import column as column_of
 from infold.spark.content import quoted, within
-from infold.spark.tables.port import Layout, Stamp
+from infold.spark.tables.port import Layout, PartitionFiles, Stamp
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -151,13 +152,50 @@ class IcebergTables:
 
     def layout(self, table: str) -> Layout:
         """How the table was laid out when it was made."""
-        properties = self.lake.properties(table_name(table))
-        partition = properties.get("infold.partition")
-        return Layout(
-            properties.get("infold.column"),
-            Granularity(partition) if partition else None,
-            properties.get("infold.type", "timestamp"),
-        )
+        found = self.lake.layout(table_name(table))
+        return Layout() if found is None else Layout(found.column, found.partition, found.type)
+
+    def partition_files(self, table: str) -> Sequence[PartitionFiles]:
+        """As ``port.Tables`` says, by Iceberg's metadata table of files."""
+        partitioned = self.layout(table).partition is not None
+        rows = self.spark.sql(
+            f"SELECT {'partition' if partitioned else '1'} AS part,"
+            " sum(if(content = 0, 1, 0)) AS data,"
+            " sum(if(content = 0, 0, 1)) AS deletes,"
+            " sum(if(content = 0, file_size_in_bytes, 0)) AS bytes"
+            f" FROM {self.identifier(table)}.files GROUP BY 1"
+        ).collect()
+        return [
+            PartitionFiles(
+                row["part"][0] if partitioned else None, row["data"], row["deletes"], row["bytes"]
+            )
+            for row in rows
+        ]
+
+    def rewrite(self, table: str, partition: Any) -> None:
+        """As ``port.Tables`` says."""
+        layout = self.layout(table)
+        column = layout.column
+        sort = f", strategy => 'sort', sort_order => '{quoted(column)} ASC'" if column else ""
+        where = "" if partition is None else partition_filter(layout, partition)
+        only = f', where => "{where}"' if where else ""
+        self.spark.sql(
+            f"CALL infold.system.rewrite_data_files(table => '{self._procedure_name(table)}'{sort}"
+            f"{only}, options => map('rewrite-all', 'true'))"
+        ).collect()
+
+    def expire(self, table: str, *, before: float, keep: int) -> None:
+        """As ``port.Tables`` says."""
+        older = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(before))
+        self.spark.sql(
+            "CALL infold.system.expire_snapshots("
+            f"table => '{self._procedure_name(table)}',"
+            f" older_than => TIMESTAMP '{older}', retain_last => {keep})"
+        ).collect()
+
+    def _procedure_name(self, table: str) -> str:
+        """The table's name as Iceberg's procedures take it: without the catalog."""
+        return f"{quoted(self.namespace)}.{quoted(table_name(table))}"
 
     def _head(self, table: str) -> int:
         head = self.lake.head(table_name(table))
@@ -168,6 +206,26 @@ class IcebergTables:
 
 def _files(touched: Ranges) -> int:
     return 1 if len(touched) < 4 else 2
+
+
+def partition_filter(layout: Layout, value: Any) -> str:
+    """
+    The rows of one partition, as a predicate on the column that it is made from.
+
+    ``value`` is Iceberg's partition value: hours, months or years since 1970, or a date.
+    """
+    assert layout.column is not None
+    assert layout.partition is not None
+    if layout.partition is Granularity.MONTH:
+        start = instant(f"{1970 + value // 12:04}-{value % 12 + 1:02}-01")
+    elif layout.partition is Granularity.YEAR:
+        start = instant(f"{1970 + value:04}-01-01")
+    elif layout.partition is Granularity.HOUR:
+        start = value * HOUR
+    else:
+        start = instant(value.isoformat())
+    part = Ranges((layout.partition.cell(start),))
+    return within(layout.column, layout.type, part)
 
 
 def _layout_properties(layout: Layout) -> dict[str, str]:

@@ -10,8 +10,8 @@ from pyiceberg.expressions import AlwaysFalse, BooleanExpression, Or
 from pyiceberg.expressions.visitors import bind
 from pyiceberg.io.pyarrow import expression_to_pyarrow
 
-from infold.lake.filter import predicate
-from infold.lake.scan import scanned
+from infold.lake.iceberg.filter import predicate
+from infold.lake.iceberg.scan import scanned
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,7 +15,7 @@ import pytest
 from tests.lake.conftest import Put, snapshot
 
 from infold.core.ports import History
-from infold.lake.iceberg import IcebergLake
+from infold.lake.iceberg.tables import IcebergLake
 from infold.messages import errors
 
 
@@ -236,7 +236,7 @@ def test_looking_imports_neither_pyiceberg_nor_pyarrow(put: Put, catalog_db: Pat
     """
     put("events", [snapshot(1, None, step="s")], 1)
     code = (
-        "import sys; from pathlib import Path; from infold.lake.iceberg import IcebergLake\n"
+        "import sys; from pathlib import Path; from infold.lake.iceberg.tables import IcebergLake\n"
         "from infold.lake.reading import formats, listing\n"
         "lake = IcebergLake(Path(sys.argv[1]), 'shop'); lake.moved({'events': ''})\n"
         "lake.head('events'); lake.history('events')\n"

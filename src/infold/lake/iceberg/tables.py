@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infold.core import write_points
-from infold.core.interval import instants
-from infold.core.ports import Head, History
-from infold.lake import catalog, missing_files
+from infold.core.interval import Granularity, instants
+from infold.core.ports import Head, History, StoredLayout
+from infold.lake.iceberg import catalog, missing_files
 from infold.messages import command_errors
 
 if TYPE_CHECKING:
@@ -101,13 +101,29 @@ class IcebergLake:
         location = self.location(table)
         return () if location is None else missing_files.missing(location)
 
-    def properties(self, table: str) -> Mapping[str, str]:
-        """The table's properties; empty when there is no such table."""
+    def layout(self, table: str) -> StoredLayout | None:
+        """As ``ports.Lake`` says: by the properties that the table was made with."""
         location = self.location(table)
         if location is None:
-            return {}
-        found: Mapping[str, str] = catalog.metadata(location).get("properties") or {}
-        return found
+            return None
+        metadata = catalog.metadata(location)
+        found: Mapping[str, str] = metadata.get("properties") or {}
+        partition = found.get("infold.partition")
+        return StoredLayout(
+            storage=f"Iceberg v{metadata.get('format-version')}",
+            column=found.get("infold.column"),
+            partition=Granularity(partition) if partition else None,
+            type=found.get("infold.type", "timestamp"),
+        )
+
+    def has_file(self, table: str, path: str) -> bool:
+        """As ``ports.Lake`` says."""
+        location = self.location(table)
+        if location is None:
+            return False
+        return (
+            catalog.local_path(location).parent.parent in catalog.local_path(f"file:{path}").parents
+        )
 
     def history(self, table: str) -> History:
         """What has gathered in the table's metadata; all zero when there is no such table."""
@@ -161,7 +177,7 @@ class IcebergLake:
         limit: int | None = None,
     ) -> pa.Table:
         """As ``ports.Lake`` says."""
-        from infold.lake.matching import matching
+        from infold.lake.iceberg.matching import matching
 
         location = self.location(table)
         if location is None:
@@ -178,7 +194,7 @@ class IcebergLake:
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """As ``ports.Lake`` says."""
-        from infold.lake.string_values import values_of
+        from infold.lake.iceberg.string_values import values_of
 
         location = self.location(table)
         if location is None:
@@ -247,11 +263,11 @@ def _scan(
 ) -> pa.Table:
     from pyiceberg.expressions import AlwaysTrue
 
-    from infold.lake.scan import scanned
+    from infold.lake.iceberg.scan import scanned
 
     if where is None:
         return scanned(stored, AlwaysTrue(), columns, limit=limit)
-    from infold.lake.filter import predicate
+    from infold.lake.iceberg.filter import predicate
 
     try:
         rows = predicate(where, stored.schema())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from infold.lake.iceberg import IcebergLake
+from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.reading import iceberg_table
 
 pytestmark = pytest.mark.spark

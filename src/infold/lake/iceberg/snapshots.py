@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from infold.core.interval import DAY
 from infold.core.ports import TimeSpan
-from infold.lake.iceberg import IcebergLake, open_table
+from infold.lake.iceberg.tables import IcebergLake, open_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +52,7 @@ class IcebergSnapshotReader:
         stored = self._open(table)
         if stored is None or (snapshot is not None and not stored.snapshot_by_id(snapshot)):
             return None
-        from infold.lake.scan import scanned
+        from infold.lake.iceberg.scan import scanned
 
         schema = _schema(stored, snapshot)
         known = {entry.name.lower(): entry.name for entry in schema.fields}
@@ -90,7 +90,7 @@ def _filter(
 ) -> BooleanExpression:
     from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And, Or
 
-    from infold.lake.filter import predicate
+    from infold.lake.iceberg.filter import predicate
 
     alternatives: BooleanExpression = AlwaysFalse() if any_of else AlwaysTrue()
     for match in any_of:

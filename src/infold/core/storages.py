@@ -1,0 +1,46 @@
+"""
+The storages of a target: the one list of them, and the Spark settings that each must have.
+
+What reads and writes a storage's tables is behind the ports (``ports.Lake``, ``Tables``);
+``infold.spark.storages`` chooses it by :class:`Storage`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Storage(StrEnum):
+    """How the tables of a target are stored: the values of ``storage`` in infold.yml."""
+
+    ICEBERG = "iceberg"
+
+
+DEFAULT_STORAGE = Storage.ICEBERG
+"""That of a target that names none."""
+
+PLANNED_STORAGES = ("delta",)
+"""Storages that infold knows by name and does not have yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSettings:
+    """What a storage asks of Spark's settings, so that its tables have one meaning."""
+
+    extension: str
+    """A class of ``spark.sql.extensions``."""
+    refused: tuple[str, ...] = ()
+    """Beginnings of settings that stay as the storage has them."""
+    own: tuple[str, ...] = ()
+    """Beginnings of those among them that infold sets itself, for a commit."""
+
+
+STORAGE_SETTINGS: Mapping[Storage, StorageSettings] = {
+    Storage.ICEBERG: StorageSettings(
+        extension="org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        refused=("spark.sql.iceberg.",),
+        own=("spark.sql.iceberg.snapshot-property.",),
+    ),
+}

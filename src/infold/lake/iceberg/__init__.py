@@ -1,0 +1,1 @@
+"""Tables stored as Iceberg, read without a JVM: the adapters behind ``ports.Lake``."""

@@ -1,0 +1,66 @@
+"""
+The one place that chooses how tables are stored: by the target's ``storage``.
+
+All else asks the ports: ``ports.Lake`` and ``ports.SnapshotReader`` without a JVM, ``Tables`` with
+Spark. To add a storage is to add a package with a module like :class:`StorageAdapters`, and a line
+in ``STORAGES``. Importing this imports neither pyspark nor what reads a storage's files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from infold.core.ports import Lake, SnapshotReader
+from infold.core.project import Project
+from infold.core.storages import Storage
+from infold.spark.tables.iceberg import adapters as iceberg
+from infold.spark.tables.jar import Jar
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from infold.spark.tables.port import MaintainedTables
+
+
+class StorageAdapters(Protocol):
+    """What a storage brings: the functions of a module of its package."""
+
+    def jars(self) -> tuple[Jar, ...]:
+        """The jars that Spark needs for it."""
+
+    def lake(self, project: Project, /) -> Lake:
+        """The target's tables, read without a JVM."""
+
+    def snapshot_reader(self, project: Project, /) -> SnapshotReader:
+        """The same as they were at earlier snapshots."""
+
+    def tables(self, spark: SparkSession, project: Project, lake: Lake, /) -> MaintainedTables:
+        """The target's tables, read and written with Spark."""
+
+    def catalog_settings(self, warehouse: Path, catalog_db: Path, /) -> Mapping[str, str]:
+        """The settings of a Spark session that finds the tables of a warehouse by their names."""
+
+    def refuse_session(self, session: SparkSession, /) -> None:
+        """Raise where a session that somebody else started cannot open the storage's tables."""
+
+    def write_samples(self, spark: SparkSession, events: DataFrame, /) -> None:
+        """
+        Write tables and read them in every way that a run does, in a scratch warehouse.
+
+        So a JVM loads the classes for it (``jvm.warm_up``).
+        """
+
+
+STORAGES: Mapping[Storage, StorageAdapters] = {Storage.ICEBERG: iceberg}
+
+
+def storage_of(project: Project) -> StorageAdapters:
+    """The adapters of a project's target."""
+    return STORAGES[project.target.storage]
+
+
+def all_jars() -> tuple[Jar, ...]:
+    """The jars of all storages: a process has one JVM, for projects of any storage."""
+    return tuple(jar for adapters in STORAGES.values() for jar in adapters.jars())

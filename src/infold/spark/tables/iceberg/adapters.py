@@ -1,0 +1,79 @@
+"""
+Everything that Iceberg brings as a storage: what ``infold.spark.storages`` chooses.
+
+What needs pyspark or pyiceberg is imported where it is used, so that ``plan`` and ``status`` open
+the tables of a target at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from infold.core.ports import Lake, SnapshotReader
+from infold.core.project import Project
+from infold.lake.iceberg.tables import IcebergLake
+from infold.spark.tables.iceberg import session
+from infold.spark.tables.jar import Jar
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from infold.spark.tables.port import MaintainedTables
+
+JARS = (
+    Jar(
+        "org.apache.iceberg",
+        "iceberg-spark-runtime-4.1_2.13",
+        "1.12.0",
+        "3123c3798af642dd537230923548e013ef41cc28b6626e5225808cf5670a0f82",
+    ),
+    Jar(
+        "org.xerial",
+        "sqlite-jdbc",
+        "3.50.3.0",
+        "a3f53a2aa15ae9425a9e793bbe9c8e5288febeb4b65ef5c1a4e80d4c2045cf08",
+    ),
+)
+
+
+def jars() -> tuple[Jar, ...]:
+    """Iceberg for Spark, and SQLite for its catalog."""
+    return JARS
+
+
+def lake(project: Project) -> IcebergLake:
+    """The tables of the target's catalog, read by their metadata files."""
+    return IcebergLake(project.catalog_db, project.name, project.warehouse)
+
+
+def snapshot_reader(project: Project) -> SnapshotReader:
+    """The snapshots that these tables still have."""
+    from infold.lake.iceberg.snapshots import IcebergSnapshotReader
+
+    return IcebergSnapshotReader(lake(project))
+
+
+def tables(spark: SparkSession, project: Project, lake: Lake) -> MaintainedTables:
+    """The tables of the session's catalog."""
+    from infold.spark.tables.iceberg.tables import IcebergTables
+
+    return IcebergTables(spark, project.name, lake)
+
+
+def catalog_settings(warehouse: Path, catalog_db: Path) -> Mapping[str, str]:
+    """A catalog on SQLite."""
+    return session.catalog_settings(warehouse, catalog_db)
+
+
+def refuse_session(spark: SparkSession) -> None:
+    """Raises ``faults.spark_without_iceberg``."""
+    session.refuse_without_catalog(spark)
+
+
+def write_samples(spark: SparkSession, events: DataFrame) -> None:
+    """As runs write them."""
+    from infold.spark.tables.iceberg.samples import write_samples as write
+
+    write(spark, events)
