@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+gc.disable()  # until all tests are collected: nothing of their modules is garbage
+
 # Tests share the machine with everything else, so no deadline: a slow moment is no failure.
 # Quick is for the one who waits for an answer and, as make soak, draws anew each time. Before a
 # change lands, .ci/run is thorough, and draws the same for the same code: what fails there is due
@@ -35,6 +37,7 @@ def pytest_collection_finish() -> None:
     """What thousands of collected tests are made of stays: no use in looking for garbage there."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

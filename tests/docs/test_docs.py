@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 from infold.cli.main import COMMANDS
 
@@ -29,15 +28,20 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """What a page's headings are called in links."""
     headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text()), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_links_inside_the_project_are_valid(page: Path) -> None:
+def test_links_inside_the_project_are_valid() -> None:
     """Every relative link names an existing file and an existing heading in it."""
+    assert [f"{name(page)}: {link}" for page in PAGES for link in broken_links(page)] == []
+
+
+def broken_links(page: Path) -> list[str]:
+    """The relative links of a page without a file, or without a heading in it."""
     broken = []
     for link in LINK.findall(FENCE.sub("", page.read_text())):
         if "://" in link:
@@ -46,8 +50,7 @@ def test_links_inside_the_project_are_valid(page: Path) -> None:
         found = (page.parent / path).resolve() if path else page
         if not found.exists() or (anchor and anchor not in anchors(found)):
             broken.append(link)
-
-    assert broken == []
+    return broken
 
 
 def test_the_readme_is_short() -> None:
@@ -57,34 +60,41 @@ def test_the_readme_is_short() -> None:
     assert len(lines) < 120
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_commands_shown_exist(page: Path) -> None:
+def test_commands_shown_exist() -> None:
     """Every `infold …` that a page shows is a command of the program."""
-    text = page.read_text()
-    for block in SHELL.findall(text):
-        text += re.sub(r"^", "<sh>", block, flags=re.MULTILINE)
+    unknown = {}
+    for page in PAGES:
+        text = page.read_text()
+        for block in SHELL.findall(text):
+            text += re.sub(r"^", "<sh>", block, flags=re.MULTILINE)
+        unknown[name(page)] = set(COMMAND.findall(text)) - set(COMMANDS)
 
-    assert set(COMMAND.findall(text)) - set(COMMANDS) == set()
+    assert {page: commands for page, commands in unknown.items() if commands} == {}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_make_targets_shown_exist(page: Path) -> None:
+def test_make_targets_shown_exist() -> None:
     """Every `make …` that a page shows is a target of the Makefile."""
     makefile = (ROOT / "Makefile").read_text()
     targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE))
+    unknown = {name(page): set(TARGET.findall(page.read_text())) - targets for page in PAGES}
 
-    assert set(TARGET.findall(page.read_text())) - targets == set()
+    assert {page: found for page, found in unknown.items() if found} == {}
 
 
-@pytest.mark.parametrize("decision", sorted((ROOT / "docs/decisions").glob("[0-9]*.md")), ids=name)
-def test_decisions_have_the_form_of_the_template(decision: Path) -> None:
-    """Each decision has context, decision and consequences, and is in the list."""
-    text = decision.read_text()
+def test_decisions_have_the_form_of_the_template() -> None:
+    """Each decision has its number, context, decision and consequences, and is in the list."""
+    folder = ROOT / "docs/decisions"
+    listed = (folder / "README.md").read_text()
+    parts = ("## Context", "## Decision", "## Consequences")
+    wrong = [
+        page.name
+        for page in sorted(folder.glob("[0-9]*.md"))
+        if not page.read_text().startswith(f"# {page.name[:4]} ")
+        or any(part not in page.read_text() for part in parts)
+        or page.name not in listed
+    ]
 
-    assert text.startswith(f"# {decision.name[:4]} ")
-    for heading in ("## Context", "## Decision", "## Consequences"):
-        assert heading in text
-    assert decision.name in (decision.parent / "README.md").read_text()
+    assert wrong == []
 
 
 def test_the_glossary_is_alphabetical() -> None:

@@ -78,21 +78,18 @@ def commands() -> Mapping[str, click.Command]:
 
 def texts(path: Path) -> Iterator[str]:
     """The texts of a file of code, what is filled in left open; docstrings are for developers."""
-    tree = ast.parse(path.read_text())
+    nodes = list(ast.walk(ast.parse(path.read_text())))
     inside = {
         id(part)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.JoinedStr)
         for part in ast.walk(node)
         if part is not node
     }
     docs = {
-        id(node.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Expr)
-        if path.parent.name != "cli"
+        id(node.value) for node in nodes if isinstance(node, ast.Expr) if path.parent.name != "cli"
     }  # there they are the help
-    for node in ast.walk(tree):
+    for node in nodes:
         if id(node) in inside or id(node) in docs:
             continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -132,32 +129,62 @@ def wrong(hint: str) -> str:
     return next((f"{name} {word}" for word in named if word not in known), "")
 
 
-@pytest.mark.parametrize("path", [*SOURCES, *PAGES], ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_command_line_exists(path: Path) -> None:
-    """Every ``infold …`` in a message or on a page is an existing command with existing options."""
-    found = list(texts(path)) if path.suffix == ".py" else [path.read_text()]
-    if path.suffix == ".md":
-        blocks = SHELL.findall(found[0])
-        found += [re.sub(r"^(?=infold )", "<sh>", block, flags=re.MULTILINE) for block in blocks]
+def test_every_command_line_in_the_code_exists() -> None:
+    """Every ``infold …`` in a text of the code is an existing command with existing options."""
+    problems = {
+        (name(path), problem)
+        for path in SOURCES
+        if "infold " in path.read_text()
+        for text in texts(path)
+        for hint in HINT.findall(text)
+        if (problem := wrong(hint))
+    }
 
-    hints = [hint for text in found for hint in HINT.findall(text)]
-
-    assert [problem for hint in hints if (problem := wrong(hint))] == []
+    assert problems == set()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_option_of_a_page_exists(page: Path) -> None:
+def test_every_command_line_on_a_page_exists() -> None:
+    """Every ``infold …`` on a page is an existing command with existing options."""
+    problems = {
+        (name(page), problem)
+        for page in PAGES
+        for hint in hints_on(page)
+        if (problem := wrong(hint))
+    }
+
+    assert problems == set()
+
+
+def hints_on(page: Path) -> list[str]:
+    """The command lines that a page shows, in its sentences and in its blocks for the shell."""
+    text = page.read_text()
+    blocks = [
+        re.sub(r"^(?=infold )", "<sh>", block, flags=re.MULTILINE) for block in SHELL.findall(text)
+    ]
+    return [hint for part in (text, *blocks) for hint in HINT.findall(part)]
+
+
+def test_every_option_of_a_page_exists() -> None:
     """Every option that a page names exists in some command."""
     every = {opt for command in commands().values() for opt in options_of(command)}
     every |= {opt for param in cli.params for opt in param.opts} | OTHERS
+    unknown = {name(page): set(OPTION.findall(page.read_text())) - every for page in PAGES}
 
-    assert set(OPTION.findall(page.read_text())) - every == set()
+    assert {page: options for page, options in unknown.items() if options} == {}
+
+
+def name(path: Path) -> str:
+    """A file's path in the checkout."""
+    return str(path.relative_to(ROOT))
 
 
 def errors() -> Iterator[tuple[str, set[str]]]:
     """The slug of each error, with the options that stand in its words by themselves."""
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        if not any(f"{maker}(" in text for maker in MAKERS):
+            continue
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "").endswith(MAKERS):
                 slug = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
                 said = [
@@ -196,6 +223,6 @@ def test_an_option_in_an_error_exists_in_its_commands() -> None:
         ("--quiet run", "--quiet"),
     ],
 )
-def test_the_test_itself(hint: str, problem: str) -> None:
-    """The checks of this file find a command and an option that do not exist."""
+def test_a_wrong_hint_is_found(hint: str, problem: str) -> None:
+    """A command line with an unknown command or option is found, and a valid one is not."""
     assert wrong(hint) == problem

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from string import Formatter
@@ -114,23 +115,31 @@ class Use:
     """Whether the facts are given one by one, each by its name."""
 
 
-def uses() -> Iterator[Use]:
+@cache
+def uses() -> tuple[Use, ...]:
     """Each place in the program that names a message."""
+    return tuple(_uses())
+
+
+def _uses() -> Iterator[Use]:
     for file in sorted(PACKAGE.rglob("*.py")):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        called = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
-        names = _imported(tree)
-        for node in ast.walk(tree):
+        text = file.read_text(encoding="utf-8")
+        if "infold.messages" not in text:
+            continue
+        nodes = list(ast.walk(ast.parse(text)))
+        called = {id(node.func): node for node in nodes if isinstance(node, ast.Call)}
+        names = _imported(nodes)
+        for node in nodes:
             message = _named(node, names)
             if message is not None:
                 place = f"{file.relative_to(PACKAGE)}:{getattr(node, 'lineno', 0)}"
                 yield _use(message, place, called.get(id(node)))
 
 
-def _imported(tree: ast.AST) -> dict[str, str]:
+def _imported(nodes: Iterable[ast.AST]) -> dict[str, str]:
     """What a module imports from the lists: its name there -> ``list`` or ``list.name``."""
     found = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("infold.messages"):
             prefix = (node.module or "").removeprefix("infold.messages").removeprefix(".")
             for alias in node.names:

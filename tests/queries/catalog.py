@@ -7,6 +7,7 @@ with the slug of the error. ``with`` changes keys for one query (null removes on
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -62,7 +63,7 @@ def _query(theme: str, front: dict[str, object], lines: list[str]) -> Query:
     if lines[0].startswith("-- with:"):
         front = front | yaml.safe_load(lines.pop(0).removeprefix("-- with:"))
     said = {key: value for key, value in front.items() if value is not None}
-    return Query(theme, head[2], head[1] or "", yaml.safe_dump(said), "\n".join(lines))
+    return Query(theme, head[2], head[1] or "", json.dumps(said) + "\n", "\n".join(lines))
 
 
 @cache
