@@ -146,7 +146,7 @@ class DryEngine:
         build = step.action is Action.BUILD or stored is None
         # What held before is what the ledger says: a dead run may have replaced the table since.
         held = {state.cell: (state.rows, state.content) for state in self.ledger.cells(step.model)}
-        if node.model.kind is Kind.TIME_RANGE and column is not None:
+        if node.model.kind is Kind.INCREMENTAL_TABLE and column is not None:
             after = _clamped(column, step, [], after)
             if not build:
                 held = {cell: kept for cell, kept in held.items() if step.cells.overlaps(cell)}
@@ -169,7 +169,7 @@ class DryEngine:
         now = self._known(step.model)
         counted = sum(cell.rows for cell in self.ledger.cells(step.model))
         assert counted == len(now), "the ledger lost count"
-        if node.model.kind is Kind.TIME_RANGE and column is not None and not build:
+        if node.model.kind is Kind.INCREMENTAL_TABLE and column is not None and not build:
             after = _clamped(column, step, now, after)
         snapshot = memory.commit(table, step_id, after) if outcome.committed else None
         return replace(outcome, snapshot=snapshot)

@@ -351,14 +351,14 @@ class Play:
                     self._check_left_out(spec)
 
     def check_again(self) -> None:
-        """At the end: views as a reader sees them, and the program's own certificate."""
+        """At the end: views as a reader sees them, and the program's own verification."""
         for name in self.shape.tables:
             if self.spec(name).view:
                 actual = stored(api.evaluate(self.project, name).to_pylist())
                 self._compare(name, self.state[name], actual)
-        certificate = api.verify(self.project)
-        if not certificate.equal:
-            self._fail(f"verify found a difference that the reference does not: {certificate}")
+        report = api.verify(self.project)
+        if not report.equal:
+            self._fail(f"verify found a difference that the reference does not: {report}")
 
     def spec(self, name: str) -> TableSpec:
         """The present version of a table's definition."""

@@ -56,7 +56,7 @@ class FakeApi:
         self.observed = sample.observed()
         self.plan = sample.plan()
         self.result = sample.result()
-        self.certificate = sample.certificate()
+        self.verified = sample.verification()
         self.raises: Exception | None = None
 
     def open_project(self, root: Path, target: str | None, *, downgrade: bool = False) -> Any:
@@ -101,10 +101,10 @@ class FakeApi:
         told.done(step, receipt)
 
     def verify(self, _: Any, **asked: Any) -> Any:
-        """The sample's certificate."""
+        """The sample's verification report."""
         self.asked["verify"] = asked
         asked["progress"].note("comparing clicks with its rebuild")
-        return self.certificate
+        return self.verified
 
     def status(self, _: Any, as_of: int | None) -> Any:
         """How the sample's models stand."""

@@ -35,7 +35,6 @@ from infold.core.plan import (
 from infold.core.project import Input, Node, Project, Reference, SessionsQuery
 from infold.core.record import Arrival, Outcome, QuarantinedSession, Receipt, RunRecord, StepRecord
 from infold.core.report import (
-    Certificate,
     ExplainedInput,
     Explanation,
     Failure,
@@ -44,6 +43,7 @@ from infold.core.report import (
     RunResult,
     State,
     Verdict,
+    VerificationReport,
 )
 from infold.core.session_rules import Sessions
 from infold.core.trace import Cause, CellState, Pending, Trace, Version
@@ -312,7 +312,7 @@ def result() -> RunResult:
         receipt=sum(RECEIPTS, Receipt()),
         notes=("sessions: a step that a dead run had begun is done again",),
         seconds=11.37,
-        standings=(
+        model_states=(
             replace(STANDINGS["countries"], work=False),
             STANDINGS["clicks"],
             replace(STANDINGS["sessions"], lower=day(5).start, upper=day(11).end),
@@ -356,7 +356,7 @@ def _compared(id_: str, user: str, events: int, revenue: str | None, url: str) -
     return {"session_id": id_, "user_id": user, "events": events, "revenue": exact, "url": url}
 
 
-def certificate(*, equal: bool = True) -> Certificate:
+def verification(*, equal: bool = True) -> VerificationReport:
     """All equal, or the sessions of one day not."""
     sessions = Verdict("sessions", Kind.SESSIONS, 988, 7, -2, equal=True)
     if not equal:
@@ -375,12 +375,14 @@ def certificate(*, equal: bool = True) -> Certificate:
             ),
             key=("session_id",),
         )
-    return Certificate(
+    return VerificationReport(
         (
-            Verdict("countries", Kind.WHOLE, 249, 1, 2**62, equal=True),
+            Verdict("countries", Kind.TABLE, 249, 1, 2**62, equal=True),
             Verdict("clicks", Kind.EVENTS, 70_117, 7, 81_985_529_216_486_895, equal=True),
             sessions,
-            Verdict("daily", Kind.TIME_RANGE, 7, 7, 5, equal=True, note="a sample of its cells"),
+            Verdict(
+                "daily", Kind.INCREMENTAL_TABLE, 7, 7, 5, equal=True, note="a sample of its cells"
+            ),
         ),
         AS_OF,
         14.2,
@@ -393,13 +395,13 @@ def status() -> tuple[ModelStatus, ...]:
     return (
         ModelStatus(
             "countries",
-            Kind.WHOLE,
+            Kind.TABLE,
             State.STANDARD_RUN,
             rows=249,
             covered=Ranges((EVER,)),
             version=1,
             last_built_at=built,
-            standing=STANDINGS["countries"],
+            model_state=STANDINGS["countries"],
         ),
         ModelStatus(
             "clicks",
@@ -413,18 +415,18 @@ def status() -> tuple[ModelStatus, ...]:
             last_event=instant("2024-03-09T23:59:58"),
             set_aside=12,
             waiting=3,
-            standing=STANDINGS["clicks"],
+            model_state=STANDINGS["clicks"],
         ),
         ModelStatus(
             "sessions",
             Kind.SESSIONS,
             State.NEW_MODEL,
             stale=Ranges((EVER,)),
-            standing=STANDINGS["sessions"],
+            model_state=STANDINGS["sessions"],
         ),
         ModelStatus(
             "daily",
-            Kind.TIME_RANGE,
+            Kind.INCREMENTAL_TABLE,
             State.OUT_OF_SYNC,
             rows=4,
             covered=days("6-9"),
@@ -432,7 +434,7 @@ def status() -> tuple[ModelStatus, ...]:
             pending=(Pending(Cause.MISSING, days("4-5")),),
             version=3,
             last_built_at=built,
-            standing=STANDINGS["daily"],
+            model_state=STANDINGS["daily"],
         ),
         ModelStatus("latest", Kind.VIEW, State.VIEW),
     )

@@ -227,14 +227,16 @@ class TestRun:
         )
 
     def test_many_batches_are_one_line(self, fake: FakeApi, infold: Infold) -> None:
-        """The receipt names a model once, with the number of its steps and their sum."""
+        """The summary names a model once, with the number of its steps and their sum."""
         [*_, daily] = sample.result().steps
         fake.result = replace(sample.result(), steps=(daily,) * 49, receipt=Receipt(arrived=290))
 
-        lines = infold("run").stdout.partition("Receipt")[2].splitlines()
+        lines = infold("run").stdout.partition("Summary")[2].splitlines()
 
-        assert [line for line in lines if "daily" in line] == [
-            "  time          44.1 s  daily in 49 steps: 490.00 read, 490.00 scanned per arrived row"
+        [line] = [line for line in lines if "daily" in line]
+        assert line.split("  ")[-2:] == [
+            "44.1 s",
+            "daily in 49 steps: 490.00 read, 490.00 scanned per arrived row",
         ]
 
     def test_a_refusal(self, fake: FakeApi, infold: Infold) -> None:
@@ -438,7 +440,7 @@ class TestReports:
 
     def test_verify_finds_a_difference(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
         """`verify` ends with exit code 4 when a table differs, and shows what differs."""
-        fake.certificate = sample.certificate(equal=False)
+        fake.verified = sample.verification(equal=False)
 
         result = infold("verify", "--select", "sessions", "--sample", "5")
 
@@ -704,7 +706,7 @@ class TestDemo:
 
     def test_the_screen(self, acts: None, infold: Infold, screen: Screen, tmp_path: Path) -> None:
         """`demo` prints each act with its strip and
-        receipt, the certificate, then what to try by hand.
+        summary, the verification report, then what to try by hand.
         """
         result = infold("demo", str(tmp_path / "demo"))
 
@@ -715,7 +717,7 @@ class TestDemo:
         self, acts: None, fake: FakeApi, infold: Infold, tmp_path: Path
     ) -> None:
         """`demo` ends as verify does when a table differs."""
-        fake.certificate = sample.certificate(equal=False)
+        fake.verified = sample.verification(equal=False)
 
         assert infold("demo", str(tmp_path / "demo")).exit_code == 4
 

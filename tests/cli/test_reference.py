@@ -180,7 +180,7 @@ SHAPES = {
     "explain": json_shapes.explanation(sample.explanation(sample.day(6))),
     "explain session": session_history_shape(sample.histories(held=True)),
     "forget": json_shapes.forgotten(Forgotten(("daily",), ("dialy",))),
-    "verify": json_shapes.certificate(sample.certificate(equal=False)),
+    "verify": json_shapes.verification(sample.verification(equal=False)),
 }
 FREE = {
     *("clicks", "sessions", "countries", "users"),  # models, as keys of inputs and of facts

@@ -23,16 +23,16 @@ from infold.core.plan import (
     Step,
 )
 from infold.core.record import Receipt
-from infold.core.report import Certificate, Verdict
+from infold.core.report import Verdict, VerificationReport
 from infold.core.trace import Cause, CellState, Pending, Trace
 from infold.inspecting.session_history import SessionHistories
 from infold.render.explain import explain_screen
 from infold.render.plan import nothing_screen, plan_screen
-from infold.render.run import receipt_screen, step_line
+from infold.render.run import step_line, summary_screen
 from infold.render.session_history import session_history_screen
 from infold.render.status import history_screen, status_screen
 from infold.render.table import table_screen
-from infold.render.verification import certificate_screen
+from infold.render.verification import verification_screen
 
 
 class TestPlan:
@@ -165,7 +165,7 @@ class TestRun:
         """A receipt shows every number of a run with its
         ratios, and the time of each step and of the run.
         """
-        screen("receipt", receipt_screen(sample.result()))
+        screen("summary", summary_screen(sample.result()))
 
     def test_a_receipt_without_arrivals(self, screen: Screen) -> None:
         """A receipt of a changed definition, where nothing
@@ -178,14 +178,14 @@ class TestRun:
             notes=(),
         )
 
-        screen("receipt_no_arrivals", receipt_screen(result))
+        screen("summary_no_arrivals", summary_screen(result))
 
     def test_copies_at_other_times(self, screen: Screen) -> None:
         """A receipt counts copies at other times, and the rows that were searched for them."""
         found = replace(sample.RECEIPTS[0], scanned=2_010_317, keys_scanned=2_000_000, elsewhere=31)
         result = replace(sample.result(), steps=((sample.INGEST, found),), receipt=found, notes=())
 
-        screen("receipt_everywhere", receipt_screen(result))
+        screen("summary_everywhere", summary_screen(result))
 
     def test_step_lines(self, screen: Screen) -> None:
         """A step is one line with its facts in fixed columns."""
@@ -283,40 +283,42 @@ class TestSessionHistory:
         assert text.count("extended") == 8
 
 
-class TestCertificate:
+class TestVerification:
     """The screen of a verification report."""
 
     def test_equal(self, screen: Screen) -> None:
         """Equal tables are a line for each model and one sentence."""
-        screen("certificate_equal", certificate_screen(sample.certificate()))
+        screen("verification_equal", verification_screen(sample.verification()))
 
     def test_different(self, screen: Screen) -> None:
         """Different tables show the cells that differ, some rows of either side, and one
         sentence.
         """
-        screen("certificate_different", certificate_screen(sample.certificate(equal=False)))
+        screen("verification_different", verification_screen(sample.verification(equal=False)))
 
     def test_not_compared(self, screen: Screen) -> None:
         """A model that cannot be compared is not called verified, and the reason is shown."""
         note = "its definition changed since it was built: `infold run` rebuilds it"
-        verdict = Verdict("daily", Kind.TIME_RANGE, 0, 0, 0, equal=False, note=note)
-        found = sample.certificate().models[:3]
+        verdict = Verdict("daily", Kind.INCREMENTAL_TABLE, 0, 0, 0, equal=False, note=note)
+        found = sample.verification().models[:3]
 
-        screen("certificate_not_compared", certificate_screen(Certificate((*found, verdict))))
+        screen(
+            "verification_not_compared", verification_screen(VerificationReport((*found, verdict)))
+        )
 
     def test_no_tables(self) -> None:
         """Without tables nothing is called verified."""
-        assert certificate_screen(Certificate(())).endswith(
+        assert verification_screen(VerificationReport(())).endswith(
             "Nothing to verify: no table was built yet."
         )
 
     def test_a_table_without_cells(self, screen: Screen) -> None:
         """A table without cells differs as a whole."""
         verdict = replace(
-            sample.certificate().models[0], equal=False, differing=((EVER, 249, 250),)
+            sample.verification().models[0], equal=False, differing=((EVER, 249, 250),)
         )
 
-        screen("certificate_whole", certificate_screen(Certificate((verdict,))))
+        screen("verification_whole", verification_screen(VerificationReport((verdict,))))
 
 
 class TestTable:

@@ -58,7 +58,7 @@ class TestADeclaredProject:
         assert [m.kind for m in (clicks, sessions, daily)] == [
             Kind.EVENTS,
             Kind.SESSIONS,
-            Kind.TIME_RANGE,
+            Kind.INCREMENTAL_TABLE,
         ]
         assert clicks.unique_key == ("event_id",)
         assert clicks.timeseries == Timeseries("event_ts", "event_ts", Granularity.DAY)

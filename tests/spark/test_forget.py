@@ -66,7 +66,7 @@ def test_forgotten_models_come_back_and_teardown_leaves_nothing(tmp_path: Path) 
     api.teardown(shop.project())
     assert not any((shop.root / "warehouse").rglob("*.parquet"))
     first = shop.run()
-    assert {str(entry.state) for entry in first.standings} == {"first run"}
+    assert {str(entry.state) for entry in first.model_states} == {"first run"}
     assert len(shop.rows("sessions")) == 2
 
 
@@ -77,7 +77,7 @@ def test_an_explicit_window_without_data_is_covered(tmp_path: Path) -> None:
     shop.land("2024-03-01 10:00", "2024-03-09 10:00", day="2024-03-01")
     window = Interval(instant("2024-03-04"), instant("2024-03-06"))
     first = shop.run(window=window)
-    (daily,) = (entry for entry in first.standings if entry.model == "daily")
+    (daily,) = (entry for entry in first.model_states if entry.model == "daily")
 
     assert daily.empty
     assert (daily.lower, daily.upper) == (window.start, window.end)

@@ -112,8 +112,8 @@ class Lake:
     def run(self) -> list[str]:
         """Run, prove every table, and name the models that were built."""
         result = api.run(self.project)
-        certificate = api.verify(self.project)
-        assert [verdict.model for verdict in certificate.models if not verdict.equal] == []
+        report = api.verify(self.project)
+        assert [verdict.model for verdict in report.models if not verdict.equal] == []
         return [step.model for step, _ in result.steps]
 
     def rows(self, table: str) -> list[tuple[Any, ...]]:

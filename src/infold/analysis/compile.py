@@ -167,7 +167,9 @@ class _Compiler:
             source=source.name if source else None,
             unread=unread,
             query=query,
-            grouped=take_grouped(subject).query if model.kind is Kind.KEYED else None,
+            grouped=take_grouped(subject).query
+            if model.kind is Kind.CUMULATIVE_AGGREGATE
+            else None,
             landed=draft.landed,
             vouched=found.vouched,
             declared=found.bounded,
@@ -231,7 +233,7 @@ class _Compiler:
 
 def _downgradable(model: Model, error: InfoldError) -> bool:
     """Whether a model with this finding can be built whole."""
-    return model.kind is Kind.TIME_RANGE and (error.slug in REACH or error.slug in BY_SLUG)
+    return model.kind is Kind.INCREMENTAL_TABLE and (error.slug in REACH or error.slug in BY_SLUG)
 
 
 _MISNAMED = ("session-column", "unnamed-column")

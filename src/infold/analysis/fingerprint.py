@@ -110,6 +110,13 @@ def _words(
     return words
 
 
+_KINDS = {
+    Kind.INCREMENTAL_TABLE: "time range",
+    Kind.CUMULATIVE_AGGREGATE: "cumulative aggregate",
+}
+"""The words for kinds in the fingerprints of tables that are stored already."""
+
+
 def fingerprint(
     model: Model,
     words: list[str],
@@ -127,9 +134,9 @@ def fingerprint(
     said: dict[str, object] = {
         "sql": words,
         "columns": None if columns is None else [column.lower() for column in columns],
-        "kind": model.kind.value,
+        "kind": _KINDS.get(model.kind, model.kind.value),
     }
-    if model.kind in (Kind.EVENTS, Kind.SESSIONS, Kind.TIME_RANGE) and model.timeseries:
+    if model.kind in (Kind.EVENTS, Kind.SESSIONS, Kind.INCREMENTAL_TABLE) and model.timeseries:
         series = model.timeseries
         said["timeseries"] = [
             series.event_time_column.lower(),

@@ -29,7 +29,7 @@ def lookup_matches(subject: Subject, source: Source | None) -> tuple[Match, ...]
     """How the lookups of a model are matched that is built cell by cell, or by folds."""
     if source is not None:
         return matched_with(subject, source.name)
-    if subject.model.kind in (Kind.VIEW, Kind.WHOLE):
+    if subject.model.kind in (Kind.VIEW, Kind.TABLE):
         return ()
     return matches_of(subject.relation, subject.nodes)
 
@@ -104,7 +104,7 @@ def row_keys(subject: Subject, found: Allowed) -> Rows:
         return Rows((_key("session_id"), *((_key(whose, "session_start"),) if plain else ())))
     if found.vouched or found.bounded:
         return Rows()  # what holds of the query over all rows need not hold of its cells
-    stored = model.kind in (Kind.WHOLE, Kind.TIME_RANGE, Kind.KEYED)
+    stored = model.kind in (Kind.TABLE, Kind.INCREMENTAL_TABLE, Kind.CUMULATIVE_AGGREGATE)
     return Rows(query=subject.relation) if stored else Rows()
 
 

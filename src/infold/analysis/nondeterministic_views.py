@@ -40,7 +40,7 @@ class Chance:
             return replace(found, errors=tuple(e for e in found.errors if e not in own))
         if not views:
             return found
-        may = subject.model.kind in (Kind.TIME_RANGE, Kind.WHOLE)
+        may = subject.model.kind in (Kind.INCREMENTAL_TABLE, Kind.TABLE)
         if may and _ANY in subject.model.overrides:
             self.vouched.update(views)
             return replace(found, vouched=tuple(sorted({*found.vouched, _ANY})))
@@ -64,7 +64,7 @@ class Chance:
 
 def _facts(by: Mapping[str, Kind]) -> tuple[tuple[str, str], ...]:
     """Who reads a view without vouching for it, and whether that helps."""
-    if not set(by.values()) <= {Kind.TIME_RANGE, Kind.WHOLE}:
+    if not set(by.values()) <= {Kind.INCREMENTAL_TABLE, Kind.TABLE}:
         return (("read by", ", ".join(by)),)
     where = f"in {', '.join(by)}" if by else "in what reads it"
     said = f"incremental: {{safety_overrides: {{{_ANY}: true}}}}, {where}"

@@ -61,9 +61,9 @@ class Allowed:
 def allowed(subject: Subject, errors: Sequence[InfoldError]) -> Allowed:
     """The findings that overrides and declared bounds do not answer."""
     said = subject.model.incremental
-    if subject.model.kind is Kind.WHOLE:
+    if subject.model.kind is Kind.TABLE:
         return _whole(subject, errors)
-    if said is None or subject.model.kind is not Kind.TIME_RANGE:
+    if said is None or subject.model.kind is not Kind.INCREMENTAL_TABLE:
         return Allowed(tuple(errors))
     inputs = list(timed(subject))
     called = {name.lower(): name for name in inputs}
@@ -108,7 +108,7 @@ def offered(subject: Subject, errors: Sequence[InfoldError], days: int | None) -
 
     ``days``: how far back the query looks, where it says that in rows of days.
     """
-    if subject.model.kind is not Kind.TIME_RANGE:
+    if subject.model.kind is not Kind.INCREMENTAL_TABLE:
         return
     inputs = list(timed(subject))
     for error in errors:

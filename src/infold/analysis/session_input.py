@@ -134,9 +134,9 @@ def _event_time(subject: Subject, node: Node) -> str | None:
 def _why_not(node: Node | None) -> str:
     if node is None:
         return "nothing of a table can be followed through it"
-    if node.model.kind is Kind.WHOLE:
+    if node.model.kind is Kind.TABLE:
         return "a whole table has no cells; add timeseries and incremental"
-    if node.model.kind is Kind.KEYED:
+    if node.model.kind is Kind.CUMULATIVE_AGGREGATE:
         return "a cumulative aggregate has no cells"
     if node.landed:
         return "the source declares no event_time_column"

@@ -33,12 +33,12 @@ from infold.core.progress import Progress
 from infold.core.project import Project
 from infold.core.record import RunRecord
 from infold.core.report import (
-    Certificate,
     Explanation,
     Forgotten,
     ModelStatus,
     RunFailed,
     RunResult,
+    VerificationReport,
 )
 from infold.inspecting.explain import explain as explained
 from infold.inspecting.model_status import status_of
@@ -259,7 +259,7 @@ def verify(
     select: Sequence[str] = (),
     sample: int | None = None,
     progress: Progress | None = None,
-) -> Certificate:
+) -> VerificationReport:
     """Compare every stored table with its definition evaluated from scratch."""
     from infold.spark.verify.verify import Verifier
 
@@ -276,7 +276,7 @@ def verify(
         progress or SilentProgress(),
     )
     verdicts = verifier.verify(chosen, sample)
-    return Certificate(verdicts, looking.as_of, time.monotonic() - started)
+    return VerificationReport(verdicts, looking.as_of, time.monotonic() - started)
 
 
 def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...]:

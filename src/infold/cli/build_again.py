@@ -22,7 +22,7 @@ def build_again(command: str, project: Project, again: RestateRequest, options: 
     from infold.planning import window
     from infold.render import json_shapes
     from infold.render.plan import plan_screen
-    from infold.render.run import receipt_screen
+    from infold.render.run import summary_screen
 
     size = cells_at_once(options.batch_size, per_partition=options.per_partition)
     asked = replace(again.asked, batch_size=size)
@@ -55,5 +55,5 @@ def build_again(command: str, project: Project, again: RestateRequest, options: 
         if options.as_json:
             print_json(json_shapes.run(result))
         else:
-            click.echo(f"\n{receipt_screen(result)}")
+            click.echo(f"\n{summary_screen(result)}")
     return 0

@@ -25,14 +25,14 @@ def command(directory: Path) -> int:
     """
     Make a project with real late data in DIR (default: demo), and play its arrivals.
 
-    Each arrival is shown with its plan and receipt; at the end every table is compared with a
+    Each arrival is shown with its plan and summary; at the end every table is compared with a
     rebuild. The folder stays, to go on with by hand. Takes one to two minutes.
     """
     from infold import api
     from infold.cli.progress import progress
     from infold.demo import acts
     from infold.messages import command_errors
-    from infold.render.verification import certificate_screen
+    from infold.render.verification import verification_screen
     from infold.spark.jvm.java import find_java
 
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
@@ -50,10 +50,10 @@ def command(directory: Path) -> int:
         "Every table is computed again from the files that are there now, and compared.\n"
     )
     with progress() as told:
-        certificate = api.verify(api.open_project(directory, None), progress=told)
-    click.echo(certificate_screen(certificate))
+        report = api.verify(api.open_project(directory, None), progress=told)
+    click.echo(verification_screen(report))
     click.echo(_by_hand(directory))
-    return 0 if certificate.equal else ExitCode.DIFFERENT
+    return 0 if report.equal else ExitCode.DIFFERENT
 
 
 def _play(project: Project) -> None:
@@ -61,7 +61,7 @@ def _play(project: Project) -> None:
     from infold import api
     from infold.cli.progress import progress
     from infold.render.plan import nothing_screen, plan_strip
-    from infold.render.run import receipt_screen
+    from infold.render.run import summary_screen
 
     observed = api.observe(project, as_of=None)
     plan = api.make_plan(project, observed)
@@ -73,7 +73,7 @@ def _play(project: Project) -> None:
         click.echo("\n".join(lines) + "\n")
     with progress() as told:
         result = api.run(project, progress=told)
-    click.echo(f"\n{receipt_screen(result)}")
+    click.echo(f"\n{summary_screen(result)}")
 
 
 def _by_hand(directory: Path) -> str:

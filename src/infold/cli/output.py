@@ -59,11 +59,11 @@ def failures_after_summary(*, as_json: bool) -> Iterator[None]:
         yield
     except RunFailed as failed:
         from infold.render import json_shapes
-        from infold.render.run import receipt_screen
+        from infold.render.run import summary_screen
 
         if as_json:
             print_json(json_shapes.failed(failed))
         else:
-            click.echo(f"\n{receipt_screen(failed.result)}")
+            click.echo(f"\n{summary_screen(failed.result)}")
             click.echo(f"\n{failed}", err=True)
         click.get_current_context().exit(failed.exit_code)

@@ -44,14 +44,14 @@ def command(
     Bring the tables up to date: all, or those of some terms.
 
     Carries out what `infold plan` shows, with the same options. A line is printed for each step
-    as it ends, and a receipt at the end. A model that fails, or is refused, keeps waiting only
-    those that read it: the receipt says which, and the exit code is 1.
+    as it ends, and a summary at the end. A model that fails, or is refused, keeps waiting only
+    those that read it: the summary says which, and the exit code is 1.
     """
     from infold import api
     from infold.cli.progress import progress
     from infold.render import json_shapes
     from infold.render.plan import nothing_screen
-    from infold.render.run import receipt_screen
+    from infold.render.run import summary_screen
 
     project = scope.project()
     asked = scope.plan_options(project)
@@ -74,8 +74,8 @@ def command(
         if as_json:
             print_json(json_shapes.run(result))
         elif result.steps:
-            click.echo(f"\n{receipt_screen(result)}")
+            click.echo(f"\n{summary_screen(result)}")
         else:
             last = result.plans[-1]
-            click.echo(nothing_screen(project, None, last, result.standings, result.notes))
+            click.echo(nothing_screen(project, None, last, result.model_states, result.notes))
     return 0

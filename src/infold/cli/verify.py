@@ -29,14 +29,14 @@ def command(select: tuple[str, ...], sample: int | None, as_json: bool) -> int:
     from infold.cli.progress import progress
     from infold.planning.selection import selected
     from infold.render import json_shapes
-    from infold.render.verification import certificate_screen
+    from infold.render.verification import verification_screen
 
     project = shared_options.opened()
     selected(project, select)  # a wrong name is said before Spark starts
     with progress(quiet=as_json) as told:
-        certificate = api.verify(project, select=select, sample=sample, progress=told)
+        report = api.verify(project, select=select, sample=sample, progress=told)
     if as_json:
-        print_json(json_shapes.certificate(certificate))
+        print_json(json_shapes.verification(report))
     else:
-        click.echo(certificate_screen(certificate))
-    return 0 if certificate.equal else ExitCode.DIFFERENT
+        click.echo(verification_screen(report))
+    return 0 if report.equal else ExitCode.DIFFERENT

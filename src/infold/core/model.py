@@ -128,16 +128,23 @@ class Kind(StrEnum):
 
     VIEW = "view"
     """Nothing stored; readers evaluate its query."""
-    WHOLE = "table"
+    TABLE = "table"
     """One cell, recomputed when anything it reads changes."""
-    TIME_RANGE = "time range"
+    INCREMENTAL_TABLE = "incremental table"
     """Cells of event time, recomputed one by one."""
     EVENTS = "events"
     """Rows of a source, deduplicated, folded in file by file."""
     SESSIONS = "sessions"
     """Islands of a user's events, folded in or reread."""
-    KEYED = "cumulative aggregate"
+    CUMULATIVE_AGGREGATE = "cumulative_aggregate"
     """One cell, one row for each key of GROUP BY; changed rows are folded in key by key."""
+
+    @property
+    def materialization(self) -> Materialization:
+        """What a model of this kind declares."""
+        if self is Kind.INCREMENTAL_TABLE:
+            return Materialization.TABLE
+        return Materialization(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +263,7 @@ class Model:
     def kind(self) -> Kind:
         """How the model is brought up to date."""
         if self.materialization is Materialization.TABLE:
-            return Kind.TIME_RANGE if self.incremental else Kind.WHOLE
+            return Kind.INCREMENTAL_TABLE if self.incremental else Kind.TABLE
         return _KINDS[self.materialization]
 
     @property
@@ -264,7 +271,7 @@ class Model:
         """The length of the model's cells; None for one cell."""
         if self.kind is Kind.SESSIONS:
             return self.timeseries.granularity if self.timeseries else Granularity.DAY
-        if self.kind in (Kind.EVENTS, Kind.TIME_RANGE) and self.timeseries:
+        if self.kind in (Kind.EVENTS, Kind.INCREMENTAL_TABLE) and self.timeseries:
             return self.timeseries.granularity
         return None
 
@@ -273,7 +280,7 @@ _KINDS = {
     Materialization.VIEW: Kind.VIEW,
     Materialization.EVENTS: Kind.EVENTS,
     Materialization.SESSIONS: Kind.SESSIONS,
-    Materialization.CUMULATIVE_AGGREGATE: Kind.KEYED,
+    Materialization.CUMULATIVE_AGGREGATE: Kind.CUMULATIVE_AGGREGATE,
 }
 
 

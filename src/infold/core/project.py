@@ -232,13 +232,13 @@ class GroupedQuery:
 
 
 class Batches(StrEnum):
-    """How the cells of a model may be built together; the words are smelt's."""
+    """How the cells of a model may be built together."""
 
-    FULLY_BATCH_SAFE = "FullyBatchSafe"
+    FULLY_BATCH_SAFE = "fully batch safe"
     """Any stretch in one query, which reads each input row once."""
-    BOUNDED_SAFE = "BoundedSafe"
+    BOUNDED_SAFE = "bounded safe"
     """Any stretch in one query; each batch reads a bounded stretch around it as well."""
-    PER_PARTITION_ONLY = "PerPartitionOnly"
+    PER_PARTITION_ONLY = "per partition only"
     """One cell in one query: what the query means depends on what it is given."""
 
 
@@ -320,9 +320,9 @@ class Node:
         """Whether an input is read only to look something up for rows of others."""
         if self.model.kind is Kind.EVENTS:
             return name != self.source
-        if self.model.kind in (Kind.WHOLE, Kind.VIEW):
+        if self.model.kind in (Kind.TABLE, Kind.VIEW):
             return False
-        one = self.model.kind is not Kind.TIME_RANGE and len(self.inputs) == 1
+        one = self.model.kind is not Kind.INCREMENTAL_TABLE and len(self.inputs) == 1
         return not one and self.input(name).time_column is None
 
     @property

@@ -1,5 +1,5 @@
 """
-What commands report, as frozen values: the result of a run, a certificate, the state of models.
+What commands report, as frozen values: results of runs and verifications, the state of models.
 
 ``api`` makes them, ``render`` draws them; nothing here computes, reads or prints.
 """
@@ -69,8 +69,8 @@ class RunResult:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     error: str = ""
-    standings: tuple[ModelState, ...] = ()
-    """The models that were asked for, as they stood before, with the limits that were processed."""
+    model_states: tuple[ModelState, ...] = ()
+    """The models that were asked for, with the limits that were processed."""
     failures: tuple[Failure, ...] = ()
     untried: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Models that were left alone, each with those that it reads and that failed; none: asked."""
@@ -126,7 +126,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate:
+class VerificationReport:
     """The verdicts on all models that were asked for, in dependency order."""
 
     models: tuple[Verdict, ...]
@@ -219,7 +219,7 @@ class ModelStatus:
     waiting: int = 0
     next_due: int | None = None
     """The first tick of its cron after the clock; None without a cron."""
-    standing: ModelState | None = None
+    model_state: ModelState | None = None
     """Its state in the seed's words, and the limits of the next run; None for a view."""
     refused: InfoldError | None = None
     """Why it must not be built, nor what reads it."""

@@ -64,7 +64,7 @@ def _bounded(node: Node, start: int | None, limit: int | None) -> Node:
         told = sha256(f"{node.fingerprint} from {own}".encode()).hexdigest()
         return replace(node, fingerprint=told, start=own, query=node.query.since(own))
     said = node.model.incremental
-    if node.model.kind is Kind.TIME_RANGE and said is not None:
+    if node.model.kind is Kind.INCREMENTAL_TABLE and said is not None:
         node = replace(node, backfill_limit=said.backfill_limit or limit)
         start = start if said.start is None else said.start
     elif node.model.kind is not Kind.EVENTS or node.model.timeseries is None:

@@ -74,7 +74,7 @@ def _input(looking: Observer, node: Node, entry: Input) -> ExplainedInput:
 
 
 def _by_time(node: Node, entry: Input) -> bool:
-    return node.model.kind is Kind.TIME_RANGE and entry.time_column is not None
+    return node.model.kind is Kind.INCREMENTAL_TABLE and entry.time_column is not None
 
 
 def _copies(node: Node, rows: int) -> tuple[tuple[str, str], ...]:
@@ -105,9 +105,9 @@ def _keys(node: Node) -> tuple[tuple[str, str], ...]:
 def _notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:
     """How a model is built cell by cell."""
     said = node.model.incremental
-    if said is None or node.model.kind is not Kind.TIME_RANGE:
+    if said is None or node.model.kind is not Kind.INCREMENTAL_TABLE:
         return ()
-    notes = [("batches", f"{node.batches.value}: {_BATCHES[node.batches]}")]
+    notes = [("batches", _BATCHES[node.batches])]
     if said.batch_size:
         notes.append(("", f"at most {said.batch_size:,} cells in one commit"))
     if said.batch_concurrency:
@@ -133,9 +133,9 @@ def _notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:
 
 
 _BATCHES = {
-    Batches.FULLY_BATCH_SAFE: "any stretch in one query",
-    Batches.BOUNDED_SAFE: "any stretch in one query, which reads around it",
-    Batches.PER_PARTITION_ONLY: "one cell in one query, as an override leaves its meaning to it",
+    Batches.FULLY_BATCH_SAFE: "any number of cells in one query",
+    Batches.BOUNDED_SAFE: "any number of cells in one query, which reads around them",
+    Batches.PER_PARTITION_ONLY: "one cell in one query, because of an override",
 }
 _PRIMITIVE = {
     Strategy.DELETE_INSERT: "an atomic overwrite of the cells' range",
@@ -156,7 +156,7 @@ def _mapping(node: Node, entry: Input) -> str:
     if node.grouped is not None:
         keys = ", ".join(key.name for key in node.grouped.keys)
         return f"the rows of the same {keys}"
-    if node.model.kind is Kind.TIME_RANGE and entry.time_column is not None:
+    if node.model.kind is Kind.INCREMENTAL_TABLE and entry.time_column is not None:
         if entry.bounds == (Bound(),):
             return f"the same cell of {entry.time_column}"
         stretches = " and ".join(_stretch(bound) for bound in entry.bounds)

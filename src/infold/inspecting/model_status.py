@@ -14,11 +14,15 @@ from infold.planning.portions import cells_with_rows
 
 
 def status_of(
-    node: Node, ledger: Ledger, seen: Observations, step: Step | None, standing: ModelState | None
+    node: Node,
+    ledger: Ledger,
+    seen: Observations,
+    step: Step | None,
+    model_state: ModelState | None,
 ) -> ModelStatus:
-    """One model, with the step that a run would begin with; ``standing`` is None of a view."""
+    """One model, with the step that a run would begin with; ``model_state`` is None of a view."""
     name = node.name
-    if standing is None:
+    if model_state is None:
         return ModelStatus(name, node.model.kind, State.VIEW)
     model = seen.models[name]
     there = model.trace is not None  # else what the ledger knows is of a table that is gone
@@ -35,7 +39,7 @@ def status_of(
     return ModelStatus(
         model=name,
         kind=node.model.kind,
-        state=standing.state,
+        state=model_state.state,
         rows=sum(cell.rows for cell in cells),
         covered=Ranges.of(cell.cell for cell in cells),
         stale=_stale(node, model, step, Ranges.of(cell.cell for cell in cells)),
@@ -47,7 +51,7 @@ def status_of(
         set_aside=sum(file.set_aside for file in files) + left_out,
         waiting=sum(file.waiting for file in files),
         next_due=due,
-        standing=standing,
+        model_state=model_state,
     )
 
 
@@ -58,7 +62,7 @@ def _stale(node: Node, model: ModelObservation, step: Step | None, stored: Range
     Of an endless range (all but what a window left out, say) those that hold rows or are to hold
     some, unless that is all there are.
     """
-    if step is None or node.model.kind is not Kind.TIME_RANGE or not stored:
+    if step is None or node.model.kind is not Kind.INCREMENTAL_TABLE or not stored:
         return Ranges() if step is None else step.stale
     there = Ranges.of((*cells_with_rows(node, model), *stored))
     endless = any(part.start <= MIN or part.end >= MAX for part in step.stale)
@@ -69,7 +73,7 @@ def _partly(node: Node, step: Step) -> bool:
     """Whether a step builds only a part of what it names: which one shows when its inputs are."""
     if step.action is Action.FOLD:
         return True
-    follows = step.expected and node.model.kind is Kind.TIME_RANGE
+    follows = step.expected and node.model.kind is Kind.INCREMENTAL_TABLE
     return follows and not any(reason.cause in _WHOLLY for reason in step.reasons)
 
 

@@ -45,7 +45,7 @@ def _begins(node: Node) -> Iterator[str]:
 def _cut(node: Node) -> Iterator[str]:
     """What a start inside of a cell leaves out."""
     granularity, series = node.model.granularity, node.model.timeseries
-    if node.start is None or node.model.kind is not Kind.TIME_RANGE:
+    if node.start is None or node.model.kind is not Kind.INCREMENTAL_TABLE:
         return
     if granularity is None or series is None or granularity.aligned(node.start):
         return

@@ -26,13 +26,13 @@ def model_states(project: Project, seen: Observations, todo: Plan) -> tuple[Mode
     """How every stored model stands before ``todo`` is carried out, inputs before their readers."""
     steps = {step.model: step for step in todo.steps}
     return tuple(
-        _standing(project, node, seen, steps.get(node.name))
+        _state_of(project, node, seen, steps.get(node.name))
         for node in project
         if node.model.kind is not Kind.VIEW
     )
 
 
-def _standing(project: Project, node: Node, seen: Observations, step: Step | None) -> ModelState:
+def _state_of(project: Project, node: Node, seen: Observations, step: Step | None) -> ModelState:
     model = seen.models[node.name]
     state, why = _state(project, node, seen)
     cells = _cells(node, model, step)
@@ -151,7 +151,7 @@ def _limits(
 def after(
     node: Node, entry: ModelState, done: Sequence[tuple[Step, Receipt]], touched: Ranges
 ) -> ModelState:
-    """How a model stood, with what its steps processed; ``touched`` are the cells they changed."""
+    """A model's state, with what its steps processed; ``touched`` are the cells they changed."""
     if not done:
         return replace(entry, work=False, empty=False, lower=None, upper=None)
     timed = all(source.time_column is not None for source in node.inputs)
@@ -159,7 +159,7 @@ def after(
     entry = replace(entry, work=True, empty=empty)
     if node.model.granularity is None:
         return entry
-    known = node.model.kind is Kind.TIME_RANGE
+    known = node.model.kind is Kind.INCREMENTAL_TABLE
     cells = Ranges.of(part for step, _ in done if known for part in processed(step))
     lower, upper = _ends(cells)
     first, last = _ends(touched)

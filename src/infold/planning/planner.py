@@ -270,7 +270,7 @@ class _Draft:
         granularity = node.model.granularity
         if ranges is None:
             return []
-        if granularity is None or node.model.kind is not Kind.TIME_RANGE:
+        if granularity is None or node.model.kind is not Kind.INCREMENTAL_TABLE:
             return [Reason(Cause.RESTATED, "asked for", Ranges.ever())]
         return [Reason(Cause.RESTATED, "asked for", granularity.cover(ranges))]
 
@@ -366,7 +366,7 @@ class _Draft:
 _RULES = {
     Kind.EVENTS: _Draft.events,
     Kind.SESSIONS: _Draft.folded,
-    Kind.KEYED: _Draft.folded,
-    Kind.WHOLE: _Draft.whole,
-    Kind.TIME_RANGE: _Draft.time_range,
+    Kind.CUMULATIVE_AGGREGATE: _Draft.folded,
+    Kind.TABLE: _Draft.whole,
+    Kind.INCREMENTAL_TABLE: _Draft.time_range,
 }

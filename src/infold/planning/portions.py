@@ -25,7 +25,7 @@ BACKLOG = (Cause.MISSING, Cause.REDEFINED)
 
 def retained_range(node: Node) -> Ranges:
     """The cells that a model may hold: from its start on where cells are recomputed."""
-    if node.start is None or node.model.kind is not Kind.TIME_RANGE:
+    if node.start is None or node.model.kind is not Kind.INCREMENTAL_TABLE:
         return Ranges.ever()
     return Ranges((Interval(node.start, MAX),))
 

@@ -76,4 +76,4 @@ def _stored(project: Project, names: Iterable[str]) -> frozenset[str]:
 
 
 def _by_cell(project: Project, name: str) -> bool:
-    return project[name].model.kind is Kind.TIME_RANGE
+    return project[name].model.kind is Kind.INCREMENTAL_TABLE

@@ -25,7 +25,7 @@ def reached(node: Node, name: str, touched: Ranges, reach: int = 0) -> Ranges:
     granularity = node.model.granularity
     if granularity is None or node.looks_up(name):
         return Ranges.ever()
-    if node.model.kind is Kind.TIME_RANGE:
+    if node.model.kind is Kind.INCREMENTAL_TABLE:
         return granularity.cover(node.input(name).reached(touched))
     return granularity.cover(touched.widen(reach, reach))
 

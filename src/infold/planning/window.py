@@ -30,7 +30,7 @@ def window(
     cells = {
         node.name: node.model.granularity
         for node in project
-        if node.name in chosen and node.model.kind is Kind.TIME_RANGE
+        if node.name in chosen and node.model.kind is Kind.INCREMENTAL_TABLE
     }
     if start is not None:
         _refuse_inside("--start", first, cells)

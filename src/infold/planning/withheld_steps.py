@@ -38,7 +38,7 @@ def without(
     left = {entry.model: entry for entry in plan.left if entry.model not in own}
     for name in {**own, **held}:
         step = steps.get(name)
-        by_cell = step is not None and project[name].model.kind is Kind.TIME_RANGE
+        by_cell = step is not None and project[name].model.kind is Kind.INCREMENTAL_TABLE
         why = f"refused: {own[name].what}" if name in own else _waits(held[name])
         left[name] = Skipped(name, why, step.stale if step is not None and by_cell else Ranges())
     return replace(

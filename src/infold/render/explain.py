@@ -27,10 +27,16 @@ def explain_screen(value: Explanation) -> str:
 
 
 def _facts(value: Explanation, cells: Granularity | None) -> list[tuple[str, str]]:
-    kind = value.kind.value
+    kept = value.kind.materialization.value
+    if value.kind is Kind.INCREMENTAL_TABLE:
+        kept += ", incremental"
     if cells is not None:
-        kind += f", one {cells.value} a cell"
-    facts = [("kind", kind), ("file", value.place), ("fingerprint", value.fingerprint[:16])]
+        kept += f", one {cells.value} a cell"
+    facts = [
+        ("materialization", kept),
+        ("file", value.place),
+        ("fingerprint", value.fingerprint[:16]),
+    ]
     if value.kind is Kind.VIEW:
         return [*facts, ("stored", "nothing: its readers evaluate it")]
     if not value.version:

@@ -13,10 +13,10 @@ from typing import Any
 
 from infold.core.interval import Interval, Ranges, iso_duration
 from infold.core.manual_entry import ManualEntry
+from infold.core.model import Kind
 from infold.core.plan import FileDiff, Plan, Step
 from infold.core.record import COUNTS, Arrival, Receipt, RunRecord, StepRecord
 from infold.core.report import (
-    Certificate,
     ExplainedInput,
     Explanation,
     Forgotten,
@@ -24,6 +24,7 @@ from infold.core.report import (
     ModelStatus,
     RunFailed,
     RunResult,
+    VerificationReport,
 )
 from infold.core.trace import Pending
 from infold.render.formatting import iso
@@ -109,7 +110,7 @@ def run(value: RunResult) -> Shape:
         ],
         "receipt": receipt(value.receipt),
         "left": plan(value.plans[-1])["left"] if value.plans else [],
-        "states": [standing(entry) for entry in value.standings],
+        "states": [model_state(entry) for entry in value.model_states],
         "notes": list(value.notes),
         "failed": [
             {
@@ -127,7 +128,7 @@ def run(value: RunResult) -> Shape:
     }
 
 
-def standing(value: ModelState) -> Shape:
+def model_state(value: ModelState) -> Shape:
     """One model's state before a run, and the event time that the run processes."""
     return {
         "model": value.model,
@@ -173,10 +174,10 @@ def status(project: str, models: Sequence[ModelStatus], gaps: Mapping[str, Range
         "models": [
             {
                 "model": entry.model,
-                "kind": entry.kind.value,
+                **_materialization(entry.kind),
                 "state": entry.state.value,
-                "message": message(entry.standing) if entry.standing else "",
-                **_limits(entry.standing),
+                "message": message(entry.model_state) if entry.model_state else "",
+                **_limits(entry.model_state),
                 "rows": entry.rows,
                 "covered": ranges(entry.covered),
                 "gaps": ranges(gaps.get(entry.model, Ranges())),
@@ -234,7 +235,7 @@ def explanation(value: Explanation) -> Shape:
     """What is known about a model, or about one cell of it."""
     return {
         "model": value.model,
-        "kind": value.kind.value,
+        **_materialization(value.kind),
         "file": value.place,
         "sql": value.sql,
         "granularity": value.granularity or None,
@@ -276,7 +277,7 @@ def _bound(entry: ExplainedInput) -> Shape:
     }
 
 
-def certificate(value: Certificate) -> Shape:
+def verification(value: VerificationReport) -> Shape:
     """What a verification found."""
     return {
         "equal": value.equal,
@@ -285,7 +286,7 @@ def certificate(value: Certificate) -> Shape:
         "models": [
             {
                 "model": entry.model,
-                "kind": entry.kind.value,
+                **_materialization(entry.kind),
                 "equal": entry.equal,
                 "built": entry.built,
                 "rows": entry.rows,
@@ -316,6 +317,14 @@ def ranges(value: Ranges) -> list[list[str | None]]:
 def interval(value: Interval) -> list[str | None]:
     """One range as a pair."""
     return [iso(value.start), iso(value.end)]
+
+
+def _materialization(kind: Kind) -> Shape:
+    """What kind of model it is, by the keys that its front matter has."""
+    return {
+        "materialization": kind.materialization.value,
+        "incremental": kind is Kind.INCREMENTAL_TABLE,
+    }
 
 
 def _pending(value: Pending) -> Shape:

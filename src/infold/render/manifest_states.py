@@ -58,11 +58,11 @@ def _window(entry: ModelState) -> str:
     return between if number is None else f" of {formatting.count(number, 'cell')}{between}"
 
 
-def states_text(standings: Sequence[ModelState]) -> str:
+def states_text(model_states: Sequence[ModelState]) -> str:
     """A block for the models of a run; those of which the same is said share a line."""
-    if standings and all(_quiet(entry) for entry in standings):
-        return f"{message(standings[0])}."
-    lines = _blocks(standings)
+    if model_states and all(_quiet(entry) for entry in model_states):
+        return f"{message(model_states[0])}."
+    lines = _blocks(model_states)
     return "\n".join(["States", *lines]) if lines else ""
 
 

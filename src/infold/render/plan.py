@@ -67,13 +67,13 @@ def nothing_screen(
     project: Project,
     observed: Observations | None,
     plan: Plan,
-    standings: Sequence[ModelState] = (),
+    model_states: Sequence[ModelState] = (),
     notes: Sequence[str] = (),
 ) -> str:
     """
     What is said when nothing has to be built: what was looked at, what waits, what is stale.
 
-    After a run, also how the models stood (``standings``) and what the run has to say (``notes``).
+    After a run, also the ``model_states`` before it, and its ``notes``.
     """
     current = [left for left in plan.left if left.why == UP_TO_DATE]
     what = (
@@ -86,7 +86,7 @@ def nothing_screen(
     nothing = "Nothing can be done" if plan.refused else "Nothing to do"
     parts = [
         f"{nothing}: {what}, as of {formatting.clock(plan.as_of)}.",
-        states_text(standings),
+        states_text(model_states),
         _looked(project, observed),
         _left(project, plan.left),
         "\n".join((*plan.notes, *notes)),
@@ -193,7 +193,9 @@ def _arrived(observed: Observations) -> str:
             rows = formatting.count(sum(state.rows for state in more), "row")
             lines.append(("", f"{rows} in {formatting.count(len(more), 'other cell')}"))
         if files.ahead:
-            lines.append(("", f"{formatting.count(files.ahead, 'row')} dated in the future"))
+            lines.append(
+                ("", f"{formatting.count(files.ahead, 'row')} waiting, dated in the future")
+            )
         if files.new and files.peek is None:
             lines.append(("", "which cells they touch is known once they are read"))
     return "\n".join(["Arrived", *formatting.columns(lines)]) if lines else ""
@@ -267,7 +269,7 @@ def _cells(node: Node, observed: Observations, step: Step) -> str:
     if not formatting.bounded(stale):  # all but what a window left out, say: those that hold rows
         seen = observed.models.get(step.model)
         stale &= Ranges.of(cells_with_rows(node, seen) if seen is not None else ())
-        if not stale or node.model.kind is not Kind.TIME_RANGE:
+        if not stale or node.model.kind is not Kind.INCREMENTAL_TABLE:
             return "the whole table"
     number = formatting.cells_in(stale, granularity)
     if not number:

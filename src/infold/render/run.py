@@ -1,4 +1,4 @@
-"""A run: a line for each step as it ends, and the receipt at the end."""
+"""A run: a line for each step as it ends, and the summary at the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def step_line(index: int, step: Step, receipt: Receipt) -> str:
     if receipt.clamped:
         facts.append(f"{receipt.clamped:,} clamped")
     if receipt.set_aside:
-        facts.append(f"{receipt.set_aside:,} set aside")
+        facts.append(f"{formatting.count(receipt.set_aside, 'row')} set aside")
     cells = formatting.count(receipt.cells_built, "cell")
     if receipt.cells_cut_off:
         cells += f" ({receipt.cells_cut_off:,} cut off)"
@@ -56,8 +56,8 @@ def outcome_lines(result: RunResult) -> list[str]:
     return [*formatting.columns([("up to date", "", ""), *rows])[1:], *last]
 
 
-def receipt_screen(result: RunResult) -> str:
-    """The receipt of a whole run; of one that did nothing, what it could not do."""
+def summary_screen(result: RunResult) -> str:
+    """The summary of a whole run; of one that did nothing, what it could not do."""
     outcome = outcome_lines(result)
     if not result.steps:
         head = f"Run {result.run}: {result.state}, nothing was written"
@@ -69,9 +69,9 @@ def receipt_screen(result: RunResult) -> str:
         ("rows scanned", f"{total.scanned:,}", _per(total.scanned, total.arrived)),
         *_keys_scanned(total),
         ("rows written", f"{total.written:,}", f"{total.removed:,} removed"),
-        ("set aside", f"{total.set_aside:,}", _by_reason(total)),
+        ("rows set aside", f"{total.set_aside:,}", _by_reason(total)),
         *_before_start(total),
-        ("waiting", f"{total.waiting:,}", "dated in the future" if total.waiting else ""),
+        ("rows waiting", f"{total.waiting:,}", "dated in the future" if total.waiting else ""),
         ("deduplicated", f"{total.deduplicated:,}", _copies(total)),
         ("cells built", f"{total.cells_built:,}", f"{total.cells_cut_off:,} cut off early"),
     ]
@@ -89,12 +89,12 @@ def receipt_screen(result: RunResult) -> str:
         for i, (model, steps, receipt) in enumerate(_by_model(result))
     )
     rows.append(("", formatting.seconds(result.seconds), "in all, the start of Spark included"))
-    head = f"Receipt of run {result.run}: {result.state}"
+    head = f"Summary of run {result.run}: {result.state}"
     parts = ["\n".join([head, *formatting.columns(rows, right=(1,))])]
     if outcome:
         parts.append("\n".join(["What is up to date, and what is not", *outcome]))
-    if result.standings:
-        parts.insert(0, states_text(result.standings))
+    if result.model_states:
+        parts.insert(0, states_text(result.model_states))
     if result.notes:
         parts.append("\n".join(result.notes))
     return "\n\n".join(parts)
@@ -137,7 +137,8 @@ def _files(total: Receipt) -> str:
 
 
 def _by_reason(total: Receipt) -> str:
-    return ", ".join(f"{reason} {rows:,}" for reason, rows in total.set_aside_by)
+    reasons = ", ".join(f"{reason} {rows:,}" for reason, rows in total.set_aside_by)
+    return f"not usable: {reasons}" if reasons else ""
 
 
 def _copies(total: Receipt) -> str:

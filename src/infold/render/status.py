@@ -52,7 +52,7 @@ def status_screen(
     head = f"infold status · {project.name} · {project.target.name}"
     parts = [head, "\n".join(formatting.columns(rows, right=(2, 5)))]
     whole = (entry for entry in models if entry.refused is None)
-    said = states_lines(entry.standing for entry in whole if entry.standing is not None)
+    said = states_lines(entry.model_state for entry in whole if entry.model_state is not None)
     if said:
         parts.append("\n".join(said))
     details = [line for entry in models for line in _details(project, entry, gaps)]
@@ -93,7 +93,7 @@ def _details(project: Project, entry: ModelStatus, gaps: Mapping[str, Ranges]) -
     if entry.next_due is not None:
         facts.append(f"next due {show(entry.next_due)}")
     if entry.waiting:
-        facts.append(f"{formatting.count(entry.waiting, 'row')} dated in the future, waiting")
+        facts.append(f"{formatting.count(entry.waiting, 'row')} waiting, dated in the future")
     return [f"  {entry.model}: {fact}" for fact in facts]
 
 
@@ -129,7 +129,7 @@ def _run(run: RunRecord, model: str | None) -> list[str]:
     if total != Receipt() and model is None:
         lines.append(
             f"  {total.arrived:,} rows arrived, {total.read:,} read, {total.written:,} written, "
-            f"{total.set_aside:,} set aside"
+            f"{formatting.count(total.set_aside, 'row')} set aside"
         )
     lines.extend(formatting.columns([_step(step) for step in shown], indent=4))
     return lines

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
 from infold.core.interval import EVER, Interval, show
-from infold.core.report import Certificate, Verdict
+from infold.core.report import Verdict, VerificationReport
 from infold.render import formatting
 from infold.render.row_pairs import Pair, paired
 from infold.render.table import cell
@@ -21,8 +21,8 @@ _NOTE = 40
 """A longer note stands below the table."""
 
 
-def certificate_screen(value: Certificate) -> str:
-    """The certificate: a line a model, the differences, one sentence."""
+def verification_screen(value: VerificationReport) -> str:
+    """The verification report: a line a model, the differences, one sentence."""
     rows = [("model", "rows", "cells", "content", "")]
     rows.extend(
         (
@@ -128,7 +128,7 @@ def _cell(cell: Interval) -> str:
     return "the table" if cell == EVER else show(cell.start)
 
 
-def _sentence(value: Certificate) -> str:
+def _sentence(value: VerificationReport) -> str:
     rows = sum(verdict.rows for verdict in value.models)
     took = f", in {formatting.seconds(value.seconds)}" if value.seconds else ""
     built = [verdict for verdict in value.models if verdict.built]

@@ -81,7 +81,7 @@ class RunProgress:
             self.receipt,
             (*self.notes, *self._held_back()),
             error="; ".join(failure.reason for failure in failures),
-            standings=tuple(self._stood(entry, touched) for entry in self.before),
+            model_states=tuple(self._state_with_processed(entry, touched) for entry in self.before),
             failures=failures,
             untried=tuple(self._untried()),
             current=self._current(),
@@ -129,8 +129,8 @@ class RunProgress:
             if entry.why == UP_TO_DATE and entry.model not in self.failures
         )
 
-    def _stood(self, entry: ModelState, touched: Mapping[str, Ranges]) -> ModelState:
-        """How a model stood, with the event time that the run's steps did process."""
+    def _state_with_processed(self, entry: ModelState, touched: Mapping[str, Ranges]) -> ModelState:
+        """A model's state before the run, with the event time that its steps processed."""
         own = [(step, receipt) for step, receipt in self.done if step.model == entry.model]
         missing = entry.model in self.failures or entry.model in dict(self._untried())
         if missing and not own:

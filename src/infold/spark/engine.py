@@ -32,9 +32,9 @@ from infold.system import failures
 _KINDS: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
     Kind.EVENTS: events_build.carry_out,
     Kind.SESSIONS: sessions_build.carry_out,
-    Kind.KEYED: fold.carry_out,
-    Kind.WHOLE: recompute.carry_out,
-    Kind.TIME_RANGE: recompute.carry_out,
+    Kind.CUMULATIVE_AGGREGATE: fold.carry_out,
+    Kind.TABLE: recompute.carry_out,
+    Kind.INCREMENTAL_TABLE: recompute.carry_out,
 }
 
 

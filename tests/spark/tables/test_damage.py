@@ -8,7 +8,7 @@ import pytest
 from tests.spark.time_range.test_recompute import DAILY, Shop, model
 
 from infold import api
-from infold.core.report import Certificate, RunFailed, Verdict
+from infold.core.report import RunFailed, Verdict, VerificationReport
 
 pytestmark = pytest.mark.spark
 
@@ -19,7 +19,7 @@ def data(shop: Shop, table: str) -> Path:
     return max(found, key=lambda path: path.stat().st_size)
 
 
-def verdict(found: Certificate, model_: str) -> Verdict:
+def verdict(found: VerificationReport, model_: str) -> Verdict:
     """What was said of one model."""
     return next(entry for entry in found.models if entry.model == model_)
 

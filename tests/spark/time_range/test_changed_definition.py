@@ -104,8 +104,8 @@ def shop(tmp_path: Path) -> Shop:
 def state(project: Project, name: str) -> str:
     """What status says of a model."""
     [found] = [entry for entry in api.status(project) if entry.model == name]
-    assert found.standing is not None
-    return found.standing.why
+    assert found.model_state is not None
+    return found.model_state.why
 
 
 def test_no_table_ever_holds_two_definitions(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -815,10 +815,10 @@ class TestBackfillLimit:
         shop.land("2024-05-28 10:00")
         second = shop.run()
 
-        standing = {entry.model: entry for entry in first.standings}["daily"]
+        standing = {entry.model: entry for entry in first.model_states}["daily"]
         assert (standing.state, standing.upper) == ("first run", instant("2024-03-03"))
         assert kept == [dt.date(2024, 3, 1), dt.date(2024, 3, 2)]
-        assert {entry.model: str(entry.state) for entry in second.standings} == {
+        assert {entry.model: str(entry.state) for entry in second.model_states} == {
             "raw.clicks": "standard run",
             "daily": "out of sync",
         }

@@ -369,7 +369,7 @@ def cells_of(subject: Subject) -> Cells | None:
     """
     granularity = subject.model.granularity
     if (
-        subject.model.kind is not Kind.TIME_RANGE
+        subject.model.kind is not Kind.INCREMENTAL_TABLE
         or granularity is None
         or not subject.inputs_are_right
     ):

@@ -74,6 +74,6 @@ def time_column(node: Node) -> str | None:
         return None
     if node.model.kind is Kind.EVENTS:
         return node.model.timeseries.event_time_column
-    if node.model.kind is Kind.TIME_RANGE:
+    if node.model.kind is Kind.INCREMENTAL_TABLE:
         return node.model.timeseries.partition_column
     return None

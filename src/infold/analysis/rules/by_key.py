@@ -12,5 +12,5 @@ from infold.messages.errors import InfoldError
 
 def check(subject: Subject) -> Iterator[InfoldError]:
     """Anything in a cumulative aggregate that looks beyond the rows of one key."""
-    if subject.model.kind is Kind.KEYED:
+    if subject.model.kind is Kind.CUMULATIVE_AGGREGATE:
         yield from take_grouped(subject).errors

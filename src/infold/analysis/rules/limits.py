@@ -21,7 +21,7 @@ _KINDS = {"limit": TokenType.LIMIT, "offset": TokenType.OFFSET}
 def check(subject: Subject) -> Iterator[InfoldError]:
     """Every LIMIT and OFFSET that is not allowed where it stands."""
     cells = cells_of(subject)
-    if subject.model.kind is Kind.KEYED:
+    if subject.model.kind is Kind.CUMULATIVE_AGGREGATE:
         return  # refused there in any form
     for block in blocks(subject.relation, views=cells is not None):
         for key in _KINDS:

@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         if isinstance(block, Block):
             yield from _in_windows(subject, identity, block)
             yield from _chosen(subject, identity, block)
-        if subject.model.kind is not Kind.KEYED and not _over_cells(subject, block):
+        if subject.model.kind is not Kind.CUMULATIVE_AGGREGATE and not _over_cells(subject, block):
             yield from _limited(subject, identity, block)
 
 
@@ -81,7 +81,7 @@ def _in_windows(subject: Subject, identity: Identity, block: Block) -> Iterator[
 
 def _vouchable(subject: Subject) -> bool:
     """Whether the model could say that any result will do."""
-    return subject.model.kind in (Kind.WHOLE, Kind.TIME_RANGE)
+    return subject.model.kind in (Kind.TABLE, Kind.INCREMENTAL_TABLE)
 
 
 def _over_cells(subject: Subject, block: Block | SetOperation) -> bool:

@@ -21,7 +21,7 @@ from infold.core.project import Node, Project
 from infold.core.trace import CellChange
 from infold.spark.content import cell_of, cell_start, column, in_cells, plain, row_hash
 
-FOLDS = (Kind.SESSIONS, Kind.KEYED)
+FOLDS = (Kind.SESSIONS, Kind.CUMULATIVE_AGGREGATE)
 """The kinds that fold what changed in what they read."""
 
 

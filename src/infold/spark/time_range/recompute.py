@@ -86,7 +86,7 @@ def _evaluated(
 
 def _placed(node: Node, rows: DataFrame) -> DataFrame:
     """The rows, of which each has a cell; where nothing proves that, they are asked."""
-    if node.model.kind is Kind.TIME_RANGE and (node.declared or node.downgraded):
+    if node.model.kind is Kind.INCREMENTAL_TABLE and (node.declared or node.downgraded):
         name = partition_column(node)
         without = rows.where(column(name).isNull()).count()
         if without:
@@ -96,7 +96,7 @@ def _placed(node: Node, rows: DataFrame) -> DataFrame:
 
 def _clamped(node: Node, cells: Ranges, rows: DataFrame) -> DataFrame:
     """The rows that belong to ``cells``."""
-    if node.model.kind is Kind.WHOLE or node.model.timeseries is None:
+    if node.model.kind is Kind.TABLE or node.model.timeseries is None:
         return rows
     name = node.model.timeseries.partition_column
     kept = rows.where(column(name).isNotNull())
@@ -121,7 +121,7 @@ def _counted(work: Work, node: Node, step: Step) -> tuple[DataFrame, Sequence[Ob
 
 def _watched(work: Work, node: Node, step: Step) -> tuple[DataFrame, Observation | None]:
     rows = _placed(node, _evaluated(work, node, step, narrow=True))
-    if node.model.kind is Kind.WHOLE or node.model.timeseries is None:
+    if node.model.kind is Kind.TABLE or node.model.timeseries is None:
         return rows, None
     seen = Observation()
     counted = rows.observe(seen, F.count(F.lit(1)).alias("rows"))
