@@ -83,6 +83,7 @@ soak: need-java $(TOOLS) ## random arrivals for long: make soak SEED=7 STEPS=100
 .PHONY: docs
 docs: $(TOOLS) ## the pages as a site with search, in build/site
 	@$(BIN)/python docs/draw.py
+	@$(BIN)/python -m tests.docs.error_examples
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Open build/site/index.html"
 

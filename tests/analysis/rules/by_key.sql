@@ -75,3 +75,13 @@ SELECT user_id, first(url) AS url FROM clicks GROUP BY user_id
 -- refused: not-by-key `SELECT`
 -- refused: order-dependent `collect_list`
 SELECT sort_array(collect_list(url)) AS fine, collect_list(url) AS urls FROM clicks
+
+-- page: A cumulative aggregate reads one table.
+-- refused: not-by-key `JOIN`: clicks with the first time of their user
+SELECT c.user_id, count(*) AS clicks
+FROM clicks AS c JOIN users AS u ON u.user_id = c.user_id
+GROUP BY c.user_id
+
+-- page: Put the join into a view before it. Joins with lookups by equality are allowed there, as in [stitched users](../cookbook.md#stitched-users).
+-- accepted: over a view
+SELECT user_id, count(*) AS clicks FROM paid GROUP BY user_id

@@ -64,3 +64,12 @@ SELECT count_if(event_ts < 'now') AS n FROM clicks
 -- refused: clock `'today'`: in the WHERE of events
 -- with: {materialization: events, unique_key: event_id, timeseries: {event_time_column: event_ts}}
 SELECT * FROM raw.clicks WHERE event_ts < 'today'
+
+-- page: The table would depend on the day of the run.
+-- refused: clock `current_date`: the last seven days
+SELECT url, count(*) AS clicks
+FROM clicks WHERE event_ts >= current_date() - INTERVAL 7 DAYS GROUP BY url
+
+-- page: Keep every day, and choose the days when you read.
+-- accepted: every day
+SELECT cast(event_ts AS date) AS day, url, count(*) AS clicks FROM clicks GROUP BY 1, 2

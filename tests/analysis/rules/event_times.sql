@@ -31,3 +31,13 @@ SELECT event_id, cast(event_ts AS string) AS at FROM raw.clicks
 -- refused: not-a-time `at`: texts put together
 -- with: {timeseries: {event_time_column: at}}
 SELECT event_id, concat(code, unit) AS at FROM raw.clicks
+
+-- page: A text is not a time.
+-- refused: not-a-time `at`: a time as text
+-- with: {timeseries: {event_time_column: at}}
+SELECT event_id, cast(event_ts AS string) AS at FROM raw.clicks
+
+-- page: Make it a timestamp or a date.
+-- accepted: a time as a date
+-- with: {timeseries: {event_time_column: at}}
+SELECT event_id, cast(event_ts AS date) AS at FROM raw.clicks

@@ -69,3 +69,14 @@ SELECT event_id, event_ts FROM raw.clicks WHERE code IN (SELECT code FROM raw.co
 
 -- refused: not-row-wise `clicks`: a model is no source
 SELECT event_id, event_ts FROM clicks
+
+-- page: An `events` model reads rows one by one.
+-- refused: not-row-wise `max(event_ts)`: one row of several
+-- refused: not-row-wise `sum(amount)`
+-- refused: not-row-wise `GROUP BY`
+SELECT event_id, max(event_ts) AS event_ts, sum(amount) AS amount
+FROM raw.clicks GROUP BY event_id
+
+-- page: Keep the rows, and aggregate in a model that reads them.
+-- accepted: the rows themselves
+SELECT event_id, event_ts, amount FROM raw.clicks

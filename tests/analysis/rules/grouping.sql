@@ -121,3 +121,12 @@ SELECT a AS day FROM (SELECT event_ts, user_id FROM clicks) PIVOT (max(event_ts)
 -- refused: partition-not-proven `max(event_ts)`: a day in which the user has none is NULL
 -- elsewhere: SELECT max(event_ts) FILTER (user_id = 'a') AS day, d FROM (SELECT event_ts, user_id, CAST(event_ts AS date) AS d FROM clicks) GROUP BY d
 SELECT a AS day, d FROM (SELECT event_ts, user_id, to_date(event_ts) AS d FROM clicks) PIVOT (max(event_ts) FOR user_id IN ('a', 'b'))
+
+-- page: A user's group covers all days.
+-- refused: group-over-cells `GROUP BY user_id`: one row for each user
+SELECT user_id, to_date(max(event_ts)) AS day, count(*) AS clicks FROM clicks GROUP BY user_id
+
+-- page: Group by the day as well. For one row per user, use a `cumulative_aggregate`.
+-- accepted: one row for each user and day
+SELECT user_id, to_date(event_ts) AS day, count(*) AS clicks
+FROM clicks GROUP BY user_id, to_date(event_ts)

@@ -154,3 +154,17 @@ SELECT to_date(c.event_ts) AS day, c.event_id, l.n FROM clicks AS c JOIN LATERAL
 -- refused: limit-over-cells `LIMIT`: it may pass by what is declared, and that may not
 -- with: {incremental: {bounds: {clicks: {before: 1 day}, daily: {before: 1 day}}}}
 SELECT to_date(c.event_ts) AS day, c.event_id, l.n FROM clicks AS c JOIN LATERAL (SELECT o.n FROM daily AS o WHERE o.user_id = c.user_id ORDER BY o.day DESC, o.n LIMIT 1) AS l
+
+-- page: The join has no time range, so a click of today is joined with sessions of all years.
+-- refused: join-over-cells `sessions AS s`: sessions of all years
+SELECT to_date(c.event_ts) AS day, count(*) AS sessions
+FROM clicks AS c JOIN sessions AS s ON s.user_id = c.user_id
+GROUP BY 1
+
+-- page: Say how far apart the two may be.
+-- accepted: sessions of the next seven days
+SELECT to_date(c.event_ts) AS day, count(*) AS sessions
+FROM clicks AS c
+JOIN sessions AS s
+  ON s.user_id = c.user_id AND s.session_start BETWEEN c.event_ts AND c.event_ts + INTERVAL 7 DAYS
+GROUP BY 1

@@ -25,3 +25,26 @@ SELECT to_date(event_ts) AS day, country FROM clicks JOIN (SELECT * FROM raw.cou
 -- refused: limit-without-order `LIMIT`: in a whole table
 -- with: {incremental: {enabled: false}, timeseries: {event_time_column: event_ts}}
 SELECT event_ts, url FROM clicks LIMIT 10
+
+-- page: LIMIT takes the first rows of all days together.
+-- refused: limit-over-cells `LIMIT`: the three most visited pages of all days
+SELECT to_date(event_ts) AS day, url, count(*) AS clicks
+FROM clicks GROUP BY 1, 2 ORDER BY clicks DESC, url, day LIMIT 3
+
+-- page: Number the rows within the day.
+-- accepted: the three most visited pages of each day
+SELECT day, url, clicks
+FROM (
+  SELECT day, url, clicks, row_number() OVER (PARTITION BY day ORDER BY clicks DESC, url) AS place
+  FROM (SELECT to_date(event_ts) AS day, url, count(*) AS clicks FROM clicks GROUP BY 1, 2))
+WHERE place <= 3
+
+-- page: LIMIT without ORDER BY takes any rows.
+-- refused: limit-without-order `LIMIT`: any three
+-- with: {incremental: {enabled: false}, timeseries: {event_time_column: event_ts}}
+SELECT event_ts, event_id, url FROM clicks LIMIT 3
+
+-- page: Order by columns that identify a row.
+-- accepted: the first three
+-- with: {incremental: {enabled: false}, timeseries: {event_time_column: event_ts}}
+SELECT event_ts, event_id, url FROM clicks ORDER BY event_ts, event_id LIMIT 3

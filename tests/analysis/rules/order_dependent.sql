@@ -81,3 +81,11 @@ SELECT c.user_id, first(u.first_seen) AS a FROM clicks AS c LEFT JOIN users AS u
 -- refused: order-dependent `collect_list`: lists compared
 -- elsewhere: SELECT user_id, list(url) AS a FROM clicks GROUP BY user_id
 SELECT user_id, array_max(split(collect_list(url)[0], '')) AS a, array_max(CASE WHEN collect_list(url) < array('/b') THEN array(1) ELSE array(2) END) AS b FROM clicks GROUP BY user_id
+
+-- page: The list has the order in which rows happen to come.
+-- refused: order-dependent `collect_list`: a list in any order
+SELECT user_id, collect_list(url) AS urls FROM clicks GROUP BY user_id
+
+-- page: Sort it.
+-- accepted: a sorted list
+SELECT user_id, sort_array(collect_list(url)) AS urls FROM clicks GROUP BY user_id

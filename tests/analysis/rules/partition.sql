@@ -226,3 +226,38 @@ SELECT window(event_ts, '1 month').start AS day, url FROM clicks
 -- refused: partition-not-proven `window(event_ts, '1 day')`: a field that buckets have not
 -- elsewhere: SELECT CAST(NULL AS timestamp) AS day, url FROM clicks
 SELECT w.size AS day, url FROM (SELECT window(event_ts, '1 day') AS w, url FROM clicks)
+
+-- page: Nothing says how long after its start a session ends, so the day of the end can be any.
+-- refused: partition-not-proven `cast(session_end AS date)`: the day of the end
+-- refused: group-over-cells `GROUP BY`
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT cast(session_end AS date) AS day, count(*) AS visits FROM sessions GROUP BY 1
+
+-- page: Use the start, or limit the distance. This query leaves out sessions of more than two days.
+-- accepted: the day of an end that is near
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT cast(session_end AS date) AS day, count(*) AS visits
+FROM sessions
+WHERE session_end BETWEEN session_start AND session_start + INTERVAL 2 DAYS
+GROUP BY 1
+
+-- page: A click without a session has no `s.session_start`, so its row would be in no day.
+-- refused: null-cell `cast(s.session_start AS date)`: clicks without a session
+SELECT cast(s.session_start AS date) AS day, c.event_id
+FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts
+
+-- page: Take the time of the side that keeps its rows.
+-- accepted: the day of the click
+SELECT cast(c.event_ts AS date) AS day, c.event_id, s.session_id
+FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts
+
+-- page: Nothing that the query reads has a time: `raw.countries` declares no `event_time_column`.
+-- refused: no-time-input `SELECT`: countries alone
+-- alike: rows of a lookup are read whole, but say nothing of the cells that there are to build
+-- with: {timeseries: {event_time_column: since, partition_column: day}}
+SELECT cast(since AS date) AS day, country FROM raw.countries
+
+-- page: Declare the time of the source, or build the table whole.
+-- accepted: countries alone, whole
+-- with: {incremental: {enabled: false}, timeseries: {event_time_column: day}}
+SELECT cast(since AS date) AS day, country FROM raw.countries

@@ -27,3 +27,11 @@ SELECT aes_encrypt(user_id, '0000111122223333') AS a, aes_encrypt(user_id, '0000
 -- refused: not-deterministic `kll_sketch_agg_bigint`
 -- refused: not-deterministic `theta_sketch_agg`
 SELECT hll_sketch_estimate(hll_sketch_agg(url)) AS a, kll_sketch_agg_bigint(length(url)) AS b, theta_sketch_agg(url) AS c, approx_count_distinct(url) AS d, count_min_sketch(url, 0.1D, 0.9D, 1) AS e FROM clicks
+
+-- page: Another run would draw other rows.
+-- refused: not-deterministic `rand`: a sample
+SELECT event_id, url FROM clicks WHERE rand() < 0.01
+
+-- page: A hash of the key draws the same rows every time.
+-- accepted: the same sample every time
+SELECT event_id, url FROM clicks WHERE pmod(xxhash64(event_id), 100) = 0

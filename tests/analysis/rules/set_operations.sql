@@ -27,3 +27,18 @@ SELECT to_date(event_ts) AS day FROM clicks JOIN (SELECT user_id FROM daily EXCE
 -- alike: not derived, though a lookup is read whole
 -- refused: set-operation-over-cells `INTERSECT`
 SELECT to_date(event_ts) AS day FROM clicks INTERSECT SELECT since FROM raw.countries
+
+-- page set-operation-over-cells: UNION removes repeated users of all days together.
+-- refused: join-over-cells `b`: users of all time
+-- refused: set-operation-over-cells `UNION`
+SELECT to_date(c.event_ts) AS day, count(*) AS clicks
+FROM clicks AS c
+JOIN (SELECT user_id FROM sessions UNION SELECT user_id FROM daily) AS b ON b.user_id = c.user_id
+GROUP BY 1
+
+-- page: Have the day on both sides of UNION.
+-- accepted: users of each day
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT to_date(session_start) AS day, user_id FROM sessions
+UNION
+SELECT day, user_id FROM daily

@@ -88,3 +88,18 @@ SELECT to_date(event_ts) AS day FROM clicks AS a LEFT JOIN daily AS b ON b.day =
 
 -- refused: limit-over-cells `LIMIT`: a limit before any is chosen
 SELECT to_date(event_ts) AS day FROM clicks AS a WHERE EXISTS (SELECT 1 FROM (SELECT day FROM daily ORDER BY day LIMIT 3) AS d WHERE d.day = to_date(a.event_ts))
+
+-- page: The subquery looks at the sessions of all time.
+-- refused: subquery-over-cells `user_id NOT IN (SELECT user_id FROM sessions)`: users without any session
+SELECT to_date(event_ts) AS day, event_id
+FROM clicks
+WHERE user_id NOT IN (SELECT user_id FROM sessions)
+
+-- page: Give it a time range, or read a `cumulative_aggregate` of the sessions as a lookup.
+-- accepted: users without a session in the next 90 days
+SELECT to_date(c.event_ts) AS day, c.event_id
+FROM clicks AS c
+WHERE NOT EXISTS (
+  SELECT 1 FROM sessions AS s
+  WHERE s.user_id = c.user_id
+    AND s.session_start BETWEEN c.event_ts AND c.event_ts + INTERVAL 90 DAYS)

@@ -38,6 +38,17 @@ REASONS = {
     "unnamed-column": "a table needs names",
     "duplicate-column": "a table needs names that differ",
     "reserved-column": "a table with names that infold keeps for itself",
+    "not-session-wise": "sessions are folded by island, and are no query over cells",
+    "column-outside-aggregate": "sessions are folded by island, and are no query over cells",
+    "nested-aggregate": "sessions are folded by island, and are no query over cells",
+    "session-column": "sessions are folded by island, and are no query over cells",
+    "no-event-time": "sessions are folded by island, and are no query over cells",
+    "bad-sql": "no query that can be evaluated",
+    "not-one-select": "no query that can be evaluated",
+    "unsupported-sql": "no query that can be evaluated",
+    "unknown-function": "no query that can be evaluated",
+    "unknown-table": "no query that can be evaluated",
+    "unknown-variable": "no query that can be evaluated",
 }
 """Findings that are not about what rows a cell is made from."""
 

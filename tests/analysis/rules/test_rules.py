@@ -5,7 +5,9 @@ A file starts with `-- front: {…}`, the front matter of its queries; a case ma
 `-- with: {…}`. A case is `-- accepted: claim` or one `-- refused: slug `text`` for each finding,
 where the text is what stands above the caret. `-- alike: reason` says why a refused query gives
 the same rows cell by cell on the few rows of test_counter_examples.py, `-- elsewhere: query` how
-the engine there writes it, where that cannot be translated.
+the engine there writes it, where that cannot be translated. `-- page: sentence` shows the case on a
+page of errors, under that sentence (tests/docs/error_examples.py): a refused case first, then the
+accepted one that replaces it. `-- page slug: sentence` names the finding, if it is not the first.
 """
 
 from __future__ import annotations
@@ -76,6 +78,8 @@ class Case:
     sql: str
     alike: str = ""
     elsewhere: str = ""
+    page: str = ""
+    about: str = ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line} {self.claim}"
@@ -88,7 +92,9 @@ def cases() -> tuple[Case, ...]:
     for path in sorted(HERE.glob("*.sql")):
         text = path.read_text()
         front = yaml.safe_load(text.splitlines()[0].removeprefix("-- front:"))
-        for match in re.finditer(r"^-- (?:accepted|refused|with):(?:.+\n?)+", text, re.MULTILINE):
+        for match in re.finditer(
+            r"^-- (?:accepted|refused|with|page[^:]*):(?:.+\n?)+", text, re.MULTILINE
+        ):
             line = text.count("\n", 0, match.start()) + 1
             found.append(_case(path.name, line, front, match[0]))
     return tuple(found)
@@ -96,7 +102,7 @@ def cases() -> tuple[Case, ...]:
 
 def _case(file: str, line: int, front: dict[str, object], block: str) -> Case:
     more: dict[str, object] = {}
-    refused, claim, alike, elsewhere, sql = [], "", "", "", []
+    refused, claim, alike, elsewhere, about, page, sql = [], "", "", "", "", "", []
     for text in block.splitlines():
         if text.startswith("-- with:"):
             more = yaml.safe_load(text.removeprefix("-- with:"))
@@ -106,13 +112,17 @@ def _case(file: str, line: int, front: dict[str, object], block: str) -> Case:
             alike = text.removeprefix("-- alike:").strip()
         elif text.startswith("-- elsewhere:"):
             elsewhere = text.removeprefix("-- elsewhere:").strip()
+        elif match := re.match(r"-- page(?: (\S+))?: (.*)", text):
+            about, page = match[1] or "", match[2]
         elif match := re.match(r"-- refused: (\S+) `(.*)`(?:: (.*))?", text):
             refused.append((match[1], match[2]))
             claim = claim or match[3] or match[1]
         else:
             sql.append(text)
     said = {**front, **more}
-    return Case(file, line, claim, said, tuple(refused), "\n".join(sql), alike, elsewhere)
+    return Case(
+        file, line, claim, said, tuple(refused), "\n".join(sql), alike, elsewhere, page, about
+    )
 
 
 def around(sql: str) -> dict[str, str]:

@@ -108,3 +108,11 @@ SELECT event_id, row_number() OVER (PARTITION BY window(event_ts, '2 hours', '1 
 -- refused: order-not-total `max_by(url, amount)`: said once for all columns of a PIVOT
 -- elsewhere: SELECT user_id, max_by(url, amount) FILTER (unit = 'a') AS a, max_by(url, amount) FILTER (unit = 'b') AS b FROM clicks GROUP BY 1
 SELECT user_id, a, b FROM (SELECT user_id, url, amount, unit FROM clicks) PIVOT (max_by(url, amount) FOR unit IN ('a', 'b'))
+
+-- page: Two clicks can have the same time. Then nothing decides which one counts.
+-- refused: order-not-total `max_by(url, event_ts)`: the last page
+SELECT user_id, max_by(url, event_ts) AS last_url FROM clicks GROUP BY user_id
+
+-- page: Add what identifies a row.
+-- accepted: the last page, by time and key
+SELECT user_id, max_by(url, struct(event_ts, event_id)) AS last_url FROM clicks GROUP BY user_id

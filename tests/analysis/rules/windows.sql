@@ -165,3 +165,41 @@ SELECT to_date(event_ts) AS day, country FROM (SELECT event_ts, lag(event_ts) OV
 -- refused: window-over-cells `lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts)`: a join USING the neighbour
 -- alike: no country is since a click
 SELECT to_date(event_ts) AS day, country FROM (SELECT event_ts, lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) AS since FROM clicks) LEFT JOIN raw.countries USING (since)
+
+-- page: A running total over all time makes each day depend on every earlier day.
+-- refused: window-over-cells `sum(n) OVER (ORDER BY day)`: a running total
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT day, sum(n) OVER (ORDER BY day) AS so_far
+FROM (SELECT day, sum(n) AS n FROM daily GROUP BY day)
+
+-- page: Let the total begin again each month, or keep a total per key in a `cumulative_aggregate`.
+-- accepted: a total that begins again each month
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT day, sum(n) OVER (PARTITION BY date_trunc('MONTH', day) ORDER BY day) AS so_far
+FROM (SELECT day, sum(n) AS n FROM daily GROUP BY day)
+
+-- page: A frame of ROWS reaches as far back as there are rows: over days without clicks, any distance.
+-- refused: window-over-cells `avg(n) OVER (ORDER BY day ROWS BETWEEN 6 PRECEDING AND CURRENT ROW)`: the last seven rows
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT day, avg(n) OVER (ORDER BY day ROWS BETWEEN 6 PRECEDING AND CURRENT ROW) AS week
+FROM (SELECT day, sum(n) AS n FROM daily GROUP BY day)
+
+-- page: A frame of RANGE says how much time it covers.
+-- accepted: the last seven days
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT day, avg(n) OVER (
+  ORDER BY day RANGE BETWEEN INTERVAL 6 DAYS PRECEDING AND CURRENT ROW) AS week
+FROM (SELECT day, sum(n) AS n FROM daily GROUP BY day)
+
+-- page: The click before can be of any age.
+-- refused: window-over-cells `lag(event_ts) OVER w`: seconds since the click before
+SELECT to_date(event_ts) AS day, event_id,
+  timestampdiff(SECOND, lag(event_ts) OVER w, event_ts) AS seconds
+FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
+
+-- page: Say how near it has to be. Beyond that the column is NULL.
+-- accepted: seconds since a click that is near
+SELECT to_date(event_ts) AS day, event_id,
+  CASE WHEN event_ts - lag(event_ts) OVER w <= INTERVAL 30 MINUTES
+    THEN timestampdiff(SECOND, lag(event_ts) OVER w, event_ts) END AS seconds
+FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
