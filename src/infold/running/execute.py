@@ -34,8 +34,9 @@ from infold.running.belonging import refuse_others, warehouse_of
 from infold.running.changed_keys import KeyLocations, Sought
 from infold.running.commit_order import CommitTurn, side_by_side
 from infold.running.definitions_to_analyse import DefinitionsToAnalyse
+from infold.running.forget import forget_model
 from infold.running.observe import VANISHED, Observer, remembered
-from infold.running.recover import LOSE, committed, recover
+from infold.running.recover import committed, recover
 from infold.running.request import (
     MOST_STEPS,
     Request,
@@ -279,9 +280,7 @@ class Runner:
         """Models whose table somebody dropped; their readers are to see what goes and comes."""
         for number, name in enumerate(self.observer.vanished(), 1):
             step = f"{run}-gone{number}"
-            self.ledger.begin_step(run, step, 0, name, LOSE, {})
-            self.ledger.forget(name, step=step)
-            self.ledger.close_step(step, "done")
+            forget_model(self.ledger, None, run=run, step=step, seq=0, model=name)
             yield VANISHED.format(name)
 
     def _remember_locations(self, course: RunProgress) -> None:

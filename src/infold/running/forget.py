@@ -21,8 +21,23 @@ from infold.core.report import Forgotten
 from infold.messages import errors, run_errors
 from infold.planning.selection import selected
 from infold.running.belonging import refuse_others
-from infold.running.recover import FORGET, recover
+from infold.running.recover import FORGET, LOSE, recover
 from infold.running.request import new_id
+
+
+def forget_model(
+    ledger: Ledger, lake: Lake | None, *, run: str, step: str, seq: int, model: str
+) -> None:
+    """
+    Forget a model by a step, so that its readers see what goes; then drop its table.
+
+    ``lake`` is None where the table is gone already.
+    """
+    ledger.begin_step(run, step, seq, model, LOSE if lake is None else FORGET, {})
+    ledger.forget(model, step=step)
+    if lake is not None:
+        lake.drop(table_name(model))
+    ledger.close_step(step, "done")
 
 
 @dataclass
@@ -69,7 +84,8 @@ class Dropper:
         with self._held(FORGET, wait) as run:
             names, missing = self.meant(terms)
             for number, name in enumerate(names, 1):
-                self._forget(run, number, name)
+                step = f"{run}-{number}"
+                forget_model(self.ledger, self.lake, run=run, step=step, seq=number, model=name)
         return Forgotten(names, missing)
 
     def teardown(self, *, allowed: bool = False, wait: float = 0.0) -> Forgotten:
@@ -78,7 +94,8 @@ class Dropper:
         with self._held("teardown", wait, last=True) as run:
             names, entries = self.known(), self.entries()
             for number, name in enumerate(names, 1):
-                self._forget(run, number, name)
+                step = f"{run}-{number}"
+                forget_model(self.ledger, self.lake, run=run, step=step, seq=number, model=name)
             self.lake.drop(SET_ASIDE)
         return Forgotten(names, entries=entries)
 
@@ -91,13 +108,6 @@ class Dropper:
         if self.project.target.protected and not allowed and names:
             found = tuple((name, "its table would be dropped") for name in names)
             raise run_errors.protected(self.project.target.name, what, found)
-
-    def _forget(self, run: str, number: int, name: str) -> None:
-        step = f"{run}-{number}"
-        self.ledger.begin_step(run, step, number, name, FORGET, {})
-        self.ledger.forget(name, step=step)
-        self.lake.drop(table_name(name))
-        self.ledger.close_step(step, "done")
 
     def _stands(self, name: str) -> bool:
         return self.lake.head(table_name(name)) is not None

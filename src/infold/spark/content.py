@@ -129,10 +129,17 @@ def cell_stats(
     keys = [name for name in hashed.columns if name not in ("_hash", "_last", "_total")]
     return hashed.groupBy(*map(column, keys)).agg(
         F.count(F.lit(1)).alias("rows"),
-        F.sum(F.shiftright("_hash", 32)).alias("hi"),
-        F.sum(F.col("_hash").bitwiseAND(F.lit(0xFFFFFFFF))).alias("lo"),
+        *content_sums(F.col("_hash")),
         F.max("_last").alias("last"),
         *([] if total is None else [F.sum("_total").alias("total")]),
+    )
+
+
+def content_sums(hashes: Column) -> tuple[Column, Column]:
+    """``hi`` and ``lo``: the sums of the two halves of row hashes, see :func:`content`."""
+    return (
+        F.sum(F.shiftright(hashes, 32)).alias("hi"),
+        F.sum(hashes.bitwiseAND(F.lit(0xFFFFFFFF))).alias("lo"),
     )
 
 

@@ -9,7 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from infold.core.model import Kind
+from infold.core.model import SET_ASIDE, Kind
 from infold.core.plan import ChangedKeyRows, Step
 from infold.core.ports import Lake, Ledger, Prepared
 from infold.core.project import Project
@@ -19,7 +19,6 @@ from infold.spark.analyser import DefinitionAnalyser
 from infold.spark.cumulative import fold
 from infold.spark.damaged_tables import blamed
 from infold.spark.events import build as events_build
-from infold.spark.events import set_aside
 from infold.spark.inputs import changed_keys
 from infold.spark.maintenance import Maintenance
 from infold.spark.sessions import build as sessions_build
@@ -112,7 +111,7 @@ class SparkEngine:
     def maintain(self, models: Sequence[str]) -> None:
         """Expire snapshots and compact files of the models' tables, within a budget."""
         care = Maintenance(self.tables, self.ledger, self.lake)
-        care.maintain([*models, *(set_aside.TABLE for _ in models)])
+        care.maintain([*models, *(SET_ASIDE for _ in models)])
 
 
 def _said(error: PySparkException) -> tuple[str, str]:

@@ -19,11 +19,10 @@ from infold.core import interval
 from infold.core.files import FileSeen
 from infold.core.formats import Format
 from infold.core.interval import Interval
-from infold.core.model import Materialization, Model, Source, table_name
+from infold.core.model import SET_ASIDE, Materialization, Model, Source, table_name
 from infold.core.project import Node, Reference
 from infold.core.record import Receipt
 from infold.messages.errors import InfoldError
-from infold.spark.events.set_aside import TABLE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,11 +96,11 @@ class Shop:
     def aside(self) -> list[tuple[str, str]]:
         """File and reason of the rows set aside."""
         lake = api.lake(api.open_project(self.root))
-        if lake.head(TABLE) is None:
+        if lake.head(SET_ASIDE) is None:
             return []
         return sorted(
             (row["file"].removeprefix("landing/"), row["reason"])
-            for row in lake.rows(TABLE).to_pylist()
+            for row in lake.rows(SET_ASIDE).to_pylist()
         )
 
     def files(self, model: str = "clicks") -> dict[str, tuple[int, int]]:

@@ -22,7 +22,16 @@ from pyspark.sql import types as T
 from infold.core.interval import Interval
 from infold.core.model import Source
 from infold.core.project import Node, Reference
-from infold.spark.content import cell_of, cell_start, column, content, micros, quoted, row_hash
+from infold.spark.content import (
+    cell_of,
+    cell_start,
+    column,
+    content,
+    content_sums,
+    micros,
+    quoted,
+    row_hash,
+)
 from infold.spark.step_context import Work
 
 CARRIED = "_infold_row"
@@ -269,8 +278,7 @@ def counts(rows: DataFrame, node: Node) -> list[Count]:
         F.count(F.lit(1)).alias("rows"),
         F.min(AT).alias("first"),
         F.max(AT).alias("last"),
-        F.sum(F.shiftright(HASH, 32)).alias("hi"),
-        F.sum(F.col(HASH).bitwiseAND(F.lit(0xFFFFFFFF))).alias("lo"),
+        *content_sums(F.col(HASH)),
     )
     return [_count_of(row, node) for row in grouped.collect()]
 

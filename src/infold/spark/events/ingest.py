@@ -18,7 +18,16 @@ from infold.core.plan import FileDiff, Step
 from infold.core.project import Node
 from infold.core.record import Outcome, Receipt
 from infold.planning.removals import refuse_fewer
-from infold.spark.content import cell_of, column, content, in_time, micros, plain, row_hash
+from infold.spark.content import (
+    cell_of,
+    column,
+    content,
+    content_sums,
+    in_time,
+    micros,
+    plain,
+    row_hash,
+)
 from infold.spark.events import set_aside
 from infold.spark.events.arrivals import FILE, HASH, OWN, Bounds, arrivals, filters
 from infold.spark.events.ingest_counts import Tally
@@ -232,11 +241,7 @@ def hashed(rows: DataFrame) -> DataFrame:
 
 def sums() -> tuple[Column, ...]:
     """Rows and the two halves of their content, for an aggregation of rows that carry a hash."""
-    return (
-        F.count(F.lit(1)).alias(ROWS),
-        F.sum(F.shiftright(HASH, 32)).alias("hi"),
-        F.sum(F.col(HASH).bitwiseAND(F.lit(0xFFFFFFFF))).alias("lo"),
-    )
+    return (F.count(F.lit(1)).alias(ROWS), *content_sums(F.col(HASH)))
 
 
 def summed(row: Any) -> int:

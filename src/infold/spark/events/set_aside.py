@@ -23,8 +23,6 @@ from infold.spark.events.arrivals import AT, FILE, RAW, REASON, STATE, State
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
 
-TABLE = SET_ASIDE
-
 
 def write(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]) -> int:
     """
@@ -33,12 +31,12 @@ def write(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str])
     Some are set aside. What an earlier step wrote of the same files is replaced.
     """
     fresh = _rows(work, step, arriving, paths)
-    if not work.tables.exists(TABLE):
-        work.tables.create(TABLE, fresh, Layout(), work.stamp(step))
+    if not work.tables.exists(SET_ASIDE):
+        work.tables.create(SET_ASIDE, fresh, Layout(), work.stamp(step))
     elif old := set(paths).intersection(_files(work, step)):
         _merge(work, step, fresh, old)
     else:
-        work.tables.append(TABLE, fresh, work.stamp(step))
+        work.tables.append(SET_ASIDE, fresh, work.stamp(step))
     return 1
 
 
@@ -48,17 +46,17 @@ def tidy(work: Work, step: Step, keep: Collection[int]) -> int:
 
     The number of commits comes back.
     """
-    if not work.tables.exists(TABLE):
+    if not work.tables.exists(SET_ASIDE):
         return 0
     over = _files(work, step).difference(keep)
     if over:
-        _merge(work, step, work.tables.read(TABLE).limit(0), over)
+        _merge(work, step, work.tables.read(SET_ASIDE).limit(0), over)
     return 1 if over else 0
 
 
 def _files(work: Work, step: Step) -> set[int]:
     """The files of which the table has rows of the step's model."""
-    stored = work.tables.read(TABLE).where(F.col("model") == step.model)
+    stored = work.tables.read(SET_ASIDE).where(F.col("model") == step.model)
     return {row["file_id"] for row in stored.select("file_id").distinct().collect()}
 
 
@@ -67,7 +65,7 @@ def _merge(work: Work, step: Step, insert: DataFrame, files: Collection[int]) ->
     ids = sorted(files)
     table = pa.table({"model": [step.model] * len(ids), "file_id": pa.array(ids, pa.int64())})
     work.tables.merge(
-        TABLE,
+        SET_ASIDE,
         insert=insert,
         delete=work.spark.createDataFrame(table),
         on=("model", "file_id"),

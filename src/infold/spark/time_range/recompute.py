@@ -132,12 +132,12 @@ def build(
     work: Work, node: Node, step: Step, rows: DataFrame, seen: Sequence[Observation] = ()
 ) -> Outcome:
     """All of a table anew, from its rows, in one commit."""
-    before = {state.cell: state for state in work.cells(step.model)}
+    before = work.cells(step.model)
     snapshot = work.tables.create(
         step.model, rows, _layout(work, node, _type_of(rows, node)), work.stamp(step)
     )
     after = grouped(work.tables.read(step.model, snapshot), node)
-    changes = _told(work, node, step, rewritten(before.values(), after.cells.values()), snapshot)
+    changes = _told(work, node, step, rewritten(before, after.cells.values()), snapshot)
     beyond = max(0, sum(map(_yielded, seen)) - sum(change.rows_after for change in changes))
     came = replace(after, beyond=beyond)
     return _outcome(work, step, changes, came, snapshot=snapshot, whole=True)
@@ -163,9 +163,9 @@ def _recompute(
 ) -> Outcome:
     name = partition_column(node)
     type_ = time_type(rows, name)
-    held = {state.cell: state for state in work.cells(step.model, step.cells)}
+    before = work.cells(step.model, step.cells)
     appended = _strategy(node) is Strategy.APPEND
-    if not held and step.batches == 1 and not appended:
+    if not before and step.batches == 1 and not appended:
         # An append could not be made again after a crash, and batches are computed side by side.
         watched = observed(rows, node, step.cells, type_)
         if watched is not None:
@@ -174,7 +174,7 @@ def _recompute(
     # All that the query yields is kept where it is first computed, which is for its cells' states:
     # rows of other cells are few, as inputs are read no further than the query needs.
     rows, after = computed(rows, node, step.cells, type_)
-    changes = rewritten(held.values(), after.cells.values())
+    changes = rewritten(before, after.cells.values())
     if asked_for(work.project, step.model) and any(change.real for change in changes):
         inside = rows.where(within(name, type_, step.cells, exact=True))
         changes = row_by_row(node, changes, work.tables.read(step.model), inside)
@@ -311,16 +311,13 @@ def _layout(work: Work, node: Node, type_: str) -> Layout:
     if rows < _ROWS_FOR_PARTITIONS:
         return Layout()
     name = partition_column(node)
-    if cells and rows / cells > _ROWS_FOR_OWN_PARTITION and granularity in _TRANSFORMS:
-        return Layout(name, _TRANSFORMS[granularity], type_)
+    if cells and rows / cells > _ROWS_FOR_OWN_PARTITION and granularity in _OWN_PARTITION:
+        return Layout(name, granularity, type_)
     return Layout(name, _COARSER[granularity], type_)
 
 
-_TRANSFORMS = {
-    Granularity.HOUR: Granularity.HOUR,
-    Granularity.DAY: Granularity.DAY,
-    Granularity.MONTH: Granularity.MONTH,
-}
+_OWN_PARTITION = frozenset({Granularity.HOUR, Granularity.DAY, Granularity.MONTH})
+"""Cells of these lengths may be partitions themselves."""
 _COARSER = {
     Granularity.HOUR: Granularity.MONTH,
     Granularity.DAY: Granularity.MONTH,
