@@ -25,7 +25,7 @@ _FILE = re.compile(r"(?:file:)?(/[^\s:;,()'\"]+\.(?:parquet|avro|puffin|orc|csv|
 _LONGEST = 300
 
 
-def blamed(
+def damaged_table(
     lake: Lake, tables: Tables, names: Iterable[str], error: BaseException
 ) -> tuple[str, InfoldError] | None:
     """The first of these tables that is damaged, and how; None where the error is of no such."""
@@ -40,7 +40,7 @@ def blamed(
     if files:  # of these tables or of none: a source's file, say
         return next(
             (
-                (name, mismatches.damaged_table(name, _said(error)))
+                (name, mismatches.damaged_table(name, _last_cause(error)))
                 for name in names
                 if any(lake.has_file(table_name(name), file) for file in files)
             ),
@@ -50,11 +50,11 @@ def blamed(
         try:
             tables.read(name).write.format("noop").mode("overwrite").save()
         except Exception as found:  # noqa: BLE001 (whatever keeps a table from being read)
-            return name, mismatches.damaged_table(name, _said(found))
+            return name, mismatches.damaged_table(name, _last_cause(found))
     return None
 
 
-def _said(error: BaseException) -> str:
+def _last_cause(error: BaseException) -> str:
     """The line of a long text that says most: the last cause, or else the first line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by: ")]

@@ -17,7 +17,7 @@ from infold.core.record import Outcome
 from infold.messages import errors, run_errors
 from infold.spark.analyser import DefinitionAnalyser
 from infold.spark.cumulative import fold
-from infold.spark.damaged_tables import blamed
+from infold.spark.damaged_tables import damaged_table
 from infold.spark.events import build as events_build
 from infold.spark.inputs import changed_keys
 from infold.spark.maintenance import Maintenance
@@ -68,11 +68,11 @@ class SparkEngine:
         except (PySparkException, Py4JError) as error:
             if known := failures.named(error):
                 raise known from error
-            if damaged := blamed(self.lake, self.tables, self._read(step), error):
+            if damaged := damaged_table(self.lake, self.tables, self._read(step), error):
                 raise damaged[1] from error
             if not isinstance(error, PySparkException):
                 raise
-            what, condition = _said(error)
+            what, condition = _words_and_class(error)
             failed = run_errors.step_failed(model=step.model, what=what, condition=condition)
             raise failed from error
 
@@ -114,7 +114,7 @@ class SparkEngine:
         care.maintain([*models, *(SET_ASIDE for _ in models)])
 
 
-def _said(error: PySparkException) -> tuple[str, str]:
+def _words_and_class(error: PySparkException) -> tuple[str, str]:
     """Spark's own words, without its stack: what was wrong, and its error class."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     what = lines[0] if lines else type(error).__name__

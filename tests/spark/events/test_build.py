@@ -611,12 +611,12 @@ class TestCarrying:
         """The model's text is edited at places, not parsed
         and printed, so the rest stays as written.
         """
-        from infold.spark.events.arrivals import carrying
+        from infold.spark.events.arrivals import with_carried_column
 
         at = before.index("raw.c")
         model = Model("m", Materialization.EVENTS, before)
         node = Node(model, (), (Reference("raw.c", at, at + 5),), "", ())
-        found = carrying(node)
+        found = with_carried_column(node)
         assert found.model.sql == after
         (reference,) = found.references
         assert after[reference.start : reference.end] == "raw.c"
@@ -647,11 +647,11 @@ class TestTally:
     def test_counts_of_files_ingested_before(self) -> None:
         """A file whose rows came due adds to its counts; other files get only the difference."""
         from infold.core.files import FileCell, FileKnown
-        from infold.spark.events.ingest_counts import Tally
+        from infold.spark.events.ingest_counts import IngestCounts
 
         cell, other = Interval(0, 10), Interval(10, 20)
         due = FileKnown(1, "a", 1, "f", 5, next_due=12, rows=2, waiting=3, set_aside=4)
-        tally = Tally()
+        tally = IngestCounts()
         tally.rows[1, other] += 1
         tally.dropped[1, cell] += 1
         tally.dropped[2, cell] -= 1

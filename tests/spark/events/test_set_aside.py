@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 GOOD, BAD = "2,2024-03-01,7", "3,never,7"
-LATE = ("infold.spark.events.build._commit", "infold.spark.events.ingest.Ingest.tidied")
+LATE = ("infold.spark.events.build._commit", "infold.spark.events.ingest.Ingest.tidy_set_aside")
 """Just before the commit of a step, and just after it."""
 
 
@@ -89,7 +89,7 @@ def test_rows_of_a_deleted_file_are_removed_by_the_next_step(
     shop.put("b.csv", *rows)
     shop.run()
     shop.drop("b.csv")
-    run_failing(shop, "infold.spark.events.ingest.Ingest.tidied")
+    run_failing(shop, "infold.spark.events.ingest.Ingest.tidy_set_aside")
     assert len(shop.aside()) == 1
     shop.put("c.csv", "4,2024-03-02,7")
     shop.run()
@@ -101,7 +101,7 @@ def test_a_repeated_load(tmp_path: Path, warehouse: Path, spark: SparkSession) -
     """Rows set aside by a failed load are there once after the next load."""
     shop = shop_with(tmp_path, warehouse)
     shop.put("a.csv", GOOD, BAD)
-    run_failing(shop, "infold.spark.events.ingest.Ingest.tidied")
+    run_failing(shop, "infold.spark.events.ingest.Ingest.tidy_set_aside")
     shop.run()
     assert [file for file, _ in shop.aside()] == ["a.csv"]
 

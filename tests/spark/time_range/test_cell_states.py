@@ -11,7 +11,7 @@ from infold import api
 from infold.core.interval import DAY, Interval, Ranges, instant
 from infold.core.project import Node
 from infold.spark.time_range import cell_states
-from infold.spark.time_range.cell_states import CellStates, computed, grouped
+from infold.spark.time_range.cell_states import CellStates, compute_once, states_of_cells
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,9 +54,9 @@ def both(
     rows: DataFrame, node: Node, type_: str, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[CellStates, CellStates]:
     """The states of the cells observed, and grouped; the rows themselves stay the same."""
-    observed_rows, observed = computed(rows, node, ASKED, type_)
+    observed_rows, observed = compute_once(rows, node, ASKED, type_)
     monkeypatch.setattr(cell_states, "_FEW_CELLS", 1)
-    grouped_rows, found = computed(rows, node, ASKED, type_)
+    grouped_rows, found = compute_once(rows, node, ASKED, type_)
     assert observed_rows.columns == grouped_rows.columns == rows.columns
     assert sorted(map(str, observed_rows.collect())) == sorted(map(str, rows.collect()))
     return observed, found
@@ -74,7 +74,7 @@ def test_observed_is_what_grouping_finds(
     assert observed == found
     assert [(cell.start - FIRST) // DAY for cell in sorted(observed.cells)] == [0, 1, 4]
     assert observed.beyond == 2 + 1
-    whole = grouped(rows, node).cells
+    whole = states_of_cells(rows, node).cells
     assert observed.cells == {cell: whole[cell] for cell in observed.cells}
 
 

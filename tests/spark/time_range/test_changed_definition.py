@@ -76,7 +76,7 @@ FIRST = "SELECT cast(ts AS date) AS day, id, {0} FROM raw.clicks{1}"
 def failing(patch: pytest.MonkeyPatch, at: int) -> None:
     """Have the n-th piece fail that any model computes, as by a disk, or a person."""
     left = [None] * at
-    real = recompute._evaluated
+    real = recompute._query_rows
 
     def evaluated(*words: Any, **said: Any) -> Any:
         left.pop()
@@ -84,7 +84,7 @@ def failing(patch: pytest.MonkeyPatch, at: int) -> None:
             raise Death
         return real(*words, **said)
 
-    patch.setattr(recompute, "_evaluated", evaluated)
+    patch.setattr(recompute, "_query_rows", evaluated)
 
 
 @pytest.fixture

@@ -238,7 +238,7 @@ def test_a_batch_that_fails_leaves_the_others_built(
 def _fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     from infold.spark.time_range import recompute
 
-    real: Callable[..., Any] = recompute._evaluated
+    real: Callable[..., Any] = recompute._query_rows
     seen: list[int] = []
 
     def failing(*given: Any, **named: Any) -> Any:
@@ -247,7 +247,7 @@ def _fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
             raise ArithmeticError("no more")
         return real(*given, **named)
 
-    monkeypatch.setattr(recompute, "_evaluated", failing)
+    monkeypatch.setattr(recompute, "_query_rows", failing)
 
 
 def test_a_run_that_dies_between_and_in_batches_continues(shop: Shop) -> None:

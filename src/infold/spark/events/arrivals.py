@@ -1,12 +1,24 @@
 """
 Rows of files on their way into an events table: the model's query, then the rules for rows.
 
-The query is row-wise, and it runs as the user wrote it but for two things: one more column is
-carried through (:data:`CARRIED`: file, raw row, problem and received time), and WHERE lets rows
-with a problem pass, so that one scan finds the rows to keep and the rows to set aside.
+The query is row-wise. It runs as the user wrote it, with two changes: one more column is carried
+through it (:data:`CARRIED`: file, raw row, problem and received time), and WHERE lets rows with a
+problem pass. So one scan finds the rows to keep and the rows to set aside.
 
-What becomes of a row follows from what it says, and from the instants between which its file's
-rows are admitted: after ``low`` (taken in before) and up to ``high`` (now; later ones wait).
+What happens to a row depends on its values, and on the times that are admitted from its file: after
+``low`` (rows up to it were taken in before) and up to ``high`` (now; later rows wait).
+
+A frame of *judged arrivals* has a row for each row of a file that the query keeps:
+
+| column           | type     | meaning                                                           |
+|------------------|----------|-------------------------------------------------------------------|
+| the model's      | its own  | its output; NULL in rows with a problem                           |
+| `_source_file`   | bigint   | the id of the file's version                                      |
+| `_state`         | int      | what happens to the row: :class:`RowState`                        |
+| `_reason`        | string   | why it is set aside; NULL unless it is                            |
+| `_raw`           | string   | the row as text if it is set aside, else NULL                     |
+| `_at`            | bigint   | the event time, microseconds since 1970 UTC; NULL if there is none |
+| `_hash`          | bigint   | the hash of the model's columns: equal rows, equal hash           |
 """
 
 from __future__ import annotations
@@ -43,34 +55,34 @@ _FIRST_DATE, _LAST_DATE = "DATE'0001-01-01'", "DATE'9999-12-31'"
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 
-class State(IntEnum):
-    """What becomes of a row."""
+class RowState(IntEnum):
+    """What happens to a row."""
 
     ADMITTED = 0
     WAITING = 1
-    """Its time has not come."""
-    ASIDE = 2
-    """It cannot be used; the reason says why."""
-    HELD = 3
+    """It is dated in the future; it is admitted when its time comes."""
+    SET_ASIDE = 2
+    """It cannot be used, for the reason given."""
+    TAKEN_IN = 3
     """It was taken in before."""
-    BEFORE = 4
-    """It is from before the start, and left out."""
+    BEFORE_START = 4
+    """It is dated before the model's start, and is left out."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """Between which instants a file's rows are admitted: after ``low``, up to ``high``."""
+class AdmittedTimes:
+    """The event times of a file whose rows are admitted: after ``low``, up to ``high``."""
 
     high: int
     low: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class RowCount:
     """Rows of one file in one state; of one cell when admitted, for one reason when set aside."""
 
     file: int
-    state: State
+    state: RowState
     cell: Interval | None
     reason: str | None
     rows: int
@@ -79,30 +91,30 @@ class Count:
     content: int
 
 
-def arrivals(
+def judged_arrivals(
     work: Work,
     node: Node,
     source: Source,
     rows: DataFrame,
-    bounds: Mapping[int, Bounds],
+    bounds: Mapping[int, AdmittedTimes],
     lookups: Mapping[str, DataFrame] = {},
 ) -> DataFrame:
     """
-    The model's columns for every row that its query keeps, its file, and what becomes of it.
+    Every row that the model's query keeps, and what happens to it: a frame as above.
 
-    ``rows`` come from ``source_rows.read``; rows with a problem have no values. With ``lookups``,
-    the stored tables that the query joins, these pass it by, as a join may lose or repeat them.
+    ``rows`` is a frame of ``source_rows.read``. With ``lookups``, the stored tables that the query
+    joins, rows with a problem do not go through the query: a join may lose or repeat them.
     """
     carried = F.struct(
         F.col(FILE).alias("file"),
         F.col(RAW).alias("raw"),
         F.col("_problem").alias("problem"),
-        _received(rows, source).alias("received"),
+        _received_micros(rows, source).alias("received"),
     )
     wrong = F.col("_problem").isNotNull()
-    given = rows.where(~wrong) if lookups else rows
-    given = given.withColumn(CARRIED, carried).drop(FILE, RAW, "_problem")
-    found = _evaluated(work, node, {**lookups, source.name: given})
+    queried = rows.where(~wrong) if lookups else rows
+    queried = queried.withColumn(CARRIED, carried).drop(FILE, RAW, "_problem")
+    found = _query_rows(work, node, {**lookups, source.name: queried})
     names = [name for name in found.columns if name != CARRIED]
     plain = found.select(
         *map(column, names),
@@ -114,25 +126,25 @@ def arrivals(
     if lookups:
         empty = [F.lit(None).cast(plain.schema[name].dataType) for name in names]
         plain = plain.unionAll(
-            rows.where(wrong).select(*empty, FILE, RAW, "_problem", _received(rows, source))
+            rows.where(wrong).select(*empty, FILE, RAW, "_problem", _received_micros(rows, source))
         )
-    return _judged(node, source, plain, names, bounds)
+    return _with_states(node, source, plain, names, bounds)
 
 
-def _evaluated(work: Work, node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
+def _query_rows(work: Work, node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
     """The model's query over frames, through views, with :data:`CARRIED` once and last."""
     name = node.references[0].name
     if name not in frames:
-        frames = {**frames, name: _evaluated(work, work.project[name], frames)}
-    found = work.sql(carrying(node), frames)
-    names, at = _places(found.columns)
+        frames = {**frames, name: _query_rows(work, work.project[name], frames)}
+    found = work.sql(with_carried_column(node), frames)
+    names, at = _column_places(found.columns)
     found = found.toDF(*(str(i) for i in range(len(found.columns))))
     return found.select(
         *(F.col(str(i)).alias(name) for i, name in names), F.col(str(at)).alias(CARRIED)
     )
 
 
-def carrying(node: Node) -> Node:
+def with_carried_column(node: Node) -> Node:
     """The model with :data:`CARRIED` in its SELECT and a WHERE that lets problems pass."""
     from sqlglot import TokenType, tokenize
 
@@ -159,13 +171,13 @@ def carrying(node: Node) -> Node:
         rest = f"{sql[start:cut]} ({sql[cut:end]}) OR {quoted(CARRIED)}.problem IS NOT NULL"
     shifted = tuple(
         Reference(entry.name, entry.start + len(added), entry.end + len(added))
-        for entry in node.references  # none stands after WHERE
+        for entry in node.references  # none is after WHERE
     )
     model = replace(node.model, sql=sql[:start] + added + rest)
     return replace(node, model=model, references=shifted)
 
 
-def filters(node: Node) -> bool:
+def has_filter(node: Node) -> bool:
     """Whether the model's query leaves rows out."""
     from sqlglot import TokenType, tokenize
 
@@ -174,19 +186,19 @@ def filters(node: Node) -> bool:
     return through_view or any(token.token_type is TokenType.WHERE for token in tokens)
 
 
-def _places(columns: Sequence[str]) -> tuple[list[tuple[int, str]], int]:
-    """Where the model's columns are, and the carried one: a ``*`` has put in more of it."""
+def _column_places(columns: Sequence[str]) -> tuple[list[tuple[int, str]], int]:
+    """Where the model's columns are, and the carried one: a ``*`` adds it once more."""
     names = [(i, name) for i, name in enumerate(columns) if name != CARRIED]
     return names, max(i for i, name in enumerate(columns) if name == CARRIED)
 
 
-def _received(rows: DataFrame, source: Source) -> Column:
+def _received_micros(rows: DataFrame, source: Source) -> Column:
     if source.received_column is None:
         return F.lit(None).cast("bigint")
-    return _instant(rows, source.received_column)
+    return _calendar_micros(rows, source.received_column)
 
 
-def _instant(rows: DataFrame, name: str) -> Column:
+def _calendar_micros(rows: DataFrame, name: str) -> Column:
     """A time column in microseconds; NULL where it is outside the calendar."""
     value = column(name)
     if isinstance(rows.select(value).schema.fields[0].dataType, T.DateType):
@@ -196,12 +208,12 @@ def _instant(rows: DataFrame, name: str) -> Column:
     return F.when(at.between(_FIRST, _LAST), at)
 
 
-def _judged(
+def _with_states(
     node: Node,
     source: Source,
     rows: DataFrame,
     names: Sequence[str],
-    bounds: Mapping[int, Bounds],
+    bounds: Mapping[int, AdmittedTimes],
 ) -> DataFrame:
     """Each row with its state, the reason when it is set aside, and its hash."""
     model = node.model
@@ -209,7 +221,7 @@ def _judged(
     rules = [F.when(F.col("_problem").isNotNull(), F.col("_problem"))]
     if model.timeseries is not None:
         time = model.timeseries.event_time_column
-        at = _instant(rows, time)
+        at = _calendar_micros(rows, time)
         rules.append(F.when(column(time).isNull(), F.lit("null event time")))
         rules.append(F.when(F.col(AT).isNull(), F.lit("invalid event time")))
     rules += [F.when(column(key).isNull(), F.lit(f"null key: {key}")) for key in model.unique_key]
@@ -220,36 +232,36 @@ def _judged(
         rules.append(F.when(F.col(AT) > latest, F.lit("future: later than received")))
     start = F.lit(None) if node.start is None or model.timeseries is None else F.lit(node.start)
     early = F.col("_problem").isNull() & (F.col(AT) < start)
-    state = F.when(early, F.lit(int(State.BEFORE)))
-    state = state.when(F.col(REASON).isNotNull(), F.lit(int(State.ASIDE)))
+    state = F.when(early, F.lit(int(RowState.BEFORE_START)))
+    state = state.when(F.col(REASON).isNotNull(), F.lit(int(RowState.SET_ASIDE)))
     if waits:
         lows = {id_: entry.low for id_, entry in bounds.items() if entry.low is not None}
         if lows:
-            held = F.col(AT) <= _by_file(lows, len(bounds))
-            state = state.when(held, F.lit(int(State.HELD)))
+            taken_in = F.col(AT) <= _value_by_file(lows, len(bounds))
+            state = state.when(taken_in, F.lit(int(RowState.TAKEN_IN)))
         highs = {id_: entry.high for id_, entry in bounds.items()}
         if highs:
-            ahead = F.col(AT) > _by_file(highs, len(bounds))
-            state = state.when(ahead, F.lit(int(State.WAITING)))
+            ahead = F.col(AT) > _value_by_file(highs, len(bounds))
+            state = state.when(ahead, F.lit(int(RowState.WAITING)))
     plain = T.StructType([rows.schema.fields[i] for i in range(len(names))])
     return (
         rows.withColumn(AT, at)
         .withColumn(REASON, F.coalesce(*rules))
-        .withColumn(STATE, state.otherwise(F.lit(int(State.ADMITTED))))
+        .withColumn(STATE, state.otherwise(F.lit(int(RowState.ADMITTED))))
         .select(
             *map(column, names),
             FILE,
             STATE,
             REASON,
-            F.when(F.col(STATE) == int(State.ASIDE), F.col(RAW)).alias(RAW),
+            F.when(F.col(STATE) == int(RowState.SET_ASIDE), F.col(RAW)).alias(RAW),
             AT,
             row_hash(plain).alias(HASH),
         )
     )
 
 
-def _by_file(values: Mapping[int, int], files: int) -> Column:
-    """A value for the row's file, NULL for files without one; mostly one value for all files."""
+def _value_by_file(values: Mapping[int, int], files: int) -> Column:
+    """A value for the row's file; NULL for files without one."""
     distinct: dict[int, list[int]] = {}
     for id_, value in values.items():
         distinct.setdefault(value, []).append(id_)
@@ -261,13 +273,13 @@ def _by_file(values: Mapping[int, int], files: int) -> Column:
     return found
 
 
-def counts(rows: DataFrame, node: Node) -> list[Count]:
-    """How many rows of each file become what; one Spark action."""
+def count_rows(rows: DataFrame, node: Node) -> list[RowCount]:
+    """How many rows of each file are in each state; one Spark action."""
     granularity = node.model.granularity
     time = F.lit(None).cast("timestamp")
     if node.model.timeseries is not None:
         time = column(node.model.timeseries.event_time_column)
-    admitted = F.col(STATE) == int(State.ADMITTED)
+    admitted = F.col(STATE) == int(RowState.ADMITTED)
     grouped = rows.groupBy(
         FILE,
         STATE,
@@ -280,15 +292,15 @@ def counts(rows: DataFrame, node: Node) -> list[Count]:
         F.max(AT).alias("last"),
         *content_sums(F.col(HASH)),
     )
-    return [_count_of(row, node) for row in grouped.collect()]
+    return [_row_count(row, node) for row in grouped.collect()]
 
 
-def _count_of(row: Row, node: Node) -> Count:
+def _row_count(row: Row, node: Node) -> RowCount:
     """A row of the counts by file, state, cell and reason."""
     cell = None if row["cell"] is None else cell_of(row["cell"], node.model.granularity)
-    return Count(
+    return RowCount(
         file=row[FILE],
-        state=State(row[STATE]),
+        state=RowState(row[STATE]),
         cell=cell,
         reason=row["reason"],
         rows=row["rows"],

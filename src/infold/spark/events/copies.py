@@ -6,8 +6,26 @@ alone. Among its copies the declared preference decides, then the earliest event
 hash: content alone, never arrival or file. Copies of equal hash are equal, and among these a stored
 one stays where it is, so that a repeated delivery changes nothing.
 
-One window over all copies of the identities concerned (stored, new, and those of files that once
-lost to a row which now leaves) says for every row what becomes of it.
+A frame of *competing copies* has a row for each copy of the identities concerned:
+
+| column         | type    | meaning                                                              |
+|----------------|---------|----------------------------------------------------------------------|
+| the model's    | its own | the event                                                            |
+| `_source_file` | bigint  | the id of the file's version                                         |
+| `_hash`        | bigint  | the hash of the model's columns                                      |
+| `_rest`        | bigint  | with `deduplicate: everywhere`: the hash without the event time      |
+| `_version`     | bigint  | of stored copies: the version that inserted it                       |
+| `_origin`      | int     | where it is from: ``STORED``, ``NEW`` or ``BACK``                    |
+| `_gone`        | boolean | whether it is stored and its file is gone                            |
+
+:func:`copy_fates` adds, by one window over them:
+
+| column         | type    | meaning                                                              |
+|----------------|---------|----------------------------------------------------------------------|
+| `_fate`        | string  | what happens to it: :class:`CopyFate`                                |
+| `_version`     | bigint  | the version to store it with                                         |
+| `_differs`     | boolean | whether it differs from the kept one in what copies should share     |
+| `_elsewhere`   | boolean | whether it has another event time than the kept one                  |
 """
 
 from __future__ import annotations
@@ -31,24 +49,24 @@ ORIGIN, GONE, FATE = "_origin", "_gone", "_fate"
 DIFFERS, ELSEWHERE, _REST = "_differs", "_elsewhere", "_rest"
 
 STORED, NEW, BACK = 0, 1, 2
-"""Where a copy is from: the table, a file being taken in, a file taken in before."""
+"""Where a copy is from: the table, a file that is taken in now, one that was before."""
 
 
 class CopyFate(StrEnum):
-    """What becomes of a copy."""
+    """What happens to a copy."""
 
     STAYS = "stays"
     ADDED = "added"
     MOVED_IN = "moved in"
-    """Takes the place of an equal row whose file is gone: no change of content."""
+    """It replaces an equal row whose file is gone: the content stays the same."""
     REMOVED = "removed"
     MOVED_OUT = "moved out"
     LEFT_OUT = "left out"
-    """A new copy that is not the one kept."""
+    """It is new, and not the one kept."""
     BEATEN = "beaten"
-    """A stored row that leaves because a better copy arrived."""
+    """It is stored, and leaves because a better copy arrived."""
     STILL_LOST = "still lost"
-    """A copy from before that lost again."""
+    """It lost before, and lost again."""
 
 
 INSERTED = (CopyFate.ADDED, CopyFate.MOVED_IN)
@@ -73,46 +91,45 @@ class Identity:
         if node.model.deduplicate is Deduplicate.EVERYWHERE and node.model.timeseries:
             time = node.model.timeseries.event_time_column
             return Identity(node.model.unique_key, time, node.model.prefer)
-        return Identity(place(node), None, node.model.prefer)
+        return Identity(row_order(node), None, node.model.prefer)
 
     def order(self) -> list[Column]:
-        """The best copy first; the row hash is to follow."""
-        return [*preference(self.prefer), *([column(self.time).asc()] if self.time else [])]
+        """The order of copies, best first; the caller adds the row hash."""
+        return [*preference_order(self.prefer), *([column(self.time).asc()] if self.time else [])]
 
     def prepared(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
         """
-        The rows with a hash of what their copies should agree in: ``names``, all but the time.
+        The rows with ``_rest``: the hash of ``names`` without the event time.
 
-        Where copies have one time it is the row hash, and nothing is added.
+        Copies of one event time are compared by the row hash, and nothing is added.
         """
         if self.time is None:
             return rows
         kept = [rows.schema[name] for name in names if name.lower() != self.time.lower()]
         return rows.withColumn(_REST, row_hash(T.StructType(kept)))
 
-    def compared(self, best: WindowSpec) -> tuple[Column, Column]:
+    def compared(self, window: WindowSpec) -> tuple[Column, Column]:
         """``_differs`` and ``_elsewhere``, against the first row of a window."""
         rest = F.col(HASH if self.time is None else _REST)
-        differs = rest != F.first(rest).over(best)
+        differs = rest != F.first(rest).over(window)
         if self.time is None:
             return differs.alias(DIFFERS), F.lit(False).alias(ELSEWHERE)
         time = column(self.time)
-        return differs.alias(DIFFERS), (time != F.first(time).over(best)).alias(ELSEWHERE)
+        return differs.alias(DIFFERS), (time != F.first(time).over(window)).alias(ELSEWHERE)
 
 
-def place(node: Node) -> tuple[str, ...]:
-    """What finds a stored row: event time, then key, in the order in which rows are sorted."""
+def row_order(node: Node) -> tuple[str, ...]:
+    """The columns that find a stored row, and sort rows: event time, then key."""
     time = (node.model.timeseries.event_time_column,) if node.model.timeseries else ()
     # The event time may be part of the key as well.
     keys = [key for key in node.model.unique_key if key.lower() not in map(str.lower, time)]
     return (*time, *keys)
 
 
-def best(rows: DataFrame, identity: Identity, at: Column | None = None) -> DataFrame:
+def rank_copies(rows: DataFrame, identity: Identity, at: Column | None = None) -> DataFrame:
     """
-    The rows with ``_copy`` (1 for the one to keep), ``_differs`` and ``_elsewhere``.
+    The rows with ``_copy`` (int: 1 for the one to keep), ``_differs`` and ``_elsewhere``.
 
-    The last two compare with the kept one: in what copies should agree in, and in the event time.
     ``rows`` are ``identity.prepared``. ``at`` is a coarse function of the identity by which the
     rows are partitioned already: then the window needs no shuffle of its own.
     """
@@ -127,7 +144,7 @@ def best(rows: DataFrame, identity: Identity, at: Column | None = None) -> DataF
     )
 
 
-def preference(prefer: Sequence[str]) -> list[Column]:
+def preference_order(prefer: Sequence[str]) -> list[Column]:
     """The declared order as sort columns; NULL is never preferred."""
     found = []
     for entry in prefer:
@@ -139,14 +156,11 @@ def preference(prefer: Sequence[str]) -> list[Column]:
     return found
 
 
-def fates(copies: DataFrame, identity: Identity, version: int) -> DataFrame:
+def copy_fates(copies: DataFrame, identity: Identity, version: int) -> DataFrame:
     """
-    All copies of the identities concerned, each with its ``_fate`` and the ``_version`` to store.
+    Competing copies with what happens to each; both frames are described above.
 
-    ``copies`` carry ``_origin``, ``_gone`` (a stored row whose file is gone), ``_hash``,
-    ``_source_file`` and, when stored, ``_version``, and are ``identity.prepared``; at most one copy
-    of an identity is stored.
-    ``_differs`` and ``_elsewhere`` are as in :func:`best`.
+    ``copies`` are ``identity.prepared``; at most one copy of an identity is stored.
     """
     alike = Window.partitionBy(*map(column, identity.keys))
     order = alike.orderBy(F.col(GONE), *identity.order(), F.col(HASH), F.col(ORIGIN), F.col(FILE))
@@ -179,7 +193,7 @@ def fates(copies: DataFrame, identity: Identity, version: int) -> DataFrame:
     )
 
 
-def among(rows: DataFrame, others: DataFrame, identity: Sequence[str]) -> DataFrame:
+def rows_with_identity_of(rows: DataFrame, others: DataFrame, identity: Sequence[str]) -> DataFrame:
     """The rows whose identity is that of one of ``others``; identities are never NULL."""
     keys = others.select(*(column(name).alias(f"_i{at}") for at, name in enumerate(identity)))
     same = [column(name) == F.col(f"_i{at}") for at, name in enumerate(identity)]

@@ -1,8 +1,15 @@
 """
-What a fold of files adds to an events table and takes out of it.
+What an ingest adds to an events table and removes from it.
 
-With a key, new, stored and returning copies of one event compete in one window; without one, rows
-come and go with their files. Either way the result is a :class:`Change`, not yet written.
+With a key, new, stored and returning copies of one event compete (``copies``); without one, rows
+come and go with their files. Either way the result is a :class:`TableChange`, not yet written. Its
+frames have the columns of the stored table:
+
+| column         | type    | meaning                                                              |
+|----------------|---------|----------------------------------------------------------------------|
+| the model's    | its own | the event                                                            |
+| `_source_file` | bigint  | the id of the file's version that it is from                         |
+| `_version`     | bigint  | the table's version that inserted it                                 |
 """
 
 from __future__ import annotations
@@ -18,7 +25,7 @@ from infold.core.files import FileKnown
 from infold.core.interval import Interval, Ranges
 from infold.spark.content import cell_start, cell_stats, column
 from infold.spark.events import copies
-from infold.spark.events.arrivals import FILE, HASH, STATE, Bounds, Count, State
+from infold.spark.events.arrivals import FILE, HASH, STATE, AdmittedTimes, RowCount, RowState
 from infold.spark.events.copies import (
     BACK,
     DIFFERS,
@@ -31,26 +38,33 @@ from infold.spark.events.copies import (
     VERSION,
     CopyFate,
     Identity,
-    place,
+    row_order,
 )
-from infold.spark.events.ingest import ROWS, Ingest, hashed, model_columns, summed, sums
-from infold.spark.events.ingest_counts import Tally
-from infold.spark.events.reingest import ReingestDiff, differing
+from infold.spark.events.ingest import (
+    ROWS,
+    Ingest,
+    content_of,
+    model_columns,
+    rows_and_content,
+    with_hash,
+)
+from infold.spark.events.ingest_counts import IngestCounts
+from infold.spark.events.reingest import ReingestDiff, reingest_diff
 from infold.spark.reading import source_rows
 
 TWO_PHASES = 1_000_000
-"""Stored rows in the touched cells from which their times are compared before their keys."""
+"""Above so many stored rows in the touched cells, times are compared before keys."""
 
 BROADCAST = 500_000
-"""New rows up to which they are sent to every task instead of shuffled."""
+"""Up to so many new rows are broadcast instead of shuffled."""
 
 
 @dataclass(frozen=True)
-class Change:
+class TableChange:
     """
     Rows to add, and rows to remove: those equal to ``delete`` on ``on``, all in ``cells``.
 
-    ``read`` are rows evaluated besides those of new files, ``scanned`` those looked through.
+    ``read`` counts rows evaluated besides those of new files, ``scanned`` rows scanned for them.
     """
 
     insert: DataFrame | None = None
@@ -65,74 +79,74 @@ class Change:
 
 
 def apply_without_key(
-    ingest: Ingest, arriving: DataFrame | None, found: Sequence[Count], tally: Tally
-) -> Change:
+    ingest: Ingest, arriving: DataFrame | None, found: Sequence[RowCount], tally: IngestCounts
+) -> TableChange:
     """Rows without a key: those of new files are added, those of gone files leave."""
     insert = delete = None
     for count in found:
-        if count.state is State.ADMITTED and count.cell is not None:
+        if count.state is RowState.ADMITTED and count.cell is not None:
             tally.add(count.cell, count.rows, count.content, count.last)
             tally.written += count.rows
     if arriving is not None and tally.written:
-        insert = arriving.where(F.col(STATE) == int(State.ADMITTED))
+        insert = arriving.where(F.col(STATE) == int(RowState.ADMITTED))
         insert = insert.withColumn(VERSION, F.lit(ingest.step.version).cast("bigint"))
     gone = [file.id for file in ingest.news.gone if file.rows]
     if not gone:
-        return Change(insert)
+        return TableChange(insert)
     spots = ingest.work.ledger.file_cells(ingest.step.model, gone)
     cells = Ranges.of(spot.cell for spot in spots)
     leaving = ingest.stored(cells).where(F.col(FILE).isin(gone))
     for row in cell_stats(leaving, ingest.time_or_null(), ingest.granularity).collect():
-        tally.remove(ingest.cell(row["cell"]), row[ROWS], summed(row))
+        tally.remove(ingest.cell(row["cell"]), row[ROWS], content_of(row))
         tally.removed += row[ROWS]
     if tally.removed:
         delete = leaving.select(FILE).distinct()
-    return Change(insert, delete, (FILE,), cells, scanned=sum(spot.rows for spot in spots))
+    return TableChange(insert, delete, (FILE,), cells, scanned=sum(spot.rows for spot in spots))
 
 
-def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: Tally) -> Change:
+def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts) -> TableChange:
     """Rows with a key: new, stored and returning copies of one event compete."""
     identity = Identity.of(ingest.node)
     new = None
     if arriving is not None and tally.rows:
-        new = arriving.where(F.col(STATE) == int(State.ADMITTED))
+        new = arriving.where(F.col(STATE) == int(RowState.ADMITTED))
     ids = [f.id for f in (*ingest.news.gone, *ingest.news.again) if f.rows > f.dropped]
-    found, scanned = _left(ingest, new, ids)
-    parts = [_copies(rows, identity, STORED) for rows in (found.stay,) if rows is not None]
+    found, scanned = _leaving_files(ingest, new, ids)
+    parts = [_competing(rows, identity, STORED) for rows in (found.stay,) if rows is not None]
     if found.new is not None:
-        parts.append(_copies(found.new, identity, NEW))
-        rivals, looked = _rivals(ingest, identity, found.new, tally, ids)
+        parts.append(_competing(found.new, identity, NEW))
+        rivals, looked = _stored_copies(ingest, identity, found.new, tally, ids)
         scanned += looked
         if rivals is not None:
-            parts.append(_copies(rivals, identity, STORED))
+            parts.append(_competing(rivals, identity, STORED))
     if found.gone is not None:
-        parts.append(_copies(found.gone, identity, STORED, gone=True))
-        back, again = _returning(ingest, identity, found.gone, found.cells)
+        parts.append(_competing(found.gone, identity, STORED, gone=True))
+        back, again = _returning_copies(ingest, identity, found.gone, found.cells)
         scanned += again
         if back is not None:
-            parts.append(_copies(back, identity, BACK))
+            parts.append(_competing(back, identity, BACK))
     if not parts:
-        return Change(scanned=scanned)
+        return TableChange(scanned=scanned)
     every = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
     if VERSION not in every.columns:
         every = every.withColumn(VERSION, F.lit(None).cast("bigint"))
-    judged = copies.fates(every, identity, ingest.step.version)
+    judged = copies.copy_fates(every, identity, ingest.step.version)
     judged = judged.localCheckpoint(eager=False)
-    leaving, read = _tally_copies(ingest, judged, tally)
+    leaving, read = _count_copies(ingest, judged, tally)
     insert = delete = None
     if tally.written:
         insert = judged.where(F.col(FATE).isin([fate.value for fate in copies.INSERTED]))
     if leaving:
         delete = judged.where(F.col(FATE).isin([fate.value for fate in copies.DELETED]))
-    return Change(insert, delete, place(ingest.node), leaving, read, scanned)
+    return TableChange(insert, delete, row_order(ingest.node), leaving, read, scanned)
 
 
-def _tally_copies(ingest: Ingest, judged: DataFrame, tally: Tally) -> tuple[Ranges, int]:
-    """Count what becomes of all copies; the cells that rows leave, and how many were stored."""
+def _count_copies(ingest: Ingest, judged: DataFrame, tally: IngestCounts) -> tuple[Ranges, int]:
+    """Count the fates of all copies; the cells that rows leave, and how many were stored."""
     stats = judged.groupBy(
         cell_start(ingest.time_or_null(), ingest.granularity).alias("cell"),
         *(FILE, FATE, ORIGIN, DIFFERS, ELSEWHERE),
-    ).agg(*sums(), F.max(ingest.micros()).alias("last"))
+    ).agg(*rows_and_content(), F.max(ingest.micros()).alias("last"))
     leaving: list[Interval] = []
     read = 0
     for row in stats.collect():
@@ -141,9 +155,9 @@ def _tally_copies(ingest: Ingest, judged: DataFrame, tally: Tally) -> tuple[Rang
         if row[ORIGIN] != NEW:
             read += rows
         if fate is CopyFate.ADDED:
-            tally.add(cell, rows, summed(row), row["last"])
+            tally.add(cell, rows, content_of(row), row["last"])
         if fate in (CopyFate.REMOVED, CopyFate.BEATEN):
-            tally.remove(cell, rows, summed(row))
+            tally.remove(cell, rows, content_of(row))
         if fate in copies.INSERTED:
             tally.written += rows
             tally.dropped[spot] -= rows if row[ORIGIN] == BACK else 0
@@ -158,23 +172,25 @@ def _tally_copies(ingest: Ingest, judged: DataFrame, tally: Tally) -> tuple[Rang
     return Ranges.of(leaving), read
 
 
-def _copies(rows: DataFrame, identity: Identity, origin: int, *, gone: bool = False) -> DataFrame:
-    """Rows as copies that compete; only stored ones have a version already."""
+def _competing(
+    rows: DataFrame, identity: Identity, origin: int, *, gone: bool = False
+) -> DataFrame:
+    """Rows as competing copies; only stored ones have a version already."""
     own = model_columns(rows)
     kept = [*own, FILE, HASH, *([VERSION] if origin == STORED else [])]
     found = rows.select(*map(column, kept), F.lit(origin).alias(ORIGIN), F.lit(gone).alias(GONE))
     return identity.prepared(found, own)
 
 
-def _rivals(
-    ingest: Ingest, identity: Identity, new: DataFrame, tally: Tally, gone: Sequence[int]
+def _stored_copies(
+    ingest: Ingest, identity: Identity, new: DataFrame, tally: IngestCounts, gone: Sequence[int]
 ) -> tuple[DataFrame | None, int]:
     """
-    Stored copies of the new events, and how many rows were looked through for them.
+    Stored copies of the new events, and how many rows were scanned for them.
 
-    Copies of one time are in the touched cells, those of any time may be in all. Where that is
-    much, narrow columns are compared first: times in the one case, keys in the other. Mostly that
-    leaves nothing, or a few ranges of time to read all the rest from.
+    Copies of one event time are in the touched cells; copies of any time may be in all cells. Where
+    these have many rows, narrow columns are compared first: times in the one case, keys in the
+    other. That mostly leaves nothing, or a few ranges of time to read the other columns from.
     """
     everywhere = identity.time is not None
     touched = None if everywhere else Ranges.of(cell for _, cell in tally.rows)
@@ -188,64 +204,72 @@ def _rivals(
     keys = F.broadcast(keys) if few else keys
     cells = Ranges.of(state.cell for state in known)
     if ingest.time is not None and looked > TWO_PHASES:
-        cells = _by_key(ingest, identity, keys) if everywhere else _by_time(ingest, new, cells, few)
+        cells = (
+            _times_of_keys(ingest, identity, keys)
+            if everywhere
+            else _times_in_both(ingest, new, cells, few)
+        )
         if not cells:
             return None, looked
     rows = ingest.stored(cells)
     if gone:
         rows = rows.where(~F.col(FILE).isin(list(gone)))
-    return hashed(copies.among(rows, keys, identity.keys)), looked
+    return with_hash(copies.rows_with_identity_of(rows, keys, identity.keys)), looked
 
 
-def _by_time(ingest: Ingest, new: DataFrame, cells: Ranges, few: bool) -> Ranges:
-    """The instants, inside some cells, at which there are both new and stored rows."""
+def _times_in_both(ingest: Ingest, new: DataFrame, cells: Ranges, few: bool) -> Ranges:
+    """The instants in some cells that both new and stored rows have."""
     assert ingest.time is not None
     times = new.select(column(ingest.time)).distinct()
     stored = ingest.stored(cells).select(column(ingest.time))
-    equal = copies.among(stored, F.broadcast(times) if few else times, [ingest.time])
+    equal = copies.rows_with_identity_of(
+        stored, F.broadcast(times) if few else times, [ingest.time]
+    )
     at = equal.select(ingest.micros().alias("at")).distinct().collect()
     return Ranges.of(Interval(row["at"], row["at"] + 1) for row in at)
 
 
-def _by_key(ingest: Ingest, identity: Identity, keys: DataFrame) -> Ranges:
-    """The stretches, one for each cell, in which there are stored rows with one of the keys."""
+def _times_of_keys(ingest: Ingest, identity: Identity, keys: DataFrame) -> Ranges:
+    """The ranges of time, one for each cell, that have stored rows with one of the keys."""
     assert ingest.time is not None
     stored = ingest.work.tables.read(ingest.step.model)
     stored = stored.select(column(ingest.time), *map(column, identity.keys))
-    found = copies.among(stored, keys, identity.keys)
+    found = copies.rows_with_identity_of(stored, keys, identity.keys)
     cell = cell_start(ingest.time_or_null(), ingest.granularity)
     at = ingest.micros()
     ends = found.groupBy(cell).agg(F.min(at).alias("first"), F.max(at).alias("last")).collect()
     return Ranges.of(Interval(row["first"], row["last"] + 1) for row in ends)
 
 
-def _left(ingest: Ingest, new: DataFrame | None, ids: Sequence[int]) -> tuple[ReingestDiff, int]:
-    """What differs in files that are gone or taken in again, and the rows looked through."""
+def _leaving_files(
+    ingest: Ingest, new: DataFrame | None, ids: Sequence[int]
+) -> tuple[ReingestDiff, int]:
+    """What files that are gone or taken in again leave, and how many rows were scanned."""
     if not ids:
         return ReingestDiff(new), 0
-    lost, cells, looked = _lost(ingest, ids)
+    lost, cells, looked = _stored_rows_of(ingest, ids)
     if new is None or not ingest.again:
         return ReingestDiff(new, None, lost, cells), looked
-    return differing(ingest, new, lost), looked
+    return reingest_diff(ingest, new, lost), looked
 
 
-def _lost(ingest: Ingest, gone: Sequence[int]) -> tuple[DataFrame, Ranges, int]:
-    """The stored rows of files that are gone, the cells they are in, the rows looked through."""
+def _stored_rows_of(ingest: Ingest, gone: Sequence[int]) -> tuple[DataFrame, Ranges, int]:
+    """The stored rows of files that are gone, their cells, and how many rows were scanned."""
     spots = ingest.work.ledger.file_cells(ingest.step.model, gone)
     cells = Ranges.of(spot.cell for spot in spots if spot.rows > spot.dropped)
     looked = sum(state.rows for state in ingest.work.cells(ingest.step.model, cells))
     rows = ingest.stored(cells).where(F.col(FILE).isin(list(gone)))
-    return hashed(rows).localCheckpoint(eager=False), cells, looked
+    return with_hash(rows).localCheckpoint(eager=False), cells, looked
 
 
-def _returning(
+def _returning_copies(
     ingest: Ingest, identity: Identity, lost: DataFrame, cells: Ranges
 ) -> tuple[DataFrame | None, int]:
     """
-    Copies of events that leave, in files that once lost with them, read again.
+    Copies that had lost to rows which leave now, read again from their files.
 
-    A copy at another time may have lost in any cell, so then every file with a copy that lost
-    is read.
+    Copies of one event may have several times. Then one may have lost in any cell, and every file
+    with a copy that lost is read.
     """
     ledger, model = ingest.work.ledger, ingest.step.model
     out = {file.id for file in ingest.news.gone} | {*ingest.again}
@@ -260,9 +284,9 @@ def _returning(
     if not known:
         return None, 0
     files: dict[int, source_rows.File] = {file.id: file for file in known}
-    bounds = {file.id: Bounds(file.horizon) for file in known}
+    bounds = {file.id: AdmittedTimes(file.horizon) for file in known}
     found, _ = ingest.read(files, bounds)
-    ingest.unchanged(known)
-    found = found.where(F.col(STATE) == int(State.ADMITTED))
-    back = copies.among(found, lost, identity.keys)
+    ingest.refuse_changed(known)
+    found = found.where(F.col(STATE) == int(RowState.ADMITTED))
+    back = copies.rows_with_identity_of(found, lost, identity.keys)
     return back, sum(file.rows for file in known)

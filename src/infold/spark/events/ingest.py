@@ -1,4 +1,4 @@
-"""One step on one events model: what every part of it needs to know, and what it reads."""
+"""One ingest: a step on an events model, with what all parts of it need, and what it reads."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from infold.spark.content import (
     row_hash,
 )
 from infold.spark.events import set_aside
-from infold.spark.events.arrivals import FILE, HASH, OWN, Bounds, arrivals, filters
-from infold.spark.events.ingest_counts import Tally
+from infold.spark.events.arrivals import FILE, HASH, OWN, AdmittedTimes, has_filter, judged_arrivals
+from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
 
@@ -50,7 +50,7 @@ class Ingest:
 
     @staticmethod
     def of(work: Work, step: Step) -> Ingest:
-        """New files are given their ids, for good."""
+        """The ingest of a step; new files get their ids here."""
         node = work.project[step.model]
         source = work.project.sources[node.source or node.name].without(node.unread)
         news = step.files if step.files is not None else FileDiff(source.name)
@@ -87,14 +87,14 @@ class Ingest:
         return micros(self.time_or_null())
 
     def read(
-        self, files: Mapping[int, source_rows.File], bounds: Mapping[int, Bounds]
+        self, files: Mapping[int, source_rows.File], bounds: Mapping[int, AdmittedTimes]
     ) -> tuple[DataFrame, Observation | Mapping[int, int] | None]:
         """
-        The rows of some files with what becomes of each, and a count of those of new files.
+        The judged arrivals of some files (``arrivals``), and how many rows new files have.
 
-        The count (``rows``) is there when the model has a WHERE. It is known once an action has
-        read any row; to ask for it before is to wait for ever. Where lookups are joined, the rows
-        of each file are counted at once, and kept: those with a problem go another way.
+        The number (``rows``) is observed when the model has a WHERE. It is known once an action has
+        read the rows; asking for it before waits for ever. Where lookups are joined, the rows of
+        each file are counted at once, and kept: those with a problem do not go through the query.
         """
         work = self.work
         rows = source_rows.read(work.spark, work.project, self.source, list(files.items()))
@@ -102,13 +102,13 @@ class Ingest:
             rows = rows.localCheckpoint(eager=False)
             counted = {row[FILE]: row["count"] for row in rows.groupBy(FILE).count().collect()}
             beside = lookups(work, self.node, self.step)
-            return arrivals(work, self.node, self.source, rows, bounds, beside), counted
+            return judged_arrivals(work, self.node, self.source, rows, bounds, beside), counted
         observed = None
-        if filters(self.node) and not rows.isLocal():
+        if has_filter(self.node) and not rows.isLocal():
             observed = Observation(f"infold {self.node.name}")
             new = F.col(FILE).isin(list(self.new))
             rows = rows.observe(observed, F.count_if(new).alias(ROWS))
-        return arrivals(work, self.node, self.source, rows, bounds), observed
+        return judged_arrivals(work, self.node, self.source, rows, bounds), observed
 
     def stored(self, cells: Ranges) -> DataFrame:
         """The stored rows in some cells."""
@@ -121,19 +121,19 @@ class Ingest:
             return "true"
         return in_time(rows, self.time, cells)
 
-    def aside(self, arriving: DataFrame | None, tally: Tally) -> int:
-        """Keep the rows set aside, before anything is committed; the number of commits."""
+    def write_set_aside(self, arriving: DataFrame | None, tally: IngestCounts) -> int:
+        """Store the rows set aside, before the step's own commit; the number of commits."""
         if arriving is None or not any(tally.aside.values()):
             return 0
         paths = {id_: file.path for id_, file in {**self.new, **self.again}.items()}
         return set_aside.write(self.work, self.step, arriving, paths)
 
-    def tidied(self, outcome: Outcome, tally: Tally) -> Outcome:
-        """Once an outcome holds: rows set aside of files that are no longer there leave."""
+    def tidy_set_aside(self, outcome: Outcome, tally: IngestCounts) -> Outcome:
+        """After the step's commit: remove the rows set aside of files that are gone."""
         before = [file for file in self.work.ledger.files(self.step.model) if file.set_aside]
         gone = {file.id for file in (before if outcome.whole else self.news.gone)} | {*self.again}
         if not (any(file.id in gone for file in before) or self._after_a_death()):
-            return outcome  # looking costs a job of Spark's
+            return outcome  # looking costs a Spark job
         keep = {file.id for file in before} - gone
         keep.update(file for file, rows in tally.aside.items() if rows)
         commits = set_aside.tidy(self.work, self.step, keep)
@@ -145,23 +145,23 @@ class Ingest:
         runs = self.work.ledger.runs(2, model=self.step.model)
         return any(run.state != "done" for run in runs if run.id != self.work.run)
 
-    def refuse_losses(self, tally: Tally, counts: Mapping[int, int] | None = None) -> None:
+    def refuse_losses(self, tally: IngestCounts, counts: Mapping[int, int] | None = None) -> None:
         """
         Raise ``mismatches.source_shrank`` where files were replaced by too few rows.
 
-        With the ``counts`` of all rows of files these are held, whatever a lookup leaves of them.
+        ``counts`` are the rows of each file before a lookup is joined, which may leave fewer.
         """
-        held = tally.held() if counts is None else counts
-        counted = {file.path: held.get(id_, 0) for id_, file in self.new.items()}
+        rows = tally.rows_by_file() if counts is None else counts
+        counted = {file.path: rows.get(id_, 0) for id_, file in self.new.items()}
         refuse_fewer(self.source, replace(self.news, counted=counted))
 
-    def unchanged(self, files: Iterable[source_rows.File]) -> None:
+    def refuse_changed(self, files: Iterable[source_rows.File]) -> None:
         """Raise ``errors.source_changed`` unless the files are still what was listed."""
         source_rows.refuse_changed(self.work.project, self.source, files)
 
     def outcome(
         self,
-        tally: Tally,
+        tally: IngestCounts,
         removed: Collection[int],
         *,
         whole: bool = False,
@@ -172,9 +172,9 @@ class Ingest:
         """What the ledger is to record."""
         work, step = self.work, self.step
         known = {} if whole else {**self.due, **self.again}
-        held: Sequence[FileCell] = ()
+        cells: Sequence[FileCell] = ()
         if self.due and not whole:
-            held = work.ledger.file_cells(step.model, list(self.due))
+            cells = work.ledger.file_cells(step.model, list(self.due))
         before = work.cells(step.model, Ranges.of(tally.touched))
         changes = tally.changes(before)
         real = tuple(change for change in changes if change.real)
@@ -198,7 +198,7 @@ class Ingest:
             commits=commits,
             set_aside_by=tuple(sorted(tally.reasons.items())),
         )
-        assert step.trace is not None, "a planned step says what will hold"
+        assert step.trace is not None, "a planned step has a trace"
         return Outcome(
             model=step.model,
             version=step.version,
@@ -208,7 +208,7 @@ class Ingest:
             files=tally.files(
                 self.source.name,
                 {**self.new, **known},
-                held,
+                cells,
                 removed,
                 horizon=self.news.as_of,
                 received_at=time.time_ns() // 1000,
@@ -230,20 +230,20 @@ def lookups(work: Work, node: Node, step: Step) -> Mapping[str, DataFrame]:
 
 
 def model_columns(rows: DataFrame) -> list[str]:
-    """The model's own columns among those that rows carry on their way."""
+    """The model's columns among those of a frame of judged arrivals."""
     return [name for name in plain(rows).columns if name not in OWN]
 
 
-def hashed(rows: DataFrame) -> DataFrame:
+def with_hash(rows: DataFrame) -> DataFrame:
     """Stored rows with their hash."""
     return rows.withColumn(HASH, row_hash(rows.schema))
 
 
-def sums() -> tuple[Column, ...]:
+def rows_and_content() -> tuple[Column, ...]:
     """Rows and the two halves of their content, for an aggregation of rows that carry a hash."""
     return (F.count(F.lit(1)).alias(ROWS), *content_sums(F.col(HASH)))
 
 
-def summed(row: Any) -> int:
-    """The content that :func:`sums` added up."""
+def content_of(row: Any) -> int:
+    """The content that :func:`rows_and_content` added up."""
     return content(row["hi"], row["lo"])

@@ -1,8 +1,8 @@
 """
 What an ingest did, in numbers: rows by file and cell, changes of cells, the receipt's counts.
 
-Collected rows of the step's few Spark actions come in, values of the ledger go out. Nothing here
-touches Spark.
+It adds up the rows that the step's few Spark actions collect, and makes the ledger's values of
+them. Nothing here calls Spark.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from infold.core.files import FileCell, FileKnown, FileSeen, FilesOutcome
 from infold.core.interval import Interval
 from infold.core.trace import CellChange, CellState, wrap
-from infold.spark.events.arrivals import Count, State
+from infold.spark.events.arrivals import RowCount, RowState
 
-Spot = tuple[int, Interval]
+FileAndCell = tuple[int, Interval]
 """A file and a cell."""
 
 
 @dataclass(slots=True)
-class Cell:
-    """What is added to one cell and removed from it."""
+class CellCounts:
+    """What enters one cell and leaves it."""
 
     added: int = 0
     removed: int = 0
@@ -31,17 +31,17 @@ class Cell:
 
 
 @dataclass(slots=True)
-class Tally:
+class IngestCounts:
     """
-    The sums of one ingest while they are put together.
+    The sums of one ingest.
 
-    ``rows`` and ``dropped`` are by file and cell, and differences to what the ledger has for files
-    that were taken in before.
+    ``rows`` and ``dropped`` are by file and cell. For files that were taken in before they are
+    differences to what the ledger has.
     """
 
-    rows: dict[Spot, int] = field(default_factory=lambda: defaultdict(int))
-    dropped: dict[Spot, int] = field(default_factory=lambda: defaultdict(int))
-    cells: dict[Interval, Cell] = field(default_factory=lambda: defaultdict(Cell))
+    rows: dict[FileAndCell, int] = field(default_factory=lambda: defaultdict(int))
+    dropped: dict[FileAndCell, int] = field(default_factory=lambda: defaultdict(int))
+    cells: dict[Interval, CellCounts] = field(default_factory=lambda: defaultdict(CellCounts))
     waiting: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     next_due: dict[int, int] = field(default_factory=dict)
     aside: dict[int, int] = field(default_factory=lambda: defaultdict(int))
@@ -58,37 +58,37 @@ class Tally:
 
     def arrive(
         self,
-        counts: Collection[Count],
+        counts: Collection[RowCount],
         fresh: Iterable[int],
         seen: int | None = None,
         again: Iterable[int] = (),
     ) -> None:
         """
-        Rows of files: of ``fresh`` ones all, of others those that came due or still wait.
+        Add the rows of files: all of ``fresh`` files, of others those that came due or still wait.
 
-        ``seen`` is how many rows of fresh files there were when WHERE has left some out. Those
-        taken in ``again`` are judged anew, all of their rows, and none arrived.
+        ``seen`` is how many rows fresh files have, where WHERE leaves some out. All rows of files
+        taken in ``again`` are judged again, and none of them arrived.
         """
         new, self.again = frozenset(fresh), frozenset(again)
         for count in counts:
-            if count.state is State.ADMITTED and count.cell is not None:
+            if count.state is RowState.ADMITTED and count.cell is not None:
                 self.rows[count.file, count.cell] += count.rows
-            elif count.state is State.WAITING:
+            elif count.state is RowState.WAITING:
                 self.waiting[count.file] += count.rows
                 if count.first is not None:
                     self.next_due[count.file] = min(
                         count.first, self.next_due.get(count.file, count.first)
                     )
-            elif count.state is State.ASIDE and count.file in new | self.again:
+            elif count.state is RowState.SET_ASIDE and count.file in new | self.again:
                 self.aside[count.file] += count.rows
                 self.reasons[count.reason or ""] += count.rows
-            elif count.state is State.BEFORE and count.file in new:
+            elif count.state is RowState.BEFORE_START and count.file in new:
                 self.before += count.rows
         counted = sum(count.rows for count in counts if count.file in new)
         self.arrived = counted if seen is None else seen
 
-    def held(self) -> Counter[int]:
-        """How many rows each file has, those that wait among them."""
+    def rows_by_file(self) -> Counter[int]:
+        """How many rows each file has; rows that wait count too."""
         found = Counter(self.waiting)
         for (file, _), rows in self.rows.items():
             found[file] += rows
@@ -117,7 +117,7 @@ class Tally:
         """One change for each touched cell, real or not, in order."""
         known = {state.cell: state for state in before}
         return tuple(
-            _change(known.get(cell, CellState(cell, 0, 0)), entry)
+            _cell_change(known.get(cell, CellState(cell, 0, 0)), entry)
             for cell, entry in sorted(self.cells.items())
         )
 
@@ -125,16 +125,16 @@ class Tally:
         self,
         source: str,
         taken: Mapping[int, FileSeen | FileKnown],
-        held: Iterable[FileCell],
+        known: Iterable[FileCell],
         removed: Iterable[int],
         *,
         horizon: int,
         received_at: int,
     ) -> FilesOutcome:
-        """What the ledger is told of files; ``held`` are the cells of those taken in before."""
+        """What the ledger records of files; ``known`` are the cells of those taken in before."""
         gone = frozenset(removed)
-        spots: dict[Spot, tuple[int, int]] = {
-            (entry.file_id, entry.cell): (entry.rows, entry.dropped) for entry in held
+        spots: dict[FileAndCell, tuple[int, int]] = {
+            (entry.file_id, entry.cell): (entry.rows, entry.dropped) for entry in known
         }
         elsewhere = []
         for spot in sorted({*self.rows, *self.dropped}):
@@ -149,7 +149,7 @@ class Tally:
         for cell in cells:
             sums[cell.file_id][0] += cell.rows
             sums[cell.file_id][1] += cell.dropped
-        known = tuple(
+        files = tuple(
             FileKnown(
                 id=id_,
                 path=file.path,
@@ -169,14 +169,14 @@ class Tally:
         )
         return FilesOutcome(
             source=source,
-            taken=known,
+            taken=files,
             removed=tuple(sorted(gone)),
             cells=tuple(cells),
             dropped=tuple(elsewhere),
         )
 
 
-def _change(old: CellState, entry: Cell) -> CellChange:
+def _cell_change(old: CellState, entry: CellCounts) -> CellChange:
     last = entry.last
     if old.last is not None and (last is None or old.last > last):
         last = old.last

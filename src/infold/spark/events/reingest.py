@@ -1,8 +1,10 @@
 """
-Files that are taken in again, as a lookup that their rows are joined with has changed.
+Files that are taken in again because a lookup changed that their rows are joined with.
 
-All of their rows are evaluated anew. Most say what they said: these stay stored as they are, so
-that the change of the table is the rows that differ, one by one, and what reads it folds them.
+All of their rows are evaluated again. Most give the row that is stored; these stay as they are. So
+the change of the table is the rows that differ, one by one, and what reads the table folds them.
+
+The frames here are judged arrivals (``arrivals``), and stored rows with ``_hash`` (``fold``).
 """
 
 from __future__ import annotations
@@ -23,10 +25,10 @@ _NTH = "_nth"
 @dataclass(frozen=True)
 class ReingestDiff:
     """
-    What differs between what some files say now and what is stored of them.
+    How the rows of some files differ from the stored rows of these files.
 
-    ``new`` are rows that are not stored, those of new files among them; ``stay`` are stored ones
-    that are said again; ``gone`` are stored ones that are said no longer, in ``cells``.
+    ``new`` are rows that are not stored, with those of new files; ``stay`` are stored rows that
+    came out again; ``gone`` are stored rows that did not, in ``cells``.
     """
 
     new: DataFrame | None
@@ -35,26 +37,26 @@ class ReingestDiff:
     cells: Ranges = Ranges()
 
 
-def differing(ingest: Ingest, new: DataFrame, stored: DataFrame) -> ReingestDiff:
+def reingest_diff(ingest: Ingest, new: DataFrame, stored: DataFrame) -> ReingestDiff:
     """
-    What differs in files that are taken in again, and in those that are gone.
+    How files that are taken in again differ from what is stored; rows of gone files are ``gone``.
 
-    ``stored`` are their stored rows, of equal ones of a file one at most, as they have a key.
+    ``stored`` are their stored rows: one at most of equal rows of a file, as rows have a key.
     """
     again = F.col(FILE).isin([*ingest.again])
     equal = Window.partitionBy(FILE, HASH).orderBy(HASH)
     numbered = new.withColumn(_NTH, F.row_number().over(equal))
-    known = _named(stored.where(again).select(FILE, HASH))
-    said = _named(new.where(again).select(FILE, HASH))
+    known = _renamed(stored.where(again).select(FILE, HASH))
+    evaluated = _renamed(new.where(again).select(FILE, HASH))
     same = (F.col(FILE) == F.col(f"_of{FILE}")) & (F.col(HASH) == F.col(f"_of{HASH}"))
     fresh = numbered.join(known, same & (F.col(_NTH) == 1), "left_anti").drop(_NTH)
-    gone = stored.join(said, same, "left_anti").localCheckpoint(eager=False)
+    gone = stored.join(evaluated, same, "left_anti").localCheckpoint(eager=False)
     cell = cell_start(ingest.time_or_null(), ingest.granularity).alias("cell")
     cells = Ranges.of(ingest.cell(row["cell"]) for row in gone.select(cell).distinct().collect())
-    stay = stored.join(said, same, "left_semi")
+    stay = stored.join(evaluated, same, "left_semi")
     return ReingestDiff(fresh, stay, gone if cells else None, cells)
 
 
-def _named(rows: DataFrame) -> DataFrame:
-    """Rows under names of their own, to be joined with others of the same."""
+def _renamed(rows: DataFrame) -> DataFrame:
+    """Rows with other column names, to be joined with rows that have the same."""
     return rows.toDF(*(f"_of{name}" for name in rows.columns))

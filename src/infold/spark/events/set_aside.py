@@ -1,10 +1,20 @@
 """
 The table of rows that could not be used: which model, which file, why, and the raw row.
 
-Rows come before the step's own commit, so that none is missing once the ledger says that its file
-is taken in; rows leave after it, so that none is missing while the ledger says so still. Whatever
-a step that died has left too many is of files that the ledger does not know, or knows to have
-nothing set aside: the next step of the model takes it out, with what leaves by then.
+| column       | type      | meaning                                                              |
+|--------------|-----------|----------------------------------------------------------------------|
+| `model`      | string    | the model whose query reads the row                                  |
+| `source`     | string    | the source of the file                                               |
+| `file`       | string    | the file's path, as it was listed                                    |
+| `file_id`    | bigint    | the id of the file's version                                         |
+| `reason`     | string    | why the row could not be used                                        |
+| `raw`        | string    | the row as text                                                      |
+| `event_time` | timestamp | when the event happened, UTC; NULL if that is not known              |
+
+Rows are written before the step's own commit, so that none is missing once the ledger records that
+their file is taken in. They are removed after the commit, so that none is missing while the ledger
+still has them. A step that died may leave rows of files that the ledger does not know, or knows
+to have no rows set aside: the next step of the model removes them.
 """
 
 from __future__ import annotations
@@ -19,16 +29,16 @@ from infold.core.model import SET_ASIDE
 from infold.core.plan import Step
 from infold.core.project import Node
 from infold.spark.content import column
-from infold.spark.events.arrivals import AT, FILE, RAW, REASON, STATE, State
+from infold.spark.events.arrivals import AT, FILE, RAW, REASON, STATE, RowState
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
 
 
 def write(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]) -> int:
     """
-    Before the step's commit: the rows of the files in ``paths``; the number of commits it took.
+    Write the rows set aside of the files in ``paths``; the number of commits it took.
 
-    Some are set aside. What an earlier step wrote of the same files is replaced.
+    It is called before the step's commit. Rows that an earlier step wrote of these files go.
     """
     fresh = _rows(work, step, arriving, paths)
     if not work.tables.exists(SET_ASIDE):
@@ -42,9 +52,9 @@ def write(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str])
 
 def tidy(work: Work, step: Step, keep: Collection[int]) -> int:
     """
-    After the step's commit: take out the model's rows but for those of the files in ``keep``.
+    Remove the model's rows, except those of the files in ``keep``; the number of commits it took.
 
-    The number of commits comes back.
+    It is called after the step's commit.
     """
     if not work.tables.exists(SET_ASIDE):
         return 0
@@ -61,7 +71,7 @@ def _files(work: Work, step: Step) -> set[int]:
 
 
 def _merge(work: Work, step: Step, insert: DataFrame, files: Collection[int]) -> None:
-    """Put rows in the place of all that there are of some files."""
+    """Replace the model's rows of some files by ``insert``."""
     ids = sorted(files)
     table = pa.table({"model": [step.model] * len(ids), "file_id": pa.array(ids, pa.int64())})
     work.tables.merge(
@@ -75,13 +85,14 @@ def _merge(work: Work, step: Step, insert: DataFrame, files: Collection[int]) ->
 
 
 def _rows(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]) -> DataFrame:
+    """The rows to set aside among judged arrivals, as the table has them."""
     node: Node = work.project[step.model]
     table = pa.table(
         {"_id": list(paths), "_path": list(paths.values())},
         schema=pa.schema([("_id", pa.int64()), ("_path", pa.string())]),
     )
     known = F.broadcast(work.spark.createDataFrame(table))
-    aside = arriving.where(F.col(STATE) == int(State.ASIDE))
+    aside = arriving.where(F.col(STATE) == int(RowState.SET_ASIDE))
     joined = aside.join(known, aside[FILE] == known["_id"], "inner")
     time = F.lit(None).cast("timestamp")
     if node.model.timeseries is not None:

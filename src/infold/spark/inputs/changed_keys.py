@@ -41,7 +41,9 @@ def locate_changed_keys(
     for name in dict.fromkeys(match.input for match in node.matched(lookup)):
         matches = [match for match in node.matched(lookup) if match.input == name]
         frame = work.frame(name, work.ledger.heads()[name].number)
-        cells = _counted(work, node, name, having(frame, matches, {lookup: changed}))
+        cells = _rows_by_cell(
+            work, node, name, rows_with_changed_key(frame, matches, {lookup: changed})
+        )
         times.append((name, Ranges.of(cells), sum(cells.values())))
         scanned += sum(state.rows for state in work.cells(name))
     return ChangedKeyRows(tuple(times), scanned)
@@ -58,7 +60,7 @@ def _in_files(
         if source_rows.unchanged(work.project, source, file)
     ]
     rows = source_rows.read(work.spark, work.project, source, [(file.id, file) for file in known])
-    found = having(rows, matches, {match.lookup: changed for match in matches})
+    found = rows_with_changed_key(rows, matches, {match.lookup: changed for match in matches})
     counts = {row[FILE]: row["count"] for row in found.groupBy(FILE).count().collect()}
     scanned = sum(file.rows + file.waiting + file.set_aside for file in known)
     return ChangedKeyRows(
@@ -68,7 +70,7 @@ def _in_files(
     )
 
 
-def _counted(work: Work, node: Node, name: str, rows: DataFrame) -> dict[Interval, int]:
+def _rows_by_cell(work: Work, node: Node, name: str, rows: DataFrame) -> dict[Interval, int]:
     """The cells of an input that some of its rows are in, and how many."""
     time, granularity = node.input(name).time_column, work.project[name].model.granularity
     assert time is not None, "a lookup is matched with rows that have a time"
@@ -78,38 +80,38 @@ def _counted(work: Work, node: Node, name: str, rows: DataFrame) -> dict[Interva
     }
 
 
-def having(
+def rows_with_changed_key(
     rows: DataFrame, matches: Iterable[Match], changed: Mapping[str, ChangedRows]
 ) -> DataFrame:
     """The rows of an input that have a changed key by any of the matches, once each."""
     found, rest = [], rows
     for match in matches:
-        found.append(_joined(rest, match, changed[match.lookup], "left_semi"))
-        rest = _joined(rest, match, changed[match.lookup], "left_anti")
+        found.append(_join_changed_keys(rest, match, changed[match.lookup], "left_semi"))
+        rest = _join_changed_keys(rest, match, changed[match.lookup], "left_anti")
     return reduce(DataFrame.unionByName, found) if found else rows.where(F.lit(False))
 
 
-def lacking(
+def rows_without_changed_key(
     rows: DataFrame, matches: Iterable[Match], changed: Mapping[str, ChangedRows]
 ) -> DataFrame:
     """The other rows."""
     for match in matches:
-        rows = _joined(rows, match, changed[match.lookup], "left_anti")
+        rows = _join_changed_keys(rows, match, changed[match.lookup], "left_anti")
     return rows
 
 
-def _joined(rows: DataFrame, match: Match, changed: ChangedRows, how: str) -> DataFrame:
+def _join_changed_keys(rows: DataFrame, match: Match, changed: ChangedRows, how: str) -> DataFrame:
     """Rows with, or without, one of the keys that changed."""
     names = [f"__key{at}" for at, _ in enumerate(match.pairs)]
     keys = [F.expr(own).alias(name) for name, (_, own) in zip(names, match.pairs, strict=True)]
-    known = net(changed).select(*keys).dropna().distinct()
+    known = changed_lookup_rows(changed).select(*keys).dropna().distinct()
     values = {f"{name}_of": F.expr(sql) for name, (sql, _) in zip(names, match.pairs, strict=True)}
     same = reduce(and_, (F.col(f"{name}_of") == F.col(name) for name in names))
     sent = F.broadcast(known) if changed.rows <= SMALL else known
     return rows.withColumns(values).join(sent, same, how).drop(*values)
 
 
-def net(changed: ChangedRows) -> DataFrame:
+def changed_lookup_rows(changed: ChangedRows) -> DataFrame:
     """The rows of a lookup that are there at one of two versions alone."""
     added, gone = plain(changed.added()), changed.gone()
     if gone is None:

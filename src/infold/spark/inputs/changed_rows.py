@@ -72,7 +72,7 @@ class ChangedRows:
         if self.numbered:
             return now.where(F.col(VERSION) > self.since)
         if self.before is not None:
-            now = _minus(now, self._in(self.before, cells))
+            now = _rows_not_in(now, self._in(self.before, cells))
         return now
 
     def gone(self) -> DataFrame | None:
@@ -82,7 +82,7 @@ class ChangedRows:
             return None
         before, now = (self._in(frame, cells) for frame in (self.before, self.now))
         if not self.numbered:
-            return _minus(before, now)
+            return _rows_not_in(before, now)
         names = list(dict.fromkeys((*self.identity, *([self.time] if self.time else ()), VERSION)))
         others = now.select(*(column(name).alias(f"__{at}") for at, name in enumerate(names)))
         same = [column(name).eqNullSafe(F.col(f"__{at}")) for at, name in enumerate(names)]
@@ -95,7 +95,7 @@ class ChangedRows:
         return in_cells(frame, self.time, cells, self.granularity)
 
 
-def _minus(rows: DataFrame, others: DataFrame) -> DataFrame:
+def _rows_not_in(rows: DataFrame, others: DataFrame) -> DataFrame:
     """The rows that are not among the others, as users see them; each takes away one equal."""
     rows = plain(rows)
     return rows.exceptAll(others.select(*map(column, rows.columns)))
@@ -120,11 +120,11 @@ def changed_table(
         time=time,
         identity=key or [name for name in _KNOWN_BY if name in now.columns][:1],
         granularity=work.project[name].model.granularity,
-        anew=_anew(work, name, since, upto),
+        anew=_was_replaced(work, name, since, upto),
     )
 
 
-def _anew(work: Work, name: str, since: int, upto: int) -> bool:
+def _was_replaced(work: Work, name: str, since: int, upto: int) -> bool:
     """Whether a table was replaced as a whole between two versions."""
     return any(entry.whole for entry in work.ledger.versions(name, since) if entry.number <= upto)
 
@@ -145,7 +145,7 @@ def traceable_table(
     numbered = VERSION in now.columns
     if compared and not _comparable(plain(now)):
         return False
-    if numbered and not _anew(work, name, since, upto):
+    if numbered and not _was_replaced(work, name, since, upto):
         return True
     if work.snapshot(name, since) is None:
         return numbered

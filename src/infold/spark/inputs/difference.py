@@ -25,7 +25,7 @@ FOLDS = (Kind.SESSIONS, Kind.CUMULATIVE_AGGREGATE)
 """The kinds that fold what changed in what they read."""
 
 
-def asked_for(project: Project, name: str) -> bool:
+def is_folded(project: Project, name: str) -> bool:
     """Whether a model folds the changes of a table, so that they are to be told row by row."""
     return any(
         node.model.kind in FOLDS and any(entry.name == name for entry in node.inputs)
@@ -33,7 +33,7 @@ def asked_for(project: Project, name: str) -> bool:
     )
 
 
-def row_by_row(
+def count_row_changes(
     node: Node, changes: Sequence[CellChange], before: DataFrame, now: DataFrame
 ) -> tuple[CellChange, ...]:
     """
@@ -45,7 +45,9 @@ def row_by_row(
     before, now = plain(before), plain(now)
     if not both or dict(before.dtypes) != dict(now.dtypes):
         return tuple(changes)
-    counts = _counts(node, [change.cell for change in both], before.select(_named(now)), now)
+    counts = _rows_in_one_alone(
+        node, [change.cell for change in both], before.select(_all_columns(now)), now
+    )
     return tuple(
         replace(change, added=counts[change.cell][0], removed=counts[change.cell][1])
         if change.cell in counts
@@ -54,15 +56,15 @@ def row_by_row(
     )
 
 
-def _named(rows: DataFrame) -> list[Column]:
+def _all_columns(rows: DataFrame) -> list[Column]:
     return [column(name) for name in rows.columns]
 
 
-def _counts(
+def _rows_in_one_alone(
     node: Node, cells: Sequence[Interval], before: DataFrame, now: DataFrame
 ) -> Mapping[Interval, tuple[int, int]]:
     """How many rows of each cell are in one of two frames alone: in ``now``, in ``before``."""
-    hashes = _hashes(node, cells, now, 1).unionAll(_hashes(node, cells, before, -1))
+    hashes = _row_hashes(node, cells, now, 1).unionAll(_row_hashes(node, cells, before, -1))
     rows = hashes.groupBy("cell", "hash").agg(F.sum("n").alias("n"))
     sums = rows.groupBy("cell").agg(
         F.sum(F.greatest("n", F.lit(0))).alias("added"),
@@ -74,7 +76,7 @@ def _counts(
     }
 
 
-def _hashes(node: Node, cells: Sequence[Interval], rows: DataFrame, count: int) -> DataFrame:
+def _row_hashes(node: Node, cells: Sequence[Interval], rows: DataFrame, count: int) -> DataFrame:
     """The hash of each row of some cells, beside its cell and how it counts."""
     series, granularity = node.model.timeseries, node.model.granularity
     time = F.lit(None).cast("timestamp")

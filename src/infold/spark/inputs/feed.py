@@ -20,7 +20,7 @@ from infold.core.plan import Step
 from infold.core.project import Input, Match, Node
 from infold.core.trace import CellState
 from infold.spark.content import in_cells, in_time, plain
-from infold.spark.inputs.changed_keys import having, lacking
+from infold.spark.inputs.changed_keys import rows_with_changed_key, rows_without_changed_key
 from infold.spark.inputs.changed_rows import ChangedRows, changed_table, traceable_table
 from infold.spark.step_context import Work
 
@@ -147,8 +147,8 @@ class Feed:
             found = (part for table, times, _ in self.step.found if table == name for part in times)
             cells = [*found, *(change.cell for change in changed.changes)]
             near = in_cells(every, changed.time, cells, None)
-        mine = having(near, matches, self.lookups)
-        return lacking(plain(rows), matches, self.lookups).unionByName(plain(mine))
+        mine = rows_with_changed_key(near, matches, self.lookups)
+        return rows_without_changed_key(plain(rows), matches, self.lookups).unionByName(plain(mine))
 
     def _seen(self, frames: Mapping[str, DataFrame], *, before: bool = False) -> DataFrame:
         """Rows of the tables as the view shows them, with lookups as they are, or were before."""

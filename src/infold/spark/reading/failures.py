@@ -21,7 +21,7 @@ _CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 
 
 @contextmanager
-def named(project: Project, source: Source) -> Iterator[None]:
+def naming_files(project: Project, source: Source) -> Iterator[None]:
     """Raise ``errors.unreadable_file``, or that a file is gone, for what Spark fails at inside."""
     try:
         yield
@@ -33,13 +33,13 @@ def named(project: Project, source: Source) -> Iterator[None]:
             raise run_errors.source_changed(source=source.name, path=path) from error
         raise
     except Exception as error:
-        found = _told(project, source, str(error))
+        found = _as_error(project, source, str(error))
         if found is None:
             raise
         raise found from error
 
 
-def _told(project: Project, source: Source, said: str) -> InfoldError | None:
+def _as_error(project: Project, source: Source, said: str) -> InfoldError | None:
     match = _FILE.search(said)
     if match is None:
         return None

@@ -1,9 +1,10 @@
 """
-Many cells, each computed by itself, as one frame.
+Many cells, each computed by itself, as one frame of the model's columns.
 
-Where a query gives other rows for a cell than over everything, and its author says that the cell
-is what is meant, each cell is a query of its own over what is read for that cell. Their rows are
-put together, so that one job computes them and one commit holds them.
+Some queries give other rows for one cell than over everything, and their author says (by an
+override or by declared bounds) that the cell is meant. Then each cell is a query of its own over
+what is read for that cell. The rows are put together, so that one job computes and one commit
+stores them.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from infold.spark.content import in_time, quoted
 from infold.spark.step_context import Work
 
 
-def each_by_itself(
+def cell_by_cell(
     work: Work, node: Node, cells: Ranges, frames: Mapping[str, DataFrame]
 ) -> DataFrame:
     """
-    The rows of ``cells``, each computed from no more of the inputs than are read for it alone.
+    The rows of ``cells``, each computed from the rows of the inputs that are read for it alone.
 
-    Rows without a cell stay among them, to be counted. Of more cells than one query should hold,
-    so many at a time are computed and kept.
+    Rows without a cell stay among them, to be counted. Where one query would have too many cells,
+    parts of them are computed and kept one after the other.
     """
     assert node.model.timeseries is not None, "a model built cell by cell has a timeseries"
     name = node.model.timeseries.partition_column
@@ -36,16 +37,16 @@ def each_by_itself(
         rows = work.sql(node, frames, only)
         return rows.where(f"{quoted(name)} IS NULL OR {in_time(rows, name, only, exact=True)}")
 
-    filled = list(_filled(work, node, cells))
+    filled = list(_cells_with_input(work, node, cells))
     if not filled:
         return work.sql(node, frames, Ranges())
-    parts = [_together([one(cell) for cell in chunk]) for chunk in _chunks(filled)]
+    parts = [_union([one(cell) for cell in chunk]) for chunk in _chunks(filled)]
     if len(parts) > 1:
         parts = [part.localCheckpoint() for part in parts]
-    return _together(parts)
+    return _union(parts)
 
 
-def _together(frames: Sequence[DataFrame]) -> DataFrame:
+def _union(frames: Sequence[DataFrame]) -> DataFrame:
     return reduce(DataFrame.unionByName, frames)
 
 
@@ -54,11 +55,11 @@ def _chunks(cells: Sequence[Interval]) -> Iterator[Sequence[Interval]]:
         yield cells[at : at + CELLS_TOGETHER]
 
 
-def _filled(work: Work, node: Node, cells: Ranges) -> Iterator[Interval]:
+def _cells_with_input(work: Work, node: Node, cells: Ranges) -> Iterator[Interval]:
     """
-    The cells, in order, that rows of the inputs may show in; others yield nothing.
+    The cells, in order, that rows of the inputs may reach; other cells have no rows.
 
-    Those that hold rows are among them: an older version of an input may have had rows there.
+    Cells that have rows now are among them: an earlier version of an input may have had rows there.
     """
     granularity = node.model.granularity
     assert granularity is not None, "a model built cell by cell has cells"

@@ -1,9 +1,18 @@
 """
-How the cells of a query's rows stand: how many rows each has, their content, their last time.
+The states of the cells of a query's rows: how many rows each has, their content, their last time.
 
-A few cells, which is what a day's run builds, are observed while the rows are computed: one pass,
-which may be the one that writes them, and no shuffle. Many are grouped, in a query of its own over
-rows that are kept.
+Few cells, as a day's run builds, are observed while the rows are computed: in one pass, which may
+be the one that writes them, without a shuffle. Many cells are grouped, by a query over rows that
+are kept.
+
+The frames are the model's own columns, as its query yields them. Observed, they have one more:
+
+| column         | type   | meaning                                              |
+|----------------|--------|------------------------------------------------------|
+| `_infold_hash` | bigint | the hash of the row; only while sums are observed     |
+
+The observation is one row: ``rows`` (all), and for each cell, by its number, ``rows_0``, the sums
+``hi_0`` and ``lo_0`` of its content, and ``last_0``, its last time in microseconds.
 """
 
 from __future__ import annotations
@@ -30,14 +39,14 @@ from infold.spark.content import (
 )
 
 _FEW_CELLS = 16
-"""Up to so many cells are observed; each is four more sums for every row."""
+"""Up to so many cells are observed: each adds four sums."""
 
 _HASH = "_infold_hash"
 
 
 @dataclass(frozen=True, slots=True)
 class CellStates:
-    """The cells asked for that hold rows; how many rows are in others."""
+    """The cells asked for that have rows; ``beyond`` is how many rows are in other cells."""
 
     cells: Mapping[Interval, CellState]
     beyond: int = 0
@@ -49,48 +58,48 @@ def partition_column(node: Node) -> str:
     return node.model.timeseries.partition_column
 
 
-def computed(
+def compute_once(
     rows: DataFrame, node: Node, asked: Ranges, type_: str
 ) -> tuple[DataFrame, CellStates]:
     """
-    The rows, computed once and kept, and how the cells ``asked`` for stand in them.
+    The rows, computed once and kept, and the states of the cells ``asked`` for.
 
     ``type_`` is the partition column's: ``date`` or ``timestamp``.
     """
-    watched = observed(rows, node, asked, type_)
+    watched = observe_cells(rows, node, asked, type_)
     if watched is None:
         rows = rows.localCheckpoint(eager=False)
         test = within(partition_column(node), type_, asked, exact=True)
-        return rows, grouped(rows, node, F.expr(test))
+        return rows, states_of_cells(rows, node, F.expr(test))
     rows = watched.rows.localCheckpoint()
     return rows, watched.states()
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedRows:
-    """Rows that say how their cells stand when they are computed, which is to be once."""
+    """Rows that are computed once; after that the states of ``cells`` are known."""
 
     rows: DataFrame
     cells: Sequence[Interval]
     seen: Observation
 
     def states(self) -> CellStates:
-        """How the cells stand; waits until the rows have been computed."""
-        return _told(self.seen.get, self.cells)
+        """The states of the cells; waits until the rows have been computed."""
+        return _states_from_sums(self.seen.get, self.cells)
 
 
-def observed(rows: DataFrame, node: Node, asked: Ranges, type_: str) -> ObservedRows | None:
-    """The same rows, watched; None where the cells ``asked`` for are too many for that."""
-    cells, name = _few(node, asked), partition_column(node)
+def observe_cells(rows: DataFrame, node: Node, asked: Ranges, type_: str) -> ObservedRows | None:
+    """The same rows, observed; None if the cells ``asked`` for are too many for that."""
+    cells, name = _few_cells(node, asked), partition_column(node)
     if cells is None:
         return None
     tests = [within(name, type_, Ranges((cell,)) & asked, exact=True) for cell in cells]
     seen = Observation()
-    return ObservedRows(_observed(rows, seen, name, tests), cells, seen)
+    return ObservedRows(_with_sums(rows, seen, name, tests), cells, seen)
 
 
-def grouped(rows: DataFrame, node: Node, asked: Column | None = None) -> CellStates:
-    """The same of rows that are there already; without ``asked``, of all cells."""
+def states_of_cells(rows: DataFrame, node: Node, asked: Column | None = None) -> CellStates:
+    """The states of the cells of stored or kept rows; without ``asked``, of all cells."""
     granularity = node.model.granularity
     time = F.lit(None).cast("timestamp")
     if granularity is not None:
@@ -106,8 +115,8 @@ def grouped(rows: DataFrame, node: Node, asked: Column | None = None) -> CellSta
     return CellStates(found, beyond)
 
 
-def _few(node: Node, asked: Ranges) -> list[Interval] | None:
-    """The cells one by one, unless they are many."""
+def _few_cells(node: Node, asked: Ranges) -> list[Interval] | None:
+    """The cells one by one; None if they are many."""
     granularity = node.model.granularity
     if granularity is None:
         return None
@@ -116,8 +125,8 @@ def _few(node: Node, asked: Ranges) -> list[Interval] | None:
     return found if len(found) <= _FEW_CELLS else None
 
 
-def _observed(rows: DataFrame, seen: Observation, name: str, tests: Sequence[str]) -> DataFrame:
-    """The rows; those that pass each of the ``tests`` are summed while they are computed."""
+def _with_sums(rows: DataFrame, seen: Observation, name: str, tests: Sequence[str]) -> DataFrame:
+    """The rows; while they are computed, those that pass each of the ``tests`` are summed."""
     at = quoted(name)
     sums = ["count(1) AS rows"]
     for number, test in enumerate(tests):
@@ -131,7 +140,7 @@ def _observed(rows: DataFrame, seen: Observation, name: str, tests: Sequence[str
     return hashed.observe(seen, *map(F.expr, sums)).drop(_HASH)
 
 
-def _told(sums: Mapping[str, Any], cells: Sequence[Interval]) -> CellStates:
+def _states_from_sums(sums: Mapping[str, Any], cells: Sequence[Interval]) -> CellStates:
     found = {}
     for number, cell in enumerate(cells):
         # Spark forgets what it observed in a plan that turned out to be empty.

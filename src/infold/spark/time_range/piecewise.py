@@ -1,9 +1,9 @@
 """
-A whole table from pieces, each computed by itself, in one commit.
+A whole table computed piece by piece and committed at once, as one frame of the model's columns.
 
-Batches bound what is computed at once, and models that stand on overrides are computed cell by
-cell. Where a definition changed, all of the table changes at once all the same: so Spark keeps the
-rows of each piece, in memory and on its disks, until the last are there.
+Batches limit how much is computed at once, and models with overrides are computed cell by cell.
+Where a definition changes, the whole table must still change at once. So Spark keeps the rows of
+each piece, in memory and on disk, until the last piece is computed.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from infold.core.interval import Ranges
 from infold.spark.step_context import Work
 
 TOGETHER = 64
-"""So many frames are put together and kept as one: a plan of thousands takes Spark for ever."""
+"""After so many pieces their frames are kept as one: Spark plans thousands of frames too slowly."""
 
 
-def pieced(
+def rows_in_pieces(
     work: Work, pieces: Sequence[Ranges], compute: Callable[[Ranges], DataFrame]
 ) -> DataFrame:
     """The rows of all pieces; each has been computed, alone, when this returns."""
@@ -29,13 +29,13 @@ def pieced(
     for piece in pieces:
         named = len(work.views)
         frames.append(compute(piece).localCheckpoint())
-        while len(work.views) > named:  # its rows are kept: what they were made from may go
+        while len(work.views) > named:  # its rows are kept, so its views are no longer needed
             work.spark.catalog.dropTempView(work.views.popitem()[0])
         if len(frames) == TOGETHER:
-            groups.append(_together(frames).localCheckpoint())
+            groups.append(_union(frames).localCheckpoint())
             frames.clear()
-    return _together([*groups, *frames])
+    return _union([*groups, *frames])
 
 
-def _together(frames: Sequence[DataFrame]) -> DataFrame:
+def _union(frames: Sequence[DataFrame]) -> DataFrame:
     return reduce(DataFrame.unionByName, frames)

@@ -1,10 +1,13 @@
 """
-The recompute rebuilder: whole tables, and cells of time-range models.
+Recomputing: whole tables, and cells of time-range models.
 
 Read wide, keep narrow: inputs with a time column are filtered to what the stale cells are made
-from, the query runs as the user wrote it, and the outermost clamp keeps rows whose partition value
-is in the stale cells. These are then replaced as one commit; cells whose content stayed the same
-are left out of it (early cutoff), and when all did, nothing is committed at all.
+from, the query runs as the user wrote it, and a filter around it (the clamp) keeps the rows whose
+partition value is in the stale cells. These cells are replaced in one commit. Cells with unchanged
+content are left out of it (early cutoff); if all are, nothing is committed.
+
+All frames here have the model's own columns, as its query yields them, and nothing else: tables
+that are recomputed carry no technical columns.
 """
 
 from __future__ import annotations
@@ -25,39 +28,39 @@ from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, CellState, rewritten
 from infold.messages import run_errors
 from infold.spark.content import column, in_time, time_type, within
-from infold.spark.inputs.difference import asked_for, row_by_row
+from infold.spark.inputs.difference import count_row_changes, is_folded
 from infold.spark.jvm.session import unshuffled
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
-from infold.spark.time_range.by_cell import each_by_itself
+from infold.spark.time_range.by_cell import cell_by_cell
 from infold.spark.time_range.cell_states import (
     CellStates,
     ObservedRows,
-    computed,
-    grouped,
-    observed,
+    compute_once,
+    observe_cells,
     partition_column,
+    states_of_cells,
 )
-from infold.spark.time_range.piecewise import pieced
+from infold.spark.time_range.piecewise import rows_in_pieces
 
 _ROWS_FOR_OWN_PARTITION = 200_000
 _ROWS_FOR_PARTITIONS = 500_000
 _ROWS_TO_CARRY = 20_000
-"""Rows of other cells that a replacement rewrites rather than leave one file more."""
+"""Up to so many rows of other cells are rewritten, to avoid one more file."""
 _ROWS_IN_ONE_PART = 200_000
-"""Up to so many rows to read, shuffling them takes longer than a second processor saves."""
+"""Up to so many rows to read, a shuffle costs more time than a second processor saves."""
 
 
 def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
-    """Compute the step's cells and replace them; ``prepared`` unless everything is replaced."""
+    """Compute and replace the step's cells; ``prepared`` is called unless all is replaced."""
     node = work.project[step.model]
     if step.action is Action.BUILD or not work.tables.exists(step.model):
-        return build(work, node, step, *_counted(work, node, step))
-    if not step.cells:  # something it reads changed, and nothing that it holds is made from that
+        return build(work, node, step, *_rows_and_counts(work, node, step))
+    if not step.cells:  # an input changed where none of its cells reads it
         nothing = _outcome(work, step, (), CellStates({}), snapshot=None, whole=False)
         return prepared(replace(nothing, committed=False))
     few = _rows_read(work, step) <= _ROWS_IN_ONE_PART
-    rows = _placed(node, _evaluated(work, node, step, narrow=True, together=few))
+    rows = _rows_with_cells(node, _query_rows(work, node, step, narrow=True, together=few))
     with unshuffled(work.spark) if few else nullcontext():
         return _recompute(work, node, step, rows, prepared)
 
@@ -66,26 +69,26 @@ def definition(work: Work, node: Node, step: Step, *, narrow: bool = True) -> Da
     """
     The model's rows in the step's cells, from the versions of its inputs that the step reads.
 
-    Unless ``narrow``, inputs are read whole, whatever is known of how far a cell reaches.
+    Unless ``narrow``, inputs are read whole, whatever the bounds of the model are.
     """
-    return _clamped(node, step.cells, _evaluated(work, node, step, narrow=narrow))
+    return _clamped(node, step.cells, _query_rows(work, node, step, narrow=narrow))
 
 
-def _evaluated(
+def _query_rows(
     work: Work, node: Node, step: Step, *, narrow: bool, together: bool = False
 ) -> DataFrame:
-    """What the query yields; with ``together``, every input is read in one part: by one task."""
+    """What the query yields; with ``together``, one task reads each input."""
     cells = step.cells if narrow and step.cells != Ranges.ever() else None
     frames = work.inputs(node, step)
     if together:
         frames = {name: frame.coalesce(1) for name, frame in frames.items()}
     if narrow and node.batches is Batches.PER_PARTITION_ONLY:
-        return each_by_itself(work, node, step.cells, frames)
+        return cell_by_cell(work, node, step.cells, frames)
     return work.sql(node, frames, cells)
 
 
-def _placed(node: Node, rows: DataFrame) -> DataFrame:
-    """The rows, of which each has a cell; where nothing proves that, they are asked."""
+def _rows_with_cells(node: Node, rows: DataFrame) -> DataFrame:
+    """The rows; raises ``run_errors.rows_without_cell`` if some are in no cell."""
     if node.model.kind is Kind.INCREMENTAL_TABLE and (node.declared or node.downgraded):
         name = partition_column(node)
         without = rows.where(column(name).isNull()).count()
@@ -103,24 +106,24 @@ def _clamped(node: Node, cells: Ranges, rows: DataFrame) -> DataFrame:
     return kept.where(in_time(rows, name, cells, exact=True))
 
 
-def _counted(work: Work, node: Node, step: Step) -> tuple[DataFrame, Sequence[Observation]]:
-    """The step's rows, and counts of all that the query yields, filled when they are computed."""
+def _rows_and_counts(work: Work, node: Node, step: Step) -> tuple[DataFrame, Sequence[Observation]]:
+    """The step's rows, and how many rows the query yields in all, observed when it is computed."""
     if not step.pieces:
-        rows, seen = _watched(work, node, step)
+        rows, seen = _rows_and_count(work, node, step)
         return rows, [seen] if seen is not None else []
     counts = []
 
     def compute(piece: Ranges) -> DataFrame:
-        rows, seen = _watched(work, node, replace(step, cells=piece))
+        rows, seen = _rows_and_count(work, node, replace(step, cells=piece))
         if seen is not None:
             counts.append(seen)
         return rows
 
-    return pieced(work, step.pieces, compute), counts
+    return rows_in_pieces(work, step.pieces, compute), counts
 
 
-def _watched(work: Work, node: Node, step: Step) -> tuple[DataFrame, Observation | None]:
-    rows = _placed(node, _evaluated(work, node, step, narrow=True))
+def _rows_and_count(work: Work, node: Node, step: Step) -> tuple[DataFrame, Observation | None]:
+    rows = _rows_with_cells(node, _query_rows(work, node, step, narrow=True))
     if node.model.kind is Kind.TABLE or node.model.timeseries is None:
         return rows, None
     seen = Observation()
@@ -131,27 +134,28 @@ def _watched(work: Work, node: Node, step: Step) -> tuple[DataFrame, Observation
 def build(
     work: Work, node: Node, step: Step, rows: DataFrame, seen: Sequence[Observation] = ()
 ) -> Outcome:
-    """All of a table anew, from its rows, in one commit."""
+    """Replace the whole table by its rows, in one commit."""
     before = work.cells(step.model)
     snapshot = work.tables.create(
-        step.model, rows, _layout(work, node, _type_of(rows, node)), work.stamp(step)
+        step.model, rows, _layout(work, node, _partition_type(rows, node)), work.stamp(step)
     )
-    after = grouped(work.tables.read(step.model, snapshot), node)
-    changes = _told(work, node, step, rewritten(before, after.cells.values()), snapshot)
-    beyond = max(0, sum(map(_yielded, seen)) - sum(change.rows_after for change in changes))
-    came = replace(after, beyond=beyond)
-    return _outcome(work, step, changes, came, snapshot=snapshot, whole=True)
+    after = states_of_cells(work.tables.read(step.model, snapshot), node)
+    changes = _row_changes(work, node, step, rewritten(before, after.cells.values()), snapshot)
+    beyond = max(0, sum(map(_rows_yielded, seen)) - sum(change.rows_after for change in changes))
+    return _outcome(
+        work, step, changes, replace(after, beyond=beyond), snapshot=snapshot, whole=True
+    )
 
 
-def _told(
+def _row_changes(
     work: Work, node: Node, step: Step, changes: tuple[CellChange, ...], snapshot: int
 ) -> tuple[CellChange, ...]:
-    """The changes of a table that was replaced, row by row where somebody folds them."""
+    """The changes of a replaced table; counted row by row if a model folds them."""
     old = work.snapshot(step.model, step.version - 1)
-    if old is None or not asked_for(work.project, step.model):
+    if old is None or not is_folded(work.project, step.model):
         return changes
     frames = (work.tables.read(step.model, at) for at in (old, snapshot))
-    return row_by_row(node, changes, *frames)
+    return count_row_changes(node, changes, *frames)
 
 
 def _recompute(
@@ -167,17 +171,17 @@ def _recompute(
     appended = _strategy(node) is Strategy.APPEND
     if not before and step.batches == 1 and not appended:
         # An append could not be made again after a crash, and batches are computed side by side.
-        watched = observed(rows, node, step.cells, type_)
+        watched = observe_cells(rows, node, step.cells, type_)
         if watched is not None:
             kept = watched.rows.where(within(name, type_, step.cells, exact=True))
             return _written_at_once(work, node, step, replace(watched, rows=kept), prepared)
     # All that the query yields is kept where it is first computed, which is for its cells' states:
     # rows of other cells are few, as inputs are read no further than the query needs.
-    rows, after = computed(rows, node, step.cells, type_)
+    rows, after = compute_once(rows, node, step.cells, type_)
     changes = rewritten(before, after.cells.values())
-    if asked_for(work.project, step.model) and any(change.real for change in changes):
+    if is_folded(work.project, step.model) and any(change.real for change in changes):
         inside = rows.where(within(name, type_, step.cells, exact=True))
-        changes = row_by_row(node, changes, work.tables.read(step.model), inside)
+        changes = count_row_changes(node, changes, work.tables.read(step.model), inside)
     real = [change for change in changes if change.real]
     outcome = _outcome(work, step, changes, after, snapshot=None, whole=False)
     if not real:
@@ -197,18 +201,18 @@ def _written_at_once(
     work: Work, node: Node, step: Step, watched: ObservedRows, prepared: Prepared
 ) -> Outcome:
     """
-    Cells that hold nothing yet, computed while they are written: there is nothing to compare with.
+    Compute cells that have no rows yet while they are written: there is nothing to compare with.
 
-    What they come to hold is known once they are committed. Should the run die in between, it is
-    for the next one to count them and to build them again (``recover``).
+    Their content is known after the commit. If the run dies in between, the next run counts their
+    rows and builds them again (``recover``).
     """
     changes = rewritten((), (CellState(cell, 0, 0) for cell in watched.cells))
-    untold = _outcome(work, step, changes, CellStates({}), snapshot=None, whole=False)
-    announced = prepared(replace(untold, untold=partition_column(node)))
+    uncounted = _outcome(work, step, changes, CellStates({}), snapshot=None, whole=False)
+    announced = prepared(replace(uncounted, untold=partition_column(node)))
     snapshot = _write(work, node, step, announced, watched.rows, step.cells)
-    came = watched.states()
+    states = watched.states()
     made = _outcome(
-        work, step, rewritten((), came.cells.values()), came, snapshot=snapshot, whole=False
+        work, step, rewritten((), states.cells.values()), states, snapshot=snapshot, whole=False
     )
     if not made.changes:  # a commit of nothing is no version
         return replace(made, committed=False, snapshot=None, trace=announced.trace)
@@ -218,33 +222,33 @@ def _written_at_once(
 def _write(
     work: Work, node: Node, step: Step, outcome: Outcome, rows: DataFrame, ranges: Ranges
 ) -> int:
-    """Replace ``ranges`` by the step's rows in them; add these where nothing is to be replaced."""
+    """Replace ``ranges`` by the step's rows in them; append if there is nothing to replace."""
     name = partition_column(node)
     stamp = work.stamp(replace(step, version=outcome.version))
     appended = _strategy(node) is Strategy.APPEND
-    held = any(change.rows_before for change in outcome.changes)
-    if not held and (appended or _carried(work, step, ranges) > _ROWS_TO_CARRY):
+    filled = any(change.rows_before for change in outcome.changes)
+    if not filled and (appended or _rows_carried(work, step, ranges) > _ROWS_TO_CARRY):
         return work.tables.append(step.model, rows, stamp)
     return work.tables.replace(step.model, column=name, ranges=ranges, rows=rows, stamp=stamp)
 
 
-def _carried(work: Work, step: Step, ranges: Ranges) -> int:
-    """Rows of other cells that lie in the partitions of ``ranges``: a replacement rewrites them."""
+def _rows_carried(work: Work, step: Step, ranges: Ranges) -> int:
+    """Rows of other cells in the partitions of ``ranges``, which a replacement rewrites."""
     partition = work.tables.layout(step.model).partition
     touched = Ranges.ever() if partition is None else partition.cover(ranges)
     return sum(state.rows for state in work.cells(step.model, touched - ranges))
 
 
 def _strategy(node: Node) -> Strategy:
-    said = node.model.incremental
-    return said.strategy if said is not None else Strategy.DELETE_INSERT
+    incremental = node.model.incremental
+    return incremental.strategy if incremental is not None else Strategy.DELETE_INSERT
 
 
 def _outcome(
     work: Work,
     step: Step,
     changes: tuple[CellChange, ...],
-    came: CellStates,
+    states: CellStates,
     *,
     snapshot: int | None,
     whole: bool,
@@ -259,9 +263,9 @@ def _outcome(
         cells_built=len(changes),
         cells_cut_off=len(changes) - len(real),
         commits=1 if whole or real else 0,
-        clamped=came.beyond,
+        clamped=states.beyond,
     )
-    assert step.trace is not None, "a planned step says what will hold"
+    assert step.trace is not None, "a planned step has a trace"
     return Outcome(
         model=step.model,
         version=step.version,
@@ -273,7 +277,7 @@ def _outcome(
     )
 
 
-def _yielded(seen: Observation) -> int:
+def _rows_yielded(seen: Observation) -> int:
     """How many rows a query yielded."""
     found = seen.get  # Spark forgets what it observed in a plan that turned out to be empty
     return int(found.get("rows") or 0)
@@ -293,10 +297,10 @@ def _rows_read(work: Work, step: Step) -> int:
 
 def _layout(work: Work, node: Node, type_: str) -> Layout:
     """
-    Partitions by the size of the inputs: few rows need none, a cell of many rows is one by itself.
+    Partitions by the size of the inputs: none for few rows, one for each cell of many rows.
 
-    A replaced cell rewrites its partition, so partitions must be small; each is a file at least,
-    so they must not be many.
+    Replacing a cell rewrites its partition, so partitions must be small. Each has a file at least,
+    so there must not be many.
     """
     granularity = node.model.granularity
     if granularity is None:
@@ -329,5 +333,5 @@ _COARSER = {
 }
 
 
-def _type_of(rows: DataFrame, node: Node) -> str:
+def _partition_type(rows: DataFrame, node: Node) -> str:
     return time_type(rows, partition_column(node)) if node.model.timeseries else "timestamp"

@@ -64,11 +64,11 @@ def compare(
     of both sides of a few keys.
     """
     rebuilt = rebuilt.select(*(column(name) for name in stored.columns))
-    left, right = states(stored, time, granularity), states(rebuilt, time, granularity)
+    left, right = cell_states(stored, time, granularity), cell_states(rebuilt, time, granularity)
     suspects = [
         cell
         for cell in sorted(set(left) | set(right))
-        if _key(left.get(cell)) != _key(right.get(cell))
+        if _rows_and_content(left.get(cell)) != _rows_and_content(right.get(cell))
     ]
     differing: list[tuple[Interval, int, int]] = []
     sample: list[tuple[str, Mapping[str, Any]]] = []
@@ -76,11 +76,11 @@ def compare(
         found = _row_by_row(stored, rebuilt, time, granularity, suspects, key)
         bad = {cell_of(row["_cell"], granularity) for row in found}
         differing = [
-            (cell, _rows(left.get(cell)), _rows(right.get(cell)))
+            (cell, _row_count(left.get(cell)), _row_count(right.get(cell)))
             for cell in suspects
             if cell in bad
         ]
-        sample = [(row["_side"], _shown(row, stored.schema)) for row in found[: 2 * _SAMPLE]]
+        sample = [(row["_side"], _in_utc(row, stored.schema)) for row in found[: 2 * _SAMPLE]]
     return Comparison(
         rows=sum(state.rows for state in left.values()),
         cells=len(left),
@@ -92,7 +92,7 @@ def compare(
     )
 
 
-def states(
+def cell_states(
     rows: DataFrame, time: str | None, granularity: Granularity | None
 ) -> dict[Interval, CellState]:
     """Rows and content of each cell of a frame."""
@@ -104,11 +104,11 @@ def states(
     return found
 
 
-def _key(state: CellState | None) -> tuple[int, int]:
+def _rows_and_content(state: CellState | None) -> tuple[int, int]:
     return (state.rows, state.content) if state else (0, 0)
 
 
-def _rows(state: CellState | None) -> int:
+def _row_count(state: CellState | None) -> int:
     return state.rows if state else 0
 
 
@@ -140,9 +140,11 @@ def _row_by_row(
     names = ["_cell", "_hash", "_nth"]
     right = sides[1].select(*names, *(column(name).alias(f"_other_{name}") for name in floats))
     left = sides[0].select(*names, *(column(name).alias(f"_other_{name}") for name in floats))
-    alone = _alone(sides[0], right, floats).unionByName(_alone(sides[1], left, floats))
+    alone = _without_partner(sides[0], right, floats).unionByName(
+        _without_partner(sides[1], left, floats)
+    )
     return (
-        alone.withColumn("_rank", _rank(stored.schema, key))
+        alone.withColumn("_rank", _place_in_cell(stored.schema, key))
         .where(F.col("_rank") <= _SAMPLE)
         .orderBy("_cell", "_rank", F.desc("_side"), "_hash", "_nth")
         .drop("_rank", "_hash", "_nth")
@@ -150,7 +152,7 @@ def _row_by_row(
     )
 
 
-def _rank(schema: T.StructType, key: Sequence[str]) -> Column:
+def _place_in_cell(schema: T.StructType, key: Sequence[str]) -> Column:
     """The place of a row in its cell: one for both sides of a key, else by its columns."""
     if key:
         by_key = Window.partitionBy("_cell").orderBy(F.xxhash64(*map(column, key)))
@@ -160,7 +162,7 @@ def _rank(schema: T.StructType, key: Sequence[str]) -> Column:
     return F.row_number().over(by_columns)
 
 
-def _alone(rows: DataFrame, other: DataFrame, floats: list[str]) -> DataFrame:
+def _without_partner(rows: DataFrame, other: DataFrame, floats: list[str]) -> DataFrame:
     close: Column = F.lit(True)
     for name in floats:
         a, b = column(name), column(f"_other_{name}")
@@ -176,7 +178,7 @@ def _alone(rows: DataFrame, other: DataFrame, floats: list[str]) -> DataFrame:
     )
 
 
-def _shown(row: Any, schema: T.StructType) -> Mapping[str, Any]:
+def _in_utc(row: Any, schema: T.StructType) -> Mapping[str, Any]:
     """A row of a side, its instants in UTC: Spark gives them in the time zone of the machine."""
     instants = {field.name for field in schema if isinstance(field.dataType, T.TimestampType)}
     return {

@@ -27,8 +27,8 @@ def quarantined(events: DataFrame, query: SessionsQuery) -> DataFrame:
     spans = rows.groupBy(_OF, _NUMBER).agg(
         F.min(_AT).alias("start"), F.max(_AT).alias("end"), F.count(F.lit(1)).alias("events")
     )
-    spoken = _spoken_of(spans, query, "start", "end")
-    held = _is_held(query, F.col("start"), F.col("end"))
+    spoken = _with_entries(spans, query, "start", "end")
+    held = _in_quarantine(query, F.col("start"), F.col("end"))
     named = spoken.where(held).withColumn("of", F.col(_OF).cast("string"))
     return named.select("of", "start", "end", "events")
 
@@ -36,9 +36,13 @@ def quarantined(events: DataFrame, query: SessionsQuery) -> DataFrame:
 def _numbered(events: DataFrame, query: SessionsQuery, order: Column) -> DataFrame:
     """The events of sessions, each with its session's number."""
     rows = events.where(query.where) if query.where else events
-    rows = rows.withColumn(_OF, _of(query)).where(F.col(_OF).isNotNull())
+    rows = rows.withColumn(_OF, _owner(query)).where(F.col(_OF).isNotNull())
     rows = rows.withColumn(_AT, micros(column(query.time_column)))
-    return _in_stretches(rows, query, order) if _stepwise(query) else _after_silences(rows, query)
+    return (
+        _cut_step_by_step(rows, query, order)
+        if _cut_by_more(query)
+        else _cut_by_silences(rows, query)
+    )
 
 
 def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
@@ -46,27 +50,27 @@ def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
     order = _order(events, query)
     rows = _numbered(events, query, order)
     if query.may_quarantine:
-        rows = _let_in(rows, query)
+        rows = _without_quarantine(rows, query)
     time = events.select(column(query.time_column)).schema.fields[0].dataType
     grouped = rows.groupBy(_OF, _NUMBER).agg(
         F.timestamp_micros(F.min(_AT)).cast(time).alias("session_start"),
         F.timestamp_micros(F.max(_AT)).cast(time).alias("session_end"),
         F.min(_AT).alias(_AT),
-        *(_evaluated(call, order).alias(call.name) for call in query.aggregates),
+        *(_aggregate(call, order).alias(call.name) for call in query.aggregates),
     )
     named = grouped.withColumn("session_id", session_id(F.col(_OF), F.col(_AT)))
-    named = named.withColumn(query.user, _shown(query))
+    named = named.withColumn(query.user, _shown_owner(query))
     if query.chosen:
         named = named.withColumn(query.chosen.name, F.expr(query.chosen.sql))
     if query.numbered:
-        named = _in_turn(named, column(query.whose))
+        named = _with_session_numbers(named, column(query.whose))
     return named.select(
         *map(column, query.given),
         *(F.expr(output.sql).alias(output.name) for output in query.outputs),
     )
 
 
-def _in_turn(rows: DataFrame, user: Column) -> DataFrame:
+def _with_session_numbers(rows: DataFrame, user: Column) -> DataFrame:
     """Sessions with their number among their user's: how many start no later."""
     first, number = "is_first_session", "session_number"
     earlier = Window.partitionBy(user).orderBy("session_start", "session_id")
@@ -75,7 +79,7 @@ def _in_turn(rows: DataFrame, user: Column) -> DataFrame:
     return rows.withColumn(first, F.col(number) == 1)
 
 
-def _of(query: SessionsQuery) -> Column:
+def _owner(query: SessionsQuery) -> Column:
     """What an event's session is of; with a fallback, a letter says whether it is a user."""
     own = F.expr(query.who) if query.who else column(query.user)
     if query.fallback is None:
@@ -86,13 +90,13 @@ def _of(query: SessionsQuery) -> Column:
     )
 
 
-def _shown(query: SessionsQuery) -> Column:
+def _shown_owner(query: SessionsQuery) -> Column:
     if query.fallback is None:
         return F.col(_OF)
     return F.when(F.col(_OF).like("i%"), F.expr(f"substr({_OF}, 2)"))
 
 
-def _after_silences(rows: DataFrame, query: SessionsQuery) -> DataFrame:
+def _cut_by_silences(rows: DataFrame, query: SessionsQuery) -> DataFrame:
     """Events with the number of their session, where only a silence ends one."""
     in_order = Window.partitionBy(_OF).orderBy(_AT)
     silence = F.col(_AT) - F.lag(_AT).over(in_order)
@@ -102,19 +106,19 @@ def _after_silences(rows: DataFrame, query: SessionsQuery) -> DataFrame:
     )
 
 
-def _stepwise(query: SessionsQuery) -> bool:
+def _cut_by_more(query: SessionsQuery) -> bool:
     return bool(
         query.cuts_within_islands or query.cuts.midnight or query.fallback or query.gap is None
     )
 
 
-def _in_stretches(rows: DataFrame, query: SessionsQuery, order: Column) -> DataFrame:
+def _cut_step_by_step(rows: DataFrame, query: SessionsQuery, order: Column) -> DataFrame:
     """
     Events with the start of their session, found by going through the instants one by one.
 
     Of each instant three things count: its day, its campaign, and whether it begins a session.
     """
-    campaign = _campaign(query)
+    campaign = _campaign_text(query)
     instants = (
         rows.withColumn("_infold_campaign", campaign)
         .groupBy(_OF, _AT)
@@ -124,7 +128,7 @@ def _in_stretches(rows: DataFrame, query: SessionsQuery, order: Column) -> DataF
             ).alias("campaign"),
             F.bool_or(F.expr(query.cuts.start or "false")).alias("begins"),
         )
-        .withColumn("day", _day(query))
+        .withColumn("day", _day_begun(query))
         .groupBy(_OF)
         .agg(
             F.array_sort(
@@ -134,14 +138,16 @@ def _in_stretches(rows: DataFrame, query: SessionsQuery, order: Column) -> DataF
     )
     starts = instants.select(
         F.col(_OF).alias("_infold_whose"),
-        F.expr(_STEP.format(gap=_gap(query), most=query.max_length or 2**61)).alias("_infold_all"),
+        F.expr(_NEXT_START.format(gap=_gap_sql(query), most=query.max_length or 2**61)).alias(
+            "_infold_all"
+        ),
     )
     found = rows.join(starts, F.col(_OF) == F.col("_infold_whose"))
     start = F.expr(f"array_max(filter(_infold_all, s -> s <= {_AT}))")
     return found.withColumn(_NUMBER, start)
 
 
-_STEP = """aggregate(
+_NEXT_START = """aggregate(
   _infold_instants,
   named_struct(
     'start', 0L, 'last', cast(NULL AS bigint), 'day', cast(NULL AS date),
@@ -162,14 +168,14 @@ _STEP = """aggregate(
 ).starts"""
 
 
-def _gap(query: SessionsQuery) -> str:
+def _gap_sql(query: SessionsQuery) -> str:
     own = f"{query.gap if query.gap is not None else 2**61}L"
     if query.fallback is None:
         return own
     return f"if({_OF} LIKE 'u%', {query.fallback.gap}L, {own})"
 
 
-def _day(query: SessionsQuery) -> Column:
+def _day_begun(query: SessionsQuery) -> Column:
     """The last day of the time zone that has begun by then; always the same without a cut."""
     if query.cuts.midnight is None:
         return F.lit(None).cast("date")
@@ -181,7 +187,7 @@ def _day(query: SessionsQuery) -> Column:
     return F.expr(f"array_max(filter({days}, d -> {begun}))")
 
 
-def _campaign(query: SessionsQuery) -> Column:
+def _campaign_text(query: SessionsQuery) -> Column:
     """A text for each campaign; NULL for none, or where that counts, the same as any other."""
     said = query.cuts.campaign
     if said is None:
@@ -195,21 +201,21 @@ def _campaign(query: SessionsQuery) -> Column:
     return F.when(F.coalesce(*known).isNotNull(), text)
 
 
-def _let_in(rows: DataFrame, query: SessionsQuery) -> DataFrame:
+def _without_quarantine(rows: DataFrame, query: SessionsQuery) -> DataFrame:
     """Events of sessions that are not in quarantine, and what stays of the others."""
     whole = Window.partitionBy(_OF, _NUMBER)
     first, last = F.min(_AT).over(whole), F.max(_AT).over(whole)
     measured = rows.withColumn("_infold_first", first).withColumn("_infold_last", last)
-    spoken = _spoken_of(measured, query, "_infold_first", "_infold_last")
+    spoken = _with_entries(measured, query, "_infold_first", "_infold_last")
     first, last = F.col("_infold_first"), F.col("_infold_last")
-    allowed = ~_is_held(query, first, last)
+    allowed = ~_in_quarantine(query, first, last)
     if query.keep is Keep.HEAD and query.quarantine_after is not None:
         by_hand = F.coalesce(_WORD, F.lit(False))
         allowed = allowed | (~by_hand & (F.col(_AT) - first <= query.quarantine_after))
     return spoken.where(allowed)
 
 
-def _is_held(query: SessionsQuery, first: Column, last: Column) -> Column:
+def _in_quarantine(query: SessionsQuery, first: Column, last: Column) -> Column:
     """Whether a session is in quarantine: what was said last of it counts, then its length."""
     by_length = F.lit(False)
     if query.quarantine_after is not None:
@@ -217,7 +223,7 @@ def _is_held(query: SessionsQuery, first: Column, last: Column) -> Column:
     return F.coalesce(_WORD, by_length)
 
 
-def _spoken_of(rows: DataFrame, query: SessionsQuery, first: str, last: str) -> DataFrame:
+def _with_entries(rows: DataFrame, query: SessionsQuery, first: str, last: str) -> DataFrame:
     """Rows of sessions with the last word about theirs: held or not; NULL where nobody said any."""
     if not query.entries:
         return rows.withColumn(_WORD, F.lit(None).cast("boolean"))
@@ -248,7 +254,7 @@ def _order(events: DataFrame, query: SessionsQuery) -> Column:
     return F.struct(column(query.time_column), *(column(name) for name in names))
 
 
-def _evaluated(call: Aggregate, order: Column) -> Column:
+def _aggregate(call: Aggregate, order: Column) -> Column:
     """An aggregate over a session's events, with order-dependent ones made to follow the order."""
     if call.call in ("first", "last") and call.argument is not None:
         value = F.struct(F.expr(call.argument).alias("v"))
@@ -260,27 +266,27 @@ def _evaluated(call: Aggregate, order: Column) -> Column:
         picked = F.min_by(value, wanted) if call.call == "first" else F.max_by(value, wanted)
         return picked["v"]
     if call.argument is not None and re.match(_COLLECTS, call.sql, re.IGNORECASE):
-        return _collected(call, order)
+        return _collected_in_order(call, order)
     return F.expr(call.sql)
 
 
 _COLLECTS = r"\s*`?(collect_list|array_agg|collect_set)`?\s*\("
 
 
-def _collected(call: Aggregate, order: Column) -> Column:
+def _collected_in_order(call: Aggregate, order: Column) -> Column:
     """Lists in the order of events, sets in their own: Spark takes rows as they come."""
     value = F.expr(str(call.argument))
     kept = _takes_part(call) & value.isNotNull()
     if call.distinct or "set" in call.sql[: call.sql.index("(")].lower():
         return F.sort_array(F.collect_set(F.when(kept, value)))
     pairs = F.collect_list(F.when(kept, F.struct(order.alias("o"), value.alias("v"))))
-    return F.transform(F.array_sort(pairs, _before), lambda pair: pair["v"])
+    return F.transform(F.array_sort(pairs, _by_order), lambda pair: pair["v"])
 
 
 def _takes_part(call: Aggregate) -> Column:
     return F.lit(True) if call.filter is None else F.expr(call.filter)
 
 
-def _before(a: Column, b: Column) -> Column:
+def _by_order(a: Column, b: Column) -> Column:
     """By order alone: there are values that cannot be compared."""
     return F.when(a["o"] < b["o"], -1).when(a["o"] > b["o"], 1).otherwise(0)

@@ -30,7 +30,7 @@ from infold.messages import command_errors
 from infold.planning.portions import retained_range
 from infold.render import formatting
 from infold.spark.content import column, in_time, plain
-from infold.spark.damaged_tables import blamed
+from infold.spark.damaged_tables import damaged_table
 from infold.spark.events import build
 from infold.spark.sessions.components import query_of
 from infold.spark.step_context import Work
@@ -72,7 +72,7 @@ class Verifier:
                 continue
             trace = traces.get(node.name)
             self.progress.note(f"comparing {node.name} with its rebuild")
-            verdicts.append(self._told(node, trace, sample) if trace else _never_built(node))
+            verdicts.append(self._told(node, trace, sample) if trace else _unbuilt_verdict(node))
         return tuple(verdicts)
 
     def _told(self, node: Node, trace: Trace, sample: int | None) -> Verdict:
@@ -85,12 +85,12 @@ class Verifier:
             inputs = list(trace.inputs)
             if failures.named(error) is not None:
                 raise
-            damaged = blamed(self.lake, work.tables, [node.name, *inputs], error)
+            damaged = damaged_table(self.lake, work.tables, [node.name, *inputs], error)
             if damaged is None:
                 raise
             name, found = damaged
             facts = "; ".join(f"{fact}: {text}" for fact, text in found.facts)
-            return _unequal(node, f"{found.what} ({facts}): {CURE.format(name)}")
+            return _unequal_verdict(node, f"{found.what} ({facts}): {CURE.format(name)}")
 
     def _work(self) -> Work:
         tables = storage_of(self.project).tables(self.spark, self.project, self.lake)
@@ -99,27 +99,27 @@ class Verifier:
     def _verdict(self, work: Work, node: Node, trace: Trace, sample: int | None) -> Verdict:
         notes = []
         if why := self._incomparable(node, trace):
-            return _unequal(node, why)
+            return _unequal_verdict(node, why)
         step, gone = self._as_built(node, trace)
         if gone:
-            return _unequal(
+            return _unequal_verdict(
                 node, f"{gone} was dropped since it was read: `infold run` brings both up to date"
             )
         stored = plain(work.tables.read(node.name))
         rebuilt = self._rebuilt(work, node, step)
-        time = _time(node)
+        time = _time_column(node)
         cells = self._cells(node, trace, sample)
         if cells != Ranges.ever() and time is not None:
             test = in_time(stored, time, cells, exact=True)
             stored, rebuilt = stored.where(test), rebuilt.where(test)
             notes.append("a sample of its cells" if sample else self._left_out(node, trace))
-        key = _key(node)
+        key = _row_key(node)
         result = compare(stored, rebuilt, time, node.model.granularity, key)
         wrong = self._against_ledger(node, result, cells)
         misheld = self._misheld(work, node, step)
         if misheld:
             notes.append(f"{misheld} sessions are in quarantine wrongly, or should be and are not")
-        repeated = _repeated(stored, node)
+        repeated = _repeated_keys(stored, node)
         if repeated:
             notes.append(
                 f"{repeated:,} values of its unique_key ({', '.join(key)}) stand more than once"
@@ -190,7 +190,7 @@ class Verifier:
         self, work: Work, node: Node, step: Step, rebuilt: DataFrame, cells: Ranges
     ) -> int:
         """How many cells would be others if they saw beyond their declared bounds."""
-        time = _time(node)
+        time = _time_column(node)
         if not node.declared or time is None:
             return 0
         whole = recompute.definition(work, node, step, narrow=False)
@@ -268,7 +268,7 @@ def view_rows(work: Work, node: Node) -> pa.Table:
     return work.sql(node, frames).toArrow()
 
 
-def _repeated(stored: DataFrame, node: Node) -> int:
+def _repeated_keys(stored: DataFrame, node: Node) -> int:
     """How many keys, of a model that declares one, belong to several rows."""
     said = node.model.incremental
     if said is None or not said.unique_key:
@@ -281,16 +281,16 @@ def _built_from(node: Node, trace: Trace, inputs: Mapping[str, tuple[int, int]])
     return Step(node.name, Action.BUILD, retained_range(node), (), inputs, trace=trace)
 
 
-def _unequal(node: Node, why: str) -> Verdict:
+def _unequal_verdict(node: Node, why: str) -> Verdict:
     """A table that is known to be no rebuild, without looking at its rows."""
     return Verdict(node.name, node.model.kind, 0, 0, 0, equal=False, note=why)
 
 
-def _never_built(node: Node) -> Verdict:
+def _unbuilt_verdict(node: Node) -> Verdict:
     return Verdict(node.name, node.model.kind, 0, 0, 0, equal=True, built=False)
 
 
-def _key(node: Node) -> tuple[str, ...]:
+def _row_key(node: Node) -> tuple[str, ...]:
     """The columns by which rows of a table are known, if it is known which."""
     if node.model.kind is Kind.SESSIONS:
         return ("session_id",)
@@ -303,7 +303,7 @@ def _key(node: Node) -> tuple[str, ...]:
     return node.model.incremental.unique_key if node.model.incremental else ()
 
 
-def _time(node: Node) -> str | None:
+def _time_column(node: Node) -> str | None:
     if node.model.granularity is None:
         return None
     if node.model.kind is Kind.SESSIONS:
