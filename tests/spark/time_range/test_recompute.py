@@ -471,7 +471,7 @@ def test_declared_bounds_hold_in_every_build(shop: Shop) -> None:
     first = shop.rows("last")
     assert [row[2] for row in first] == [None, 1, None]
     found = next(v for v in api.verify(shop.project()).models if v.model == "last")
-    assert "1 cells would be others without its declared bounds" in found.note
+    assert "1 cells would differ without its declared bounds" in found.note
 
     shop.land("2024-03-05T01:00:00Z", who="bob")
     result = shop.run()

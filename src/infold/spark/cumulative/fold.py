@@ -100,7 +100,7 @@ def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
     fold = _Fold(work, node, step)
     touched, counts = fold.touched()
     totals, different = None, None
-    read, scanned = counts.rows, fold.feed.looked_through
+    read, scanned = counts.rows, fold.feed.rows_to_scan
     if counts.keys:
         rows, seen = fold.rows(touched, counts)
         new = _stored(work.sql(node, {fold.query.input: rows}), fold.query, step.version)

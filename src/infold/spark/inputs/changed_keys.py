@@ -1,8 +1,17 @@
 """
 The rows of a model's inputs that have a key which changed in one of its lookups.
 
-A lookup's rows are compared by what they say: a file that is replaced by one with the same rows, or
-a table that is built anew, changes only the keys whose rows are others now.
+A lookup's rows are compared by their values: where a file is replaced by one with the same rows, or
+a table is built again, only the keys whose rows differ count as changed.
+
+Frames of inputs have the input's own columns. A frame of *changed lookup rows* has the lookup's
+columns, technical ones left out: rows that only one of its two versions has. While rows are matched
+with them, both sides have one more column for each pair of the match:
+
+| column       | side         | meaning                                  |
+|--------------|--------------|------------------------------------------|
+| `__key0` …   | changed keys | the lookup's side of the pair; never NULL |
+| `__key0_of` …| input        | the input's side of the pair             |
 """
 
 from __future__ import annotations
@@ -25,19 +34,19 @@ from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
 
 SMALL = 400_000
-"""Up to this many changed rows, their keys are sent to every task rather than shuffled."""
+"""Up to so many changed rows, their keys are broadcast instead of shuffled."""
 
 
 def locate_changed_keys(
     work: Work, node: Node, lookup: str, since: int, upto: int
 ) -> ChangedKeyRows:
-    """Where the rows with changed keys are, and how many; ``everywhere`` if that cannot be told."""
+    """Where the rows with changed keys are, and how many; ``everywhere`` if that is unknown."""
     if not traceable_table(work, lookup, since, upto, compared=True):
         return ChangedKeyRows(everywhere=True)
     changed = changed_table(work, lookup, since, upto)
     if node.model.kind is Kind.EVENTS:
         return _in_files(work, node, changed, node.matched(lookup))
-    times, scanned = [], changed.looked_through
+    times, scanned = [], changed.rows_to_scan
     for name in dict.fromkeys(match.input for match in node.matched(lookup)):
         matches = [match for match in node.matched(lookup) if match.input == name]
         frame = work.frame(name, work.ledger.heads()[name].number)
@@ -52,7 +61,7 @@ def locate_changed_keys(
 def _in_files(
     work: Work, node: Node, changed: ChangedRows, matches: Sequence[Match]
 ) -> ChangedKeyRows:
-    """The files of a source with rows of changed keys; of those that are as they were taken in."""
+    """The files of a source that have rows with changed keys, among files that did not change."""
     source = work.project.sources[node.source or node.name].without(node.unread)
     known = [
         file
@@ -65,13 +74,13 @@ def _in_files(
     scanned = sum(file.rows + file.waiting + file.set_aside for file in known)
     return ChangedKeyRows(
         ((source.name, Ranges(), sum(counts.values())),),
-        changed.looked_through + scanned,
+        changed.rows_to_scan + scanned,
         files=tuple(sorted(counts)),
     )
 
 
 def _rows_by_cell(work: Work, node: Node, name: str, rows: DataFrame) -> dict[Interval, int]:
-    """The cells of an input that some of its rows are in, and how many."""
+    """How many of some rows of an input are in each cell."""
     time, granularity = node.input(name).time_column, work.project[name].model.granularity
     assert time is not None, "a lookup is matched with rows that have a time"
     found = rows.groupBy(cell_start(column(time), granularity).alias("cell")).count().collect()
@@ -94,14 +103,14 @@ def rows_with_changed_key(
 def rows_without_changed_key(
     rows: DataFrame, matches: Iterable[Match], changed: Mapping[str, ChangedRows]
 ) -> DataFrame:
-    """The other rows."""
+    """The rows of an input that have no changed key by any of the matches."""
     for match in matches:
         rows = _join_changed_keys(rows, match, changed[match.lookup], "left_anti")
     return rows
 
 
 def _join_changed_keys(rows: DataFrame, match: Match, changed: ChangedRows, how: str) -> DataFrame:
-    """Rows with, or without, one of the keys that changed."""
+    """Rows with one of the changed keys (``left_semi``), or without (``left_anti``)."""
     names = [f"__key{at}" for at, _ in enumerate(match.pairs)]
     keys = [F.expr(own).alias(name) for name, (_, own) in zip(names, match.pairs, strict=True)]
     known = changed_lookup_rows(changed).select(*keys).dropna().distinct()
@@ -112,7 +121,7 @@ def _join_changed_keys(rows: DataFrame, match: Match, changed: ChangedRows, how:
 
 
 def changed_lookup_rows(changed: ChangedRows) -> DataFrame:
-    """The rows of a lookup that are there at one of two versions alone."""
+    """The rows of a lookup that only one of its two versions has."""
     added, gone = plain(changed.added()), changed.gone()
     if gone is None:
         return added

@@ -1,11 +1,21 @@
 """
-What changed in a stored table between two versions: the rows that came, and those that are gone.
+What changed in a stored table between two versions: the rows that were added and removed.
 
-Rows that infold stores carry the version that inserted them, so what was added is found by that
-number in the changed cells, and files of other versions are not even opened. What is gone is found
-by comparing the two snapshots, in cells that lost rows only. Tables that are recomputed, cell by
-cell or whole, carry no such number, or one that says nothing: all rows of a table that was built
-anew have the same. There both snapshots of the changed cells are compared, row by row.
+Rows that infold inserts carry the version that inserted them (`_version`). Added rows are found by
+that number in the changed cells, without opening files of other versions. Removed rows are found by
+comparing the two snapshots, in cells that lost rows only. Tables that are recomputed, by cell or
+whole, carry no such number, or one that says nothing: all rows of a table that was replaced have
+the same. There both snapshots of the changed cells are compared, row by row.
+
+Frames have the columns of the stored table. Where snapshots were compared, technical columns are
+left out:
+
+| column         | type    | meaning                                                             |
+|----------------|---------|---------------------------------------------------------------------|
+| the model's    | its own | the row                                                             |
+| `_version`     | bigint  | the version that inserted it; not in tables that are recomputed     |
+| `_source_file` | bigint  | of events: the id of the file's version                             |
+| `_key`         | string  | of cumulative aggregates: the hash of the row's key                 |
 """
 
 from __future__ import annotations
@@ -25,7 +35,7 @@ from infold.spark.content import column, in_cells, plain
 from infold.spark.step_context import Work
 
 KEY = "_key"
-"""What the rows of a cumulative aggregate are known by."""
+"""The column that identifies the rows of a cumulative aggregate."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +44,7 @@ class ChangedRows:
     A stored table at two versions, ``before`` (None: it was empty) and ``now``.
 
     ``changes`` are net, from version ``since`` on. ``time`` is the column of its cells, None for
-    one cell. ``identity`` tells those rows apart that were inserted by one version at one time.
+    one cell. ``identity`` are the columns that differ in rows inserted by one version at one time.
     """
 
     before: DataFrame | None
@@ -44,17 +54,17 @@ class ChangedRows:
     time: str | None
     identity: Sequence[str] = ()
     granularity: Granularity | None = None
-    anew: bool = False
-    """Whether the table was built anew since, which inserts rows that were there before."""
+    replaced: bool = False
+    """Whether the table was replaced since, which inserts rows again that it had before."""
 
     @property
     def rows(self) -> int:
-        """How many rows came or went, as cells count them."""
+        """How many rows were added or removed, as cells count them."""
         return sum(change.added + change.removed for change in self.changes)
 
     @property
-    def looked_through(self) -> int:
-        """How many rows lie in what has to be read to find them."""
+    def rows_to_scan(self) -> int:
+        """How many rows have to be scanned to find them."""
         return sum(
             change.rows_after + (change.rows_before if change.removed or not self.numbered else 0)
             for change in self.changes
@@ -62,17 +72,17 @@ class ChangedRows:
 
     @property
     def numbered(self) -> bool:
-        """Whether rows carry the version that inserted them, and came with it."""
-        return VERSION in self.now.columns and not self.anew
+        """Whether added rows can be found by the version that inserted them."""
+        return VERSION in self.now.columns and not self.replaced
 
     def added(self) -> DataFrame:
         """Rows that were not there before."""
         cells = [change.cell for change in self.changes if change.added]
-        now = self._in(self.now, cells)
+        now = self._rows_in(self.now, cells)
         if self.numbered:
             return now.where(F.col(VERSION) > self.since)
         if self.before is not None:
-            now = _rows_not_in(now, self._in(self.before, cells))
+            now = _rows_not_in(now, self._rows_in(self.before, cells))
         return now
 
     def gone(self) -> DataFrame | None:
@@ -80,7 +90,7 @@ class ChangedRows:
         cells = [change.cell for change in self.changes if change.removed]
         if self.before is None or not cells:
             return None
-        before, now = (self._in(frame, cells) for frame in (self.before, self.now))
+        before, now = (self._rows_in(frame, cells) for frame in (self.before, self.now))
         if not self.numbered:
             return _rows_not_in(before, now)
         names = list(dict.fromkeys((*self.identity, *([self.time] if self.time else ()), VERSION)))
@@ -88,15 +98,15 @@ class ChangedRows:
         same = [column(name).eqNullSafe(F.col(f"__{at}")) for at, name in enumerate(names)]
         return before.join(others, reduce(and_, same), "left_anti")
 
-    def _in(self, frame: DataFrame, cells: Sequence[Interval]) -> DataFrame:
-        """The rows of these cells and no others: what came back elsewhere is no change."""
+    def _rows_in(self, frame: DataFrame, cells: Sequence[Interval]) -> DataFrame:
+        """The rows of exactly these cells."""
         if self.time is None:
             return frame
         return in_cells(frame, self.time, cells, self.granularity)
 
 
 def _rows_not_in(rows: DataFrame, others: DataFrame) -> DataFrame:
-    """The rows that are not among the others, as users see them; each takes away one equal."""
+    """The rows without the others, as multisets; technical columns are left out of both."""
     rows = plain(rows)
     return rows.exceptAll(others.select(*map(column, rows.columns)))
 
@@ -118,9 +128,9 @@ def changed_table(
         changes=[change for change in net(work.ledger.changes(name, since)) if change.real],
         since=since,
         time=time,
-        identity=key or [name for name in _KNOWN_BY if name in now.columns][:1],
+        identity=key or [name for name in _IDENTITIES if name in now.columns][:1],
         granularity=work.project[name].model.granularity,
-        anew=_was_replaced(work, name, since, upto),
+        replaced=_was_replaced(work, name, since, upto),
     )
 
 
@@ -129,8 +139,8 @@ def _was_replaced(work: Work, name: str, since: int, upto: int) -> bool:
     return any(entry.whole for entry in work.ledger.versions(name, since) if entry.number <= upto)
 
 
-_KNOWN_BY = ("_source_file", KEY, ID)
-"""Without a key, a row of a file leaves with all rows of the file; others have keys of ours."""
+_IDENTITIES = ("_source_file", KEY, ID)
+"""The identity of rows without a key: the file, which they leave with, or a key of infold's."""
 
 
 def traceable_table(

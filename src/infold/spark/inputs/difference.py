@@ -1,10 +1,17 @@
 """
-The change of a table that is computed again: the rows that came and those that left, one by one.
+How many rows a recomputed cell really gained and lost, counted row by row.
 
-A cell is replaced as a whole, and mostly holds the rows that it held before but for a few. What
-folds a table's changes (sessions, cumulative aggregates) has to be told of these few alone. Rows
-are compared as multisets, by the hash that the content of a cell is made of: of two equal rows one
-may leave.
+A cell is replaced as a whole, and mostly has the rows that it had before, with few exceptions. What
+folds a table's changes (sessions, cumulative aggregates) needs these exceptions alone. Rows are
+compared as multisets, by the hash that the content of a cell is made of.
+
+A frame of *row hashes* has a row for each row of a table:
+
+| column | type   | meaning                                                      |
+|--------|--------|--------------------------------------------------------------|
+| `cell` | bigint | the start of the row's cell, microseconds since 1970 UTC     |
+| `hash` | bigint | the hash of the row                                          |
+| `n`    | int    | 1 for a row as it is now, -1 for one as it was before        |
 """
 
 from __future__ import annotations
@@ -22,11 +29,11 @@ from infold.core.trace import CellChange
 from infold.spark.content import cell_of, cell_start, column, in_cells, plain, row_hash
 
 FOLDS = (Kind.SESSIONS, Kind.CUMULATIVE_AGGREGATE)
-"""The kinds that fold what changed in what they read."""
+"""The kinds that fold the changes of their inputs."""
 
 
 def is_folded(project: Project, name: str) -> bool:
-    """Whether a model folds the changes of a table, so that they are to be told row by row."""
+    """Whether some model folds the changes of a table, so that its rows have to be compared."""
     return any(
         node.model.kind in FOLDS and any(entry.name == name for entry in node.inputs)
         for node in project
@@ -37,9 +44,9 @@ def count_row_changes(
     node: Node, changes: Sequence[CellChange], before: DataFrame, now: DataFrame
 ) -> tuple[CellChange, ...]:
     """
-    The changes with how many rows really came and left, in cells that held some and hold some.
+    The changes, with the rows really added and removed in cells that had rows and have some.
 
-    ``before`` and ``now`` are the rows of the table; of other cells than the changed ones too.
+    ``before`` and ``now`` are rows of the table; they may have other cells too.
     """
     both = [c for c in changes if c.real and c.rows_before and c.rows_after]
     before, now = plain(before), plain(now)
@@ -63,7 +70,7 @@ def _all_columns(rows: DataFrame) -> list[Column]:
 def _rows_in_one_alone(
     node: Node, cells: Sequence[Interval], before: DataFrame, now: DataFrame
 ) -> Mapping[Interval, tuple[int, int]]:
-    """How many rows of each cell are in one of two frames alone: in ``now``, in ``before``."""
+    """How many rows of each cell only ``now`` has, and how many only ``before`` has."""
     hashes = _row_hashes(node, cells, now, 1).unionAll(_row_hashes(node, cells, before, -1))
     rows = hashes.groupBy("cell", "hash").agg(F.sum("n").alias("n"))
     sums = rows.groupBy("cell").agg(
@@ -77,7 +84,7 @@ def _rows_in_one_alone(
 
 
 def _row_hashes(node: Node, cells: Sequence[Interval], rows: DataFrame, count: int) -> DataFrame:
-    """The hash of each row of some cells, beside its cell and how it counts."""
+    """The row hashes of some cells."""
     series, granularity = node.model.timeseries, node.model.granularity
     time = F.lit(None).cast("timestamp")
     if series is not None and granularity is not None:

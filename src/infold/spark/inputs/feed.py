@@ -1,10 +1,13 @@
 """
-What a model that folds reads: stored tables, maybe seen through views, at two versions of each.
+What a model that folds reads: stored tables, maybe through views, at two versions of each.
 
-Such a view makes each of its rows of one row of one table, and of lookups that this row matches.
-So the view over the rows that came and those that left is what came and left in the view. Where
-keys of a lookup changed, all rows that have one of them count as left, seen with the lookup as it
-was, and as come, seen with it as it is: the others see of it what they saw before.
+A view that is folded makes each of its rows of one row of one table, and of the lookup rows that
+this row matches. So the view over added rows gives the rows added to the view, and the same for
+removed rows. Where keys of a lookup changed, all rows with one of them count as removed, seen with
+the lookup as it was, and as added, seen with it as it is.
+
+Frames have the columns of the view; without a view those of the stored table, technical ones
+included (see ``changed_rows``).
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from infold.spark.step_context import Work
 
 
 def foldable(work: Work, node: Node, step: Step) -> bool:
-    """Whether there is a table to fold into, and all that it reads has the columns it had."""
+    """Whether a table exists to fold into, and all its inputs still have the columns they had."""
     return work.tables.exists(step.model) and all(
         traceable_table(work, name, since, upto, compared=node.looks_up(name))
         for name, (since, upto) in step.inputs.items()
@@ -49,7 +52,7 @@ class Feed:
 
     @cached_property
     def lookups(self) -> Mapping[str, ChangedRows]:
-        """What changed in the lookups, those that did."""
+        """What changed in those lookups that changed."""
         found = {name: self._changed(self.node.input(name)) for name in self.beside}
         return {name: changed for name, changed in found.items() if changed.changes}
 
@@ -62,22 +65,22 @@ class Feed:
 
     @property
     def rows(self) -> int:
-        """About how many rows came or went."""
+        """About how many rows were added or removed."""
         of_keys = 2 * sum(rows for _, _, rows in self.step.found)
         return sum(changed.rows for changed in self.changed.values()) + of_keys
 
     @property
-    def looked_through(self) -> int:
-        """How many rows lie in what has to be read to find them."""
+    def rows_to_scan(self) -> int:
+        """How many rows have to be scanned to find them."""
         every = (*self.changed.values(), *self.lookups.values())
-        looked = sum(changed.looked_through for changed in every)
+        scanned = sum(changed.rows_to_scan for changed in every)
         for name, times, _ in self.step.found:
-            looked += 2 * sum(state.rows for state in self.work.cells(name, times))
-        return looked + self.step.scanned
+            scanned += 2 * sum(state.rows for state in self.work.cells(name, times))
+        return scanned + self.step.scanned
 
     @property
     def times(self) -> Ranges:
-        """When what changed is."""
+        """The event times of what changed."""
         cells = (c.cell for changed in self.changed.values() for c in changed.changes)
         found = (part for _, times, _ in self.step.found for part in times)
         return Ranges.of((*cells, *found))
@@ -108,18 +111,18 @@ class Feed:
         return self._seen({name: changed.added() for name, changed in self.changed.items()})
 
     def added(self) -> DataFrame:
-        """The rows that were not there before."""
+        """The rows that were not there before, with all rows of changed lookup keys."""
         found = {}
         for name, changed in self.changed.items():
             found[name] = self._with_keys(name, changed, changed.added(), changed.now)
         return self._seen(found)
 
     def gone(self) -> DataFrame | None:
-        """The rows that are no longer there; None when nothing was removed."""
+        """The rows that are no longer there, the same way; None when nothing was removed."""
         found = {}
         for name, changed in self.changed.items():
             rows = changed.gone()
-            if changed.before is not None and self._of(name):
+            if changed.before is not None and self._changed_matches(name):
                 nothing = changed.before.where(F.lit(False))
                 rows = self._with_keys(
                     name, changed, nothing if rows is None else rows, changed.before
@@ -128,18 +131,18 @@ class Feed:
                 found[name] = rows
         if not found:
             return None
-        nobody = {n: c.now.where(F.lit(False)) for n, c in self.changed.items() if n not in found}
-        return self._seen({**nobody, **found}, before=True)
+        empty = {n: c.now.where(F.lit(False)) for n, c in self.changed.items() if n not in found}
+        return self._seen({**empty, **found}, before=True)
 
-    def _of(self, name: str) -> list[Match]:
+    def _changed_matches(self, name: str) -> list[Match]:
         matches = (match for match in self.node.matches if match.lookup in self.lookups)
         return [match for match in matches if match.input == name]
 
     def _with_keys(
         self, name: str, changed: ChangedRows, rows: DataFrame, every: DataFrame
     ) -> DataFrame:
-        """Some rows of a table, and in place of those with changed keys all that have one."""
-        matches = self._of(name)
+        """Some rows of a table; rows with changed lookup keys are replaced by all that have one."""
+        matches = self._changed_matches(name)
         if not matches:
             return rows
         near = every
@@ -151,7 +154,7 @@ class Feed:
         return rows_without_changed_key(plain(rows), matches, self.lookups).unionByName(plain(mine))
 
     def _seen(self, frames: Mapping[str, DataFrame], *, before: bool = False) -> DataFrame:
-        """Rows of the tables as the view shows them, with lookups as they are, or were before."""
+        """Rows of the tables as the view shows them, with lookups as they are, or as they were."""
         if self.name in frames:
             return frames[self.name]
         beside = {name: self._lookup(name, before=before) for name in self.beside}

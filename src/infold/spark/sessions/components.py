@@ -83,7 +83,7 @@ class Components:
         # What stays of a session in quarantine may lie far from where that goes on.
         heads = Ranges.of(Interval(e.start, e.start + 1) for e in self.entries)
         self.candidates = _reaching(work.cells(step.model), near | heads)
-        self.scanned = feed.looked_through
+        self.scanned = feed.rows_to_scan
         self.scanned += sum(state.rows for state in self.candidates)
 
     def find(self) -> DataFrame:

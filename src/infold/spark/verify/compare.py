@@ -1,8 +1,19 @@
 """
 Two sets of rows compared: by content for each cell, then row by row where that differs.
 
-Doubles that a query adds up come out a little different when rows come in another order, so rows
-that differ by content count as equal when they pair up with every double within one part in 10^9.
+A query's sums of doubles differ a little when rows come in another order. So rows whose hashes
+differ count as equal when they pair up with every double within one part in 10^9.
+
+Both sides have the columns of the table. Where rows are compared one by one, these are added:
+
+| column         | type    | meaning                                                              |
+|----------------|---------|----------------------------------------------------------------------|
+| `_cell`        | bigint  | the start of the row's cell, microseconds since 1970 UTC             |
+| `_hash`        | bigint  | the hash of all columns but floating-point ones                      |
+| `_nth`         | int     | the row's number among rows of equal cell and hash, by its floats    |
+| `_side`        | string  | ``stored`` or ``rebuilt``                                            |
+| `_other_NAME`  | its own | the floating-point column NAME of the row on the other side          |
+| `_rank`        | int     | the row's place among those shown of its cell                        |
 """
 
 from __future__ import annotations
@@ -34,10 +45,10 @@ _SAMPLE = 5
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """
-    What stored and rebuilt rows have in common.
+    How stored and rebuilt rows compare.
 
-    ``differing`` are (cell, rows stored, rows rebuilt) of cells whose rows differ; ``sample`` a
-    few rows of one side alone; ``rounded`` cells that are equal but for the last digits of
+    ``differing`` are (cell, rows stored, rows rebuilt) of cells whose rows differ; ``sample`` are
+    a few rows that only one side has; ``rounded`` counts cells equal but for the last digits of
     doubles. ``rows``, ``cells`` and ``content`` are those stored.
     """
 
@@ -60,8 +71,8 @@ def compare(
     """
     Compare two frames of the same columns, cell by cell of the column ``time``.
 
-    ``key`` are the columns that tell rows apart, if they are known: the sample then has the rows
-    of both sides of a few keys.
+    ``key`` are the columns that identify a row, if they are known: the sample then has the rows of
+    both sides for a few keys.
     """
     rebuilt = rebuilt.select(*(column(name) for name in stored.columns))
     left, right = cell_states(stored, time, granularity), cell_states(rebuilt, time, granularity)
@@ -120,7 +131,7 @@ def _row_by_row(
     suspects: list[Interval],
     key: Sequence[str],
 ) -> list[Any]:
-    """Rows of the suspect cells that have no partner on the other side, some of each cell."""
+    """Rows of the suspect cells that have no equal row on the other side; some of each cell."""
     at = F.lit(None).cast("timestamp") if time is None else column(time)
     starts = [cell.start for cell in suspects]
     floats = [
@@ -153,7 +164,7 @@ def _row_by_row(
 
 
 def _place_in_cell(schema: T.StructType, key: Sequence[str]) -> Column:
-    """The place of a row in its cell: one for both sides of a key, else by its columns."""
+    """The place of a row in its cell: the same for both sides of a key, else by its columns."""
     if key:
         by_key = Window.partitionBy("_cell").orderBy(F.xxhash64(*map(column, key)))
         return F.dense_rank().over(by_key)
@@ -163,6 +174,7 @@ def _place_in_cell(schema: T.StructType, key: Sequence[str]) -> Column:
 
 
 def _without_partner(rows: DataFrame, other: DataFrame, floats: list[str]) -> DataFrame:
+    """The rows of one side that have no equal row on the other side."""
     close: Column = F.lit(True)
     for name in floats:
         a, b = column(name), column(f"_other_{name}")

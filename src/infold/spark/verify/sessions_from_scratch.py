@@ -1,10 +1,19 @@
 """
-Sessions from scratch, the textbook way: the judge of the fold, written without looking at it.
+Sessions from scratch, the textbook way: what the fold is compared with, written independently.
 
 A session starts where the silence before an event exceeds the gap; a running count of starts
 numbers the sessions of a user; Spark's own aggregates do the rest. Where more than silences ends
-a session, the instants of a user are gone through one after the other. Slow, plain, and sharing
+a session, the instants of a user are processed one after the other. Slow, plain, and sharing
 nothing with the incremental path but the definition of a session's id and of the order of events.
+
+A frame of *numbered events* has the input's columns and these:
+
+| column           | type    | meaning                                                            |
+|------------------|---------|--------------------------------------------------------------------|
+| `_infold_of`     | its own | the user or identifier that the event's session is of              |
+| `_infold_at`     | bigint  | the event time, microseconds since 1970 UTC                        |
+| `_infold_number` | bigint  | the number of its session, or the start of it (microseconds)       |
+| `_infold_word`   | boolean | what the last manual entry says: held, or released; NULL: no entry |
 """
 
 from __future__ import annotations
@@ -27,9 +36,9 @@ def quarantined(events: DataFrame, query: SessionsQuery) -> DataFrame:
     spans = rows.groupBy(_OF, _NUMBER).agg(
         F.min(_AT).alias("start"), F.max(_AT).alias("end"), F.count(F.lit(1)).alias("events")
     )
-    spoken = _with_entries(spans, query, "start", "end")
+    decided = _with_entries(spans, query, "start", "end")
     held = _in_quarantine(query, F.col("start"), F.col("end"))
-    named = spoken.where(held).withColumn("of", F.col(_OF).cast("string"))
+    named = decided.where(held).withColumn("of", F.col(_OF).cast("string"))
     return named.select("of", "start", "end", "events")
 
 
@@ -46,7 +55,7 @@ def _numbered(events: DataFrame, query: SessionsQuery, order: Column) -> DataFra
 
 
 def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
-    """All sessions of ``events``: the columns that they always have and the query's outputs."""
+    """All sessions of ``events``: the columns that every session has, and the query's outputs."""
     order = _order(events, query)
     rows = _numbered(events, query, order)
     if query.may_quarantine:
@@ -71,7 +80,7 @@ def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
 
 
 def _with_session_numbers(rows: DataFrame, user: Column) -> DataFrame:
-    """Sessions with their number among their user's: how many start no later."""
+    """Sessions with their number among their user's sessions, by start."""
     first, number = "is_first_session", "session_number"
     earlier = Window.partitionBy(user).orderBy("session_start", "session_id")
     counted = F.count(F.lit(1)).over(earlier.rowsBetween(Window.unboundedPreceding, 0))
@@ -80,7 +89,7 @@ def _with_session_numbers(rows: DataFrame, user: Column) -> DataFrame:
 
 
 def _owner(query: SessionsQuery) -> Column:
-    """What an event's session is of; with a fallback, a letter says whether it is a user."""
+    """The user or identifier of an event's session; with a fallback, a letter tells which."""
     own = F.expr(query.who) if query.who else column(query.user)
     if query.fallback is None:
         return own
@@ -114,9 +123,9 @@ def _cut_by_more(query: SessionsQuery) -> bool:
 
 def _cut_step_by_step(rows: DataFrame, query: SessionsQuery, order: Column) -> DataFrame:
     """
-    Events with the start of their session, found by going through the instants one by one.
+    Events with the start of their session, found by processing the instants one by one.
 
-    Of each instant three things count: its day, its campaign, and whether it begins a session.
+    Three things of an instant matter: its day, its campaign, and whether it begins a session.
     """
     campaign = _campaign_text(query)
     instants = (
@@ -176,7 +185,7 @@ def _gap_sql(query: SessionsQuery) -> str:
 
 
 def _day_begun(query: SessionsQuery) -> Column:
-    """The last day of the time zone that has begun by then; always the same without a cut."""
+    """The last day of the time zone that has begun by then; NULL if midnight does not cut."""
     if query.cuts.midnight is None:
         return F.lit(None).cast("date")
     zone = query.cuts.midnight
@@ -188,35 +197,38 @@ def _day_begun(query: SessionsQuery) -> Column:
 
 
 def _campaign_text(query: SessionsQuery) -> Column:
-    """A text for each campaign; NULL for none, or where that counts, the same as any other."""
-    said = query.cuts.campaign
-    if said is None:
+    """A text for each campaign; no campaign is NULL, or a text too if it counts as a change."""
+    campaign = query.cuts.campaign
+    if campaign is None:
         return F.lit(None).cast("string")
-    values = [F.expr(sql).cast("string") for sql in said.columns]
-    known = [F.when(~value.isin(*said.direct), value) if said.direct else value for value in values]
+    values = [F.expr(sql).cast("string") for sql in campaign.columns]
+    known = [
+        F.when(~value.isin(*campaign.direct), value) if campaign.direct else value
+        for value in values
+    ]
     parts = [F.coalesce(F.concat(F.lit("="), value), F.lit("-")) for value in known]
     text = F.to_json(F.array(*parts))
-    if said.nulls is Nulls.CHANGE:
+    if campaign.nulls is Nulls.CHANGE:
         return text
     return F.when(F.coalesce(*known).isNotNull(), text)
 
 
 def _without_quarantine(rows: DataFrame, query: SessionsQuery) -> DataFrame:
-    """Events of sessions that are not in quarantine, and what stays of the others."""
+    """Events of sessions that are not in quarantine, and the kept part of those that are."""
     whole = Window.partitionBy(_OF, _NUMBER)
     first, last = F.min(_AT).over(whole), F.max(_AT).over(whole)
     measured = rows.withColumn("_infold_first", first).withColumn("_infold_last", last)
-    spoken = _with_entries(measured, query, "_infold_first", "_infold_last")
+    decided = _with_entries(measured, query, "_infold_first", "_infold_last")
     first, last = F.col("_infold_first"), F.col("_infold_last")
     allowed = ~_in_quarantine(query, first, last)
     if query.keep is Keep.HEAD and query.quarantine_after is not None:
         by_hand = F.coalesce(_WORD, F.lit(False))
         allowed = allowed | (~by_hand & (F.col(_AT) - first <= query.quarantine_after))
-    return spoken.where(allowed)
+    return decided.where(allowed)
 
 
 def _in_quarantine(query: SessionsQuery, first: Column, last: Column) -> Column:
-    """Whether a session is in quarantine: what was said last of it counts, then its length."""
+    """Whether a session is in quarantine: the last manual entry counts, then its length."""
     by_length = F.lit(False)
     if query.quarantine_after is not None:
         by_length = last - first > query.quarantine_after
@@ -224,29 +236,29 @@ def _in_quarantine(query: SessionsQuery, first: Column, last: Column) -> Column:
 
 
 def _with_entries(rows: DataFrame, query: SessionsQuery, first: str, last: str) -> DataFrame:
-    """Rows of sessions with the last word about theirs: held or not; NULL where nobody said any."""
+    """Rows with the last manual entry about their session: held or not; NULL without any."""
     if not query.entries:
         return rows.withColumn(_WORD, F.lit(None).cast("boolean"))
     entries = [(one.number, one.of, one.held, one.start, one.end) for one in query.entries]
-    said = rows.sparkSession.createDataFrame(
+    known = rows.sparkSession.createDataFrame(
         entries, "number bigint, meant string, held boolean, since bigint, until bigint"
     )
     spans = rows.select(_OF, _NUMBER, first, last).distinct()
     met = (F.col(last) >= F.col("since")) & (F.col(first) <= F.col("until"))
     overlaps = F.col("since").isNull() | met
-    heard = spans.join(said, (F.col(_OF).cast("string") == F.col("meant")) & overlaps)
-    words = heard.groupBy(_OF, _NUMBER).agg(F.max_by("held", "number").alias(_WORD))
+    matched = spans.join(known, (F.col(_OF).cast("string") == F.col("meant")) & overlaps)
+    words = matched.groupBy(_OF, _NUMBER).agg(F.max_by("held", "number").alias(_WORD))
     return rows.join(words, [_OF, _NUMBER], "left")
 
 
 def session_id(of: Column, start: Column) -> Column:
-    """A session's id: what it is of and its first event's time (microseconds), nothing else."""
+    """A session's id: from its user or identifier and its first event's time, nothing else."""
     text = F.concat_ws("|", of.cast("string"), start.cast("string"))
     return F.md5(text.cast("binary"))
 
 
 def _order(events: DataFrame, query: SessionsQuery) -> Column:
-    """The total order of events: event time, then key, then (unless it is one) all columns."""
+    """The total order of events: event time, key, and unless the key is unique all columns."""
     names = query.key
     if not (query.key and query.unique):
         fields = [f for f in events.schema if not f.name.startswith("_") and f.name not in names]
@@ -255,7 +267,7 @@ def _order(events: DataFrame, query: SessionsQuery) -> Column:
 
 
 def _aggregate(call: Aggregate, order: Column) -> Column:
-    """An aggregate over a session's events, with order-dependent ones made to follow the order."""
+    """An aggregate over a session's events; order-dependent ones follow the order of events."""
     if call.call in ("first", "last") and call.argument is not None:
         value = F.struct(F.expr(call.argument).alias("v"))
         wanted = order
@@ -274,7 +286,7 @@ _COLLECTS = r"\s*`?(collect_list|array_agg|collect_set)`?\s*\("
 
 
 def _collected_in_order(call: Aggregate, order: Column) -> Column:
-    """Lists in the order of events, sets in their own: Spark takes rows as they come."""
+    """Lists in the order of events, sets sorted: Spark collects rows in any order."""
     value = F.expr(str(call.argument))
     kept = _takes_part(call) & value.isNotNull()
     if call.distinct or "set" in call.sql[: call.sql.index("(")].lower():
@@ -288,5 +300,5 @@ def _takes_part(call: Aggregate) -> Column:
 
 
 def _by_order(a: Column, b: Column) -> Column:
-    """By order alone: there are values that cannot be compared."""
+    """Compares by order alone: some values cannot be compared."""
     return F.when(a["o"] < b["o"], -1).when(a["o"] > b["o"], 1).otherwise(0)

@@ -1,10 +1,12 @@
 """
 Verify: every stored table against its definition evaluated from scratch.
 
-Tables are proven one after the other, inputs first: each is rebuilt from the stored inputs, at the
-versions that its trace names, which were themselves compared with their rebuilds before; down to
-the files, which are read again. So all being equal means that each equals a rebuild from the
-files. The ledger's own account of each cell is compared as well.
+Tables are verified one after the other, inputs first. Each is rebuilt from the stored inputs, at
+the versions that its trace names; these were compared with their rebuilds before, down to the
+files, which are read again. So if all are equal, each equals a rebuild from the files. The cells
+that the ledger has on record are compared as well.
+
+Both frames that are compared have the model's columns, technical ones left out.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CURE = "`infold forget {0}` and `infold run` (protected: `--allow-refresh`) build it anew"
-"""What helps a table whose files are not what infold wrote."""
+"""What to do about a table whose files are not what infold wrote."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Verifier:
     ledger: Ledger
     lake: Lake
     vanished: Collection[str]
-    """Models whose table somebody dropped: there is nothing to compare."""
+    """Models whose table was dropped by somebody else: there is nothing to compare."""
     progress: Progress
 
     def verify(self, selected: frozenset[str] | None, sample: int | None) -> tuple[Verdict, ...]:
@@ -72,11 +74,13 @@ class Verifier:
                 continue
             trace = traces.get(node.name)
             self.progress.note(f"comparing {node.name} with its rebuild")
-            verdicts.append(self._told(node, trace, sample) if trace else _unbuilt_verdict(node))
+            verdicts.append(
+                self._verdict_or_damage(node, trace, sample) if trace else _unbuilt_verdict(node)
+            )
         return tuple(verdicts)
 
-    def _told(self, node: Node, trace: Trace, sample: int | None) -> Verdict:
-        """The verdict on a model; where a table cannot be read, that it is damaged."""
+    def _verdict_or_damage(self, node: Node, trace: Trace, sample: int | None) -> Verdict:
+        """The verdict on a model, or that a table which it reads is damaged."""
         work = self._work()
         try:
             with work:
@@ -115,23 +119,25 @@ class Verifier:
             notes.append("a sample of its cells" if sample else self._left_out(node, trace))
         key = _row_key(node)
         result = compare(stored, rebuilt, time, node.model.granularity, key)
-        wrong = self._against_ledger(node, result, cells)
-        misheld = self._misheld(work, node, step)
-        if misheld:
-            notes.append(f"{misheld} sessions are in quarantine wrongly, or should be and are not")
+        wrong = self._cells_unlike_ledger(node, result, cells)
+        misplaced = self._quarantine_differences(work, node, step)
+        if misplaced:
+            notes.append(
+                f"{misplaced} sessions are in quarantine wrongly, or should be and are not"
+            )
         repeated = _repeated_keys(stored, node)
         if repeated:
             notes.append(
-                f"{repeated:,} values of its unique_key ({', '.join(key)}) stand more than once"
+                f"{repeated:,} values of its unique_key ({', '.join(key)}) appear more than once"
             )
-        cut_off = self._cut_off(work, node, step, rebuilt, cells)
-        if cut_off:
-            notes.append(f"{cut_off} cells would be others without its declared bounds")
+        beyond_bounds = self._cells_beyond_bounds(work, node, step, rebuilt, cells)
+        if beyond_bounds:
+            notes.append(f"{beyond_bounds} cells would differ without its declared bounds")
         if result.rounded:
             notes.append(f"{result.rounded} cells equal but for the last digits of doubles")
         if wrong:
             notes.append(
-                f"the ledger's account of {len(wrong)} cells is another, so its files changed: "
+                f"the ledger has {len(wrong)} cells otherwise, so its files changed: "
                 f"{CURE.format(node.name)}"
             )
         return Verdict(
@@ -140,7 +146,7 @@ class Verifier:
             rows=result.rows,
             cells=result.cells,
             content=result.content,
-            equal=not result.differing and not wrong and not misheld,
+            equal=not result.differing and not wrong and not misplaced,
             differing=result.differing or tuple((cell, 0, 0) for cell in wrong),
             sample=result.sample,
             note="; ".join(notes),
@@ -148,7 +154,7 @@ class Verifier:
         )
 
     def _incomparable(self, node: Node, trace: Trace) -> str:
-        """Why a table is no rebuild, whatever its rows are; empty where they have to be seen."""
+        """Why a table cannot equal its rebuild, without reading it; empty if it has to be read."""
         if trace.fingerprint != node.fingerprint:
             return "it holds the rows of an earlier definition: `infold run` rebuilds it"
         if any(entry.cause is Cause.DEFINITION for entry in trace.pending):
@@ -159,22 +165,22 @@ class Verifier:
 
     def _as_built(self, node: Node, trace: Trace) -> tuple[Step, str]:
         """
-        The step that would build the whole model from what its trace says it was built from.
+        The step that builds the whole model from the versions of its inputs that its trace names.
 
-        Of an input that was dropped since, and built anew with the same rows, the newest version
-        stands for the one that was read; where its rows differ, it is named.
+        If an input was dropped since and built again with the same rows, its newest version is
+        read instead; if its rows differ, the second value names it.
         """
         inputs = {}
         for name, version in trace.inputs.items():
-            stands = version
+            current = version
             later = self.ledger.versions(name, version)
             if name in self.vanished:
                 return _built_from(node, trace, {}), name
             if dropped(later):
                 if net(self.ledger.changes(name, version)) or later[-1].snapshot is None:
                     return _built_from(node, trace, {}), name
-                stands = later[-1].number
-            inputs[name] = (stands, stands)
+                current = later[-1].number
+            inputs[name] = (current, current)
         return _built_from(node, trace, inputs), ""
 
     def _rebuilt(self, work: Work, node: Node, step: Step) -> DataFrame:
@@ -186,10 +192,10 @@ class Verifier:
         # What lies beyond declared bounds is no part of what the model says.
         return recompute.definition(work, node, step, narrow=node.declared)
 
-    def _cut_off(
+    def _cells_beyond_bounds(
         self, work: Work, node: Node, step: Step, rebuilt: DataFrame, cells: Ranges
     ) -> int:
-        """How many cells would be others if they saw beyond their declared bounds."""
+        """How many cells differ if they are computed from rows beyond their declared bounds."""
         time = _time_column(node)
         if not node.declared or time is None:
             return 0
@@ -198,8 +204,8 @@ class Verifier:
             whole = whole.where(in_time(whole, time, cells, exact=True))
         return len(compare(rebuilt, whole, time, node.model.granularity).differing)
 
-    def _misheld(self, work: Work, node: Node, step: Step) -> int:
-        """How many sessions a rebuild holds in quarantine and the ledger does not, or otherwise."""
+    def _quarantine_differences(self, work: Work, node: Node, step: Step) -> int:
+        """How many sessions only the rebuild or only the ledger has in quarantine."""
         if node.query is None:
             return 0
         query = query_of(work, step)
@@ -211,7 +217,7 @@ class Verifier:
         return len(expected ^ {(one.of, one.start, one.end, one.events) for one in known})
 
     def _input(self, work: Work, query: SessionsQuery, step: Step) -> DataFrame:
-        """What a sessions query ranges over: a stored table, or a view over one."""
+        """The events that a sessions query reads: a stored table, or a view over one."""
         if query.input in step.inputs:
             return plain(work.frame(query.input, step.inputs[query.input][1]))
         node = work.project[query.input]
@@ -224,7 +230,7 @@ class Verifier:
         )
 
     def _cells(self, node: Node, trace: Trace, sample: int | None) -> Ranges:
-        """What to compare: all that holds, or some cells of it."""
+        """The cells to compare: all that are built, or a sample of them."""
         if node.model.granularity is None:
             return Ranges.ever()
         if sample is not None:
@@ -234,14 +240,14 @@ class Verifier:
         return Ranges.ever() - trace.unbuilt
 
     def _left_out(self, node: Node, trace: Trace) -> str:
-        """What is not compared, as it is not built: of a new definition, which part of it is."""
+        """A note on cells that are not compared because they are not built."""
         gone = [part for e in trace.pending if e.cause is Cause.REDEFINED for part in e.ranges]
         if not gone:
             return "without the cells still pending"
-        held = Ranges.of(state.cell for state in self.ledger.cells(node.name) if state.rows)
-        return formatting.under_new(held, Ranges.of(gone), node.model.granularity)
+        filled = Ranges.of(state.cell for state in self.ledger.cells(node.name) if state.rows)
+        return formatting.under_new(filled, Ranges.of(gone), node.model.granularity)
 
-    def _against_ledger(
+    def _cells_unlike_ledger(
         self, node: Node, result: Comparison, cells: Ranges
     ) -> tuple[Interval, ...]:
         known: Mapping[Interval, tuple[int, int]] = {
@@ -269,11 +275,11 @@ def view_rows(work: Work, node: Node) -> pa.Table:
 
 
 def _repeated_keys(stored: DataFrame, node: Node) -> int:
-    """How many keys, of a model that declares one, belong to several rows."""
-    said = node.model.incremental
-    if said is None or not said.unique_key:
+    """How many values of a declared unique_key have several rows."""
+    incremental = node.model.incremental
+    if incremental is None or not incremental.unique_key:
         return 0
-    keys = stored.groupBy(*map(column, said.unique_key)).count()
+    keys = stored.groupBy(*map(column, incremental.unique_key)).count()
     return keys.where("count > 1").count()
 
 
@@ -282,7 +288,7 @@ def _built_from(node: Node, trace: Trace, inputs: Mapping[str, tuple[int, int]])
 
 
 def _unequal_verdict(node: Node, why: str) -> Verdict:
-    """A table that is known to be no rebuild, without looking at its rows."""
+    """The verdict on a table that cannot equal its rebuild."""
     return Verdict(node.name, node.model.kind, 0, 0, 0, equal=False, note=why)
 
 
@@ -291,7 +297,7 @@ def _unbuilt_verdict(node: Node) -> Verdict:
 
 
 def _row_key(node: Node) -> tuple[str, ...]:
-    """The columns by which rows of a table are known, if it is known which."""
+    """The columns that identify a row of a table; empty if that is unknown."""
     if node.model.kind is Kind.SESSIONS:
         return ("session_id",)
     if node.grouped is not None:
