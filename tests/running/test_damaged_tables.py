@@ -31,7 +31,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
         rows = Path(location.removeprefix("file:")).parents[1] / "data" / "rows.parquet"
         return () if rows.exists() else (str(rows),)
 
-    monkeypatch.setattr(missing_files, "missing", needed)
+    monkeypatch.setattr(missing_files, "missing_data_files", needed)
     return made
 
 
@@ -104,4 +104,4 @@ def never_closely(patch: pytest.MonkeyPatch) -> None:
     def never(location: str) -> tuple[str, ...]:
         raise AssertionError(location)
 
-    patch.setattr(missing_files, "missing", never)
+    patch.setattr(missing_files, "missing_data_files", never)

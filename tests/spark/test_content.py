@@ -14,9 +14,9 @@ from infold.spark.content import (
     cell_stats,
     column,
     content,
-    in_cells,
+    range_predicate,
     row_hash,
-    within,
+    rows_in_cells,
 )
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class TestCells:
             F.timestamp_micros(F.lit(first) + F.col("id") * DAY).cast(type_).alias("a`b.c"), "id"
         )
 
-        kept = days.where(within("a`b.c", type_, ranges)).collect()
+        kept = days.where(range_predicate("a`b.c", type_, ranges)).collect()
 
         assert [row["id"] for row in kept] == [0, 1, 5]
 
@@ -144,7 +144,7 @@ class TestCells:
             F.timestamp_micros(F.lit(first) + F.col("id") * DAY + 7).alias("a`t"), "id"
         )
         for some in (cells[:9], cells):
-            kept = in_cells(days, "a`t", some, Granularity.DAY)
+            kept = rows_in_cells(days, "a`t", some, Granularity.DAY)
             assert kept.columns == ["a`t", "id"]
             assert [row["id"] for row in kept.collect()] == [2 * at for at in range(len(some))]
 
@@ -160,5 +160,5 @@ class TestCells:
             F.timestamp_micros(F.lit(first) + F.col("id") * DAY).alias("t")
         )
 
-        assert days.where(within("t", "timestamp", ranges, exact=True)).count() == 300
-        assert days.where(within("t", "timestamp", ranges)).count() > 300
+        assert days.where(range_predicate("t", "timestamp", ranges, exact=True)).count() == 300
+        assert days.where(range_predicate("t", "timestamp", ranges)).count() > 300

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from infold.messages import run_errors
-from infold.system.failures import named, told
+from infold.system.failures import as_user_error, known_failure
 
 
 def java(text: str) -> Exception:
@@ -61,7 +61,7 @@ CASES = [
 @pytest.mark.parametrize(("error", "slug"), CASES, ids=lambda case: str(case)[:40])
 def test_each_failure_has_its_name(error: BaseException, slug: str) -> None:
     """Each failure has a name, an exit code that no mistake of a project has, and a cure."""
-    found = named(error)
+    found = known_failure(error)
 
     assert found is not None
     assert found.slug == slug
@@ -73,7 +73,9 @@ def test_the_cause_of_a_full_disk_is_named() -> None:
     """A full disk is named with the line of the stack that says so, and the file if there is
     one.
     """
-    found = named(java("x\nCaused by: java.io.IOException: /t/a.parquet: No space left on device"))
+    found = known_failure(
+        java("x\nCaused by: java.io.IOException: /t/a.parquet: No space left on device")
+    )
 
     assert found is not None
     assert found.facts == (
@@ -89,9 +91,9 @@ def test_an_unknown_failure_is_internal(tmp_path: Path) -> None:
     try:
         raise KeyError("\ud800")
     except KeyError as error:
-        found = told(error, tmp_path)
+        found = as_user_error(error, tmp_path)
         (tmp_path / "shut").write_text("no folder")
-        other = told(error, tmp_path / "shut")
+        other = as_user_error(error, tmp_path / "shut")
 
     assert found.slug == other.slug == "internal"
     assert "KeyError" in (tmp_path / ".infold" / "last-error.log").read_text()
@@ -101,5 +103,7 @@ def test_an_unknown_failure_is_internal(tmp_path: Path) -> None:
 
 def test_a_query_that_spark_refuses_is_the_steps_failure() -> None:
     """Spark's error about a query is the step's failure, not one of the machine."""
-    assert named(java("org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO]")) is None
+    assert (
+        known_failure(java("org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO]")) is None
+    )
     assert sys.getrecursionlimit() < 5_000

@@ -56,7 +56,7 @@ def test_each_signal_has_a_code_and_they_share_a_line(number: int, code: int) ->
     process.send_signal(number)
     out, err = process.communicate(timeout=20)
 
-    assert (process.returncode, out, err) == (code, "", f"{signals.SAID}\n")
+    assert (process.returncode, out, err) == (code, "", f"{signals.STOPPED_LINE}\n")
 
 
 @pytest.mark.deep
@@ -88,15 +88,15 @@ def test_a_signal_waits_until_a_child_is_registered(
     monkeypatch.setattr(signals, "_state", state)
 
     def start() -> None:
-        with signals.later():
+        with signals.deferred():
             signals._stop(signal.SIGTERM, None)
-            signals.ends_with(lambda: ended.append("child"))
+            signals.end_with_process(lambda: ended.append("child"))
 
     with pytest.raises(signals.Stopped):
         start()
 
     assert ended == ["child"]
-    assert signals.code() == 143
+    assert signals.exit_code() == 143
 
 
 # -- with Spark ------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def test_no_process_is_left(shop: Path, number: int, stage: str) -> None:
         until(lambda: not javas(shop))
     else:
         assert javas(shop) == []
-        assert (process.returncode, err) == (128 + number, f"{signals.SAID}\n")
+        assert (process.returncode, err) == (128 + number, f"{signals.STOPPED_LINE}\n")
         assert "Traceback" not in out
 
 

@@ -50,7 +50,7 @@ from infold.planning.withheld_steps import waits_for, without
 from infold.running.execute import Runner
 from infold.running.observe import Observer
 from infold.running.request import Request
-from infold.system.process_lock import fence
+from infold.system.process_lock import writer_lock
 
 if TYPE_CHECKING:
     from infold.core.ports import Engine
@@ -183,7 +183,7 @@ def run(
         observer=looking,
         engine=lambda run_id, first: _engine(project, looking, run_id, first),
         progress=progress or SilentProgress(),
-        fence=lambda: fence(project.root, project.target.name),
+        fence=lambda: writer_lock(project.root, project.target.name),
     )
     result = runner.run(
         Request(asked, max_rows, wait, command, allow_refresh, fail_fast, allow_removals)
@@ -249,7 +249,7 @@ def _dropper(project: Project) -> Dropper:
         ledger(project),
         lake(project),
         now(),
-        lambda: fence(project.root, project.target.name),
+        lambda: writer_lock(project.root, project.target.name),
     )
 
 

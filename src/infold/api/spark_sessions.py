@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from infold.core.plan import Plan
 from infold.core.project import Project
 from infold.running.observe import Observer
-from infold.system.process_lock import descriptors
+from infold.system.process_lock import inherited_descriptors
 
 if TYPE_CHECKING:
     from infold.spark.jvm.session_settings import Size
@@ -43,19 +43,19 @@ def close() -> None:
     """
     if "pyspark" not in sys.modules:
         return
-    from infold.spark.jvm.gateway import started
+    from infold.spark.jvm.gateway import has_started
     from infold.spark.jvm.session import stop
 
     _sessions.clear()
-    if started():
+    if has_started():
         stop(wait_seconds=30)
 
 
 def one_of(project: Project, size: Size, number: int) -> Any:
     """One of the sessions for a project's tables; further ones are for steps side by side."""
-    from infold.spark.jvm.session import forget_dead, stopped, tune
+    from infold.spark.jvm.session import forget_dead, is_stopped, tune
 
-    if forget_dead() or stopped():
+    if forget_dead() or is_stopped():
         _sessions.clear()
     key = (str(project.warehouse), number)
     if key not in _sessions:
@@ -74,7 +74,7 @@ def _new_session(project: Project, size: Size) -> Any:
         project.catalog_db,
         size=size,
         log=project.root / ".infold" / "spark.log",
-        inherit=descriptors(project.root, project.target.name),
+        inherit=inherited_descriptors(project.root, project.target.name),
         spill=project.root / ".infold" / "spill",
         extra=dict(project.target.spark),
         storage=project.target.storage,

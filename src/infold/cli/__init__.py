@@ -23,9 +23,9 @@ def main() -> NoReturn:
     try:
         from infold.cli import process_exit
     except BaseException:
-        if signals.code() is None:
+        if signals.exit_code() is None:
             raise
-        signals.leave()
+        signals.exit_now()
     process_exit.run(_command)
 
 

@@ -109,13 +109,13 @@ def _no_text(words: Sequence[str]) -> None:
 
 def _ended(error: BaseException, words: Sequence[str]) -> int:
     """Say how a command ended that did not end well, and with which code it does."""
-    code = signals.code()
+    code = signals.exit_code()
     if code is not None or isinstance(error, click.Abort | KeyboardInterrupt):
         # Whatever came after a signal came because of it: Spark is gone, for one thing.
         if code is None:
-            click.echo(signals.SAID, err=True)
+            click.echo(signals.STOPPED_LINE, err=True)
             return _INTERRUPTED
-        signals.say()
+        signals.print_stopped()
         return code
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else ExitCode.FAILED
@@ -126,7 +126,7 @@ def _ended(error: BaseException, words: Sequence[str]) -> int:
         return 0
     if isinstance(error, OutputError):
         return unsaid(error, ExitCode.FAILED)
-    known = failures.told(error, _root_of(words))
+    known = failures.as_user_error(error, _root_of(words))
     try:
         return _told(known, as_json="--json" in words)
     except OutputError as failed:

@@ -56,9 +56,9 @@ def run(command: Callable[[], object]) -> NoReturn:
     except SystemExit as end:
         code = end.code
     except BaseException:  # before it began, or while it was ending
-        if signals.code() is None:
+        if signals.exit_code() is None:
             raise
-        signals.say()
+        signals.print_stopped()
     _leave(_number(code))
 
 
@@ -86,9 +86,9 @@ def _guard() -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    if signals.code() is not None:
+    if signals.exit_code() is not None:
         # Lines of a run are out already; one that was cut short would be written a second time.
-        signals.leave()
+        signals.exit_now()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -233,7 +233,7 @@ class Runner:
 
     def _own(self, error: Exception, model: str) -> errors.InfoldError:
         """An error under its name, for the model that it is of. Raises those of everybody."""
-        known = failures.told(error, self.project.root)
+        known = failures.as_user_error(error, self.project.root)
         if known.slug in failures.NAMELESS:
             known = known.saying(("model", model))
         if known is not error:
@@ -295,7 +295,7 @@ class Runner:
         try:
             yield
         except Exception as error:
-            known = failures.told(error, self.project.root)
+            known = failures.as_user_error(error, self.project.root)
             result = course.ended(known)
             result = replace(result, seconds=time.monotonic() - started)
             with suppress(errors.InfoldError):  # the ledger itself may be what failed

@@ -238,7 +238,7 @@ class Observer:
         try:
             found, settling = self._listing(source)
         except (errors.InfoldError, OSError) as error:
-            known_as = failures.named(error)
+            known_as = failures.known_failure(error)
             if known_as is None:
                 raise
             self._refused.setdefault(node.name, known_as)

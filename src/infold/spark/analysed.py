@@ -19,14 +19,14 @@ from infold.analysis.sql.functions import BUILT_IN
 # -- what is read
 
 
-def read(rows: DataFrame, views: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def tables_read(rows: DataFrame, views: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
     What a plan reads besides views of these names, and those of them that it does not read.
 
     A program that it would start counts as read.
     """
     nodes = tuple(_nodes(rows))
-    seen = {_viewed(rest) for name, _, rest in nodes if name == "View"}
+    seen = {_view_name(rest) for name, _, rest in nodes if name == "View"}
     missing = (view for view in reversed(tuple(views)) if view not in seen)  # outer ones first
     return tuple(_others(nodes, views)), tuple(missing)
 
@@ -35,7 +35,7 @@ def _others(nodes: Sequence[tuple[str, int, str]], views: Collection[str]) -> It
     for at, (name, depth, rest) in enumerate(nodes):
         is_leaf = at + 1 == len(nodes) or nodes[at + 1][1] <= depth
         if name == "View":
-            if _viewed(rest) not in views:
+            if _view_name(rest) not in views:
                 yield (name + rest)[:_SHOWN]
         elif name == "ScriptTransformation" or (is_leaf and name not in _LEAVES):
             yield (name + rest)[:_SHOWN]
@@ -48,9 +48,9 @@ def _nodes(rows: DataFrame) -> Iterator[tuple[str, int, str]]:
             yield node["name"], node.start("name"), node["rest"]
 
 
-def _viewed(rest: str) -> str:
-    read = _VIEW.match(rest)
-    return read["name"] if read else ""
+def _view_name(rest: str) -> str:
+    tables_read = _VIEW.match(rest)
+    return tables_read["name"] if tables_read else ""
 
 
 def _plan(rows: DataFrame) -> Any:
@@ -67,7 +67,7 @@ _SHOWN = 160
 # -- what is called
 
 
-def called(sql: str) -> frozenset[str]:
+def functions_called(sql: str) -> frozenset[str]:
     """Those of Spark's own functions that a text calls, by their names."""
     from sqlglot import TokenType, tokenize
 
@@ -77,7 +77,7 @@ def called(sql: str) -> frozenset[str]:
     }
 
 
-def replaced(spark: SparkSession, name: str) -> str | None:
+def replacing_class(spark: SparkSession, name: str) -> str | None:
     """The class that stands in this session for one of Spark's own functions; None: its own."""
     state = spark._jsparkSession.sessionState()  # noqa: SLF001 (no other way here)
     jvm: Any = spark._jvm  # noqa: SLF001 (no other way here)
@@ -102,7 +102,7 @@ def _class_of(registry: Any, name: Any) -> str:
 # -- what is determined
 
 
-def uncertain(rows: DataFrame) -> Iterator[str]:
+def nondeterministic_expressions(rows: DataFrame) -> Iterator[str]:
     """
     The expressions of a plan that Spark itself holds for not deterministic, as they are shown.
 
@@ -121,15 +121,15 @@ class _Walk:
     def plan(self, plan: Any) -> Iterator[str]:
         if plan.deterministic():
             return
-        for one in _each(plan.expressions()):
+        for one in _items(plan.expressions()):
             yield from self.expression(one)
-        for child in _each(plan.children()):
+        for child in _items(plan.children()):
             yield from self.plan(child)
 
     def expression(self, one: Any) -> Iterator[str]:
         if one.deterministic():
             return
-        inner = [child for child in _each(one.children()) if not child.deterministic()]
+        inner = [child for child in _items(one.children()) if not child.deterministic()]
         for child in inner:
             yield from self.expression(child)
         if self._is(one, "PlanExpression"):
@@ -145,7 +145,7 @@ def _ordered(one: Any) -> bool:
     return one.getClass().getSimpleName() in _BY_ORDER
 
 
-def _each(items: Any) -> Iterator[Any]:
+def _items(items: Any) -> Iterator[Any]:
     return (items.apply(at) for at in range(items.size()))
 
 

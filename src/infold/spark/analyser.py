@@ -28,7 +28,7 @@ from infold.messages import analyser_findings
 from infold.messages.errors import InfoldError, Spot
 from infold.running.run_progress import ends
 from infold.spark import analysed
-from infold.spark.content import column, plain
+from infold.spark.content import column, user_columns
 from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
 from infold.system import failures
@@ -64,10 +64,10 @@ class DefinitionAnalyser:
                 rows = self._analysed(work, node)
                 self._told(work, node, rows)
         except (PySparkException, Py4JError) as error:
-            known = failures.named(error)
+            known = failures.known_failure(error)
             if known is not None and ends(known):
                 raise known from error
-            said = known.saying(("model", node.name)) if known else _refused(node, error)
+            said = known.saying(("model", node.name)) if known else _as_refusal(node, error)
             self.found[node.name] = said
 
     def _analysed(self, work: Work, node: Node) -> DataFrame:
@@ -85,23 +85,25 @@ class DefinitionAnalyser:
         node = self.project[name]
         if node.model.kind is Kind.VIEW:
             return work.sql(node, self._frames(work, node))
-        return empty(work.spark, self.schemas[name])
+        return empty_frame(work.spark, self.schemas[name])
 
     def _frames(self, work: Work, node: Node) -> dict[str, DataFrame]:
         return {
-            one.name: empty(work.spark, self.schemas[one.name])
+            one.name: empty_frame(work.spark, self.schemas[one.name])
             if one.name in self.schemas
             else self._landing(work, self.project.sources[one.name])
             for one in node.stored
         }
 
     def _landing(self, work: Work, source: Source) -> DataFrame:
-        return empty(work.spark, source_rows.column_types(work.spark, self.project, source))
+        return empty_frame(work.spark, source_rows.column_types(work.spark, self.project, source))
 
     def _told(self, work: Work, node: Node, rows: DataFrame) -> None:
         """Keep what the analyser says of a model's rows."""
-        schema = plain(rows).schema
-        wrong = next(chain(self._otherwise(work, node, rows), _not_stored(node, schema)), None)
+        schema = user_columns(rows).schema
+        wrong = next(
+            chain(self._otherwise(work, node, rows), _columns_not_storable(node, schema)), None
+        )
         if wrong is not None:
             self.found[node.name] = wrong
         else:
@@ -109,25 +111,25 @@ class DefinitionAnalyser:
 
     def _otherwise(self, work: Work, node: Node, rows: DataFrame) -> Iterator[InfoldError]:
         """Where the analyser sees something else than the analysis of the text did."""
-        at, name = _spot(node), node.name
-        others, missing = analysed.read(rows, work.views)
+        at, name = _spot_in_sql(node), node.name
+        others, missing = analysed.tables_read(rows, work.views)
         yield from (analyser_findings.reads_unseen(at, model=name, what=what) for what in others)
         yield from (
             analyser_findings.not_read(at, model=name, what=work.views[view]) for view in missing
         )
-        for function in sorted(analysed.called(node.model.sql)):
+        for function in sorted(analysed.functions_called(node.model.sql)):
             if function not in self.replaced:
-                self.replaced[function] = analysed.replaced(work.spark, function)
+                self.replaced[function] = analysed.replacing_class(work.spark, function)
             if (class_ := self.replaced[function]) is not None:
                 yield analyser_findings.function_replaced(
                     at, model=name, function=function, class_=class_
                 )
-        if not _any_will_do(node):
-            for what in analysed.uncertain(rows):
+        if not _takes_any_type(node):
+            for what in analysed.nondeterministic_expressions(rows):
                 yield analyser_findings.not_determined(at, model=name, what=what)
 
 
-def empty(spark: SparkSession, schema: T.StructType) -> DataFrame:
+def empty_frame(spark: SparkSession, schema: T.StructType) -> DataFrame:
     """A frame of some columns without rows, known to Spark's analyser alone."""
     row = F.lit(None).cast(_as_stored(schema)).alias("row")
     return spark.range(0).select(row).select("row.*")
@@ -184,29 +186,29 @@ def _as_stored(type_: T.DataType) -> T.DataType:
     return type_
 
 
-def _not_stored(node: Node, schema: T.StructType) -> Iterator[InfoldError]:
+def _columns_not_storable(node: Node, schema: T.StructType) -> Iterator[InfoldError]:
     for one in schema.fields if node.model.kind is not Kind.VIEW else ():
-        if not _storable(one.dataType):
+        if not _is_storable(one.dataType):
             type_ = one.dataType.simpleString()
             yield analyser_findings.type_not_stored(
-                _spot(node), model=node.name, column=one.name, type_=type_
+                _spot_in_sql(node), model=node.name, column=one.name, type_=type_
             )
 
 
-def _any_will_do(node: Node) -> bool:
+def _takes_any_type(node: Node) -> bool:
     """Whether the model's author says so."""
     said = node.model.incremental
     return Override.NONDETERMINISTIC in (*node.model.overrides, *(said.overrides if said else ()))
 
 
-def _storable(type_: T.DataType) -> bool:
+def _is_storable(type_: T.DataType) -> bool:
     """Whether a table can have a column of a type."""
     if isinstance(type_, T.ArrayType):
-        return _storable(type_.elementType)
+        return _is_storable(type_.elementType)
     if isinstance(type_, T.MapType):
-        return _storable(type_.keyType) and _storable(type_.valueType)
+        return _is_storable(type_.keyType) and _is_storable(type_.valueType)
     if isinstance(type_, T.StructType):
-        return all(_storable(one.dataType) for one in type_.fields)
+        return all(_is_storable(one.dataType) for one in type_.fields)
     return not isinstance(type_, _NEVER_STORED)
 
 
@@ -216,7 +218,7 @@ _NEVER_STORED = (T.NullType, T.DayTimeIntervalType, T.YearMonthIntervalType, T.C
 # -- Spark's words
 
 
-def _refused(node: Node, error: PySparkException | Py4JError) -> InfoldError:
+def _as_refusal(node: Node, error: PySparkException | Py4JError) -> InfoldError:
     said = str(error)
     lines = (line.lstrip(": ") for line in said.splitlines() if not line.startswith(_CALLING))
     why = next(filter(None, lines), type(error).__name__)
@@ -227,7 +229,7 @@ def _refused(node: Node, error: PySparkException | Py4JError) -> InfoldError:
         condition = error.getCondition() or "" if isinstance(error, PySparkException) else ""
     why = why.removeprefix(f"[{condition}] ")
     return analyser_findings.refused_by_spark(
-        _spot(node, at), model=node.name, why=why[:500], condition=condition
+        _spot_in_sql(node, at), model=node.name, why=why[:500], condition=condition
     )
 
 
@@ -238,7 +240,7 @@ _OWN_VIEW = re.compile(r"`?infold_view_\d+`?\.?")
 _WHERE = re.compile(r"== SQL \(line (\d+), position \d+\) ==|line (\d+),? pos")
 
 
-def _spot(node: Node, found: re.Match[str] | None = None) -> Spot:
+def _spot_in_sql(node: Node, found: re.Match[str] | None = None) -> Spot:
     """The line of the model's file that is meant; that on which its query starts if nobody says."""
     line = int(found[1] or found[2]) if found else 1
     return Spot(node.model.place.file, node.model.sql_line + line - 1)

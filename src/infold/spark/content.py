@@ -34,19 +34,19 @@ def column(name: str) -> Column:
     return F.col(quoted(name))
 
 
-def technical(name: str) -> bool:
+def is_technical(name: str) -> bool:
     """Whether a stored column is infold's own: those start with an underscore."""
     return name in ("_source_file", "_version", "_state", "_key")
 
 
-def plain(rows: DataFrame) -> DataFrame:
+def user_columns(rows: DataFrame) -> DataFrame:
     """The rows as users see them, without technical columns."""
-    return rows.drop(*(name for name in rows.columns if technical(name)))
+    return rows.drop(*(name for name in rows.columns if is_technical(name)))
 
 
 def row_hash(schema: T.StructType) -> Column:
     """A 64-bit hash of a row's columns, technical ones left out; equal rows have equal hashes."""
-    fields = [field for field in schema.fields if not technical(field.name)]
+    fields = [field for field in schema.fields if not is_technical(field.name)]
     parts = [_hashable(field) for field in fields]
     for at in range(0, len(fields), _MASK_BITS):
         mask: Column = F.lit(0).cast("bigint")
@@ -154,7 +154,7 @@ def timestamp_literal(at: int) -> str:
     return f"TIMESTAMP '{text}+00:00'"
 
 
-def within(name: str, type_: str, ranges: Ranges, *, exact: bool = False) -> str:
+def range_predicate(name: str, type_: str, ranges: Ranges, *, exact: bool = False) -> str:
     """
     A SQL predicate on the column ``name``, of type ``timestamp`` or ``date``: it is in ``ranges``.
 
@@ -163,8 +163,8 @@ def within(name: str, type_: str, ranges: Ranges, *, exact: bool = False) -> str
     """
     if not ranges:
         return "false"
-    parts = ranges.parts if exact else _joined(ranges, _LITERAL_RANGES)
-    tests = [_between(quoted(name), type_, part) for part in parts]
+    parts = ranges.parts if exact else _join_nearest(ranges, _LITERAL_RANGES)
+    tests = [_interval_predicate(quoted(name), type_, part) for part in parts]
     return "true" if "true" in tests else "(" + " OR ".join(tests) + ")"
 
 
@@ -181,17 +181,17 @@ def time_type(rows: DataFrame, name: str) -> str:
     return "date" if isinstance(type_of(rows, name), T.DateType) else "timestamp"
 
 
-def in_time(rows: DataFrame, name: str, ranges: Ranges, *, exact: bool = False) -> str:
-    """The SQL predicate that a time column of some rows is in ``ranges``; see :func:`within`."""
-    return within(name, time_type(rows, name), ranges, exact=exact)
+def time_predicate(rows: DataFrame, name: str, ranges: Ranges, *, exact: bool = False) -> str:
+    """As :func:`range_predicate`, for a column of some rows, of whichever type it is."""
+    return range_predicate(name, time_type(rows, name), ranges, exact=exact)
 
 
-def in_cells(
+def rows_in_cells(
     rows: DataFrame, name: str, cells: Sequence[Interval], granularity: Granularity | None
 ) -> DataFrame:
-    """The rows whose time is in one of some cells, however many these are."""
+    """The rows whose time is in one of some cells, however many there are."""
     ranges = Ranges.of(cells)
-    near = rows.where(in_time(rows, name, ranges))
+    near = rows.where(time_predicate(rows, name, ranges))
     if granularity is None or len(ranges.parts) <= _LITERAL_RANGES:
         return near  # there is one cell, or the predicate holds for just these
     starts = ", ".join(f"{cell.start}L" for cell in cells)
@@ -202,7 +202,7 @@ def in_cells(
 _CELL = "_infold_cell"
 
 
-def _between(name: str, type_: str, part: Interval) -> str:
+def _interval_predicate(name: str, type_: str, part: Interval) -> str:
     literal = _date_literal if type_ == "date" else timestamp_literal
     tests = []
     if part.start > _EARLIEST:
@@ -217,7 +217,7 @@ def _date_literal(at: int) -> str:
     return f"DATE '{moment(-(-at // DAY) * DAY).date().isoformat()}'"
 
 
-def _joined(ranges: Ranges, most: int) -> Iterable[Interval]:
+def _join_nearest(ranges: Ranges, most: int) -> Iterable[Interval]:
     parts = ranges.parts
     if len(parts) <= most:
         return parts

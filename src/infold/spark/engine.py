@@ -66,7 +66,7 @@ class SparkEngine:
             with self.work(step_id) as work:
                 return _KINDS[node.model.kind](work, step, prepared)
         except (PySparkException, Py4JError) as error:
-            if known := failures.named(error):
+            if known := failures.known_failure(error):
                 raise known from error
             if damaged := damaged_table(self.lake, self.tables, self._read(step), error):
                 raise damaged[1] from error

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from infold.core.project import Node
 from infold.inspecting.left_out import BY, FILE
-from infold.spark.content import column, plain, row_hash
+from infold.spark.content import column, row_hash, user_columns
 from infold.spark.sessions.unassigned import nobodys
 from infold.spark.step_context import Work
 
@@ -28,21 +28,24 @@ HASH, TURN = "_infold_hash", "_infold_turn"
 
 def left_out(work: Work, table: str, nodes: Sequence[Node], limit: int | None) -> pa.Table:
     """At most ``limit`` of the rows of a table that models leave out, with these models."""
-    stored = _now(work, table)
+    stored = _newest_rows(work, table)
     hashed = stored.withColumn(HASH, row_hash(stored.schema))
-    every = [_hashes(work, node, table, hashed).withColumn(BY, F.lit(node.name)) for node in nodes]
+    every = [
+        _hashes_left_out(work, node, table, hashed).withColumn(BY, F.lit(node.name))
+        for node in nodes
+    ]
     by = reduce(DataFrame.unionAll, every).groupBy(HASH).agg(F.collect_set(BY).alias(BY))
     found = hashed.join(by, HASH)
-    own = [*plain(stored).columns, *([FILE] if FILE in stored.columns else [])]
+    own = [*user_columns(stored).columns, *([FILE] if FILE in stored.columns else [])]
     shown = found.select(*map(column, own), BY)
     return (shown if limit is None else shown.limit(limit)).toArrow()
 
 
-def _now(work: Work, table: str) -> DataFrame:
+def _newest_rows(work: Work, table: str) -> DataFrame:
     return work.frame(table, work.ledger.heads()[table].number)
 
 
-def _hashes(work: Work, node: Node, table: str, rows: DataFrame) -> DataFrame:
+def _hashes_left_out(work: Work, node: Node, table: str, rows: DataFrame) -> DataFrame:
     """The hashes of the rows that a model leaves out."""
     query = node.query
     assert query is not None, "a sessions model has a compiled query"
@@ -53,16 +56,16 @@ def _hashes(work: Work, node: Node, table: str, rows: DataFrame) -> DataFrame:
         for theirs, own in dict(query.passed).get(table, ())
         if "map<" not in rows.select(column(own)).dtypes[0][1]
     ]
-    left = nobodys(_seen(work, node, table, rows), query)
-    near = _agreeing(rows, left, shown).dropDuplicates([HASH])
+    left = nobodys(_through_view(work, node, table, rows), query)
+    near = _rows_agreeing(rows, left, shown).dropDuplicates([HASH])
     turn = Window.partitionBy(*(column(own) for _, own in shown)).orderBy(HASH)
     turns = near.withColumn(TURN, F.row_number().over(turn)).localCheckpoint()
     [[most]] = turns.agg(F.max(TURN)).collect()
-    parts = [rows.limit(0), *_in_turn(work, node, table, turns, shown, most or 0)]
+    parts = [rows.limit(0), *_one_at_a_time(work, node, table, turns, shown, most or 0)]
     return reduce(DataFrame.unionAll, [part.select(HASH) for part in parts])
 
 
-def _in_turn(
+def _one_at_a_time(
     work: Work,
     node: Node,
     table: str,
@@ -74,10 +77,12 @@ def _in_turn(
     assert node.query is not None
     for number in range(1, most + 1):
         some = turns.where(F.col(TURN) == number)
-        yield _agreeing(some, nobodys(_seen(work, node, table, some), node.query), shown)
+        yield _rows_agreeing(
+            some, nobodys(_through_view(work, node, table, some), node.query), shown
+        )
 
 
-def _agreeing(rows: DataFrame, left: DataFrame, shown: Sequence[tuple[str, str]]) -> DataFrame:
+def _rows_agreeing(rows: DataFrame, left: DataFrame, shown: Sequence[tuple[str, str]]) -> DataFrame:
     """The rows that agree with one of the view's in all that it shows as it is."""
     names = [f"__{at}" for at, _ in enumerate(shown)]
     told = left.select(
@@ -89,13 +94,13 @@ def _agreeing(rows: DataFrame, left: DataFrame, shown: Sequence[tuple[str, str]]
     return rows.join(told.distinct(), reduce(and_, same), "left_semi")
 
 
-def _seen(work: Work, node: Node, table: str, rows: DataFrame) -> DataFrame:
+def _through_view(work: Work, node: Node, table: str, rows: DataFrame) -> DataFrame:
     """Rows of a table as a model sees them, with lookups and without its other tables."""
     assert node.query is not None
     fed = {entry.name for entry in node.fed}
     frames = {
-        entry.name: plain(_now(work, entry.name).where(F.lit(entry.name not in fed)))
+        entry.name: user_columns(_newest_rows(work, entry.name).where(F.lit(entry.name not in fed)))
         for entry in node.inputs
     }
-    own = plain(rows).drop(HASH, TURN)
+    own = user_columns(rows).drop(HASH, TURN)
     return work.sql(work.project[node.query.input], {**frames, table: own})

@@ -19,7 +19,7 @@ from infold.core.interval import DAY, Interval, Ranges
 from infold.core.project import Node, SessionsQuery
 from infold.inspecting.event_batches import Event
 from infold.inspecting.session_events import FILE, VERSION, UserEvents
-from infold.spark.content import column, in_time, micros, plain
+from infold.spark.content import column, micros, time_predicate, user_columns
 from infold.spark.sessions.islands import wanted
 from infold.spark.step_context import Work
 
@@ -49,9 +49,11 @@ def events_of(
     for entry in node.fed:
         rows = work.tables.read(entry.name, snapshots[entry.name])
         assert entry.time_column is not None, "what is read by time has times"
-        frames[entry.name] = rows.where(in_time(rows, entry.time_column, days)).localCheckpoint()
+        frames[entry.name] = rows.where(
+            time_predicate(rows, entry.time_column, days)
+        ).localCheckpoint()
     beside = {
-        entry.name: plain(work.tables.read(entry.name, snapshots[entry.name]))
+        entry.name: user_columns(work.tables.read(entry.name, snapshots[entry.name]))
         for entry in node.inputs
         if entry.name not in frames
     }
@@ -118,7 +120,7 @@ class _Seen(NamedTuple):
         given = {}
         for name, rows in self.frames.items():
             tests = [_is(rows, group) for group in part if group.table == name]
-            given[name] = plain(rows.where(reduce(Column.__or__, tests, F.lit(False))))
+            given[name] = user_columns(rows.where(reduce(Column.__or__, tests, F.lit(False))))
         if query.input in given:
             events = given[query.input]
         else:

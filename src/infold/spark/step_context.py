@@ -15,7 +15,7 @@ from infold.core.plan import Step
 from infold.core.ports import Ledger
 from infold.core.project import Bound, Input, Node, Project
 from infold.core.trace import CellState
-from infold.spark.content import in_time, plain, quoted
+from infold.spark.content import quoted, time_predicate, user_columns
 from infold.spark.tables.port import Stamp, Tables
 
 _view_numbers = itertools.count()
@@ -74,7 +74,7 @@ class Work:
     def inputs(self, node: Node, step: Step) -> dict[str, DataFrame]:
         """Every stored input of a step at the version to read, technical columns left out."""
         return {
-            entry.name: plain(self.frame(entry.name, step.inputs[entry.name][1]))
+            entry.name: user_columns(self.frame(entry.name, step.inputs[entry.name][1]))
             for entry in node.inputs
         }
 
@@ -136,7 +136,7 @@ def _during(frame: DataFrame, entry: Input, times: Ranges) -> DataFrame:
     name = entry.time_column
     if name is None:
         return frame
-    return frame.where(in_time(frame, name, times))
+    return frame.where(time_predicate(frame, name, times))
 
 
 def _has_alias(sql: str, end: int) -> bool:

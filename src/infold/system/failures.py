@@ -1,12 +1,11 @@
 """
-What comes from outside, under a name: the one place that knows how disks, memories and JVMs fail.
+Failures of the machine as named errors: the one place that knows how disks, memory and JVMs fail.
 
-Python, SQLite, Spark and the JVM tell of one and the same full disk in words of their own, and
-most of these words are a stack. :func:`named` says which of the known ways it was, and None where
-it was none of them: that is a mistake of the program's own, or of the step's query.
+Python, SQLite, Spark and the JVM describe one full disk in different words, most of them a stack
+trace. :func:`known_failure` returns the error with its name, or None: then the failure is a mistake
+of the program's own, or of the step's query.
 
-Spark's classes are told by their names: this is asked at the end of every command, and nearly none
-of them has imported Spark.
+Spark's classes are recognized by their names, so that nothing here imports Spark.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ NAMELESS = frozenset(
         "too-deep",
     }
 )
-"""Errors that say nothing of the model that was being built."""
+"""Errors that have nothing to do with the model that was being built."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
-def named(error: BaseException) -> InfoldError | None:
-    """The error under its own name; None where it is not known to come from outside."""
+def known_failure(error: BaseException) -> InfoldError | None:
+    """The named error of a failure of the machine; None for any other failure."""
     if isinstance(error, InfoldError):
         return error
     if isinstance(error, OSError) and error.errno is not None:
@@ -56,7 +55,7 @@ def named(error: BaseException) -> InfoldError | None:
     if known:
         return _of_jvm(str(error))
     inner = error.__cause__ or getattr(error, "orig", None)
-    return named(inner) if isinstance(inner, OSError | sqlite3.Error) else None
+    return known_failure(inner) if isinstance(inner, OSError | sqlite3.Error) else None
 
 
 _CLASSES = frozenset(
@@ -82,20 +81,20 @@ def _of_system(error: OSError, path: str) -> InfoldError:
 
 
 def _path(error: OSError) -> str:
-    """Whichever file it was about, as far as Python says so."""
+    """The file of the error, if Python names one."""
     name = error.filename2 if error.filename is None else error.filename
     return os.fsdecode(name) if isinstance(name, str | bytes) else ""
 
 
 def _of_sqlite(error: sqlite3.Error) -> InfoldError | None:
-    """A catalog that another process holds, or cannot be written; the ledger names its own file."""
+    """A catalog that is locked or cannot be written; the ledger reports its own file itself."""
     if isinstance(error, sqlite3.OperationalError | sqlite3.DatabaseError):
         return faults.database_unusable(why=str(error))
     return None
 
 
 def _of_jvm(text: str) -> InfoldError | None:
-    """What the words of a JVM say, its stacks included: the first cause stands at their end."""
+    """The named error of a JVM's message; in its stack traces the first cause comes last."""
     for words, made in _JAVAS:
         found = re.search(words, text)
         if found:
@@ -105,7 +104,7 @@ def _of_jvm(text: str) -> InfoldError | None:
 
 
 def _file_of(line: str) -> str:
-    """The path that a line of Java's names, where it names one."""
+    """The path in a line of Java's; empty if there is none."""
     found = re.search(r"(?:file:)?(/[^\s:;,()]+)", line)
     return found[1] if found else ""
 
@@ -131,23 +130,23 @@ _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
     (r"spark\.driver\.maxResultSize", lambda line: faults.too_many_parts(why=line)),
     (r"Cannot call methods on a stopped SparkContext", lambda line: faults.engine_died(why=line)),
 )
-"""What Java says, and what it is."""
+"""Java's words, and the named error of each."""
 
 
-def told(error: BaseException, root: Path) -> InfoldError:
+def as_user_error(error: BaseException, root: Path) -> InfoldError:
     """
-    The error as a user is told of it; one that nobody knows keeps its traceback in a file.
+    The error to show to a user; an unknown one is ``crashed``, with its traceback in a file.
 
     ``root`` is the project's folder.
     """
-    found = named(error)
+    found = known_failure(error)
     if found is not None:
         return found
-    return command_errors.crashed(what=_line(error), log=kept(error, root))
+    return command_errors.crashed(what=_line(error), log=write_traceback(error, root))
 
 
-def kept(error: BaseException, root: Path) -> str:
-    """Where the traceback of an error went: a file of the project, else a temporary one."""
+def write_traceback(error: BaseException, root: Path) -> str:
+    """Write the traceback of an error to a file, and return its path or why there is none."""
     import tempfile
     import traceback  # costs as much as click; only a crash pays for it
 

@@ -1,10 +1,10 @@
 """
-A lock that lives as long as whatever may still write: this process, or a JVM that it left behind.
+A lock that lives as long as whatever may still write: this process, or a JVM that outlives it.
 
 A JVM outlives a killed Python by a moment, and may finish a commit in it. The ledger's lease knows
-processes, and a dead one is taken over at once; so a run also holds a lock on a file whose open
-description the JVM inherits. A lock of that kind (``flock``) is free when every holder of the
-description is gone, or when one of them lets go of it, as a run does at its end.
+processes, and the lease of a dead one is taken over at once. So a run also locks a file (``flock``)
+through an open file description that the JVM inherits. Such a lock is free when no process has the
+description open any more, or when one of them unlocks it, as a run does at its end.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from infold.messages import run_errors
 
 WAIT_SECONDS = 60.0
 
-_held: dict[Path, int] = {}
+_open_locks: dict[Path, int] = {}
 
 
 @contextmanager
-def fence(root: Path, target: str) -> Iterator[None]:
+def writer_lock(root: Path, target: str) -> Iterator[None]:
     """
     Keep every other writer of the target out until the end of the block.
 
-    A living run is refused by the lease beforehand in its own words; what this waits for is the
-    JVM of a dead one. Raises ``errors.engine_busy`` when that does not end.
+    The lease refuses a second run before this; here the JVM of a dead run is waited for. Raises
+    ``run_errors.engine_busy`` when it does not end.
     """
     descriptor = _descriptor(root, target)
     until = time.monotonic() + WAIT_SECONDS
@@ -47,17 +47,17 @@ def fence(root: Path, target: str) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
-def descriptors(root: Path, target: str) -> tuple[int, ...]:
-    """What a JVM that is started now has to inherit."""
+def inherited_descriptors(root: Path, target: str) -> tuple[int, ...]:
+    """The file descriptors that a JVM has to inherit."""
     return (_descriptor(root, target),)
 
 
 def _descriptor(root: Path, target: str) -> int:
     path = _path(root, target)
-    if path not in _held:
+    if path not in _open_locks:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _held[path] = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    return _held[path]
+        _open_locks[path] = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    return _open_locks[path]
 
 
 def _path(root: Path, target: str) -> Path:

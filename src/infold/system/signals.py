@@ -1,13 +1,13 @@
 """
-Being stopped: Ctrl-C, a polite kill, a terminal that goes away.
+Being stopped: Ctrl-C, SIGTERM, a terminal that is closed.
 
-Each of these ends a command at once, with one line and an exit code of its own: 128 and the
-signal's number, as shells have it (130, 143, 129). What this process has started ends first, for a
-program that waits for an answer of it would otherwise wait on. Killing a JVM in the middle of a
-commit is no harm: the next run looks for the step in the table's history.
+Each ends a command at once, with one line and an exit code of its own: 128 and the signal's number,
+as in shells (130, 143, 129). The processes that this one has started end first, because a program
+that waits for their answers would go on waiting. Killing a JVM in the middle of a commit does no
+harm: the next run looks for the step in the table's history.
 
 A second signal does not wait for anything. This is the first module of the program to be loaded, so
-it loads next to nothing itself: before it has, Python says in its own way that it was stopped.
+it imports next to nothing: until it is loaded, Python reports a stop in its own way.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import os
 import signal
 from contextlib import contextmanager, suppress
 
-TYPE_CHECKING = False  # what typing is for; importing it takes as long as all of the rest
+TYPE_CHECKING = False  # importing typing takes as long as all other imports here
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-SAID = "Stopped. What was finished is kept; the next run goes on from there."
+STOPPED_LINE = "Stopped. What was finished is kept; the next run goes on from there."
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -29,68 +29,68 @@ class Stopped(BaseException):
     """
     A signal asked the process to end.
 
-    No KeyboardInterrupt, of which libraries have ideas of their own: lines, tracebacks, retries.
+    It is no KeyboardInterrupt, which libraries handle in ways of their own: messages, retries.
     """
 
 
 class _State:
-    """What is to be ended first, and whether a signal came; one for the process."""
+    """What is to be ended first, and whether a signal came; the process has one."""
 
     def __init__(self) -> None:
         self.children: list[Callable[[], None]] = []
         self.signal: int | None = None
         self.waits = 0
         self.missed = False
-        self.said = False
+        self.printed = False
 
 
 _state = _State()
 
 
 def install() -> None:
-    """Be stopped by signals from now on. A hang-up that ``nohup`` keeps away stays away."""
+    """Handle signals from now on. A hang-up stays ignored if ``nohup`` ignores it."""
     for number in SIGNALS:
         if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
 
 
-def ends_with(child: Callable[[], None]) -> None:
-    """Have ``child`` called, to end what it stands for, when the process is stopped."""
+def end_with_process(child: Callable[[], None]) -> None:
+    """Call ``child``, which ends a process, when this process is stopped."""
     if child not in _state.children:
         _state.children.append(child)
 
 
-def code() -> int | None:
-    """The exit code of a process that a signal has stopped; None while none has."""
+def exit_code() -> int | None:
+    """The exit code of a stopped process; None if no signal came."""
     return None if _state.signal is None else 128 + _state.signal
 
 
 def end_children() -> None:
-    """End all that was started and does not end by itself at once."""
+    """End the processes that were started and do not end by themselves at once."""
     for child in _state.children:
         with suppress(OSError):
             child()
 
 
-def say() -> None:
-    """The one line that a stopped command ends with, below the ^C of a terminal; said once."""
-    if not _state.said:
-        _state.said = True
+def print_stopped() -> None:
+    """Print, once, the line that a stopped command ends with, below the ^C of a terminal."""
+    if not _state.printed:
+        _state.printed = True
         start = b"\n" if os.isatty(2) else b""
         with suppress(OSError):
-            os.write(2, start + SAID.encode() + b"\n")
+            os.write(2, start + STOPPED_LINE.encode() + b"\n")
 
 
-def leave() -> None:
-    """End the process at once, and what it started before it."""
-    say()
+def exit_now() -> None:
+    """End what this process started, and then the process, at once."""
+    print_stopped()
     end_children()
-    os._exit(code() or 1)
+    os._exit(exit_code() or 1)
 
 
 @contextmanager
-def later() -> Iterator[None]:
-    """A signal in this block is handled at its end: what is started in it is known by then."""
+def deferred() -> Iterator[None]:
+    """Handle a signal in this block at its end, when all that the block starts is known."""
     _state.waits += 1
     try:
         yield

@@ -7,14 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from infold.spark.jvm.spill import new_folder
+from infold.spark.jvm.spill import new_spill_folder
 
 
 def test_only_its_owner_may_look_into_it(tmp_path: Path) -> None:
     """Others can read neither the spill folder nor the one around it, whatever the umask."""
     before = os.umask(0)
     try:
-        folder, held = new_folder(tmp_path / "spill")
+        folder, held = new_spill_folder(tmp_path / "spill")
     finally:
         os.umask(before)
     os.close(held)
@@ -24,13 +24,13 @@ def test_only_its_owner_may_look_into_it(tmp_path: Path) -> None:
 
 def test_the_next_process_removes_unused_folders(tmp_path: Path) -> None:
     """The next process removes folders of killed processes and keeps those in use."""
-    one, held_by_one = new_folder(tmp_path)
-    two, held_by_two = new_folder(tmp_path)
+    one, held_by_one = new_spill_folder(tmp_path)
+    two, held_by_two = new_spill_folder(tmp_path)
     (one / "rows").write_text("ann")
     (two / "rows").write_text("bob")
     os.close(held_by_one)
 
-    three, held_by_three = new_folder(tmp_path)
+    three, held_by_three = new_spill_folder(tmp_path)
 
     assert not one.exists()
     assert (two / "rows").read_text() == "bob"
@@ -43,17 +43,17 @@ def test_the_lock_is_inherited(tmp_path: Path) -> None:
     """A process that inherits the lock keeps it, because a
     JVM outlives its killed parent by a moment.
     """
-    folder, held = new_folder(tmp_path)
+    folder, held = new_spill_folder(tmp_path)
     child = subprocess.Popen(
         [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(held,)
     )
     os.close(held)
-    _, other = new_folder(tmp_path)
+    _, other = new_spill_folder(tmp_path)
     os.close(other)
     assert folder.exists()
 
     child.communicate(b"\n")
-    _, last = new_folder(tmp_path)
+    _, last = new_spill_folder(tmp_path)
     os.close(last)
 
     assert not folder.exists()

@@ -29,7 +29,7 @@ from infold.core.project import Aggregate, Input, Node, Output, Project, Session
 from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.session_rules import Sessions
 from infold.core.trace import CellChange, CellState, Trace, Version, wrap
-from infold.spark.content import cell_of, cell_stats, column, content, micros, plain
+from infold.spark.content import cell_of, cell_stats, column, content, micros, user_columns
 from infold.spark.sessions import build as kind
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout, Stamp
@@ -350,7 +350,7 @@ class Shop:
 
     def rows(self) -> list[Row]:
         """The stored sessions, without technical columns."""
-        table = plain(self.tables.read("sessions")).toArrow()
+        table = user_columns(self.tables.read("sessions")).toArrow()
         return stored(table.to_pylist())
 
     def expected(self) -> list[Row]:

@@ -9,7 +9,7 @@ import pytest
 
 from infold.core.interval import Granularity, Interval, Ranges, instant
 from infold.lake.iceberg.tables import IcebergLake
-from infold.spark.content import within
+from infold.spark.content import range_predicate
 from infold.spark.tables.iceberg.tables import IcebergTables
 from infold.spark.tables.port import Layout, Stamp
 
@@ -73,7 +73,7 @@ class TestTables:
                 insert=rows(spark, "2024-02-01"),
                 delete=rows(spark, "2024-01-05").select("`t.s`"),
                 on=["t.s"],
-                within=within("t.s", "timestamp", JANUARY),
+                within=range_predicate("t.s", "timestamp", JANUARY),
                 stamp=Stamp("r", "s-3", 3),
             ),
             tables.replace(
@@ -108,7 +108,7 @@ class TestTables:
             insert=rows(spark, "2024-01-05", "2024-04-01"),
             delete=rows(spark, "2024-01-05", "2024-03-05").select("`t.s`"),
             on=["t.s"],
-            within=within("t.s", "timestamp", JANUARY),
+            within=range_predicate("t.s", "timestamp", JANUARY),
             stamp=Stamp("r", "m-2", 2),
         )
 

@@ -11,14 +11,14 @@ from pyiceberg.expressions.visitors import bind
 from pyiceberg.io.pyarrow import expression_to_pyarrow
 
 from infold.lake.iceberg.filter import predicate
-from infold.lake.iceberg.scan import scanned
+from infold.lake.iceberg.scan import scan_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.table import StaticTable
 
 
-def matching(
+def matching_rows(
     stored: StaticTable,
     tests: Mapping[str, str],
     by: str,
@@ -38,7 +38,7 @@ def matching(
     nothing: BooleanExpression = AlwaysFalse()
     names = [field.name for field in schema.fields]
     wanted = [name for name in names if not name.startswith("_") or name in beside]
-    found = scanned(stored, reduce(Or, truths.values(), nothing), wanted, limit=limit)
+    found = scan_rows(stored, reduce(Or, truths.values(), nothing), wanted, limit=limit)
     found = found.append_column(_ROW, pa.array(range(found.num_rows), pa.int64()))
     true: list[list[str]] = [[] for _ in range(found.num_rows)]
     for name, truth in truths.items():

@@ -16,7 +16,7 @@ from pathlib import Path
 from infold.lake.iceberg.catalog import local_path
 
 
-def listed(location: str) -> str:
+def names_digest(location: str) -> str:
     """What stands for the names of all files of the table whose metadata is at ``location``."""
     folder = local_path(location).parent.parent
     digest = blake2b(digest_size=16)
@@ -38,7 +38,7 @@ def _names(folder: str) -> Iterator[str]:
             yield entry.name
 
 
-def missing(location: str) -> tuple[str, ...]:
+def missing_data_files(location: str) -> tuple[str, ...]:
     """The files that the newest snapshot of a table needs and that are not there."""
     from pyiceberg.table import StaticTable
 
@@ -49,8 +49,8 @@ def missing(location: str) -> tuple[str, ...]:
     needed = dict.fromkeys(
         file.file_path for task in tasks for file in (task.file, *task.delete_files)
     )
-    return tuple(path for path in needed if not _there(local_path(path)))
+    return tuple(path for path in needed if not _is_there(local_path(path)))
 
 
-def _there(path: Path) -> bool:
+def _is_there(path: Path) -> bool:
     return path.is_file() and path.stat().st_size > 0

@@ -16,26 +16,26 @@ import pyarrow.compute as pc
 from pyiceberg.io.pyarrow import ArrowProjectionVisitor
 
 
-def mended() -> None:
+def keep_null_lists() -> None:
     """Have pyiceberg keep them; more than once is as good as once."""
     for name in ("list", "map"):
         own = getattr(ArrowProjectionVisitor, name)
         if not hasattr(own, "__wrapped__"):
-            setattr(ArrowProjectionVisitor, name, _keeping(own))
+            setattr(ArrowProjectionVisitor, name, _keeping_nulls(own))
 
 
-def _keeping(own: Any) -> Any:
+def _keeping_nulls(own: Any) -> Any:
     @wraps(own)
     def method(self: Any, kind: Any, before: Any, *parts: Any) -> Any:
         after = own(self, kind, before, *parts)
         if after is None or before is None or after.null_count == before.null_count:
             return after
-        return _masked(after, before.is_null())
+        return _with_nulls(after, before.is_null())
 
     return method
 
 
-def _masked(found: Any, mask: pa.Array) -> pa.Array:
+def _with_nulls(found: Any, mask: pa.Array) -> pa.Array:
     """The same lists or maps, NULL where the mask says so."""
     offsets = pc.add(found.offsets, 0)  # a copy: Arrow takes no mask beside a slice
     if isinstance(found, pa.MapArray):

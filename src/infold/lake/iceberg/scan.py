@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import StaticTable
 
 
-def scanned(
+def scan_rows(
     stored: StaticTable,
     rows: BooleanExpression,
     columns: Sequence[str],
@@ -39,9 +39,9 @@ def scanned(
     """Columns of the rows for which an expression holds, at most ``limit`` of them."""
     from pyiceberg.io.pyarrow import ArrowScan
 
-    from infold.lake.iceberg.nulls import mended
+    from infold.lake.iceberg.nulls import keep_null_lists
 
-    mended()
+    keep_null_lists()
     metadata = stored.metadata
     by = {
         metadata.schema().find_column_name(field.source_id)

@@ -52,7 +52,7 @@ class IcebergSnapshotReader:
         stored = self._open(table)
         if stored is None or (snapshot is not None and not stored.snapshot_by_id(snapshot)):
             return None
-        from infold.lake.iceberg.scan import scanned
+        from infold.lake.iceberg.scan import scan_rows
 
         schema = _schema(stored, snapshot)
         known = {entry.name.lower(): entry.name for entry in schema.fields}
@@ -63,9 +63,9 @@ class IcebergSnapshotReader:
         every = [name for name in known.values() if not name.startswith("_")]
         wanted = [name for name in (every if columns is None else columns) if name.lower() in known]
         own = [known[name.lower()] for name in wanted]
-        rows = _filter(schema, any_of, near, where)
+        rows = _combined_predicate(schema, any_of, near, where)
         try:
-            found = scanned(stored, rows, own, snapshot=snapshot)
+            found = scan_rows(stored, rows, own, snapshot=snapshot)
         except FileNotFoundError:  # expired by a run since the metadata was read
             return None
         return found.select(own).rename_columns(wanted)
@@ -85,7 +85,7 @@ def _schema(stored: StaticTable, snapshot: int | None) -> Schema:
     return stored.schemas()[entry.schema_id]
 
 
-def _filter(
+def _combined_predicate(
     schema: Schema, any_of: Sequence[Mapping[str, Any]], near: TimeSpan | None, where: str | None
 ) -> BooleanExpression:
     from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And, Or
@@ -94,12 +94,12 @@ def _filter(
 
     alternatives: BooleanExpression = AlwaysFalse() if any_of else AlwaysTrue()
     for match in any_of:
-        alternatives = Or(alternatives, _equal(schema, match))
-    parts = And(alternatives, _reaching(schema, near)) if near else alternatives
+        alternatives = Or(alternatives, _equal_columns(schema, match))
+    parts = And(alternatives, _overlaps(schema, near)) if near else alternatives
     return parts if where is None else And(parts, predicate(where, schema))
 
 
-def _equal(schema: Schema, match: Mapping[str, Any]) -> BooleanExpression:
+def _equal_columns(schema: Schema, match: Mapping[str, Any]) -> BooleanExpression:
     """Every column has its value; none has, where a value is none of the column's type."""
     from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And
     from pyiceberg.expressions.literals import literal
@@ -109,29 +109,29 @@ def _equal(schema: Schema, match: Mapping[str, Any]) -> BooleanExpression:
         own = schema.find_field(column, case_sensitive=False)
         name = own.name
         if value is None:
-            found = And(found, _term("IsNull", name))
+            found = And(found, _column_predicate("IsNull", name))
             continue
         try:
             given = literal(value).to(own.field_type)
         except (ValueError, TypeError):
             return AlwaysFalse()
-        found = And(found, _term("EqualTo", name, given))
+        found = And(found, _column_predicate("EqualTo", name, given))
     return found
 
 
-def _reaching(schema: Schema, near: TimeSpan) -> BooleanExpression:
+def _overlaps(schema: Schema, near: TimeSpan) -> BooleanExpression:
     from pyiceberg.expressions import And
 
     first, last = (
         schema.find_field(name, case_sensitive=False) for name in (near.first, near.last)
     )
     return And(
-        _term("LessThanOrEqual", first.name, _instant(first.field_type, near.end)),
-        _term("GreaterThanOrEqual", last.name, _instant(last.field_type, near.start)),
+        _column_predicate("LessThanOrEqual", first.name, _instant(first.field_type, near.end)),
+        _column_predicate("GreaterThanOrEqual", last.name, _instant(last.field_type, near.start)),
     )
 
 
-def _term(how: str, *words: Any) -> BooleanExpression:
+def _column_predicate(how: str, *words: Any) -> BooleanExpression:
     """A predicate over a column; pyiceberg's own types do not know its positional form."""
     from pyiceberg import expressions
 

@@ -17,7 +17,7 @@ _ROWS = 1 << 20
 """So many rows are looked at at a time: where values do not repeat, they are all held."""
 
 
-def values_of(stored: StaticTable, column: str, snapshot: int, limit: int) -> pa.Array | None:
+def column_values(stored: StaticTable, column: str, snapshot: int, limit: int) -> pa.Array | None:
     """
     The values of a column of strings at a snapshot, each once, NULL left out.
 

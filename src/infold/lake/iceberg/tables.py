@@ -88,18 +88,18 @@ class IcebergLake:
             location=location,
             snapshot=main[0]["snapshot-id"] if main else None,
             steps=steps,
-            foreign=_foreign(main),
+            foreign=_foreign_snapshot(main),
         )
 
     def listed(self, table: str) -> str:
         """As ``ports.Lake`` says."""
         location = self.location(table)
-        return "" if location is None else missing_files.listed(location)
+        return "" if location is None else missing_files.names_digest(location)
 
     def missing(self, table: str) -> Sequence[str]:
         """As ``ports.Lake`` says."""
         location = self.location(table)
-        return () if location is None else missing_files.missing(location)
+        return () if location is None else missing_files.missing_data_files(location)
 
     def layout(self, table: str) -> StoredLayout | None:
         """As ``ports.Lake`` says: by the properties that the table was made with."""
@@ -134,7 +134,7 @@ class IcebergLake:
         kept = metadata.get("snapshots") or []
         main = list(main_branch(metadata))
         commits = takewhile(lambda entry: _operation(entry) != REWRITE, main)
-        grew = [_grew(snapshot) for snapshot in commits]
+        grew = [_may_add_files(snapshot) for snapshot in commits]
         return History(
             snapshots=len(kept),
             oldest_at=min((entry["timestamp-ms"] for entry in kept), default=0) * 1000,
@@ -165,7 +165,7 @@ class IcebergLake:
         unknown = [name for name in wanted if name not in known]
         if unknown:
             raise command_errors.unknown_columns(names=unknown, known=known)
-        return _scan(stored, wanted, where, limit)
+        return _scan_where(stored, wanted, where, limit)
 
     def matching(
         self,
@@ -177,12 +177,12 @@ class IcebergLake:
         limit: int | None = None,
     ) -> pa.Table:
         """As ``ports.Lake`` says."""
-        from infold.lake.iceberg.matching import matching
+        from infold.lake.iceberg.matching import matching_rows
 
         location = self.location(table)
         if location is None:
             raise command_errors.not_built(name=table)
-        return matching(open_table(location), tests, by, beside, limit)
+        return matching_rows(open_table(location), tests, by, beside, limit)
 
     def times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
         """As ``ports.Lake`` says."""
@@ -194,12 +194,12 @@ class IcebergLake:
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """As ``ports.Lake`` says."""
-        from infold.lake.iceberg.string_values import values_of
+        from infold.lake.iceberg.string_values import column_values
 
         location = self.location(table)
         if location is None:
             return None
-        return values_of(open_table(location), column, snapshot, limit)
+        return column_values(open_table(location), column, snapshot, limit)
 
     def location(self, table: str) -> str | None:
         """Where the table's newest metadata is, or None when there is no such table."""
@@ -230,7 +230,7 @@ def main_branch(metadata: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         current = snapshot.get("parent-snapshot-id")
 
 
-def _foreign(main: Sequence[Mapping[str, Any]]) -> int | None:
+def _foreign_snapshot(main: Sequence[Mapping[str, Any]]) -> int | None:
     """The newest snapshot after the last of ours that changed content."""
     for snapshot in main:
         summary = snapshot.get("summary", {})
@@ -245,7 +245,7 @@ def _operation(snapshot: Mapping[str, Any]) -> str:
     return str(snapshot.get("summary", {}).get("operation", ""))
 
 
-def _grew(snapshot: Mapping[str, Any]) -> bool:
+def _may_add_files(snapshot: Mapping[str, Any]) -> bool:
     """Whether some partition may have more files, of data or of deletes, by this commit."""
     summary = snapshot.get("summary", {})
 
@@ -258,19 +258,19 @@ def _grew(snapshot: Mapping[str, Any]) -> bool:
     return data > count("deleted-data-files") or deletes > count("removed-delete-files")
 
 
-def _scan(
+def _scan_where(
     stored: StaticTable, columns: Sequence[str], where: str | None, limit: int | None
 ) -> pa.Table:
     from pyiceberg.expressions import AlwaysTrue
 
-    from infold.lake.iceberg.scan import scanned
+    from infold.lake.iceberg.scan import scan_rows
 
     if where is None:
-        return scanned(stored, AlwaysTrue(), columns, limit=limit)
+        return scan_rows(stored, AlwaysTrue(), columns, limit=limit)
     from infold.lake.iceberg.filter import predicate
 
     try:
         rows = predicate(where, stored.schema())
     except ValueError as error:
         raise command_errors.bad_filter(where=where, why=str(error)) from error
-    return scanned(stored, rows, columns, limit=limit)
+    return scan_rows(stored, rows, columns, limit=limit)

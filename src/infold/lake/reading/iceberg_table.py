@@ -52,14 +52,14 @@ def table_files(root: Path, source: Source, catalog_db: Path) -> tuple[FileSeen,
     at = location(root, source, catalog_db)
     kept = root / ".infold" / "sources" / f"{source.name}.json"
     names = [column.name for column in source.columns]
-    files = _load(kept, at, names)
+    files = _load_cached(kept, at, names)
     if files is None:
         files = data_files(at, names)
-        _keep(kept, at, names, files)
+        _cache(kept, at, names, files)
     return files
 
 
-def _load(kept: Path, location: str, names: Sequence[str]) -> tuple[FileSeen, ...] | None:
+def _load_cached(kept: Path, location: str, names: Sequence[str]) -> tuple[FileSeen, ...] | None:
     try:
         found = json.loads(kept.read_bytes())
         if found["location"] != location or found["columns"] != names:
@@ -69,7 +69,7 @@ def _load(kept: Path, location: str, names: Sequence[str]) -> tuple[FileSeen, ..
         return None  # not there, or not ours any more: it is only kept to save time
 
 
-def _keep(kept: Path, location: str, names: Sequence[str], files: Iterable[FileSeen]) -> None:
+def _cache(kept: Path, location: str, names: Sequence[str], files: Iterable[FileSeen]) -> None:
     if not kept.parent.parent.is_dir():  # looking at a project creates nothing in it
         return
     text = json.dumps(
@@ -111,8 +111,8 @@ def data_files(location: str, names: Collection[str] = ()) -> tuple[FileSeen, ..
         if "equality deletes" not in str(error):
             raise
         raise run_errors.equality_deletes(location=location) from error
-    deleted = _deleted(table.io, tasks)
-    columns = _columns(table.schema(), names)
+    deleted = _deleted_positions(table.io, tasks)
+    columns = _columns_digest(table.schema(), names)
     found = {
         task.file.file_path: FileSeen(
             path=task.file.file_path,
@@ -127,7 +127,7 @@ def data_files(location: str, names: Collection[str] = ()) -> tuple[FileSeen, ..
     return tuple(found[path] for path in sorted(found))
 
 
-def _deleted(io: FileIO, tasks: Iterable[FileScanTask]) -> dict[str, set[int]]:
+def _deleted_positions(io: FileIO, tasks: Iterable[FileScanTask]) -> dict[str, set[int]]:
     """
     The positions deleted from each data file.
 
@@ -145,7 +145,7 @@ def _deleted(io: FileIO, tasks: Iterable[FileScanTask]) -> dict[str, set[int]]:
     return found
 
 
-def _columns(schema: Schema, names: Collection[str]) -> str:
+def _columns_digest(schema: Schema, names: Collection[str]) -> str:
     """
     Which stored values the columns ``names`` (empty: all) and their parts stand for.
 

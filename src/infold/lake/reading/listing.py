@@ -44,7 +44,7 @@ def matching_files(
     """The files below ``root`` that match, by path; and the paths of those yet to settle."""
     try:
         base, parts = _split(root, source)
-        shown = _shown(root, base)
+        shown = _path_prefix(root, base)
         found = dict(_walk(base, parts))  # two `**` may lead to one file
     except OSError as error:
         raise run_errors.unreadable_folder(
@@ -81,18 +81,18 @@ def _split(root: Path, source: Source) -> tuple[str, list[str]]:
     if not parts:
         if Path(base).is_dir():
             return base, ["**", "*"]
-        base, parts = str(Path(base).parent), [_exactly(Path(base).name)]
+        base, parts = str(Path(base).parent), [_literal_pattern(Path(base).name)]
     if not Path(base).is_dir():
         raise run_errors.no_such_folder(source=source.name, pattern=pattern, folder=base)
     return base, parts
 
 
-def _exactly(name: str) -> str:
+def _literal_pattern(name: str) -> str:
     """A pattern that matches ``name`` alone."""
     return re.sub(r"([*?\[])", r"[\1]", name)
 
 
-def _shown(root: Path, base: str) -> str:
+def _path_prefix(root: Path, base: str) -> str:
     """What stands before a file's path below ``base``: relative inside the project."""
     inside = os.path.normpath(str(root.absolute()))
     if base == inside:
@@ -106,7 +106,7 @@ def _walk(folder: str, parts: list[str], below: str = "") -> Iterator[tuple[str,
     name, rest = parts[0], parts[1:]
     if name == "**":
         # `**` is any number of folders, none too; at the end it means every file below.
-        yield from _deep(folder, rest or ["*"], below)
+        yield from _walk_any_depth(folder, rest or ["*"], below)
         return
     matches = _matcher(name, last=not rest)
     for entry in _entries(folder, hidden=name[0] in _HIDDEN):
@@ -119,11 +119,13 @@ def _walk(folder: str, parts: list[str], below: str = "") -> Iterator[tuple[str,
             yield below + entry.name, stat
 
 
-def _deep(folder: str, rest: list[str], below: str) -> Iterator[tuple[str, os.stat_result]]:
+def _walk_any_depth(
+    folder: str, rest: list[str], below: str
+) -> Iterator[tuple[str, os.stat_result]]:
     yield from _walk(folder, rest, below)
     for entry in _entries(folder):
         if entry.is_dir(follow_symlinks=False):  # a link could lead back up, and on for ever
-            yield from _deep(entry.path, rest, f"{below}{entry.name}/")
+            yield from _walk_any_depth(entry.path, rest, f"{below}{entry.name}/")
 
 
 def _entries(folder: str, *, hidden: bool = False) -> Iterator[os.DirEntry[str]]:

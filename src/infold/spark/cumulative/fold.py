@@ -30,7 +30,7 @@ from infold.core.project import GroupedQuery, Node
 from infold.core.record import Outcome, Receipt
 from infold.core.session_columns import VERSION
 from infold.core.trace import CellChange, CellState, wrap
-from infold.spark.content import JSON, column, content, plain, row_hash
+from infold.spark.content import JSON, column, content, row_hash, user_columns
 from infold.spark.inputs.changed_rows import KEY
 from infold.spark.inputs.feed import Feed, foldable
 from infold.spark.sessions.components import SMALL
@@ -168,7 +168,7 @@ class _Fold:
     def _of(self, seen: DataFrame, keys: DataFrame, counts: _Counts) -> DataFrame:
         """The rows with these keys, as the query wants them."""
         query, names = self.query, _columns(self.query)
-        rows = _keyed(plain(seen), query)
+        rows = _keyed(user_columns(seen), query)
         if query.columns is not None:
             rows = rows.select(*map(column, query.columns), *names)
         others = keys.select(*(F.col(name).alias(f"{name}_of") for name in names))

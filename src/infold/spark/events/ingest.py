@@ -23,10 +23,10 @@ from infold.spark.content import (
     column,
     content,
     content_sums,
-    in_time,
     micros,
-    plain,
     row_hash,
+    time_predicate,
+    user_columns,
 )
 from infold.spark.events import set_aside
 from infold.spark.events.arrivals import FILE, HASH, OWN, AdmittedTimes, has_filter, judged_arrivals
@@ -119,7 +119,7 @@ class Ingest:
         """The predicate that a row is in some cells; a superset when there are many."""
         if self.time is None:
             return "true"
-        return in_time(rows, self.time, cells)
+        return time_predicate(rows, self.time, cells)
 
     def write_set_aside(self, arriving: DataFrame | None, tally: IngestCounts) -> int:
         """Store the rows set aside, before the step's own commit; the number of commits."""
@@ -224,14 +224,14 @@ class Ingest:
 def lookups(work: Work, node: Node, step: Step) -> Mapping[str, DataFrame]:
     """The stored tables that an events model joins, at the versions that a step reads."""
     return {
-        entry.name: plain(work.frame(entry.name, step.inputs[entry.name][1]))
+        entry.name: user_columns(work.frame(entry.name, step.inputs[entry.name][1]))
         for entry in node.stored
     }
 
 
 def model_columns(rows: DataFrame) -> list[str]:
     """The model's columns among those of a frame of judged arrivals."""
-    return [name for name in plain(rows).columns if name not in OWN]
+    return [name for name in user_columns(rows).columns if name not in OWN]
 
 
 def with_hash(rows: DataFrame) -> DataFrame:

@@ -27,7 +27,7 @@ from infold.core.interval import Interval, Ranges
 from infold.core.model import Kind
 from infold.core.plan import ChangedKeyRows
 from infold.core.project import Match, Node
-from infold.spark.content import cell_of, cell_start, column, plain
+from infold.spark.content import cell_of, cell_start, column, user_columns
 from infold.spark.events.arrivals import FILE
 from infold.spark.inputs.changed_rows import ChangedRows, changed_table, traceable_table
 from infold.spark.reading import source_rows
@@ -122,10 +122,10 @@ def _join_changed_keys(rows: DataFrame, match: Match, changed: ChangedRows, how:
 
 def changed_lookup_rows(changed: ChangedRows) -> DataFrame:
     """The rows of a lookup that only one of its two versions has."""
-    added, gone = plain(changed.added()), changed.gone()
+    added, gone = user_columns(changed.added()), changed.gone()
     if gone is None:
         return added
-    gone = plain(gone).select(*map(column, added.columns))
+    gone = user_columns(gone).select(*map(column, added.columns))
     if not changed.numbered:  # they were compared
         return added.unionAll(gone)
     return added.exceptAll(gone).unionAll(gone.exceptAll(added))

@@ -31,7 +31,7 @@ from pyspark.sql import functions as F
 from infold.core.interval import Granularity, Interval
 from infold.core.session_columns import ID, VERSION
 from infold.core.trace import CellChange, net
-from infold.spark.content import column, in_cells, plain
+from infold.spark.content import column, rows_in_cells, user_columns
 from infold.spark.step_context import Work
 
 KEY = "_key"
@@ -102,12 +102,12 @@ class ChangedRows:
         """The rows of exactly these cells."""
         if self.time is None:
             return frame
-        return in_cells(frame, self.time, cells, self.granularity)
+        return rows_in_cells(frame, self.time, cells, self.granularity)
 
 
 def _rows_not_in(rows: DataFrame, others: DataFrame) -> DataFrame:
     """The rows without the others, as multisets; technical columns are left out of both."""
-    rows = plain(rows)
+    rows = user_columns(rows)
     return rows.exceptAll(others.select(*map(column, rows.columns)))
 
 
@@ -153,13 +153,13 @@ def traceable_table(
     """
     now = work.frame(name, upto)
     numbered = VERSION in now.columns
-    if compared and not _comparable(plain(now)):
+    if compared and not _comparable(user_columns(now)):
         return False
     if numbered and not _was_replaced(work, name, since, upto):
         return True
     if work.snapshot(name, since) is None:
         return numbered
-    return work.frame(name, since).schema == now.schema and _comparable(plain(now))
+    return work.frame(name, since).schema == now.schema and _comparable(user_columns(now))
 
 
 def _comparable(frame: DataFrame) -> bool:

@@ -26,7 +26,7 @@ from infold.core.interval import Interval
 from infold.core.model import Kind
 from infold.core.project import Node, Project
 from infold.core.trace import CellChange
-from infold.spark.content import cell_of, cell_start, column, in_cells, plain, row_hash
+from infold.spark.content import cell_of, cell_start, column, row_hash, rows_in_cells, user_columns
 
 FOLDS = (Kind.SESSIONS, Kind.CUMULATIVE_AGGREGATE)
 """The kinds that fold the changes of their inputs."""
@@ -49,7 +49,7 @@ def count_row_changes(
     ``before`` and ``now`` are rows of the table; they may have other cells too.
     """
     both = [c for c in changes if c.real and c.rows_before and c.rows_after]
-    before, now = plain(before), plain(now)
+    before, now = user_columns(before), user_columns(now)
     if not both or dict(before.dtypes) != dict(now.dtypes):
         return tuple(changes)
     counts = _rows_in_one_alone(
@@ -88,7 +88,7 @@ def _row_hashes(node: Node, cells: Sequence[Interval], rows: DataFrame, count: i
     series, granularity = node.model.timeseries, node.model.granularity
     time = F.lit(None).cast("timestamp")
     if series is not None and granularity is not None:
-        rows = in_cells(rows, series.partition_column, cells, granularity)
+        rows = rows_in_cells(rows, series.partition_column, cells, granularity)
         time = column(series.partition_column)
     return rows.select(
         cell_start(time, granularity).alias("cell"),

@@ -22,7 +22,7 @@ from infold.core.interval import Ranges
 from infold.core.plan import Step
 from infold.core.project import Input, Match, Node
 from infold.core.trace import CellState
-from infold.spark.content import in_cells, in_time, plain
+from infold.spark.content import rows_in_cells, time_predicate, user_columns
 from infold.spark.inputs.changed_keys import rows_with_changed_key, rows_without_changed_key
 from infold.spark.inputs.changed_rows import ChangedRows, changed_table, traceable_table
 from infold.spark.step_context import Work
@@ -103,7 +103,7 @@ class Feed:
         for entry in self.node.fed:
             rows = self._frame(entry.name)
             assert entry.time_column is not None, "what is read by time has times"
-            found[entry.name] = rows.where(in_time(rows, entry.time_column, times))
+            found[entry.name] = rows.where(time_predicate(rows, entry.time_column, times))
         return self._seen(found)
 
     def arrived(self) -> DataFrame:
@@ -149,9 +149,11 @@ class Feed:
         if changed.time is not None:
             found = (part for table, times, _ in self.step.found if table == name for part in times)
             cells = [*found, *(change.cell for change in changed.changes)]
-            near = in_cells(every, changed.time, cells, None)
+            near = rows_in_cells(every, changed.time, cells, None)
         mine = rows_with_changed_key(near, matches, self.lookups)
-        return rows_without_changed_key(plain(rows), matches, self.lookups).unionByName(plain(mine))
+        return rows_without_changed_key(user_columns(rows), matches, self.lookups).unionByName(
+            user_columns(mine)
+        )
 
     def _seen(self, frames: Mapping[str, DataFrame], *, before: bool = False) -> DataFrame:
         """Rows of the tables as the view shows them, with lookups as they are, or as they were."""
@@ -159,7 +161,7 @@ class Feed:
             return frames[self.name]
         beside = {name: self._lookup(name, before=before) for name in self.beside}
         several = len(frames) > 1 or bool(beside)
-        given = {name: plain(frame) if several else frame for name, frame in frames.items()}
+        given = {name: user_columns(frame) if several else frame for name, frame in frames.items()}
         return self.work.sql(self.work.project[self.name], {**given, **beside})
 
     def _frame(self, name: str) -> DataFrame:
@@ -168,7 +170,7 @@ class Feed:
     def _lookup(self, name: str, *, before: bool) -> DataFrame:
         changed = self.lookups.get(name) if before else None
         if changed is None:
-            return plain(self._frame(name))
+            return user_columns(self._frame(name))
         if changed.before is None:
-            return plain(changed.now).where(F.lit(False))
-        return plain(changed.before)
+            return user_columns(changed.now).where(F.lit(False))
+        return user_columns(changed.before)

@@ -33,13 +33,13 @@ from infold.spark.jvm.java import Java, find_java
 QUIET = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 
 
-def reading(java: Java, jars: Iterable[Path]) -> tuple[str, ...]:
+def reading_options(java: Java, jars: Iterable[Path]) -> tuple[str, ...]:
     """The options for a JVM that is to use the archive; none when there is no archive."""
     file = _file(java, jars)
     return (f"-XX:SharedArchiveFile={file}", *QUIET) if file and file.is_file() else ()
 
 
-def recording(written: Path) -> tuple[str, ...]:
+def recording_options(written: Path) -> tuple[str, ...]:
     """The options for a JVM that is to write its classes into ``written`` as it exits."""
     return (f"-XX:ArchiveClassesAtExit={written}", *QUIET)
 
@@ -51,7 +51,7 @@ def make_later() -> bool:
     It starts Spark once, at the lowest priority, and ends by itself.
     """
     file = _file(find_java(), jar_paths())
-    if file is None or file.is_file() or _busy(file):
+    if file is None or file.is_file() or _is_being_made(file):
         return False
     subprocess.Popen(
         ["nice", "-n", "19", sys.executable, "-m", "infold.spark.jvm.warm_up"],
@@ -64,7 +64,7 @@ def make_later() -> bool:
 
 
 @contextmanager
-def making() -> Iterator[Path | None]:
+def archive_to_make() -> Iterator[Path | None]:
     """
     Where to write the archive, which is put in its place afterwards; None when not needed.
 
@@ -116,7 +116,7 @@ def _key(java: Java, jars: Iterable[Path]) -> str:
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
 
 
-def _busy(file: Path) -> bool:
+def _is_being_made(file: Path) -> bool:
     """Whether somebody is recording now."""
     try:
         with file.with_suffix(".lock").open() as lock:

@@ -47,7 +47,7 @@ class _Remembered(JavaClass):  # type: ignore[misc]  # py4j has no types
         return found
 
 
-def remember(jvm: JVMView) -> None:
+def keep_looked_up_classes(jvm: JVMView) -> None:
     """Keep the classes of :data:`NAMES` with the view through which PySpark asks for them."""
     for name in NAMES:
         found = getattr(jvm, name)
@@ -87,7 +87,7 @@ def launch(
         # Goes before spark.local.dir.
         "SPARK_LOCAL_DIRS": settings.get("spark.local.dir", str(folder)),
     }
-    with signals.later():
+    with signals.deferred():
         process = subprocess.Popen(
             [*command, "pyspark-shell"],
             stdin=subprocess.PIPE,
@@ -98,20 +98,20 @@ def launch(
             start_new_session=True,
         )
         _started.append(process)
-        signals.ends_with(end)
+        signals.end_with_process(end_jvm)
     try:
-        port, secret = _reached(process, address)
+        port, secret = _await_address(process, address)
         with _environment(PYSPARK_GATEWAY_PORT=port, PYSPARK_GATEWAY_SECRET=secret):
             gateway = launch_gateway()
     except BaseException:
-        end()
+        end_jvm()
         raise
     gateway.proc = process
-    remember(gateway.jvm)
+    keep_looked_up_classes(gateway.jvm)
     return gateway
 
 
-def quiet() -> None:
+def quieten_py4j() -> None:
     """
     Leave it to errors to say what went wrong, once.
 
@@ -129,12 +129,12 @@ def _not_py4j(record: logging.LogRecord) -> bool:
     return not record.pathname.startswith(str(Path(py4j.__file__).parent))
 
 
-def started() -> bool:
+def has_started() -> bool:
     """Whether this process's JVM is one that was started here, and not handed in."""
     return bool(_started)
 
 
-def lost() -> bool:
+def is_lost() -> bool:
     """Whether the JVM that was started here has ended, by whatever; said once."""
     if not _started or _started[-1].poll() is None:
         return False
@@ -142,7 +142,7 @@ def lost() -> bool:
     return True
 
 
-def end() -> None:
+def end_jvm() -> None:
     """Kill the JVM, if there is one, with whatever its start-up scripts have started."""
     for process in _started:
         if process.poll() is None:
@@ -158,7 +158,7 @@ def _submit_args() -> list[str]:
     return words[:-1] if words[-1:] == ["pyspark-shell"] else words
 
 
-def _reached(process: subprocess.Popen[bytes], address: Path) -> tuple[str, str]:
+def _await_address(process: subprocess.Popen[bytes], address: Path) -> tuple[str, str]:
     """Port and secret, once the JVM has written them down; it renames the file when it is whole."""
     while process.poll() is None and not address.is_file():
         time.sleep(0.05)

@@ -64,7 +64,7 @@ def jar_paths() -> tuple[Path, ...]:
     if all(path.is_file() for path in paths):
         return paths
     folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder / ".lock"):
+    with _file_lock(folder / ".lock"):
         # Another process may have fetched them while this one waited.
         missing = [jar for jar in JARS if not (folder / jar.file_name).is_file()]
         if missing:
@@ -73,7 +73,7 @@ def jar_paths() -> tuple[Path, ...]:
 
 
 @contextmanager
-def _alone(lock: Path) -> Iterator[None]:
+def _file_lock(lock: Path) -> Iterator[None]:
     """Hold ``lock`` for a while; the system gives it back when this process dies."""
     with lock.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

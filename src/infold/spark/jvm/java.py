@@ -87,7 +87,7 @@ def _java_of(binary: Path, env: Mapping[str, str]) -> Java | None:
     version = _released(home)
     if version is not None:
         return Java(home, version)
-    return _asked(binary, env)
+    return _ask_jvm(binary, env)
 
 
 def _released(home: Path) -> str | None:
@@ -100,7 +100,7 @@ def _released(home: Path) -> str | None:
     return found[1] if found else None
 
 
-def _asked(binary: Path, env: Mapping[str, str]) -> Java | None:
+def _ask_jvm(binary: Path, env: Mapping[str, str]) -> Java | None:
     """
     Version and home as the JVM itself tells them: for wrappers such as jenv's, and stripped images.
 

@@ -21,7 +21,7 @@ from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.messages.errors import InfoldError
 from infold.messages.faults import spark_failed_to_start
 from infold.spark.jvm import class_archive
-from infold.spark.jvm.gateway import end, launch, lost, quiet, started
+from infold.spark.jvm.gateway import end_jvm, has_started, is_lost, launch, quieten_py4j
 from infold.spark.jvm.given_settings import refuse_environment, refuse_given, refuse_session
 from infold.spark.jvm.jars import cache_dir, jar_paths, spark_home
 from infold.spark.jvm.java import find_java
@@ -33,7 +33,7 @@ from infold.spark.jvm.session_settings import (
     log_settings,
     size_settings,
 )
-from infold.spark.jvm.spill import new_folder
+from infold.spark.jvm.spill import new_spill_folder
 from infold.spark.storages import STORAGES, StorageAdapters
 from infold.system import failures
 
@@ -82,15 +82,15 @@ def start(
     }
     refuse_given("targets.spark of infold.yml", extra or {})
     forget_dead()
-    quiet()
-    running = _running()
+    quieten_py4j()
+    running = _running_session()
     if running is not None:
-        return _another(running, settings, adapters)
+        return _new_session(running, settings, adapters)
     refuse_environment(spark_home())
     settings.setdefault("spark.driver.memory", memory or default_memory())
     log = log or cache_dir() / "spark.log"
     parents = _spill_parents(settings, spill or log.parent / "spill")
-    return _first(settings, size, log, inherit, parents, app_cds=app_cds)
+    return _first_session(settings, size, log, inherit, parents, app_cds=app_cds)
 
 
 def tune(session: SparkSession, size: Size) -> None:
@@ -100,30 +100,30 @@ def tune(session: SparkSession, size: Size) -> None:
 
 
 @contextmanager
-def unshuffled(session: SparkSession) -> Iterator[None]:
+def settings_for_few_rows(session: SparkSession) -> Iterator[None]:
     """
     Settings for a step whose inputs are few rows, each read in one part, whatever the run's size.
 
     Such a plan needs no shuffle, so there is nothing that adaptive execution could adapt; it would
     only run each of its stages as a job of its own.
     """
-    with _set(session, _UNSHUFFLED):
+    with _with_settings(session, _UNSHUFFLED):
         yield
 
 
 @contextmanager
-def side_by_side(session: SparkSession) -> Iterator[None]:
+def settings_for_union(session: SparkSession) -> Iterator[None]:
     """
     Settings for a union of frames of one part each, which is to be as many parts, not one.
 
     Spark takes such frames for parts of a whole, and a single task reads all of them.
     """
-    with _set(session, {"spark.sql.unionOutputPartitioning": "false"}):
+    with _with_settings(session, {"spark.sql.unionOutputPartitioning": "false"}):
         yield
 
 
 @contextmanager
-def _set(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+def _with_settings(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     before = {key: session.conf.get(key) or "" for key in settings}
     for key, value in settings.items():
         session.conf.set(key, value)
@@ -161,7 +161,7 @@ def stop(*, wait_seconds: float = 0) -> None:
         gateway.proc.wait(wait_seconds)
 
 
-def _running() -> SparkSession | None:
+def _running_session() -> SparkSession | None:
     """This process's first session, if Spark runs; on any thread."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -171,16 +171,16 @@ def _running() -> SparkSession | None:
     return SparkSession.builder.getOrCreate()
 
 
-def _another(
+def _new_session(
     running: SparkSession, settings: Mapping[str, str], adapters: StorageAdapters
 ) -> SparkSession:
     """A session beside ``running``: temporary views, settings and catalogs are its own."""
-    refuse_session(running, ours=started())
+    refuse_session(running, ours=has_started())
     session = running.newSession()
     for key, value in settings.items():
         if session.conf.isModifiable(key) or key.startswith("spark.sql.catalog."):
             session.conf.set(key, value)
-    if not started():
+    if not has_started():
         adapters.refuse_session(session)
     return session
 
@@ -192,7 +192,7 @@ def _spill_parents(settings: Mapping[str, str], own: Path) -> tuple[Path, ...]:
     return tuple(Path(name) / f"infold-{os.getuid()}" for name in names) or (own.resolve(),)
 
 
-def _first(
+def _first_session(
     settings: dict[str, str],
     size: Size,
     log: Path,
@@ -208,7 +208,7 @@ def _first(
     options = [
         *java_options(size),
         f"-Dlog4j2.configurationFile={log_settings().as_uri()}",
-        *(class_archive.reading(java, jars) if app_cds else ()),
+        *(class_archive.reading_options(java, jars) if app_cds else ()),
     ]
     more = settings.get("spark.driver.extraJavaOptions", "")
     ours = " ".join(f'"{option}"' for option in options)
@@ -220,13 +220,13 @@ def _first(
     try:
         session = _launch(settings, log, inherit, parents)
     except Exception as error:
-        raise failures.named(error) or spark_failed_to_start(
+        raise failures.known_failure(error) or spark_failed_to_start(
             why=_first_line(error), log=str(log)
         ) from error
     try:
         refuse_session(session, ours=True)
     except InfoldError:
-        end()
+        end_jvm()
         forget_dead()
         raise
     return session
@@ -242,12 +242,12 @@ def _launch(
     # A JVM whose Spark was stopped is still there, and a process can have no second one.
     gateway = SparkContext._gateway  # noqa: SLF001
     if gateway is None:
-        spills = [new_folder(parent) for parent in parents]
+        spills = [new_spill_folder(parent) for parent in parents]
         folders = [folder for folder, _ in spills]
         settings["spark.local.dir"] = ",".join(map(str, folders))
         # The last word, after what anybody says: jars put down here what they carry in them.
         settings["spark.driver.extraJavaOptions"] += f' "-Djava.io.tmpdir={folders[0]}"'
-        with _opened(log) as output:
+        with _open_log(log) as output:
             held = (*inherit, *(lock for _, lock in spills))
             gateway = launch(settings, folders[0], output, held)
     for key, value in settings.items():
@@ -277,7 +277,7 @@ def forget_dead() -> bool:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    if not lost():
+    if not is_lost():
         return False
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     SparkContext._active_spark_context = None  # noqa: SLF001
@@ -285,14 +285,14 @@ def forget_dead() -> bool:
     return True
 
 
-def stopped() -> bool:
+def is_stopped() -> bool:
     """Whether nothing runs in this process: Spark was never started, or somebody stopped it."""
     from pyspark import SparkContext
 
     return SparkContext._active_spark_context is None  # noqa: SLF001 - no public way to ask
 
 
-def _opened(log: Path) -> TextIO:
+def _open_log(log: Path) -> TextIO:
     """The log to append to; a new one when it has grown long."""
     log.parent.mkdir(parents=True, exist_ok=True)
     if log.exists() and log.stat().st_size > LOG_BYTES:

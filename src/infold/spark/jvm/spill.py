@@ -19,7 +19,7 @@ from pathlib import Path
 _LOCK = "in-use"
 
 
-def new_folder(parent: Path) -> tuple[Path, int]:
+def new_spill_folder(parent: Path) -> tuple[Path, int]:
     """
     A new folder below ``parent``, and the open file whose lock says that it is in use.
 
@@ -27,7 +27,7 @@ def new_folder(parent: Path) -> tuple[Path, int]:
     """
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     parent.chmod(0o700)
-    with _alone(parent):
+    with _folder_lock(parent):
         _sweep(parent)
         folder = Path(tempfile.mkdtemp(dir=parent, prefix=f"{os.getpid()}-"))
         held = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
@@ -36,7 +36,7 @@ def new_folder(parent: Path) -> tuple[Path, int]:
 
 
 @contextmanager
-def _alone(parent: Path) -> Iterator[None]:
+def _folder_lock(parent: Path) -> Iterator[None]:
     """A folder that is being made is not yet held by anybody, and must not be swept."""
     with (parent / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -45,11 +45,11 @@ def _alone(parent: Path) -> Iterator[None]:
 
 def _sweep(parent: Path) -> None:
     for folder in parent.iterdir():
-        if folder.is_dir() and not folder.is_symlink() and not _held(folder / _LOCK):
+        if folder.is_dir() and not folder.is_symlink() and not _is_locked(folder / _LOCK):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _held(lock: Path) -> bool:
+def _is_locked(lock: Path) -> bool:
     try:
         with lock.open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -25,7 +25,7 @@ END_SECONDS = 300
 
 def main() -> int:
     """Make the archive if it is missing."""
-    with class_archive.making() as written, tempfile.TemporaryDirectory() as name:
+    with class_archive.archive_to_make() as written, tempfile.TemporaryDirectory() as name:
         if written is not None:
             record(written, Path(name))
     return 0
@@ -39,7 +39,7 @@ def record(written: Path, folder: Path) -> None:
         memory="1g",
         app_cds=False,
         log=folder / "spark.log",
-        extra={"spark.driver.extraJavaOptions": " ".join(class_archive.recording(written))},
+        extra={"spark.driver.extraJavaOptions": " ".join(class_archive.recording_options(written))},
     )
     try:
         tour(spark, folder)

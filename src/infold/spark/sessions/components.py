@@ -22,7 +22,7 @@ from infold.core.project import Node, SessionsQuery
 from infold.core.session_columns import FIRST, LAST
 from infold.core.session_rules import Keep
 from infold.core.trace import CellState
-from infold.spark.content import column, in_time, micros, type_of
+from infold.spark.content import column, micros, time_predicate, type_of
 from infold.spark.inputs.feed import Feed
 from infold.spark.sessions import quarantine
 from infold.spark.sessions.aggregate_state import FirstOrLast
@@ -98,7 +98,7 @@ class Components:
         cells = Ranges.of(state.cell for state in self.candidates)
         table = self.work.tables.read(self.step.model)
         spans = quarantine.concerned(
-            table.where(in_time(table, FIRST, cells)),
+            table.where(time_predicate(table, FIRST, cells)),
             self.query,
             self.asked,
             self.entries,
@@ -235,7 +235,7 @@ class Components:
                 micros(column(FIRST)) <= F.col(END) + reach(query)
             )
         near = near.withColumn("__lo", F.col(START) - reach(query)).drop(START)
-        return table.where(in_time(table, FIRST, cells)).join(
+        return table.where(time_predicate(table, FIRST, cells)).join(
             self.sent(near), (of(query) == F.col("__of")) & test, "left_semi"
         )
 

@@ -27,7 +27,7 @@ from infold.core.project import Node
 from infold.core.record import Outcome, Receipt
 from infold.core.session_columns import FIRST, ID
 from infold.core.trace import CellChange
-from infold.spark.content import column, in_time
+from infold.spark.content import column, time_predicate
 from infold.spark.sessions import quarantine, unassigned
 from infold.spark.sessions.components import AGAIN, HULL, Components
 from infold.spark.sessions.cuts import CARRIED, sessions_of
@@ -212,7 +212,7 @@ class _Fold:
                 insert=inserted(changed),
                 delete=deleted(changed),
                 on=(ID, FIRST),
-                within=in_time(table, FIRST, losing),
+                within=time_predicate(table, FIRST, losing),
                 stamp=work.stamp(step),
             )
         else:

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from infold.core.project import SessionsQuery
 from infold.core.session_rules import Nulls
-from infold.spark.content import column, micros, technical
+from infold.spark.content import column, is_technical, micros
 from infold.spark.sessions.aggregate_state import TIME, EvaluationMode, StateColumn, orderable
 from infold.spark.sessions.aggregates import CompiledAggregates, measures
 
@@ -104,7 +104,7 @@ def _order(events: DataFrame, query: SessionsQuery) -> Sequence[str]:
     """
     if query.key and query.unique:
         return query.key
-    fields = [field for field in events.schema if not technical(field.name)]
+    fields = [field for field in events.schema if not is_technical(field.name)]
     others = [field.name for field in fields if orderable(field.dataType)]
     return [*query.key, *(name for name in others if name not in query.key)]
 

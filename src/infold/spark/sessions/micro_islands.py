@@ -34,7 +34,7 @@ from pyspark.sql import types as T
 
 from infold.core.project import SessionsQuery
 from infold.spark.content import quoted
-from infold.spark.jvm.session import side_by_side
+from infold.spark.jvm.session import settings_for_union
 from infold.spark.sessions.aggregate_state import TIME, FirstOrLast, StateColumn
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.islands import (
@@ -124,7 +124,7 @@ def _across(way: _Way, stretches: Stretches, tied: Column) -> tuple[DataFrame, i
     """Islands of each stretch by itself, then those near a border put together; and the tied."""
     near = stretches.near(way.query)
     own = [way.linked(way.micro(events)) for events in stretches.frames]
-    with side_by_side(own[0].sparkSession):
+    with settings_for_union(own[0].sparkSession):
         found, ties = _kept(way.told(reduce(DataFrame.unionAll, own)), tied & ~near)
     joined, more = _kept(way.told(way.linked(found.where(near))), tied)
     return found.where(~near).unionByName(joined), ties + more

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from infold.core.interval import DAY, MAX, MIN, Granularity, Interval, Ranges
 from infold.core.project import SessionsQuery
 from infold.core.trace import CellState
-from infold.spark.content import in_time
+from infold.spark.content import time_predicate
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.islands import END, START, prepared, reach
 
@@ -57,7 +57,9 @@ def cut(
     if not at:
         return Stretches()
     frames = (
-        prepared(events.where(in_time(events, query.time_column, Ranges((part,)))), query, over)
+        prepared(
+            events.where(time_predicate(events, query.time_column, Ranges((part,)))), query, over
+        )
         for part in (Interval(*ends) for ends in pairwise((MIN, *at, MAX)))
     )
     return Stretches(tuple(at), tuple(frame.coalesce(1) for frame in frames))

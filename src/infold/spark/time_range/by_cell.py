@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from infold.core.interval import Interval, Ranges
 from infold.core.project import CELLS_TOGETHER, Node
-from infold.spark.content import in_time, quoted
+from infold.spark.content import quoted, time_predicate
 from infold.spark.step_context import Work
 
 
@@ -35,7 +35,9 @@ def cell_by_cell(
     def one(cell: Interval) -> DataFrame:
         only = Ranges((cell,)) & cells
         rows = work.sql(node, frames, only)
-        return rows.where(f"{quoted(name)} IS NULL OR {in_time(rows, name, only, exact=True)}")
+        return rows.where(
+            f"{quoted(name)} IS NULL OR {time_predicate(rows, name, only, exact=True)}"
+        )
 
     filled = list(_cells_with_input(work, node, cells))
     if not filled:

@@ -34,8 +34,8 @@ from infold.spark.content import (
     column,
     content,
     quoted,
+    range_predicate,
     row_hash,
-    within,
 )
 
 _FEW_CELLS = 16
@@ -69,7 +69,7 @@ def compute_once(
     watched = observe_cells(rows, node, asked, type_)
     if watched is None:
         rows = rows.localCheckpoint(eager=False)
-        test = within(partition_column(node), type_, asked, exact=True)
+        test = range_predicate(partition_column(node), type_, asked, exact=True)
         return rows, states_of_cells(rows, node, F.expr(test))
     rows = watched.rows.localCheckpoint()
     return rows, watched.states()
@@ -93,7 +93,7 @@ def observe_cells(rows: DataFrame, node: Node, asked: Ranges, type_: str) -> Obs
     cells, name = _few_cells(node, asked), partition_column(node)
     if cells is None:
         return None
-    tests = [within(name, type_, Ranges((cell,)) & asked, exact=True) for cell in cells]
+    tests = [range_predicate(name, type_, Ranges((cell,)) & asked, exact=True) for cell in cells]
     seen = Observation()
     return ObservedRows(_with_sums(rows, seen, name, tests), cells, seen)
 

@@ -27,9 +27,9 @@ from infold.core.project import Batches, Node
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, CellState, rewritten
 from infold.messages import run_errors
-from infold.spark.content import column, in_time, time_type, within
+from infold.spark.content import column, range_predicate, time_predicate, time_type
 from infold.spark.inputs.difference import count_row_changes, is_folded
-from infold.spark.jvm.session import unshuffled
+from infold.spark.jvm.session import settings_for_few_rows
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
 from infold.spark.time_range.by_cell import cell_by_cell
@@ -61,7 +61,7 @@ def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
         return prepared(replace(nothing, committed=False))
     few = _rows_read(work, step) <= _ROWS_IN_ONE_PART
     rows = _rows_with_cells(node, _query_rows(work, node, step, narrow=True, together=few))
-    with unshuffled(work.spark) if few else nullcontext():
+    with settings_for_few_rows(work.spark) if few else nullcontext():
         return _recompute(work, node, step, rows, prepared)
 
 
@@ -103,7 +103,7 @@ def _clamped(node: Node, cells: Ranges, rows: DataFrame) -> DataFrame:
         return rows
     name = node.model.timeseries.partition_column
     kept = rows.where(column(name).isNotNull())
-    return kept.where(in_time(rows, name, cells, exact=True))
+    return kept.where(time_predicate(rows, name, cells, exact=True))
 
 
 def _rows_and_counts(work: Work, node: Node, step: Step) -> tuple[DataFrame, Sequence[Observation]]:
@@ -173,14 +173,14 @@ def _recompute(
         # An append could not be made again after a crash, and batches are computed side by side.
         watched = observe_cells(rows, node, step.cells, type_)
         if watched is not None:
-            kept = watched.rows.where(within(name, type_, step.cells, exact=True))
+            kept = watched.rows.where(range_predicate(name, type_, step.cells, exact=True))
             return _written_at_once(work, node, step, replace(watched, rows=kept), prepared)
     # All that the query yields is kept where it is first computed, which is for its cells' states:
     # rows of other cells are few, as inputs are read no further than the query needs.
     rows, after = compute_once(rows, node, step.cells, type_)
     changes = rewritten(before, after.cells.values())
     if is_folded(work.project, step.model) and any(change.real for change in changes):
-        inside = rows.where(within(name, type_, step.cells, exact=True))
+        inside = rows.where(range_predicate(name, type_, step.cells, exact=True))
         changes = count_row_changes(node, changes, work.tables.read(step.model), inside)
     real = [change for change in changes if change.real]
     outcome = _outcome(work, step, changes, after, snapshot=None, whole=False)
@@ -193,7 +193,7 @@ def _recompute(
         )
     outcome = prepared(replace(outcome, changes=tuple(real)))
     ranges = Ranges.of(change.cell for change in real) & step.cells
-    kept = rows.where(within(name, type_, ranges, exact=True))
+    kept = rows.where(range_predicate(name, type_, ranges, exact=True))
     return replace(outcome, snapshot=_write(work, node, step, outcome, kept, ranges))
 
 

@@ -31,7 +31,7 @@ from infold.core.trace import Cause, Trace, dropped, net
 from infold.messages import command_errors
 from infold.planning.portions import retained_range
 from infold.render import formatting
-from infold.spark.content import column, in_time, plain
+from infold.spark.content import column, time_predicate, user_columns
 from infold.spark.damaged_tables import damaged_table
 from infold.spark.events import build
 from infold.spark.sessions.components import query_of
@@ -87,7 +87,7 @@ class Verifier:
                 return self._verdict(work, node, trace, sample)
         except (PySparkException, Py4JError) as error:
             inputs = list(trace.inputs)
-            if failures.named(error) is not None:
+            if failures.known_failure(error) is not None:
                 raise
             damaged = damaged_table(self.lake, work.tables, [node.name, *inputs], error)
             if damaged is None:
@@ -109,12 +109,12 @@ class Verifier:
             return _unequal_verdict(
                 node, f"{gone} was dropped since it was read: `infold run` brings both up to date"
             )
-        stored = plain(work.tables.read(node.name))
+        stored = user_columns(work.tables.read(node.name))
         rebuilt = self._rebuilt(work, node, step)
         time = _time_column(node)
         cells = self._cells(node, trace, sample)
         if cells != Ranges.ever() and time is not None:
-            test = in_time(stored, time, cells, exact=True)
+            test = time_predicate(stored, time, cells, exact=True)
             stored, rebuilt = stored.where(test), rebuilt.where(test)
             notes.append("a sample of its cells" if sample else self._left_out(node, trace))
         key = _row_key(node)
@@ -201,7 +201,7 @@ class Verifier:
             return 0
         whole = recompute.definition(work, node, step, narrow=False)
         if cells != Ranges.ever():
-            whole = whole.where(in_time(whole, time, cells, exact=True))
+            whole = whole.where(time_predicate(whole, time, cells, exact=True))
         return len(compare(rebuilt, whole, time, node.model.granularity).differing)
 
     def _quarantine_differences(self, work: Work, node: Node, step: Step) -> int:
@@ -219,12 +219,12 @@ class Verifier:
     def _input(self, work: Work, query: SessionsQuery, step: Step) -> DataFrame:
         """The events that a sessions query reads: a stored table, or a view over one."""
         if query.input in step.inputs:
-            return plain(work.frame(query.input, step.inputs[query.input][1]))
+            return user_columns(work.frame(query.input, step.inputs[query.input][1]))
         node = work.project[query.input]
         return work.sql(
             node,
             {
-                entry.name: plain(work.frame(entry.name, step.inputs[entry.name][1]))
+                entry.name: user_columns(work.frame(entry.name, step.inputs[entry.name][1]))
                 for entry in node.inputs
             },
         )
@@ -270,7 +270,7 @@ def view_rows(work: Work, node: Node) -> pa.Table:
             raise command_errors.no_table(view=node.name, source=entry.name)
         if entry.name not in traces or not work.tables.exists(entry.name):  # or dropped since
             raise command_errors.not_built(name=entry.name)
-        frames[entry.name] = plain(work.frame(entry.name, heads[entry.name].number))
+        frames[entry.name] = user_columns(work.frame(entry.name, heads[entry.name].number))
     return work.sql(node, frames).toArrow()
 
 

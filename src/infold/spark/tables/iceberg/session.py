@@ -40,7 +40,7 @@ def refuse_without_catalog(session: SparkSession) -> None:
     try:
         session.sql(f"USE {CATALOG}")
     except (PySparkException, Py4JError) as error:
-        if known := failures.named(error):
+        if known := failures.known_failure(error):
             raise known from error
         # For a call into Java, the first line is the call and the cause is below it.
         lines = [line for line in str(error).splitlines() if line.strip()]

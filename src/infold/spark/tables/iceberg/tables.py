@@ -25,7 +25,7 @@ from infold.core.interval import HOUR, MAX, MIN, Granularity, Ranges, instant
 from infold.core.model import table_name
 from infold.core.ports import Lake
 from infold.spark.content import column as column_of
-from infold.spark.content import quoted, within
+from infold.spark.content import quoted, range_predicate
 from infold.spark.tables.port import Layout, PartitionFiles, Stamp
 
 if TYPE_CHECKING:
@@ -139,13 +139,15 @@ class IcebergTables:
         touched = Ranges.ever() if layout.partition is None else layout.partition.cover(ranges)
         stored = self.read(table)
         type_ = dict(stored.dtypes)[column]
-        carried = stored.where(within(column, type_, touched - ranges, exact=True))
+        carried = stored.where(range_predicate(column, type_, touched - ranges, exact=True))
         result = carried.unionByName(rows)
         writer = result.coalesce(_files(touched)).writeTo(self.identifier(table))
         for key, value in _stamped(stamp).items():
             writer = writer.option(_PROPERTY + key, value)
         whole = any(part.start <= MIN and part.end >= MAX for part in touched)
-        condition = F.lit(True) if whole else F.expr(within(column, type_, touched, exact=True))
+        condition = (
+            F.lit(True) if whole else F.expr(range_predicate(column, type_, touched, exact=True))
+        )
         with _write_point(table):
             writer.overwrite(condition)
         return self._head(table)
@@ -225,7 +227,7 @@ def partition_filter(layout: Layout, value: Any) -> str:
     else:
         start = instant(value.isoformat())
     part = Ranges((layout.partition.cell(start),))
-    return within(layout.column, layout.type, part)
+    return range_predicate(layout.column, layout.type, part)
 
 
 def _layout_properties(layout: Layout) -> dict[str, str]:
