@@ -84,7 +84,7 @@ WAYS: dict[str, Way] = {
         replace(
             QUERY,
             user="session_identifier",
-            who="concat(user_id, '-', cast(event_ts AS date))",
+            owner_sql="concat(user_id, '-', cast(event_ts AS date))",
             gap=None,
         )
     ),

@@ -31,20 +31,20 @@ from tests.reference.world import Record, Row, frozen
 
 from infold import api
 from infold.core import write_points
-from infold.core.files import FileKnown, FileSeen, FilesOutcome
+from infold.core.files import FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import EVER, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import Kind, Source, table_name
 from infold.core.plan import Action, ChangedKeyRows, FileDiff, PlanOptions, Step
-from infold.core.ports import Head, Lake, Prepared
+from infold.core.ports import Lake, Prepared, TableMetadata
 from infold.core.progress import Progress
 from infold.core.project import Node, Project
 from infold.core.record import Outcome, Receipt
 from infold.core.report import RunResult
-from infold.core.trace import CellChange, wrap
+from infold.core.trace import CellChange, signed
 from infold.ledger.store import SqlLedger
 from infold.messages.errors import InfoldError
-from infold.planning.selection import selected, with_landed
+from infold.planning.selection import select_models, with_landed
 from infold.running.execute import Runner
 from infold.running.observe import Observer
 from infold.running.request import Request
@@ -64,22 +64,24 @@ class Memory:
 
     tables: dict[str, Stored] = field(default_factory=lambda: defaultdict(Stored))
 
-    def moved(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
+    def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """Tables that have another newest snapshot than known."""
         now = {table: self._location(table) for table in known}
         return {table: at for table, at in now.items() if at != known[table]}
 
-    def listed(self, table: str) -> str:
+    def file_list_id(self, table: str) -> str:
         """Nothing lies in files."""
         del table
         return ""
 
-    def head(self, table: str) -> Head | None:
+    def metadata(self, table: str) -> TableMetadata | None:
         """The newest snapshot, and which steps are in the table's history."""
         if table not in self.tables:
             return None
         found = self.tables[table]
-        return Head(table, self._location(table) or "", max(found.snapshots), dict(found.steps))
+        return TableMetadata(
+            table, self._location(table) or "", max(found.snapshots), dict(found.steps)
+        )
 
     def commit(self, table: str, step: str, rows: Rows) -> int:
         """Another snapshot."""
@@ -103,27 +105,27 @@ class DryEngine:
     project: Project
     ledger: SqlLedger
 
-    def find(self, model: str, lookup: str, since: int, upto: int) -> ChangedKeyRows:
+    def find_changed_keys(self, model: str, lookup: str, since: int, upto: int) -> ChangedKeyRows:
         """Where the input has rows of changed keys; keys are plain columns here."""
         before, after = (Counter(map(frozen, self._at(lookup, at))) for at in (since, upto))
         changed = [*(before - after), *(after - before)]
         times = []
-        for match in self.project[model].matched(lookup):
+        for match in self.project[model].matches_of(lookup):
             names = [[sql.strip("`") for sql in pair] for pair in match.pairs]
             keys = {tuple(dict(row)[own] for _, own in names) for row in changed}
-            rows = self._at(match.input, self.ledger.heads()[match.input].number)
+            rows = self._at(match.input, self.ledger.newest_versions()[match.input].number)
             found = [row for row in rows if tuple(row[name] for name, _ in names) in keys]
             known = [row for row in found if all(row[name] is not None for name, _ in names)]
             cells = Ranges.of(_cells(self.project[match.input], known))
             times.append((match.input, cells, len(known)))
         return ChangedKeyRows(tuple(times))
 
-    def judge(self, models: Sequence[str]) -> Mapping[str, InfoldError]:
+    def analyse(self, models: Sequence[str]) -> Mapping[str, InfoldError]:
         """The reference's definitions are all right."""
         del models
         return {}
 
-    def beside(self, number: int) -> DryEngine:
+    def concurrent(self, number: int) -> DryEngine:
         """The same one: memory sets nothing."""
         del number
         return self
@@ -176,7 +178,7 @@ class DryEngine:
 
     def _known(self, model: str) -> Rows:
         """A table as the ledger knows it: a commit that a dead run never told of is none."""
-        head = self.ledger.heads().get(model)
+        head = self.ledger.newest_versions().get(model)
         if head is None or head.snapshot is None:
             return []
         return self.play.memory.tables[table_name(model)].snapshots[head.snapshot]
@@ -186,9 +188,9 @@ class DryEngine:
         spec = self.play.spec(name)
         assert spec.rows is not None
         given = {read: self._input(step, read) for read in spec.reads}
-        applied = step.trace.entries if step.trace else 0
+        applied = step.trace.applied_entry if step.trace else 0
         given[said_of(name)] = [
-            {"of": one.of, "held": one.held, "start": one.start, "end": one.end}
+            {"of": one.owner, "held": one.in_quarantine, "start": one.start, "end": one.end}
             for one in self.ledger.entries(name)
             if one.number <= applied
         ]
@@ -210,8 +212,8 @@ class DryEngine:
         news = step.files if step.files is not None else FileDiff("")
         spec = self.play.spec(step.model)
         ids = self.ledger.register_files(news.source, news.new)
-        gone = {file.path for file in news.gone}
-        due = {file.path for file in news.due}
+        gone = {file.path for file in news.removed}
+        due = {file.path for file in news.come_due}
         held = {file.path: file for file in self.ledger.files(step.model)}
         if step.action is Action.BUILD:
             gone |= set(held)
@@ -231,10 +233,10 @@ class DryEngine:
         outcome = FilesOutcome(news.source, tuple(taken), removed)
         return (spec.best(rows).rows() if spec.best else rows), outcome
 
-    def _taken(self, spec: TableSpec, path: str, id_: int, as_of: int) -> FileKnown:
+    def _taken(self, spec: TableSpec, path: str, id_: int, as_of: int) -> IngestedFile:
         source = self.play.shape.source(spec.source or "")
         found = kept(spec, self.play.world.files[path], source.rules, as_of)
-        return FileKnown(
+        return IngestedFile(
             id=id_,
             path=path,
             size=1,
@@ -261,7 +263,7 @@ class DryEngine:
         for cell in sorted({*held, *new}):
             rows_before, content_before = held.get(cell, (0, 0))
             rows_after = len(new.get(cell, ()))
-            content_after = wrap(sum(map(_hash, new.get(cell, ()))))
+            content_after = signed(sum(map(_hash, new.get(cell, ()))))
             change = CellChange(
                 cell=cell,
                 added=rows_after,
@@ -271,7 +273,7 @@ class DryEngine:
                 content_before=content_before,
                 content_after=content_after,
             )
-            if change.real or whole:
+            if change.changes_rows or whole:
                 stay = {frozen(row) for row in old.get(cell, ())}
                 if node.model.kind is Kind.EVENTS and stay <= {
                     frozen(row) for row in new.get(cell, ())
@@ -377,10 +379,10 @@ class DryPlay(Play):
         if text:
             self._texts[name] = text
 
-    def _listing(self, source: Source) -> tuple[Sequence[FileSeen], Sequence[str]]:
+    def _listing(self, source: Source) -> tuple[Sequence[ListedFile], Sequence[str]]:
         folder = self.shape.source(source.name).folder
         paths = [path for path in self.world.files if path.startswith(f"{folder}/")]
-        return [FileSeen(path, 1, 0, self.prints[path]) for path in sorted(paths)], ()
+        return [ListedFile(path, 1, 0, self.prints[path]) for path in sorted(paths)], ()
 
     def _say(self, name: str, said: Sequence[ManualEntry]) -> None:
         ledger = self.ledger
@@ -404,7 +406,7 @@ class DryPlay(Play):
         project, ledger = self.project, self.ledger
         runner = self.runner(ledger)
         try:
-            chosen = with_landed(project, selected(project, terms)) if terms else None
+            chosen = with_landed(project, select_models(project, terms)) if terms else None
             asked = PlanOptions(window=window, selected=chosen, jobs=self.jobs)
             try:
                 return runner.run(Request(asked, fail_fast=self.fail_fast))

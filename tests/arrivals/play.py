@@ -275,7 +275,7 @@ class Play:
         if op.kind == "select":
             terms, names = self._select(random)
         self.log.append(
-            f"run {window or ''}{' '.join(terms)} as of {interval.show(self.world.as_of)}"
+            f"run {window or ''}{' '.join(terms)} as of {interval.show_instant(self.world.as_of)}"
         )
         result = self._go(window, terms)
         self.tally.runs += 1
@@ -336,7 +336,9 @@ class Play:
                 self._check_aside(spec)
             else:
                 expected = self._evaluate(spec)
-                anew = any(step.model == name and step.before and _anew(step) for step in steps)
+                anew = any(
+                    step.model == name and step.previous_trace and _anew(step) for step in steps
+                )
                 if name in held_back:  # one table, one definition: the old one
                     assert window is not None
                     assert name not in {step.model for step in steps}
@@ -418,7 +420,7 @@ class Play:
     def _check_session_ids(self, name: str, rows: Sequence[Row]) -> None:
         """An id belongs to one user (or identifier) and start, and to the same ones for good."""
         query = self.project[name].query
-        of = (query.user, *([query.chosen.name] if query.chosen else [])) if query else ()
+        of = (query.user, *([query.chosen_user.name] if query.chosen_user else [])) if query else ()
         kind = str(self.spec(name).text)  # what a session is of decides about its id
         for row in rows:
             key = (name, kind, *(row[column] for column in of), row["session_start"])
@@ -524,7 +526,7 @@ class Play:
 
     def _set_aside(self) -> Rows:
         lake = api.lake(self.project)
-        if lake.head(SET_ASIDE) is None:
+        if lake.metadata(SET_ASIDE) is None:
             return []
         rows: Rows = lake.rows(SET_ASIDE).to_pylist()
         return rows
@@ -570,7 +572,7 @@ def _held_back(result: RunResult) -> set[str]:
     """Tables of an old definition, of which a window asked for a part; and what waits for them."""
     return {
         left.model
-        for left in result.plans[-1].left
+        for left in result.plans[-1].skipped
         if left.why == HELD_BACK or left.why.endswith("is of an old definition")
     }
 

@@ -147,7 +147,7 @@ def judging(wrong: Sequence[str]) -> Iterator[list[set[str]]]:
         }
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DryEngine, "judge", judge)
+        patch.setattr(DryEngine, "analyse", judge)
         yield asked
 
 
@@ -276,8 +276,8 @@ def test_a_failed_search_for_a_lookups_keys_fails_its_reader(
     def find(*_: object) -> None:
         raise ArithmeticError("no")
 
-    monkeypatch.setattr(DryEngine, "find", find)
-    readers = {n.name for n in play.project if any(n.matched(e.name) for e in n.inputs)}
+    monkeypatch.setattr(DryEngine, "find_changed_keys", find)
+    readers = {n.name for n in play.project if any(n.matches_of(e.name) for e in n.inputs)}
     with pytest.raises(RunFailed) as caught:
         play._go(None, ())
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from infold.core.files import FileKnown, FileSeen
+from infold.core.files import IngestedFile, ListedFile
 from infold.core.formats import Format
 from infold.core.interval import DAY, EVER, MAX, MINUTE, Interval, Ranges, instant
 from infold.core.model import (
@@ -153,23 +153,23 @@ def trace(model: str, *pending: Pending) -> Trace:
     return Trace(model, f"{model}-0123456789abcdef", {}, pending)
 
 
-def seen_file(name: str) -> FileSeen:
+def seen_file(name: str) -> ListedFile:
     """A file as listed."""
-    return FileSeen(f"landing/{name}", 1_000, AS_OF, "f")
+    return ListedFile(f"landing/{name}", 1_000, AS_OF, "f")
 
 
-def known_file(name: str, rows: int = 100) -> FileKnown:
+def known_file(name: str, rows: int = 100) -> IngestedFile:
     """A file as taken in."""
-    return FileKnown(1, f"landing/{name}", 1_000, "e", AS_OF, rows=rows)
+    return IngestedFile(1, f"landing/{name}", 1_000, "e", AS_OF, rows=rows)
 
 
 NEWS = FileDiff(
     "raw.clicks",
     new=(seen_file("a.json"), seen_file("b.json"), seen_file("c.json")),
-    gone=(known_file("c.json"), known_file("d.json")),
+    removed=(known_file("c.json"), known_file("d.json")),
     settling=1,
-    same=98,
-    peek=(CellState(day(6), 1_204, 0), CellState(day(10), 9_113, 0)),
+    unchanged=98,
+    estimate=(CellState(day(6), 1_204, 0), CellState(day(10), 9_113, 0)),
     as_of=AS_OF,
 )
 
@@ -202,7 +202,7 @@ INGEST = Step(
     ),
     files=NEWS,
     version=8,
-    before=trace("clicks"),
+    previous_trace=trace("clicks"),
 )
 FOLD = Step(
     "sessions",
@@ -211,7 +211,7 @@ FOLD = Step(
     (Reason(Cause.LATE, "because clicks is built", days("5-7 9-11"), 10_517),),
     inputs={"clicks": (7, 7)},
     version=8,
-    before=trace("sessions"),
+    previous_trace=trace("sessions"),
     expected=True,
 )
 RECOMPUTE = Step(
@@ -221,7 +221,7 @@ RECOMPUTE = Step(
     (Reason(Cause.LATE, "because sessions is built", days("6 9-10"), 8_000),),
     inputs={"sessions": (7, 7), "countries": (1, 1)},
     version=8,
-    before=trace("daily"),
+    previous_trace=trace("daily"),
     expected=True,
 )
 
@@ -575,15 +575,17 @@ def histories(*, held: bool = False) -> SessionHistories:
         history = replace(
             history,
             session=None,
-            held=QuarantinedSession("ann", early.start, instant("2024-03-12T10:00"), 1_204, "ann"),
-            why_held="longer than 3 days",
+            quarantined=QuarantinedSession(
+                "ann", early.start, instant("2024-03-12T10:00"), 1_204, "ann"
+            ),
+            why_quarantined="longer than 3 days",
             event_batches=(),
-            untold=f"they are seen through the view people, {BY_SPARK}",
+            why_no_events=f"they are seen through the view people, {BY_SPARK}",
             session_changes=(
                 SessionChange(Verb.WRITTEN, VersionChange(made[3], None, (early,))),
                 SessionChange(Verb.QUARANTINED, VersionChange(made[5], (early,), ())),
             ),
-            kept_from=made[3],
+            oldest_kept=made[3],
             notes=("clicks has moved on to version 9.",),
         )
     return SessionHistories(now.id, (history,), more=12 if held else 0)

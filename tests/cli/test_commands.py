@@ -477,7 +477,7 @@ class FakeLake:
 class FakeLedger:
     """Knows how many rows the daily table has."""
 
-    def heads(self) -> dict[str, Version]:
+    def newest_versions(self) -> dict[str, Version]:
         """Its newest version."""
         return {"daily": Version("daily", 3, 1, "s", "r", 0, rows=3)}
 

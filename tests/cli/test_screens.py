@@ -49,7 +49,9 @@ class TestPlan:
     def test_a_first_run(self, screen: Screen) -> None:
         """On a first run every cell that files touch is shown as missing."""
         names = ("countries", "clicks", "sessions", "daily")
-        files = FileDiff("raw.clicks", new=(sample.seen_file("a.json"),), peek=sample.NEWS.peek)
+        files = FileDiff(
+            "raw.clicks", new=(sample.seen_file("a.json"),), estimate=sample.NEWS.estimate
+        )
         seen = {name: ModelObservation(files=files if name == "clicks" else None) for name in names}
         first = Reason(Cause.MISSING, "first run", Ranges.ever())
         steps = tuple(
@@ -65,7 +67,7 @@ class TestPlan:
 
     def test_files_not_read_beforehand(self, screen: Screen) -> None:
         """Without an estimate no cell is known, and the plan says so."""
-        files = replace(sample.NEWS, peek=None)
+        files = replace(sample.NEWS, estimate=None)
         ingest = replace(
             sample.INGEST, cells=Ranges(), reasons=(Reason(Cause.ARRIVED, "3 new files"),)
         )
@@ -136,7 +138,7 @@ class TestPlan:
 
         text = plan_screen(
             sample.project(),
-            sample.observed(FileDiff("raw.clicks", same=100)),
+            sample.observed(FileDiff("raw.clicks", unchanged=100)),
             Plan((step,), left, sample.AS_OF),
             sample.COVERED,
             " --start 2024-03-06 --end 2024-03-07",
@@ -146,7 +148,7 @@ class TestPlan:
 
     def test_nothing_to_do(self, screen: Screen) -> None:
         """A plan with nothing to do is one screen that says what was observed and what is left."""
-        files = FileDiff("raw.clicks", settling=2, same=101)
+        files = FileDiff("raw.clicks", settling=2, unchanged=101)
 
         screen(
             "plan_nothing",

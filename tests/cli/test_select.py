@@ -11,8 +11,8 @@ from infold.core.interval import MAX, MIN, Granularity, Interval, instant
 from infold.core.model import Timeseries
 from infold.core.project import Input, Project
 from infold.messages.errors import InfoldError
-from infold.planning.selection import selected, with_landed
-from infold.planning.window import as_of, window
+from infold.planning.selection import select_models, with_landed
+from infold.planning.window import parse_as_of, parse_window
 
 MONTHS = Timeseries("session_start", "day", Granularity.MONTH)
 ALL = "countries clicks sessions daily latest"
@@ -44,14 +44,14 @@ class TestSelection:
         """Names, globs and tags add up, `+` selects upstream
         or downstream, and excluded models are removed.
         """
-        found = selected(sample.project(), select.split(), exclude.split())
+        found = select_models(sample.project(), select.split(), exclude.split())
 
         assert found == frozenset(models.split())
 
     def test_an_unknown_name(self) -> None:
         """An unknown name is an error that suggests the nearest names, also in `--exclude`."""
         with pytest.raises(InfoldError) as caught:
-            selected(sample.project(), (), ["+sesions+"])
+            select_models(sample.project(), (), ["+sesions+"])
 
         assert str(caught.value) == (
             "unknown-model: there is no model sesions\n\n"
@@ -62,7 +62,7 @@ class TestSelection:
     def test_an_unknown_tag(self) -> None:
         """An unknown tag is an error that lists the existing tags."""
         with pytest.raises(InfoldError) as caught:
-            selected(sample.project(), ["tag:zzz"])
+            select_models(sample.project(), ["tag:zzz"])
 
         assert caught.value.slug == "unknown-tag"
         assert caught.value.facts == (("nearest", "core, finance"),)
@@ -104,16 +104,16 @@ class TestWindow:
 
     def test_no_window(self) -> None:
         """Without `--start` and `--end` there is no window."""
-        assert window(sample.project(), ["daily"], None, None) is None
+        assert parse_window(sample.project(), ["daily"], None, None) is None
 
     def test_half_open(self) -> None:
         """A window includes its start and excludes its end; a missing end is open."""
         first, last = instant("2024-03-09"), instant("2024-03-10")
         project = sample.project()
 
-        assert window(project, ["daily"], "2024-03-09", "2024-03-10") == Interval(first, last)
-        assert window(project, ["daily"], "2024-03-09", None) == Interval(first, MAX)
-        assert window(project, ["daily"], None, "2024-03-10T00:00Z") == Interval(MIN, last)
+        assert parse_window(project, ["daily"], "2024-03-09", "2024-03-10") == Interval(first, last)
+        assert parse_window(project, ["daily"], "2024-03-09", None) == Interval(first, MAX)
+        assert parse_window(project, ["daily"], None, "2024-03-10T00:00Z") == Interval(MIN, last)
 
     @pytest.mark.parametrize("option", ["--start", "--end"])
     def test_an_end_inside_a_cell(self, option: str) -> None:
@@ -122,7 +122,7 @@ class TestWindow:
         asked = (inside, None) if option == "--start" else (None, inside)
 
         with pytest.raises(InfoldError) as caught:
-            window(sample.project(), ["daily", "countries"], *asked)
+            parse_window(sample.project(), ["daily", "countries"], *asked)
 
         assert str(caught.value) == (
             f"window-unaligned: {option} 2024-03-09 12:00 lies inside a cell of daily\n\n"
@@ -147,34 +147,34 @@ class TestWindow:
         project = sample.project(sample.DAILY, weekly, monthly)
 
         with pytest.raises(InfoldError) as caught:
-            window(project, ["daily", "weekly", "monthly"], "2024-03-06", "2024-03-08")
+            parse_window(project, ["daily", "weekly", "monthly"], "2024-03-06", "2024-03-08")
 
         assert caught.value.what == "--start 2024-03-06 lies inside a cell of weekly, monthly"
         assert caught.value.facts == (
             ("weekly", "one week each, nearest 2024-03-04 or 2024-03-11"),
             ("monthly", "one month each, nearest 2024-03-01 or 2024-04-01"),
         )
-        assert window(project, ["daily"], "2024-03-06", "2024-03-08") is not None
+        assert parse_window(project, ["daily"], "2024-03-06", "2024-03-08") is not None
 
     def test_ingesting_models_have_no_window(self) -> None:
         """Models that ingest files have no window, so none has to be aligned with them."""
         weeks = replace(sample.CLICKS.model, timeseries=MONTHS)
         project = sample.project(replace(sample.CLICKS, model=weeks), sample.DAILY)
 
-        assert window(project, ["clicks", "daily"], "2024-03-06", "2024-03-08") is not None
+        assert parse_window(project, ["clicks", "daily"], "2024-03-06", "2024-03-08") is not None
 
     def test_models_that_were_not_selected_do_not_matter(self) -> None:
         """Models that were not selected, and tables without
         cells, need not be aligned with the window.
         """
-        found = window(sample.project(), ["countries"], "2024-03-09T12:00", None)
+        found = parse_window(sample.project(), ["countries"], "2024-03-09T12:00", None)
 
         assert found == Interval(instant("2024-03-09T12:00"), MAX)
 
     def test_an_empty_window(self) -> None:
         """A window that ends where it starts is empty and refused."""
         with pytest.raises(InfoldError) as caught:
-            window(sample.project(), ["daily"], "2024-03-09", "2024-03-09")
+            parse_window(sample.project(), ["daily"], "2024-03-09", "2024-03-09")
 
         assert caught.value.slug == "window-empty"
         assert caught.value.facts == (("--start", "2024-03-09"), ("--end", "2024-03-09"))
@@ -182,7 +182,7 @@ class TestWindow:
     def test_not_a_time(self) -> None:
         """A text that is not a time is refused for windows and instants alike."""
         with pytest.raises(InfoldError) as caught:
-            as_of("yesterday")
+            parse_as_of("yesterday")
 
         assert caught.value.slug == "not-an-instant"
         assert caught.value.what == "--as-of is not a date or a time: yesterday"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infold.core.interval import DAY, Interval, Ranges
-from infold.core.trace import Cause, CellChange, Pending, Trace, net, wrap
+from infold.core.trace import Cause, CellChange, Pending, Trace, net_changes, signed
 
 CELLS = [Interval(day * DAY, (day + 1) * DAY) for day in range(3)]
 
@@ -18,12 +18,12 @@ content = st.integers(-(2**63), 2**63 - 1)
 
 def row_hash(row: int) -> int:
     """A 64-bit hash that is not linear: 1 and 4 must not add up to what 2 and 3 do."""
-    return wrap(int.from_bytes(sha256(str(row).encode()).digest()[:8], "big"))
+    return signed(int.from_bytes(sha256(str(row).encode()).digest()[:8], "big"))
 
 
 def state(rows: Counter[int]) -> tuple[int, int]:
     """Number of rows and additive content of a cell that holds ``rows``."""
-    return rows.total(), wrap(sum(row_hash(row) * copies for row, copies in rows.items()))
+    return rows.total(), signed(sum(row_hash(row) * copies for row, copies in rows.items()))
 
 
 @st.composite
@@ -69,7 +69,7 @@ class TestNet:
         differs between then and now, with both states.
         """
         changes, cells = history
-        found = {change.cell: change for change in net(changes)}
+        found = {change.cell: change for change in net_changes(changes)}
         touched = {change.cell for change in changes}
         assert set(found) == {
             cell
@@ -100,8 +100,8 @@ class TestNet:
                 for c in found
             ]
 
-        parts = net((*net(changes[:cut]), *net(changes[cut:])))
-        assert essence(parts) == essence(net(changes))
+        parts = net_changes((*net_changes(changes[:cut]), *net_changes(changes[cut:])))
+        assert essence(parts) == essence(net_changes(changes))
 
     @given(histories())
     def test_last_is_never_earlier_than_any_row(
@@ -109,25 +109,28 @@ class TestNet:
     ) -> None:
         """A cell's last time after several changes is the latest of theirs."""
         changes, _ = history
-        for found in net(changes):
+        for found in net_changes(changes):
             known = [c.last for c in changes if c.cell == found.cell and c.last is not None]
             assert found.last == max(known, default=None)
 
     def test_cells_come_in_order_of_time(self) -> None:
         """The net is sorted by cell, whatever the order of the changes."""
         changes = [CellChange(cell, 1, 0, 0, 1, 0, 7) for cell in reversed(CELLS)]
-        assert [change.cell for change in net(changes)] == CELLS
+        assert [change.cell for change in net_changes(changes)] == CELLS
 
     def test_added_then_removed_is_no_change(self) -> None:
         """A cell whose content is unchanged is not in the net, which is early cutoff."""
         cell = CELLS[0]
-        assert net([CellChange(cell, 2, 0, 1, 3, 5, 9), CellChange(cell, 0, 2, 3, 1, 9, 5)]) == ()
+        assert (
+            net_changes([CellChange(cell, 2, 0, 1, 3, 5, 9), CellChange(cell, 0, 2, 3, 1, 9, 5)])
+            == ()
+        )
 
     def test_same_count_with_other_content_is_a_change(self) -> None:
         """A corrected row keeps the count and is still a change."""
         change = CellChange(CELLS[0], 1, 1, 4, 4, 5, 6)
-        assert change.real
-        assert net([change]) == (change,)
+        assert change.changes_rows
+        assert net_changes([change]) == (change,)
 
 
 class TestContent:
@@ -136,22 +139,22 @@ class TestContent:
     @given(st.lists(content))
     def test_order_and_grouping_do_not_matter(self, hashes: list[int]) -> None:
         """Adding contents one by one, backwards or at once gives the same content."""
-        at_once = wrap(sum(hashes))
+        at_once = signed(sum(hashes))
         one_by_one = 0
         for value in reversed(hashes):
-            one_by_one = wrap(one_by_one + value)
+            one_by_one = signed(one_by_one + value)
         assert at_once == one_by_one
         assert -(2**63) <= at_once < 2**63
 
     @given(content, content)
     def test_removing_undoes_adding(self, a: int, b: int) -> None:
         """Removing a row gives the content before it was added."""
-        assert wrap(wrap(a + b) - b) == a
+        assert signed(signed(a + b) - b) == a
 
     @given(content)
     def test_numbers_of_64_bits_stay_as_they_are(self, a: int) -> None:
         """Wrapping leaves a number that fits 64 bits unchanged."""
-        assert wrap(a) == a
+        assert signed(a) == a
 
 
 def test_unbuilt_is_the_union_of_what_is_pending() -> None:

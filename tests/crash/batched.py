@@ -140,7 +140,7 @@ class Batched(Scenario):
 
     def _own(self, name: str) -> Rows:
         lake = api.lake(self.project)
-        there = lake.head(table_name(name)) is not None
+        there = lake.metadata(table_name(name)) is not None
         rows: Rows = lake.rows(table_name(name)).to_pylist() if there else []
         return rows
 

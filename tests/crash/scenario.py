@@ -120,7 +120,7 @@ class Scenario(Play):
         lake = api.lake(self.project)
         found = {}
         for name in self.shape.tables:
-            there = lake.head(table_name(name)) is not None
+            there = lake.metadata(table_name(name)) is not None
             rows = lake.rows(table_name(name)).to_pylist() if there else []
             found[name] = stored(rows, ("session_id",))
         return found

@@ -97,7 +97,7 @@ class TestADeclaredProject:
         query = own["sessions"].query
         assert query is not None
         assert query.where == "`event_ts` >= TIMESTAMP '2024-03-02 00:00:00+00:00'"
-        assert query.before == "`event_ts` < TIMESTAMP '2024-03-02 00:00:00+00:00'"
+        assert query.before_start == "`event_ts` < TIMESTAMP '2024-03-02 00:00:00+00:00'"
 
     @pytest.mark.parametrize("model", ["clicks", "sessions"])
     def test_a_models_own_start_is_in_its_definition(self, model: str) -> None:
@@ -616,8 +616,8 @@ class TestSessions:
         column, and the user of one of their events.
         """
         found = self.query("{identifier: url, user: user_id, choose_user: last}")
-        assert (found.user, found.who, found.gap) == ("session_identifier", "url", None)
-        assert found.chosen == Output("user_id", "_user")
+        assert (found.user, found.owner_sql, found.gap) == ("session_identifier", "url", None)
+        assert found.chosen_user == Output("user_id", "_user")
         assert [one.call for one in found.aggregates[-2:]] == ["last", "count"]
         assert self.columns == (
             "session_id",
@@ -635,7 +635,7 @@ class TestSessions:
         found = self.query(
             "{identifier: [url, event_id], user: user_id, without_identifier: {gap: 1 hour}}"
         )
-        assert found.who == "coalesce(cast((url) AS string), cast((event_id) AS string))"
+        assert found.owner_sql == "coalesce(cast((url) AS string), cast((event_id) AS string))"
         assert found.fallback == Fallback("user_id", 60 * MINUTE)
 
     def test_a_user_that_is_an_expression(self) -> None:
@@ -643,7 +643,7 @@ class TestSessions:
         found = self.query(
             "{user: lower(user_id), gap: 1 hour}", "user_identifier || '!' AS u, count(*) AS n"
         )
-        assert (found.user, found.who) == ("user_identifier", "lower(user_id)")
+        assert (found.user, found.owner_sql) == ("user_identifier", "lower(user_id)")
 
     def test_cuts(self) -> None:
         """Sessions can be cut at midnight, at campaigns and at events that begin a session."""

@@ -21,7 +21,7 @@ from tests.hostile.contents import FILES, File
 from tests.hostile.outcome import judged, said
 
 from infold import api
-from infold.core.files import FileSeen
+from infold.core.files import ListedFile
 from infold.messages.errors import InfoldError
 from infold.spark.reading import csv_quotes, source_rows
 
@@ -55,7 +55,7 @@ def test_a_file_of_another_format_is_a_named_error(
     source = project.sources[f"raw.{format_}"]
     for file in FILES[format_]:
         path = f"landing/{format_}/{contents.named(format_, file)}"
-        seen = FileSeen(path, len(file.content), 0, "1")
+        seen = ListedFile(path, len(file.content), 0, "1")
         try:
             source_rows.read(NoSpark(), project, source, [(1, seen)])  # type: ignore[arg-type]
             what = "no error"

@@ -17,9 +17,9 @@ from tests.planning.test_planner import EVENTS, SESSIONS
 
 from infold.core.model import Target
 from infold.core.ports import Lake, Ledger
-from infold.core.project import Input, Node, Project, left_out_as
+from infold.core.project import Input, Node, Project, left_out_reason
 from infold.core.session_rules import IDENTIFIER, Sessions
-from infold.inspecting.left_out import BY, FILE, rows
+from infold.inspecting.left_out import BY, FILE, rows_left_out
 
 
 @dataclass
@@ -44,11 +44,11 @@ class Shop:
         """None is known."""
         return ()
 
-    def head(self, table: str) -> object:
+    def metadata(self, table: str) -> object:
         """Every table is there."""
         return table
 
-    def matching(
+    def rows_matching(
         self, table: str, tests: Mapping[str, str], *, limit: int | None, **_: object
     ) -> pa.Table:
         """The rows, unless a test is more than a filter."""
@@ -73,7 +73,7 @@ class Shop:
         """The rows left out of a project's sessions."""
         project = Project("shop", Path(), None, {}, (EVENTS, *nodes), Target("dev"))
         lake, ledger = cast("Lake", self), cast("Ledger", self)
-        found = rows(project, ledger, lake, limit, self.evaluate)
+        found = rows_left_out(project, ledger, lake, limit, self.evaluate)
         return None if found is None else found.to_pylist()
 
 
@@ -81,7 +81,7 @@ def of(name: str, sessions: Sessions, where: str | None = None, who: str | None 
     """A sessions model."""
     assert SESSIONS.query is not None
     user = IDENTIFIER if sessions.identifier else "user"
-    query = replace(SESSIONS.query, user=user, where=where, who=who)
+    query = replace(SESSIONS.query, user=user, where=where, owner_sql=who)
     model = replace(SESSIONS.model, name=name, sessions=sessions)
     return replace(SESSIONS, model=model, query=query)
 
@@ -179,14 +179,14 @@ def test_no_more_rows_are_read_than_asked_for() -> None:
     )
     for limit, limits in ((1, [1]), (2, [2, 1])):
         shop.limits = []
-        rows(project, cast("Ledger", shop), cast("Lake", shop), limit, shop.evaluate)
+        rows_left_out(project, cast("Ledger", shop), cast("Lake", shop), limit, shop.evaluate)
         assert shop.limits == limits
 
 
 def test_reasons_of_rows_left_out() -> None:
     """Rows are left out for a NULL user, of a column or an expression, or for a NULL identifier."""
     nodes = (of("a", USER), of("b", USER, who="lower(u)"), of("c", ORDER, who="x"))
-    assert [left_out_as(node.query) for node in nodes if node.query] == [
+    assert [left_out_reason(node.query) for node in nodes if node.query] == [
         "null user",
         "null user",
         "null identifier",

@@ -19,7 +19,7 @@ from infold.core.interval import Ranges, moment
 from infold.core.project import Project
 from infold.core.record import Outcome, QuarantinedSession
 from infold.core.trace import Cause, CellChange, Pending, Trace
-from infold.inspecting.manifest import named
+from infold.inspecting.manifest import manifest_table_of
 from infold.lake.iceberg.tables import IcebergLake
 
 FIRST, SECOND = (moment(day(i).start + (i + 1) * 1_000) for i in (0, 1))
@@ -174,7 +174,7 @@ class TestCommands:
         start, end = day(0).start, day(1).start
         held = (QuarantinedSession("ann", start, end, 12),)
         trace = Trace("sessions", "f", {"clicks": 1})
-        step(shop, Outcome("sessions", 2, trace, committed=False, held=held))
+        step(shop, Outcome("sessions", 2, trace, committed=False, quarantined=held))
         (row,) = api.manifest(shop, "quarantined_sessions").to_pylist()
 
         assert row == {
@@ -229,5 +229,7 @@ class TestCommands:
 
 def test_a_model_may_have_such_a_name_in_another_schema() -> None:
     """Only the manifest names, alone or in the schema infold, mean manifest tables."""
-    assert named("incremental_manifest") == named("infold.incremental_manifest")
-    assert named("shop.incremental_manifest") is None
+    assert manifest_table_of("incremental_manifest") == manifest_table_of(
+        "infold.incremental_manifest"
+    )
+    assert manifest_table_of("shop.incremental_manifest") is None

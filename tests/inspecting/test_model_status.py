@@ -14,7 +14,7 @@ from infold.core.interval import MAX, MIN, Interval, Ranges
 from infold.core.plan import InputDiff, ModelObservation, Observations
 from infold.core.project import Node
 from infold.core.trace import Cause, CellState, Pending, Trace
-from infold.inspecting.model_status import status_of
+from infold.inspecting.model_status import model_status
 from infold.planning.model_states import model_states
 from infold.planning.planner import plan
 from infold.render.plan import plan_screen
@@ -42,7 +42,7 @@ def stale(node: Node, **seen: ModelObservation) -> str:
     known = {entry.model: entry for entry in model_states(made, observed, todo)}
     step = next((step for step in todo.steps if step.model == node.name), None)
     book: Any = Book()
-    entry = status_of(node, book, observed, step, known[node.name])
+    entry = model_status(node, book, observed, step, known[node.name])
     line = status_screen(made, [entry], {}).splitlines()[3]
     return line.split("2019-10-28", 1)[1].rsplit("never", 1)[0].strip()
 
@@ -92,7 +92,7 @@ def test_sessions_with_new_manual_entries() -> None:
         trace=Trace("sessions", SESSIONS.fingerprint, {"events": 1}),
         version=1,
         inputs=(InputDiff("events", 1, 1, (), states("# # # # # # #")),),
-        entries=1,
+        newest_entry=1,
     )
 
     assert stale(SESSIONS, sessions=spoken, daily=daily()) == "some of it"

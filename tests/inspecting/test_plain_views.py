@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from infold import api
-from infold.inspecting.plain_views import NotPlainError, Part, parts
+from infold.inspecting.plain_views import NotPlainError, ShownTable, shown_tables
 
 PROJECT = """
 name: shop
@@ -23,7 +23,7 @@ sources:
 """
 
 
-def shown(folder: Path, sql: str, **others: str) -> tuple[Part, ...]:
+def shown(folder: Path, sql: str, **others: str) -> tuple[ShownTable, ...]:
     """What the view ``v`` shows, beside other views."""
     (folder / "infold.yml").write_text(PROJECT, encoding="utf-8")
     models = folder / "models"
@@ -31,7 +31,7 @@ def shown(folder: Path, sql: str, **others: str) -> tuple[Part, ...]:
     for name, text in {**others, "v": sql}.items():
         front = "---\nmaterialization: view\n---\n"
         (models / f"{name}.sql").write_text(front + text, encoding="utf-8")
-    return parts(api.open_project(folder), "v")
+    return shown_tables(api.open_project(folder), "v")
 
 
 CLICKS = {"id": "id", "who": "Who", "ts": "ts", "url": "url", "more": "more"}
@@ -40,15 +40,15 @@ CLICKS = {"id": "id", "who": "Who", "ts": "ts", "url": "url", "more": "more"}
 @pytest.mark.parametrize(
     ("sql", "expected"),
     [
-        ("SELECT * FROM raw.clicks", [Part("raw.clicks", CLICKS)]),
+        ("SELECT * FROM raw.clicks", [ShownTable("raw.clicks", CLICKS)]),
         (
             "SELECT c.`who` AS User, c.TS, 'web' AS src FROM raw.clicks AS c",
-            [Part("raw.clicks", {"user": "Who", "ts": "ts", "src": None})],
+            [ShownTable("raw.clicks", {"user": "Who", "ts": "ts", "src": None})],
         ),
         (
             "SELECT WHO u, ts FROM raw.clicks k WHERE k.url <> 'it''s' -- why\n AND id > 'a'",
             [
-                Part(
+                ShownTable(
                     "raw.clicks",
                     {"u": "Who", "ts": "ts"},
                     ("`url` <> 'it''s' -- why\n AND `id` > 'a'",),
@@ -60,9 +60,11 @@ CLICKS = {"id": "id", "who": "Who", "ts": "ts", "url": "url", "more": "more"}
             UNION ALL SELECT person, at, 'app' FROM raw.taps
             UNION ALL SELECT id, ts, url FROM raw.clicks WHERE (id IN ('a', 'b'))""",
             [
-                Part("raw.clicks", {"u": "Who", "ts": "ts", "src": None}, ("`Who` <> 'robot'",)),
-                Part("raw.taps", {"u": "person", "ts": "at", "src": None}),
-                Part(
+                ShownTable(
+                    "raw.clicks", {"u": "Who", "ts": "ts", "src": None}, ("`Who` <> 'robot'",)
+                ),
+                ShownTable("raw.taps", {"u": "person", "ts": "at", "src": None}),
+                ShownTable(
                     "raw.clicks",
                     {"u": "id", "ts": "ts", "src": "url"},
                     ("(`id` IN ('a', 'b'))",),
@@ -71,15 +73,15 @@ CLICKS = {"id": "id", "who": "Who", "ts": "ts", "url": "url", "more": "more"}
         ),
         (
             "SELECT lower(who) AS u, more.a AS m, ts + INTERVAL 1 HOUR AS later FROM raw.clicks",
-            [Part("raw.clicks", {"u": None, "m": None, "later": None})],
+            [ShownTable("raw.clicks", {"u": None, "m": None, "later": None})],
         ),
         (
             "SELECT url AS id, id AS url FROM raw.clicks",
-            [Part("raw.clicks", {"id": "url", "url": "id"})],
+            [ShownTable("raw.clicks", {"id": "url", "url": "id"})],
         ),
     ],
 )
-def test_plain_views(tmp_path: Path, sql: str, expected: list[Part]) -> None:
+def test_plain_views(tmp_path: Path, sql: str, expected: list[ShownTable]) -> None:
     """Each side of a UNION ALL is rows of one table, with conditions on that table's columns."""
     assert list(shown(tmp_path, sql)) == expected
 
@@ -91,12 +93,12 @@ def test_views_of_views(tmp_path: Path) -> None:
     found = shown(tmp_path, "SELECT b AS a, ts FROM inner_one WHERE a = 'x'", inner_one=inner)
 
     where = ("`url` IS NULL", "`Who` = 'x'")
-    assert found == (Part("raw.clicks", {"a": "id", "ts": "ts"}, where),)
+    assert found == (ShownTable("raw.clicks", {"a": "id", "ts": "ts"}, where),)
 
 
 def test_a_condition_over_a_view() -> None:
     """A condition over a view gets the table's names; one over a constant needs no comparison."""
-    part = Part("clicks", {"u": "Who", "src": None})
+    part = ShownTable("clicks", {"u": "Who", "src": None})
 
     assert part.condition("u = 'a' OR shown.u IS NULL") == "`Who` = 'a' OR `Who` IS NULL"
     with pytest.raises(NotPlainError):

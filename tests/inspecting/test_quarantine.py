@@ -63,7 +63,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     stored(monkeypatch, session_id=[id_of("ann")], user_id=["ann"])
     trace = Trace("sessions", "f", {"clicks": 1})
     held = (QuarantinedSession("bob", LATER, LATER + 5, 12),)
-    step(project, Outcome("sessions", 2, trace, committed=False, held=held))
+    step(project, Outcome("sessions", 2, trace, committed=False, quarantined=held))
     return project
 
 
@@ -81,7 +81,7 @@ def by_identifier(root: Path, more: str = "") -> Project:
 def said(project: Project) -> list[tuple[str, bool | None, int | None, int | None]]:
     """The entries of the ledger."""
     entries = api.ledger(project).entries("sessions")
-    return [(one.of, one.held, one.start, one.end) for one in entries]
+    return [(one.owner, one.in_quarantine, one.start, one.end) for one in entries]
 
 
 class TestSelectingSessions:
@@ -188,7 +188,7 @@ class TestSelectingSessions:
         entries = api.add_quarantine_entries(
             shop, "sessions", terms=terms, users=["bob"], held=True, force=True
         )
-        assert [entry.of for entry in entries] == ["k1", "ann", "bob"]
+        assert [entry.owner for entry in entries] == ["k1", "ann", "bob"]
         assert said(shop) == [
             ("ik1", True, None, None),
             ("uann", True, START, END),
@@ -263,12 +263,12 @@ class TestCommand:
         book.add_entries(
             "sessions",
             [
-                ManualEntry(0, "bob", held=False),
-                ManualEntry(0, "bob", held=True, reason="bot"),
-                ManualEntry(0, "bob", held=True, start=0, end=1, reason="another session"),
+                ManualEntry(0, "bob", in_quarantine=False),
+                ManualEntry(0, "bob", in_quarantine=True, reason="bot"),
+                ManualEntry(0, "bob", in_quarantine=True, start=0, end=1, reason="another session"),
             ],
         )
-        trace = Trace("sessions", "f", {"clicks": 1}, entries=3)
+        trace = Trace("sessions", "f", {"clicks": 1}, applied_entry=3)
         step(shop, Outcome("sessions", 3, trace, committed=False))
         [row] = api.manifest(shop, "quarantined_sessions").to_pylist()
         assert row["reason"] == "by hand: bot"
@@ -286,7 +286,7 @@ class TestCommand:
             QuarantinedSession("k2", START, LATER, 9, "eve", LATER),
         )
         trace = Trace("sessions", "f", {"clicks": 1})
-        step(shop, Outcome("sessions", 2, trace, committed=False, held=held))
+        step(shop, Outcome("sessions", 2, trace, committed=False, quarantined=held))
 
         rows = api.manifest(shop, "quarantined_sessions").to_pylist()
 

@@ -40,12 +40,12 @@ class FakePast:
         self.rows = rows
         self.asked: list[dict[str, Any]] = []
 
-    def kept(self, table: str) -> frozenset[int]:
+    def kept_snapshots(self, table: str) -> frozenset[int]:
         """One snapshot is."""
         del table
         return frozenset({70})
 
-    def found(
+    def rows_equal_to(
         self,
         table: str,
         any_of: Sequence[Mapping[str, Any]],
@@ -158,11 +158,11 @@ def test_events_of_an_identifier(match: Mapping[str, Any], any_of: list[dict[str
     [
         (node(input="people"), f"they are seen through the view people, {BY_SPARK}"),
         (
-            node(who="lower(user_id)"),
+            node(owner_sql="lower(user_id)"),
             f"whose an event is follows from lower(user_id), {BY_SPARK}",
         ),
         (
-            node(Sessions(None, None, ("lower(cookie)",)), who="lower(cookie)"),
+            node(Sessions(None, None, ("lower(cookie)",)), owner_sql="lower(cookie)"),
             f"whose an event is follows from lower(cookie), {BY_SPARK}",
         ),
     ],
@@ -171,7 +171,7 @@ def test_events_that_only_spark_could_find(of: Node, why: str) -> None:
     """Where only Spark could find the events, nothing is read and the reason is given."""
     past = FakePast()
 
-    assert found(past, of, {"user_id": "ann"}) == UserEvents(untold=why, judge=True)
+    assert found(past, of, {"user_id": "ann"}) == UserEvents(why_missing=why, spark_can_tell=True)
     assert past.asked == []
 
 
@@ -192,7 +192,7 @@ def test_where(where: str, applied: bool) -> None:
     theirs = found(past, node(where=where), {"user_id": "ann"})
 
     assert past.asked[-1]["where"] == (where if applied else None)
-    assert theirs.unsure == ("" if applied else f"`WHERE {where}`")
+    assert theirs.unapplied_where == ("" if applied else f"`WHERE {where}`")
 
 
 def test_rows_without_a_version() -> None:
@@ -205,7 +205,7 @@ def test_rows_without_a_version() -> None:
 
 def test_an_input_without_the_column() -> None:
     """An input without the column, because it had another definition, gives no events."""
-    assert found(FakePast(None), node(), {"user_id": "ann"}).untold == (
+    assert found(FakePast(None), node(), {"user_id": "ann"}).why_missing == (
         "clicks has no column that says whose they are"
     )
 
@@ -217,7 +217,9 @@ def test_a_user_of_several_types(kind: pa.DataType, told: bool) -> None:
     class TwoTables(FakePast):
         """Clicks name users by text, taps by another type perhaps."""
 
-        def found(self, table: str, any_of: Sequence[Mapping[str, Any]], **_: Any) -> pa.Table:
+        def rows_equal_to(
+            self, table: str, any_of: Sequence[Mapping[str, Any]], **_: Any
+        ) -> pa.Table:
             self.asked.append({"table": table, "any_of": any_of})
             (user,) = any_of[0]
             values = pa.array([None, None], pa.string() if table == "clicks" else kind)
@@ -236,4 +238,4 @@ def test_a_user_of_several_types(kind: pa.DataType, told: bool) -> None:
 
     assert [asked["any_of"] for asked in past.asked] == [[{"user_id": "ann"}], [{"who": "ann"}]]
     assert {event.input for event in theirs.events} == ({"clicks", "taps"} if told else set())
-    assert theirs.judge is not told
+    assert theirs.spark_can_tell is not told

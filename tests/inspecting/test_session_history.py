@@ -9,15 +9,15 @@ import pytest
 from infold.core.trace import Version
 from infold.inspecting.event_batches import Event, event_batches
 from infold.inspecting.session_history import (
-    Read,
+    InputVersions,
     Session,
     Verb,
     VersionChange,
-    changes,
-    differing,
+    changes_in_span,
+    changes_since,
+    differing_columns,
     session_changes,
-    since,
-    verb,
+    verb_of,
 )
 
 
@@ -70,14 +70,16 @@ class Table:
 
     def told(self, start: int, end: int) -> list[str]:
         """What happened, a line for each change."""
-        found, blind = changes(self.versions, self.at, self.lost, start, end)
+        found, blind = changes_in_span(self.versions, self.at, self.lost, start, end)
         lines = []
         for change in found:
             was, now = (
                 " ".join(f"{one.start}-{one.end}" for one in part or ())
                 for part in (change.before, change.after)
             )
-            lines.append(" ".join(f"{change.version.number} {verb(change)} {was} > {now}".split()))
+            lines.append(
+                " ".join(f"{change.version.number} {verb_of(change)} {was} > {now}".split())
+            )
         return [*lines, *(["what was before is not known"] if blind else [])]
 
 
@@ -107,21 +109,21 @@ class TestWords:
         """The word for a change follows from the numbers of sessions, their spans and their
         values.
         """
-        assert verb(VersionChange(version(2), table(before), table(after))) is word
+        assert verb_of(VersionChange(version(2), table(before), table(after))) is word
 
     def test_a_table_that_was_rebuilt(self) -> None:
         """A session that a rebuild leaves unchanged is neither extended nor recomputed."""
         same = VersionChange(version(2, whole=True), table("10-20 3"), table("10-20 3 v2"))
 
-        assert verb(same) is Verb.REBUILT
+        assert verb_of(same) is Verb.REBUILT
 
     def test_an_expired_state_before(self) -> None:
         """Without the state before, only who wrote the session is known."""
-        assert verb(VersionChange(version(2), None, table("10-20"))) is Verb.WRITTEN
+        assert verb_of(VersionChange(version(2), None, table("10-20"))) is Verb.WRITTEN
 
     def test_columns_that_differ(self) -> None:
         """Columns that only one of two states has count as differences."""
-        assert differing(session("1-2 a=1 b=1"), session("1-2 a=1 b=2 c=3")) == ("b", "c")
+        assert differing_columns(session("1-2 a=1 b=1"), session("1-2 a=1 b=2 c=3")) == ("b", "c")
 
 
 class TestWalk:
@@ -206,8 +208,8 @@ class TestQuarantine:
         VersionChange(version(2), table("10-20 v1"), ()),
         VersionChange(version(3), (), table("10-20 v3")),
     )
-    READ: Mapping[int, Read] = {1: {"clicks": 1}, 2: {"clicks": 4}, 3: {"clicks": 6}}
-    BEFORE: Mapping[int, Read] = {2: {"clicks": 3}, 3: {"clicks": 5}}
+    READ: Mapping[int, InputVersions] = {1: {"clicks": 1}, 2: {"clicks": 4}, 3: {"clicks": 6}}
+    BEFORE: Mapping[int, InputVersions] = {2: {"clicks": 3}, 3: {"clicks": 5}}
 
     def test_events_that_are_still_there_show_a_quarantine(self) -> None:
         """Events that were read and still exist show that
@@ -222,7 +224,7 @@ class TestQuarantine:
         told = session_changes(self.FOUND, self.READ, self.BEFORE, [Event(12, 6, input="clicks")])
 
         assert [deed.verb for deed in told] == ["created", "removed", "created"]
-        assert since(told, 10, 20) == told[2:]
+        assert changes_since(told, 10, 20) == told[2:]
 
     def test_without_a_quarantine_there_is_none(self) -> None:
         """Without a quarantine no events are searched and none is shown."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from infold.core.files import FileCell, FileKnown, FilesOutcome
+from infold.core.files import FileCell, FilesOutcome, IngestedFile
 from infold.core.interval import DAY, EVER, Interval, Ranges
 from infold.core.record import COUNTS, Outcome, QuarantinedSession, Receipt
 from infold.core.trace import Cause, CellChange, Pending, Trace
@@ -70,10 +70,10 @@ def distinct_changes(
     return st.lists(changes(cell), max_size=5, unique_by=lambda change: change.cell).map(tuple)
 
 
-def known_files(ids: st.SearchStrategy[int]) -> st.SearchStrategy[FileKnown]:
+def known_files(ids: st.SearchStrategy[int]) -> st.SearchStrategy[IngestedFile]:
     """Files taken in, of any of ``ids``."""
     return st.builds(
-        FileKnown,
+        IngestedFile,
         id=ids,
         path=names,
         size=counts,
@@ -102,7 +102,7 @@ def _key(entry: FileCell) -> Any:
 any_files = st.builds(
     FilesOutcome,
     source=names,
-    taken=st.lists(known_files(counts), max_size=3).map(tuple),
+    ingested=st.lists(known_files(counts), max_size=3).map(tuple),
     removed=st.lists(counts, max_size=3).map(tuple),
     cells=st.lists(file_cells(counts), max_size=4, unique_by=_key).map(tuple),
     dropped=st.lists(file_cells(counts), max_size=4, unique_by=_key).map(tuple),
@@ -110,7 +110,7 @@ any_files = st.builds(
 
 held_sessions = st.builds(
     QuarantinedSession,
-    of=names,
+    owner=names,
     start=longs,
     end=longs,
     events=counts,
@@ -129,7 +129,7 @@ any_outcomes = st.builds(
     committed=st.booleans(),
     files=st.none() | any_files,
     receipt=receipts,
-    held=st.lists(held_sessions, max_size=3, unique_by=lambda held: held.key).map(tuple),
-    freed=st.lists(st.tuples(names, longs), max_size=2).map(tuple),
+    quarantined=st.lists(held_sessions, max_size=3, unique_by=lambda held: held.key).map(tuple),
+    released=st.lists(st.tuples(names, longs), max_size=2).map(tuple),
     left_out=st.none() | counts,
 )

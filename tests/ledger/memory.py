@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from infold.core.files import FileCell, FileKnown, FileSeen, FilesOutcome
+from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
@@ -30,7 +30,7 @@ class _Model:
     versions: list[Version] = field(default_factory=list)
     changes: list[tuple[int, CellChange]] = field(default_factory=list)
     cells: dict[Interval, CellState] = field(default_factory=dict)
-    files: dict[int, FileKnown] = field(default_factory=dict)
+    files: dict[int, IngestedFile] = field(default_factory=dict)
     file_cells: dict[tuple[int, Interval], FileCell] = field(default_factory=dict)
     arrivals: list[Arrival] = field(default_factory=list)
     quarantined: dict[tuple[str, int], QuarantinedSession] = field(default_factory=dict)
@@ -125,9 +125,9 @@ class MemoryLedger:
             _move_files(model, outcome.files)
         if outcome.whole:
             model.quarantined = {}
-        for key in outcome.freed:
+        for key in outcome.released:
             model.quarantined.pop(key, None)
-        model.quarantined.update((held.key, held) for held in outcome.held)
+        model.quarantined.update((held.key, held) for held in outcome.quarantined)
         model.left_out = model.left_out if outcome.left_out is None else outcome.left_out
         self._traces[outcome.model] = outcome.trace
 
@@ -146,11 +146,11 @@ class MemoryLedger:
         """The models of those that are known."""
         return {step: self._steps[step].model for step in steps if step in self._steps}
 
-    def belongs(self) -> tuple[str, str] | None:
+    def owner(self) -> tuple[str, str] | None:
         """The project whose ledger this is, and its warehouse."""
         return self._belongs
 
-    def belong_to(self, project: str, warehouse: str) -> None:
+    def set_owner(self, project: str, warehouse: str) -> None:
         """Be the ledger of this project."""
         self._write()
         self._belongs = project, warehouse
@@ -186,7 +186,7 @@ class MemoryLedger:
 
     # -- files
 
-    def register_files(self, source: str, files: Iterable[FileSeen]) -> Mapping[str, int]:
+    def register_files(self, source: str, files: Iterable[ListedFile]) -> Mapping[str, int]:
         """Ids for these versions of files."""
         self._write()
         return {
@@ -196,7 +196,7 @@ class MemoryLedger:
             for file in files
         }
 
-    def files(self, model: str) -> Sequence[FileKnown]:
+    def files(self, model: str) -> Sequence[IngestedFile]:
         """The files in a model's table."""
         files = self._model(model).files
         return tuple(files[id_] for id_ in sorted(files))
@@ -213,7 +213,7 @@ class MemoryLedger:
         """The trace of every model."""
         return dict(self._traces)
 
-    def heads(self) -> Mapping[str, Version]:
+    def newest_versions(self) -> Mapping[str, Version]:
         """The newest version of every table."""
         return {name: model.versions[-1] for name, model in self._models.items() if model.versions}
 
@@ -228,7 +228,7 @@ class MemoryLedger:
             change for _, change in sorted(found, key=lambda entry: (entry[0], entry[1].cell))
         )
 
-    def losing(self, table: str, within: Interval) -> Sequence[int]:
+    def versions_losing_rows(self, table: str, within: Interval) -> Sequence[int]:
         """The versions with which cells that overlap ``within`` lost rows."""
         found = {
             number
@@ -254,7 +254,7 @@ class MemoryLedger:
     def quarantined(self, model: str) -> Sequence[QuarantinedSession]:
         """A model's sessions in quarantine, by start."""
         found = self._model(model).quarantined.values()
-        return tuple(sorted(found, key=lambda held: (held.start, held.of)))
+        return tuple(sorted(found, key=lambda held: (held.start, held.owner)))
 
     def left_out(self) -> Mapping[str, int]:
         """How many rows of what they read are in no session."""
@@ -345,12 +345,12 @@ def _commit(
 
 
 def _move_files(model: _Model, files: FilesOutcome) -> None:
-    moved = {*files.removed, *(file.id for file in files.taken)}
+    moved = {*files.removed, *(file.id for file in files.ingested)}
     model.files = {id_: file for id_, file in model.files.items() if id_ not in moved}
     model.file_cells = {
         key: entry for key, entry in model.file_cells.items() if key[0] not in moved
     }
-    model.files.update((file.id, file) for file in files.taken)
+    model.files.update((file.id, file) for file in files.ingested)
     model.file_cells.update(((entry.file_id, entry.cell), entry) for entry in files.cells)
     for lost in files.dropped:
         key = (lost.file_id, lost.cell)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.ledger.drawn import DAYS
 
-from infold.core.files import FileCell, FileKnown, FileSeen, FilesOutcome
+from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import EVER, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.ports import Ledger
@@ -110,7 +110,7 @@ class TestSteps:
         ledger.begin_step("r1", "s", 1, "events", "fold", {"files": 2})
         ledger.prepare_step("s", outcome(1, change(ONE, 3)))
 
-        assert ledger.heads() == {}
+        assert ledger.newest_versions() == {}
         assert ledger.traces() == {}
         assert list(ledger.cells("events")) == []
 
@@ -144,7 +144,7 @@ class TestSteps:
 
         ledger.finish_step("a", replace(what, snapshot=99))
 
-        head = ledger.heads()["events"]
+        head = ledger.newest_versions()["events"]
         assert (head.run, head.step, head.snapshot) == ("r1", "a", 99)
         assert list(ledger.unfinished()) == []
 
@@ -155,7 +155,7 @@ class TestSteps:
 
         ledger.finish_step(step, what)
 
-        assert ledger.heads()["events"].rows == 3
+        assert ledger.newest_versions()["events"].rows == 3
 
     @pytest.mark.parametrize("state", ["failed", "forgotten"])
     def test_a_closed_step_changes_nothing_and_stays_closed(
@@ -172,7 +172,7 @@ class TestSteps:
             ledger.prepare_step("a", what)
         (step,) = ledger.runs()[0].steps
         assert (step.state, step.error) == (state, "no luck")
-        assert ledger.heads() == {}
+        assert ledger.newest_versions() == {}
 
     def test_a_done_step_cannot_be_closed(self, ledger: Ledger) -> None:
         """A done step cannot be closed."""
@@ -208,7 +208,7 @@ class TestVersions:
             CellState(ONE, 3, 21, 7),
             CellState(THREE, 4, 28),
         ]
-        assert ledger.heads()["events"].rows == 7
+        assert ledger.newest_versions()["events"].rows == 7
 
     def test_cells_within_ranges_are_those_that_overlap(self, ledger: Ledger) -> None:
         """Cells within ranges are those that overlap one, each once; touching ends do not count."""
@@ -240,7 +240,7 @@ class TestVersions:
             change(ONE, 0, before=3),
             change(TWO, 5, before=2),
         ]
-        assert ledger.heads()["events"].whole
+        assert ledger.newest_versions()["events"].whole
 
     def test_changes_since_a_version_come_in_order(self, ledger: Ledger) -> None:
         """Changes since a version come by version, then by cell, and are not netted."""
@@ -263,9 +263,9 @@ class TestVersions:
         do(ledger, outcome(2, change(ONE, 1, before=3), change(THREE, 1)))
         do(ledger, outcome(3, change(TWO, 0, before=2)))
 
-        assert list(ledger.losing("events", EVER)) == [2, 3]
-        assert list(ledger.losing("events", TWO)) == [3]
-        assert list(ledger.losing("events", THREE)) == []
+        assert list(ledger.versions_losing_rows("events", EVER)) == [2, 3]
+        assert list(ledger.versions_losing_rows("events", TWO)) == [3]
+        assert list(ledger.versions_losing_rows("events", THREE)) == []
 
     def test_versions_since(self, ledger: Ledger) -> None:
         """Versions since another come oldest first, with step, run and snapshot."""
@@ -284,7 +284,7 @@ class TestVersions:
         trace = Trace("events", "f", {"raw": 2})
         do(ledger, Outcome("events", 2, trace, committed=False))
 
-        assert ledger.heads()["events"].number == 1
+        assert ledger.newest_versions()["events"].number == 1
         assert ledger.traces() == {"events": trace}
 
     def test_tables_do_not_mix(self, ledger: Ledger) -> None:
@@ -293,7 +293,7 @@ class TestVersions:
         do(ledger, replace(outcome(1, change(TWO, 2)), model="other", trace=Trace("other", "g")))
 
         assert [state.cell for state in ledger.cells("other")] == [TWO]
-        assert {name: head.rows for name, head in ledger.heads().items()} == {
+        assert {name: head.rows for name, head in ledger.newest_versions().items()} == {
             "events": 3,
             "other": 2,
         }
@@ -312,7 +312,7 @@ class TestTraces:
                 Pending(Cause.LATE, Ranges.of([THREE, ONE])),
                 Pending(Cause.ARRIVED, Ranges.of([TWO])),
             ),
-            entries=3,
+            applied_entry=3,
         )
         do(ledger, Outcome("daily", 1, trace))
 
@@ -353,7 +353,7 @@ class TestTraces:
         assert list(ledger.cells("events")) == []
         assert list(ledger.files("events")) == []
         assert list(ledger.file_cells("events")) == []
-        assert ledger.heads()["events"].number == 1
+        assert ledger.newest_versions()["events"].number == 1
         assert len(ledger.runs()[0].steps) == 1
 
     def test_a_dropped_table_is_empty_from_then_on(self, ledger: Ledger) -> None:
@@ -368,7 +368,7 @@ class TestTraces:
 
         ledger.forget("events", step="dropping")
 
-        head = ledger.heads()["events"]
+        head = ledger.newest_versions()["events"]
         (gone,) = ledger.changes("events", 1)
         assert (head.number, head.snapshot, head.whole, head.rows) == (2, None, True, 0)
         assert (gone.cell, gone.removed, gone.rows_after) == (ONE, 3, 0)
@@ -383,7 +383,7 @@ class TestTraces:
 
         ledger.forget("events", step="dropping")
 
-        assert ledger.heads() == {}
+        assert ledger.newest_versions() == {}
 
     def test_a_destroyed_ledger_starts_again(self, ledger: Ledger) -> None:
         """A destroyed ledger is as if it had never existed, and the next run starts a new one."""
@@ -397,14 +397,14 @@ class TestTraces:
         assert [run.id for run in ledger.runs()] == ["r2"]
 
 
-def seen(path: str, fingerprint: str = "1") -> FileSeen:
+def seen(path: str, fingerprint: str = "1") -> ListedFile:
     """A file in a listing."""
-    return FileSeen(path, 10, 0, fingerprint)
+    return ListedFile(path, 10, 0, fingerprint)
 
 
-def known(id_: int, path: str = "a", fingerprint: str = "1", **values: int) -> FileKnown:
+def known(id_: int, path: str = "a", fingerprint: str = "1", **values: int) -> IngestedFile:
     """A file that a model has taken in."""
-    return FileKnown(id_, path, 10, fingerprint, horizon=50, **values)
+    return IngestedFile(id_, path, 10, fingerprint, horizon=50, **values)
 
 
 class TestFiles:
@@ -520,13 +520,14 @@ def test_manual_entries_are_numbered_by_model(ledger: Ledger) -> None:
     """A model's manual entries are numbered from 1 in
     order, without a lease and before it is built.
     """
-    ledger.add_entries("visits", [ManualEntry(0, "bob", held=True, reason="bot")])
-    ledger.add_entries("sessions", [ManualEntry(0, "ann", held=True, start=5, end=9)])
+    ledger.add_entries("visits", [ManualEntry(0, "bob", in_quarantine=True, reason="bot")])
+    ledger.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True, start=5, end=9)])
     ledger.add_entries(
-        "visits", [ManualEntry(0, "bob", held=None), ManualEntry(0, "eve", held=True)]
+        "visits",
+        [ManualEntry(0, "bob", in_quarantine=None), ManualEntry(0, "eve", in_quarantine=True)],
     )
 
-    assert [(e.number, e.of, e.held, e.reason) for e in ledger.entries("visits")] == [
+    assert [(e.number, e.owner, e.in_quarantine, e.reason) for e in ledger.entries("visits")] == [
         (1, "bob", True, "bot"),
         (2, "bob", None, ""),
         (3, "eve", True, ""),
@@ -539,10 +540,10 @@ def test_manual_entries_are_numbered_by_model(ledger: Ledger) -> None:
 
 def test_manual_entries_outlive_what_they_are_about(ledger: Ledger) -> None:
     """Manual entries outlive a forgotten model, and are applied again when it is rebuilt."""
-    ledger.add_entries("sessions", [ManualEntry(0, "ann", held=True)])
+    ledger.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True)])
     ledger.forget("sessions")
 
-    assert [entry.of for entry in ledger.entries("sessions")] == ["ann"]
+    assert [entry.owner for entry in ledger.entries("sessions")] == ["ann"]
 
 
 def test_locations_are_remembered_name_by_name(ledger: Ledger) -> None:
@@ -565,9 +566,9 @@ def test_steps_are_known_for_good_and_others_are_not(ledger: Ledger) -> None:
 
 def test_which_project_owns_the_ledger(ledger: Ledger) -> None:
     """A ledger belongs to no project until a run writes one into it."""
-    assert ledger.belongs() is None
-    ledger.belong_to("shop", "warehouse")
-    assert ledger.belongs() == ("shop", "warehouse")
+    assert ledger.owner() is None
+    ledger.set_owner("shop", "warehouse")
+    assert ledger.owner() == ("shop", "warehouse")
 
 
 def test_writing_without_the_lease_is_refused(ledger: Ledger) -> None:

@@ -26,11 +26,11 @@ class Tables:
     def __init__(self, steps: Mapping[str, int], times: Sequence[int] = ()) -> None:
         self.steps, self.at, self.dropped = steps, times, list[str]()
 
-    def head(self, _: str) -> Any:
+    def metadata(self, _: str) -> Any:
         """The steps that are in the table's history."""
         return SimpleNamespace(steps=self.steps)
 
-    def times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
+    def column_times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
         """The times of the rows of a snapshot."""
         assert (table, column, snapshot) == ("events", "ts", 9)
         return self.at
@@ -65,7 +65,7 @@ def test_what_was_committed_is_finished(ledger: Ledger) -> None:
     assert recovered(ledger, Tables({"s": 9})) == [
         "events: a step that a dead run had committed was finished"
     ]
-    assert (state(ledger), ledger.heads()["events"].snapshot) == ("done", 9)
+    assert (state(ledger), ledger.newest_versions()["events"].snapshot) == ("done", 9)
     assert [(cell.cell, cell.rows) for cell in ledger.cells("events")] == [(ONE, 3)]
 
 
@@ -76,7 +76,7 @@ def test_what_was_not_committed_never_happened(ledger: Ledger) -> None:
     assert recovered(ledger, Tables({"another": 9})) == [
         "events: a step that a dead run had begun is done again"
     ]
-    assert (state(ledger), ledger.heads(), ledger.traces()) == ("forgotten", {}, {})
+    assert (state(ledger), ledger.newest_versions(), ledger.traces()) == ("forgotten", {}, {})
 
 
 def test_what_had_nothing_to_commit_is_finished(ledger: Ledger) -> None:
@@ -94,7 +94,7 @@ def test_rows_that_nobody_counted_are_counted_and_built_again(ledger: Ledger) ->
     pending.
     """
     cells = tuple(change(cell, 0) for cell in (ONE, TWO, THREE))
-    begun(ledger, replace(outcome(1, *cells), untold="ts"))
+    begun(ledger, replace(outcome(1, *cells), cell_column="ts"))
     times = [ONE.start, ONE.end - 1, THREE.start]
 
     recovered(ledger, Tables({"s": 9}, times))
@@ -110,11 +110,11 @@ def test_rows_that_nobody_counted_are_counted_and_built_again(ledger: Ledger) ->
 
 def test_a_commit_of_no_rows_that_nobody_counted_is_no_version(ledger: Ledger) -> None:
     """A commit of no rows that were not counted makes no version, and its trace is recorded."""
-    begun(ledger, replace(outcome(1, change(ONE, 0)), untold="ts"))
+    begun(ledger, replace(outcome(1, change(ONE, 0)), cell_column="ts"))
 
     recovered(ledger, Tables({"s": 9}))
 
-    assert (ledger.heads(), ledger.traces()["events"].pending) == ({}, ())
+    assert (ledger.newest_versions(), ledger.traces()["events"].pending) == ({}, ())
 
 
 def test_a_table_that_nobody_knows_is_not_trusted(ledger: Ledger) -> None:

@@ -19,7 +19,7 @@ from tests.ledger.conftest import Stopped
 from tests.ledger.drawn import DAYS, distinct_changes, file_cells, known_files, some_ranges, traces
 from tests.ledger.memory import MemoryLedger
 
-from infold.core.files import FileCell, FileKnown, FileSeen, FilesOutcome
+from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import DAY, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.ports import Ledger
@@ -44,7 +44,7 @@ class TestOpening:
         assert list(ledger.runs()) == []
         assert list(ledger.unfinished()) == []
         assert ledger.traces() == {}
-        assert ledger.heads() == {}
+        assert ledger.newest_versions() == {}
         assert ledger.locations() == {}
         assert list(ledger.cells("events", Ranges.ever())) == []
         assert list(tmp_path.iterdir()) == []
@@ -109,7 +109,7 @@ class TestOpening:
         path = tmp_path / "ledger.db"
         path.write_bytes(content)
 
-        for use in (SqlLedger(path).heads, lambda: SqlLedger(path).acquire("r1")):
+        for use in (SqlLedger(path).newest_versions, lambda: SqlLedger(path).acquire("r1")):
             with pytest.raises(errors.InfoldError, match="not-a-ledger"):
                 use()
         assert path.read_bytes() == content
@@ -159,7 +159,9 @@ class TestOpening:
         for model, held in (("sessions", (QuarantinedSession("ann", 1, 2, 3),)), ("others", ())):
             ledger.begin_step("r1", model, 1, model, "build", {})
             trace = Trace(model, "fingerprint")
-            ledger.finish_step(model, Outcome(model, 1, trace, snapshot=1, whole=True, held=held))
+            ledger.finish_step(
+                model, Outcome(model, 1, trace, snapshot=1, whole=True, quarantined=held)
+            )
         ledger.close()
         with sqlite3.connect(path) as connection:
             for column in ("carried", "campaign"):
@@ -176,7 +178,10 @@ class TestOpening:
         added.
         """
         path = tmp_path / "ledger.db"
-        said = [ManualEntry(0, "ann", held=True, reason="bot"), ManualEntry(0, "bob", held=False)]
+        said = [
+            ManualEntry(0, "ann", in_quarantine=True, reason="bot"),
+            ManualEntry(0, "bob", in_quarantine=False),
+        ]
         SqlLedger(path).add_entries("sessions", said)
         with sqlite3.connect(path) as connection:
             now = "held BOOLEAN, session_start"
@@ -191,10 +196,11 @@ class TestOpening:
             connection.execute("UPDATE meta SET value = '4' WHERE name = ?", (FORMAT_ROW,))
 
         older = SqlLedger(path)
-        older.add_entries("sessions", [ManualEntry(0, "ann", held=None)])
+        older.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=None)])
 
         assert [
-            (one.number, one.of, one.held, one.reason) for one in older.entries("sessions")
+            (one.number, one.owner, one.in_quarantine, one.reason)
+            for one in older.entries("sessions")
         ] == [
             (1, "ann", True, "bot"),
             (2, "bob", False, ""),
@@ -213,7 +219,7 @@ class TestOpening:
             )
 
         with pytest.raises(errors.InfoldError) as raised:
-            SqlLedger(path).heads()
+            SqlLedger(path).newest_versions()
 
         assert str(raised.value) == (
             "ledger-newer: the ledger was written by a newer infold\n\n"
@@ -339,7 +345,7 @@ PATHS = ("a", "b", "c")
 SMALL_IDS = st.integers(1, len(PATHS))
 
 
-def _named(file: FileKnown) -> FileKnown:
+def _named(file: IngestedFile) -> IngestedFile:
     """The file as its listing had it: path and fingerprint belong to the id."""
     return replace(file, path=PATHS[file.id - 1], size=10, fingerprint="1")
 
@@ -347,7 +353,7 @@ def _named(file: FileKnown) -> FileKnown:
 drawn_files = st.builds(
     FilesOutcome,
     source=st.just("raw"),
-    taken=st.lists(known_files(SMALL_IDS).map(_named), max_size=2, unique_by=lambda f: f.id).map(
+    ingested=st.lists(known_files(SMALL_IDS).map(_named), max_size=2, unique_by=lambda f: f.id).map(
         tuple
     ),
     removed=st.lists(SMALL_IDS, max_size=1).map(tuple),
@@ -371,7 +377,7 @@ def _numbered(drawn: Sequence[Outcome]) -> Iterator[Outcome]:
     for outcome in drawn:
         version += outcome.committed
         files = outcome.files and replace(
-            outcome.files, cells=tuple(FileCell(f.id, DAYS[0], 5) for f in outcome.files.taken)
+            outcome.files, cells=tuple(FileCell(f.id, DAYS[0], 5) for f in outcome.files.ingested)
         )
         yield replace(outcome, version=version, files=files)
 
@@ -382,7 +388,7 @@ def _everything(ledger: Ledger, within: Ranges) -> tuple[Any, ...]:
         ledger.cells("m", within),
         ledger.changes("m", 1),
         ledger.versions("m"),
-        ledger.heads(),
+        ledger.newest_versions(),
         ledger.traces(),
         ledger.arrivals("m"),
         ledger.files("m"),
@@ -402,7 +408,7 @@ def test_file_and_memory_agree_on_any_history(
     for ledger in both:
         ledger.acquire("r1")
         ledger.begin_run("r1", "run", 0, {})
-        ledger.register_files("raw", [FileSeen(name, 10, 0, "1") for name in PATHS])
+        ledger.register_files("raw", [ListedFile(name, 10, 0, "1") for name in PATHS])
         for i, outcome in enumerate(_numbered(drawn)):
             ledger.begin_step("r1", str(i), i, "m", "fold", {})
             ledger.finish_step(str(i), outcome)

@@ -8,7 +8,7 @@ import pytest
 from tests.declare.shop import SHOP, write
 
 from infold import api
-from infold.planning.advice import advice
+from infold.planning.advice import project_advice
 
 WEEKLY = """---
 materialization: table
@@ -23,7 +23,7 @@ def said(root: Path, length: str, start: str) -> tuple[str, ...]:
     """What is said of a table of such cells with such a start."""
     text = WEEKLY.format(length=length, start=start)
     write(root, {**SHOP, "models/rare.sql": text})
-    return advice(api.open_project(root))
+    return project_advice(api.open_project(root))
 
 
 def test_a_start_inside_a_cell_leaves_out_a_part_of_it(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_start_of_events_and_of_sessions(tmp_path: Path) -> None:
     }
     write(tmp_path, {**SHOP, **files})
 
-    clicks, sessions = advice(api.open_project(tmp_path))
+    clicks, sessions = project_advice(api.open_project(tmp_path))
     assert clicks == (
         "clicks: it leaves out rows of raw.clicks from before its start, 2024-03-01, and so does "
         "all that reads it"

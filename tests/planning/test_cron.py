@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from infold.core.interval import instant, show
-from infold.planning.cron import following, last, normal, zone
+from infold.core.interval import instant, show_instant
+from infold.planning.cron import last_tick, next_tick, normal_cron, time_zone
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,10 @@ from infold.planning.cron import following, last, normal, zone
 )
 def test_ticks_around_an_instant(cron: str, place: str, at: str, before: str, after: str) -> None:
     """The last tick is at or before an instant and the next one is after it, in UTC."""
-    fields = normal(cron)
+    fields = normal_cron(cron)
 
-    assert show(last(fields, place, instant(at))) == f"2024-{before}"
-    assert show(following(fields, place, instant(at))) == f"2024-{after}"
+    assert show_instant(last_tick(fields, place, instant(at))) == f"2024-{before}"
+    assert show_instant(next_tick(fields, place, instant(at))) == f"2024-{after}"
 
 
 def test_a_time_that_summer_time_skips_occurs_once() -> None:
@@ -35,8 +35,8 @@ def test_a_time_that_summer_time_skips_occurs_once() -> None:
         ticks = set()
         at = instant(f"{day}T00:00")
         while at < instant(f"{day}T23:00"):
-            at = following("30 2 * * *", "Europe/Berlin", at)
-            ticks.add(show(at)[:10])
+            at = next_tick("30 2 * * *", "Europe/Berlin", at)
+            ticks.add(show_instant(at)[:10])
         assert day in ticks
 
 
@@ -44,10 +44,10 @@ def test_a_time_that_summer_time_skips_occurs_once() -> None:
 def test_invalid_cron_expressions(text: str) -> None:
     """Six fields, a minute beyond the hour, and a nickname without a time are refused."""
     with pytest.raises(ValueError, match=r".+"):
-        normal(text)
+        normal_cron(text)
 
 
 def test_an_unknown_time_zone() -> None:
     """An unknown time zone is refused by name."""
     with pytest.raises(ValueError, match="Mars"):
-        zone("Mars/Base")
+        time_zone("Mars/Base")

@@ -9,7 +9,7 @@ from tests.planning.test_planner import DAILY, FIRST, USERS, built, changed, pro
 from infold.core.interval import DAY, HOUR, Ranges
 from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.project import Bound, Input
-from infold.core.trace import Cause, Pending, Version, dropped
+from infold.core.trace import Cause, Pending, Version, was_dropped
 from infold.planning.planner import plan
 
 TICK = FIRST + 7 * DAY + 5 * HOUR
@@ -69,7 +69,7 @@ def test_a_dropped_table_is_not_read() -> None:
     )
 
     assert not made.steps
-    assert [(left.model, left.why) for left in made.left] == [
+    assert [(left.model, left.why) for left in made.skipped] == [
         ("users", "not selected"),
         ("daily", "its input users was never built"),
     ]
@@ -116,6 +116,6 @@ def test_only_a_version_without_a_snapshot_says_that_a_table_was_dropped() -> No
     rebuilt = Version("daily", 2, 77, "step", "run", 0, 10, whole=True)
     recovered = replace(rebuilt, snapshot=None, whole=False)
 
-    assert not dropped([rebuilt])
-    assert not dropped([recovered])
-    assert dropped([rebuilt, replace(rebuilt, number=3, snapshot=None)])
+    assert not was_dropped([rebuilt])
+    assert not was_dropped([recovered])
+    assert was_dropped([rebuilt, replace(rebuilt, number=3, snapshot=None)])

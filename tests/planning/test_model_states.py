@@ -19,8 +19,8 @@ from tests.planning.test_planner import (
     states,
 )
 
-from infold.core.files import FileSeen
-from infold.core.interval import DAY, MAX, Interval, Ranges, instant, show
+from infold.core.files import ListedFile
+from infold.core.interval import DAY, MAX, Interval, Ranges, instant, show_instant
 from infold.core.model import Incremental, Materialization, Model, Timeseries
 from infold.core.plan import (
     Action,
@@ -36,7 +36,7 @@ from infold.core.project import Input, Node
 from infold.core.record import Receipt
 from infold.core.report import ModelState, State
 from infold.core.trace import UNKNOWN, Cause, Pending, Trace
-from infold.planning.model_states import after, model_states
+from infold.planning.model_states import model_states, state_after_run
 from infold.planning.planner import plan
 from infold.render.manifest_states import message
 
@@ -73,7 +73,7 @@ def new(strip: str = "# # # # # # #") -> ModelObservation:
 
 def files(*names: str) -> FileDiff:
     """New files, of which nothing but the name is known."""
-    return FileDiff("raw.clicks", new=tuple(FileSeen(name, 1, 0, "f") for name in names))
+    return FileDiff("raw.clicks", new=tuple(ListedFile(name, 1, 0, "f") for name in names))
 
 
 def stand(*nodes: Node, asked: Any = None, **seen: Any) -> dict[str, ModelState]:
@@ -221,7 +221,7 @@ class TestOneModelAfterTheOther:
         )
 
         assert [step.model for step in todo.steps] == ["a"]
-        assert ("b", "not selected") in {(left.model, left.why) for left in todo.left}
+        assert ("b", "not selected") in {(left.model, left.why) for left in todo.skipped}
 
     def test_sessions_and_whole_tables_have_states_too(self) -> None:
         """Sessions and tables without cells have states but
@@ -315,7 +315,7 @@ class TestLimits:
         cells.
         """
         (entry,) = (
-            after(SESSIONS, found, [(fold(), Receipt(read=9))], Ranges((day(0), day(6))))
+            state_after_run(SESSIONS, found, [(fold(), Receipt(read=9))], Ranges((day(0), day(6))))
             for found in (
                 stand(EVENTS, SESSIONS, events=built(EVENTS), sessions=new())["sessions"],
             )
@@ -345,7 +345,7 @@ def test_no_data_is_reported_where_there_is_none(step: Step, receipt: Receipt, e
     """An empty result is reported only if no row was left out, removed or unaffected."""
     entry = ModelState("sessions", State.STANDARD_RUN, work=True, reads=("events",))
 
-    found = after(SESSIONS, entry, [(step, receipt)], Ranges())
+    found = state_after_run(SESSIONS, entry, [(step, receipt)], Ranges())
 
     assert found.empty is empty
     assert ("No data in events" in message(found)) is empty
@@ -391,7 +391,7 @@ class TestBackfillLimit:
         _, _, left = self.rounds(self.LIMITED, new())
         seen = self.after(left, "# # # # # # #")
 
-        made, _, _ = self.rounds(self.LIMITED, seen, backfilled={"a": day(1).end})
+        made, _, _ = self.rounds(self.LIMITED, seen, backfill_ends={"a": day(1).end})
 
         assert made == ""
 
@@ -400,12 +400,12 @@ class TestBackfillLimit:
         observed = Observations(NOW, {"events": built(EVENTS), "a": new()})
         (left,) = (
             entry
-            for entry in plan(project(EVENTS, self.LIMITED), observed).left
+            for entry in plan(project(EVENTS, self.LIMITED), observed).skipped
             if entry.model == "a"
         )
 
         assert left.why == "beyond its backfill_limit of 2 days"
-        assert show(min(left.stale).start) == "2019-10-23"
+        assert show_instant(min(left.stale).start) == "2019-10-23"
 
     def test_live_data_of_the_same_model_does_not_wait(self) -> None:
         """A new day is built in the same run as the next part of the backlog."""

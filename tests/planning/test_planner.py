@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from infold.core.files import FileKnown, FileSeen
+from infold.core.files import IngestedFile, ListedFile
 from infold.core.formats import Format
 from infold.core.interval import (
     DAY,
@@ -149,27 +149,29 @@ class TestManualEntries:
 
     def test_a_new_entry_is_folded_in(self) -> None:
         """The plan names a new manual entry as its cause, and the trace its number."""
-        made = plan(project(SESSIONS), Observations(0, {"sessions": built(SESSIONS, entries=2)}))
+        made = plan(
+            project(SESSIONS), Observations(0, {"sessions": built(SESSIONS, newest_entry=2)})
+        )
         [step] = made.steps
         [reason] = step.reasons
 
         assert (step.action, reason.cause) == (Action.FOLD, Cause.QUARANTINE)
         assert reason.detail == "2 manual entries of its quarantine"
         assert step.trace is not None
-        assert step.trace.entries == 2
+        assert step.trace.applied_entry == 2
 
     def test_an_applied_entry_is_no_cause(self) -> None:
         """An applied entry is no cause, and a new one adds none to a model that is built anyway."""
-        seen = built(SESSIONS, entries=2)
+        seen = built(SESSIONS, newest_entry=2)
         assert seen.trace is not None
-        applied = replace(seen, trace=replace(seen.trace, entries=2))
+        applied = replace(seen, trace=replace(seen.trace, applied_entry=2))
         assert not plan(project(SESSIONS), Observations(0, {"sessions": applied}))
 
         changed_query = replace(seen, trace=replace(seen.trace, fingerprint="old"))
         [step] = plan(project(SESSIONS), Observations(0, {"sessions": changed_query})).steps
         assert [reason.cause for reason in step.reasons] == [Cause.DEFINITION]
         assert step.trace is not None
-        assert step.trace.entries == 2
+        assert step.trace.applied_entry == 2
 
 
 class TestLateRows:
@@ -218,7 +220,7 @@ class TestLateRows:
         made = plan(project(DAILY), Observations(0, {"daily": built(DAILY)}))
 
         assert not made
-        assert [left.why for left in made.left] == ["up to date"]
+        assert [left.why for left in made.skipped] == ["up to date"]
 
 
 class TestWholeReasons:
@@ -270,7 +272,7 @@ class TestWholeReasons:
         news = InputDiff("users", 1, 2, (change,), (CellState(EVER, 5, 2),))
 
         def planned(found: ChangedKeyRows | None) -> Plan:
-            inputs = (seen.inputs[0], replace(news, found=found))
+            inputs = (seen.inputs[0], replace(news, changed_keys=found))
             return plan(project(daily), Observations(0, {"daily": replace(seen, inputs=inputs)}))
 
         unknown = planned(None)
@@ -296,20 +298,20 @@ class TestWholeReasons:
         """
         match = Match("users", "raw.clicks", (("user", "user"),))
         events = replace(EVENTS, inputs=(*EVENTS.inputs, Input("users")), matches=(match,))
-        known = tuple(FileKnown(at, f"{at}.csv", 9, "9:1", 0, rows=4) for at in (1, 2, 3))
+        known = tuple(IngestedFile(at, f"{at}.csv", 9, "9:1", 0, rows=4) for at in (1, 2, 3))
         trace = Trace("events", events.fingerprint, {"users": 1})
         change = CellChange(EVER, 1, 1, 5, 5, 1, 2)
-        seen = ModelObservation(trace, 1, FileDiff("raw.clicks", gone=known[:1], known=known))
+        seen = ModelObservation(trace, 1, FileDiff("raw.clicks", removed=known[:1], ingested=known))
 
         def planned(found: ChangedKeyRows | None) -> Plan:
-            news = InputDiff("users", 1, 2, (change,), found=found)
+            news = InputDiff("users", 1, 2, (change,), changed_keys=found)
             return plan(project(events), Observations(0, {"events": replace(seen, inputs=(news,))}))
 
         def again(found: ChangedKeyRows | None) -> tuple[Action, tuple[int, ...]]:
             [step] = planned(found).steps
             assert step.files is not None
             assert not step.cells, "where the rows are that differ is known once they are read"
-            return step.action, tuple(file.id for file in step.files.again)
+            return step.action, tuple(file.id for file in step.files.reingest)
 
         assert planned(None).notes == (
             "events: at most this; a run finds the rows with changed keys of users first",
@@ -350,8 +352,8 @@ class TestWholeReasons:
         """
         news = FileDiff(
             "raw.clicks",
-            new=(FileSeen("b.csv", 9, 1, "9:1"),),
-            peek=(CellState(day(2), new, 0),),
+            new=(ListedFile("b.csv", 9, 1, "9:1"),),
+            estimate=(CellState(day(2), new, 0),),
         )
         events = built(EVENTS, files=news, rows=rows)
         if definition:
@@ -372,7 +374,7 @@ class TestWholeReasons:
         made = plan(project(DAILY), seen, PlanOptions(selected=frozenset({"daily"})))
 
         assert not made
-        assert "never built" in made.left[0].why
+        assert "never built" in made.skipped[0].why
 
 
 BY_USER = node(
@@ -415,7 +417,7 @@ class TestCumulative:
         seen = changed(BY_USER, "sessions", "n")
         few = replace(seen.inputs[0], cells=(CellState(day(0), 1, 1),))
         assert self.planned(replace(seen, inputs=(few,)))[0] is Action.BUILD
-        anew = replace(changed(BY_USER, "sessions", "# + # #").inputs[0], anew=True)
+        anew = replace(changed(BY_USER, "sessions", "# + # #").inputs[0], dropped_since=True)
         assert self.planned(replace(seen, inputs=(anew,)))[0] is Action.BUILD
 
     def test_a_plan_says_that_keys_change(self) -> None:
@@ -532,7 +534,7 @@ class TestBatches:
         [step] = self.made(target, PlanOptions(jobs=jobs)).steps
 
         assert step.batches == 4
-        assert [str(part) for part in step.beside] == [
+        assert [str(part) for part in step.concurrent_batches] == [
             str(Ranges((day(at),))) for at in (3, 4, 6)[:beside]
         ]
 
@@ -543,7 +545,7 @@ class TestBatches:
         [step] = plan(project(target), Observations(0, {"daily": seen})).steps
 
         assert step.batches == 7
-        assert not step.beside
+        assert not step.concurrent_batches
 
     @pytest.mark.parametrize(("together", "built"), [(31, "- B - B B - B"), (2, "- B - B - - -")])
     def test_cells_built_singly_are_committed_together(
@@ -596,8 +598,8 @@ class TestExchange:
 
         made = self.made(DAILY, part)
         assert not made
-        assert [left.why for left in made.left] == [HELD_BACK]
-        assert made.left[0].stale == Ranges((Interval(day(0).start, day(7).start),))
+        assert [left.why for left in made.skipped] == [HELD_BACK]
+        assert made.skipped[0].stale == Ranges((Interval(day(0).start, day(7).start),))
         [step] = self.made(DAILY, every).steps
         assert (step.cells, step.trace.pending if step.trace else None) == (Ranges.ever(), ())
 
@@ -611,7 +613,7 @@ class TestExchange:
         made = self.made(DAILY, part, reader)
 
         assert not made
-        assert made.left[-1] == Skipped("reader", "its input daily is of an old definition")
+        assert made.skipped[-1] == Skipped("reader", "its input daily is of an old definition")
         again = built(reader)
         news = (InputDiff("daily", 1, 2, changes("+"), states("#")),)
         seen = {"daily": self.OTHER, "reader": replace(again, inputs=news)}
@@ -661,7 +663,7 @@ class TestCron:
         made = self.made(24 * 7 + 7, 24 * 7 + 6)
 
         assert not made
-        assert made.left[0].why.startswith("not due before")
+        assert made.skipped[0].why.startswith("not due before")
 
     def test_after_a_tick_all_complete_cells_are_built(self) -> None:
         """After the tick all complete days are built, and before it none is."""
@@ -678,7 +680,7 @@ class TestCron:
         made = plan(project(self.DAILY), Observations(FIRST + 20 * DAY, {"daily": seen}))
 
         assert not made
-        fills = replace(self.DAILY, fills=True)  # a lookup's rows are there, whatever comes
+        fills = replace(self.DAILY, fills_cells=True)  # a lookup's rows are there, whatever comes
         [step] = plan(project(fills), Observations(FIRST + 20 * DAY, {"daily": seen})).steps
         assert step.cells == Ranges((Interval(FIRST + 9 * DAY, FIRST + 19 * DAY),))
 
@@ -686,17 +688,17 @@ class TestCron:
 class TestFiles:
     """The plan of an ingest, from the listing of files."""
 
-    def known(self, **extra: object) -> FileKnown:
+    def known(self, **extra: object) -> IngestedFile:
         """A file taken in before."""
-        return replace(FileKnown(1, "a.csv", 9, "9:1", 0, rows=4), **extra)  # type: ignore[arg-type]
+        return replace(IngestedFile(1, "a.csv", 9, "9:1", 0, rows=4), **extra)  # type: ignore[arg-type]
 
     def test_new_removed_and_due_files_are_three_causes(self) -> None:
         """New, removed and due files are separate causes, each with its rows."""
         news = FileDiff(
             "raw.clicks",
-            new=(FileSeen("b.csv", 9, 1, "9:1"),),
-            gone=(self.known(),),
-            due=(self.known(id=2, path="c.csv", waiting=3),),
+            new=(ListedFile("b.csv", 9, 1, "9:1"),),
+            removed=(self.known(),),
+            come_due=(self.known(id=2, path="c.csv", waiting=3),),
         )
         seen = built(EVENTS, files=news)
 
@@ -713,8 +715,8 @@ class TestFiles:
         """Estimated rows for a day that has rows are late, and for another day they arrived."""
         news = FileDiff(
             "raw.clicks",
-            new=(FileSeen("b.csv", 9, 1, "9:1"),),
-            peek=(CellState(day(1), 2, 0), CellState(day(6), 5, 0)),
+            new=(ListedFile("b.csv", 9, 1, "9:1"),),
+            estimate=(CellState(day(1), 2, 0), CellState(day(6), 5, 0)),
         )
         seen = built(EVENTS, files=news, cells=states("# # # . . . ."))
 
@@ -731,8 +733,8 @@ class TestFiles:
         """
         news = FileDiff(
             "raw.clicks",
-            new=(FileSeen("b.csv", 9, 1, "9:1"),),
-            peek=(CellState(day(2), 2, 0),),
+            new=(ListedFile("b.csv", 9, 1, "9:1"),),
+            estimate=(CellState(day(2), 2, 0),),
         )
         seen = Observations(0, {"events": built(EVENTS, files=news), "sessions": built(SESSIONS)})
 
@@ -750,7 +752,7 @@ class TestFiles:
             PlanOptions(selected=frozenset()),
         )
 
-        assert [left.why for left in made.left] == ["not selected"]
+        assert [left.why for left in made.skipped] == ["not selected"]
 
 
 @pytest.mark.parametrize("span", [(MIN, MAX), (MIN, FIRST), (FIRST, MAX)])

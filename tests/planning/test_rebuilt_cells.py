@@ -53,7 +53,7 @@ def test_a_limit_cuts_it_like_a_first_build() -> None:
     target = replace(said(DAILY, on_definition_change=CELLS), backfill_limit=2 * DAY)
     step, after = step_of(target, of_old(target), PlanOptions())
 
-    assert (step.action, step.upto) == (Action.BUILD, day(1).end)
+    assert (step.action, step.backfill_end) == (Action.BUILD, day(1).end)
     assert step.cells == Ranges((Interval(MIN, day(1).end),))
     assert left(after) == {
         Cause.REDEFINED: Ranges((Interval(day(2).start, day(6).end),)),
@@ -104,7 +104,7 @@ def test_a_window_without_rows_replaces_nothing() -> None:
     made = plan(project(target, reader), Observations(0, seen), beyond)
 
     assert not made.steps
-    assert made.left == (
+    assert made.skipped == (
         Skipped("daily", NOT_EMPTIED, Ranges((Interval(day(0).start, day(4).end),))),
         Skipped("reader", "its input daily is of an old definition"),
     )
@@ -165,8 +165,8 @@ class Played:
             [step] = made.steps
             self.carry_out(step)
             self.check(made)
-            if step.upto is not None:
-                asked = replace(asked, backfilled={target.name: step.upto})
+            if step.backfill_end is not None:
+                asked = replace(asked, backfill_ends={target.name: step.backfill_end})
         else:
             pytest.fail("a run that never ends")
 

@@ -13,7 +13,7 @@ from pyarrow import parquet
 from tests.declare.shop import INFOLD, SHOP, write
 
 from infold import api
-from infold.core.files import FileCell, FileKnown, FileSeen, FilesOutcome
+from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.formats import Format
 from infold.core.interval import DAY, Interval, instant
 from infold.core.model import Column, Source
@@ -22,7 +22,7 @@ from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, Trace
 from infold.messages.errors import InfoldError, InfoldErrors
-from infold.planning.removals import losses, refuse_fewer, refuse_removals
+from infold.planning.removals import excessive_removals, refuse_lost_rows, refuse_removals
 
 
 class Share:
@@ -55,7 +55,7 @@ class Share:
         assert seen is not None
         ids = book.register_files("raw.clicks", seen.new)
         taken = tuple(
-            FileKnown(ids[file.path], file.path, file.size, file.fingerprint, 0, rows=10)
+            IngestedFile(ids[file.path], file.path, file.size, file.fingerprint, 0, rows=10)
             for file in seen.new
         )
         day = Interval(instant("2024-03-01"), instant("2024-03-01") + DAY)
@@ -77,7 +77,7 @@ class Share:
     def lost(self) -> str:
         """What a run is refused for; empty when it is not."""
         todo = api.make_plan(self.project, api.observe(self.project), select=["clicks"])
-        found = dict(losses(self.project, todo))
+        found = dict(excessive_removals(self.project, todo))
         assert set(found) <= {"raw.clicks"}
         return found.get("raw.clicks", "")
 
@@ -145,13 +145,13 @@ def test_rows_count_like_files(tmp_path: Path) -> None:
     assert files is not None
     [gone] = files.lost
     large = replace(gone, rows=31)
-    known = tuple(large if file == gone else file for file in files.known)
-    model = replace(seen.models["clicks"], files=replace(files, lost=(large,), known=known))
+    known = tuple(large if file == gone else file for file in files.ingested)
+    model = replace(seen.models["clicks"], files=replace(files, lost=(large,), ingested=known))
     todo = api.make_plan(
         clicks.project, replace(seen, models={**seen.models, "clicks": model}), select=["clicks"]
     )
 
-    assert dict(losses(clicks.project, todo)) == {
+    assert dict(excessive_removals(clicks.project, todo)) == {
         "raw.clicks": "1 of 4 files gone, with 31 of 61 rows"
     }
 
@@ -182,13 +182,13 @@ def replaced(
     """What is said when each of some files holds another number of rows, and some more came."""
     columns = (Column("id", "string"),)
     source = Source("raw.clicks", Format.ICEBERG if iceberg else Format.CSV, columns, path="*.csv")
-    known = tuple(FileKnown(at, f"{at}.csv", 9, "old", 0, rows=rows) for at in range(files))
+    known = tuple(IngestedFile(at, f"{at}.csv", 9, "old", 0, rows=rows) for at in range(files))
     counted = {file.path: after for file in known} | ({"more.csv": came} if came else {})
     counted |= {"0.csv": grown} if grown else {}
-    news = FileDiff(source.name, gone=known, known=known, counted=counted)
-    refuse_fewer(source, replace(news, freely=True))
+    news = FileDiff(source.name, removed=known, ingested=known, row_counts=counted)
+    refuse_lost_rows(source, replace(news, removals_allowed=True))
     try:
-        refuse_fewer(source, news)
+        refuse_lost_rows(source, news)
     except InfoldError as error:
         return dict(error.facts)["raw.clicks"]
     return ""
@@ -254,7 +254,7 @@ def test_a_compacted_iceberg_table_lost_nothing(
     )
     project = replace(clicks.project, sources={**clicks.project.sources, source.name: source})
     clicks.project = project
-    now: list[FileSeen] = [FileSeen("data/all.parquet", 9, 0, "9")]
+    now: list[ListedFile] = [ListedFile("data/all.parquet", 9, 0, "9")]
     monkeypatch.setattr("infold.lake.reading.iceberg_table.table_files", lambda *_: tuple(now))
 
     assert not clicks.lost()

@@ -54,19 +54,19 @@ def test_restate_builds_the_named_models_and_runs_their_readers(project: Project
 
     again = restate(project, ["daily"], days)
 
-    assert again.asked.restated == {"daily": Ranges((days,))}
-    assert again.asked.selected == frozenset({"daily", "week", "seen", "top"})
+    assert again.options.restated == {"daily": Ranges((days,))}
+    assert again.options.selected == frozenset({"daily", "week", "seen", "top"})
 
 
 def test_a_window_skips_tables_without_cells(project: Project) -> None:
     """With a window restate skips tables without cells and says so; without one it builds them."""
     days = window("2024-03-01", "2024-03-03")
 
-    assert restate(project, ["+top"], days).left == (
+    assert restate(project, ["+top"], days).skipped == (
         ("raw.clicks", "a window bounds no model of its kind"),
         ("top", "a window bounds no model of its kind"),
     )
-    assert restate(project, ["top"], None).asked.restated == {"top": Ranges.ever()}
+    assert restate(project, ["top"], None).options.restated == {"top": Ranges.ever()}
 
 
 def test_backbuilding_reads_upstream_as_far_as_the_target_does(project: Project) -> None:
@@ -75,11 +75,11 @@ def test_backbuilding_reads_upstream_as_far_as_the_target_does(project: Project)
     """
     again = backbuild(project, ["+week"], window("2024-03-10", "2024-03-11"))
 
-    assert again.asked.restated == {
+    assert again.options.restated == {
         "week": Ranges((window("2024-03-10", "2024-03-11"),)),
         "daily": Ranges((window("2024-03-04", "2024-03-11"),)),
     }
-    assert again.left == (("raw.clicks", "it is brought up to date, not built again"),)
+    assert again.skipped == (("raw.clicks", "it is brought up to date, not built again"),)
 
 
 @pytest.mark.parametrize("changed", [False, True])
@@ -103,11 +103,11 @@ def test_a_table_that_was_never_built_is_built_in_its_window(
         "raw.clicks": ModelObservation(trace=landed, version=1, files=FileDiff("raw.clicks")),
         "daily": ModelObservation(trace=daily if changed else None, inputs=(news,)),
     }
-    asked = replace(again.asked, restated={}) if changed else again.asked
+    asked = replace(again.options, restated={}) if changed else again.options
 
     found = plan(project, Observations(instant("2024-04-01"), seen), asked)
 
-    (left,) = (entry for entry in found.left if entry.model == "daily")
+    (left,) = (entry for entry in found.skipped if entry.model == "daily")
     assert left.why == "outside the window"
     assert [step.cells for step in found.steps] == (
         [] if changed else [Ranges((window("2024-03-10", "2024-03-12"),))]

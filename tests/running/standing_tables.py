@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.declare.shop import INFOLD, SHOP, write
 
 from infold import api
-from infold.core.files import FileCell, FileKnown, FileSeen, FilesOutcome
+from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import DAY, Interval, instant
 from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
@@ -60,9 +60,9 @@ def _build(project: Project, book: SqlLedger, name: str, seq: int) -> None:
     )
     files = None
     if name == "clicks":
-        known = book.register_files("raw.clicks", [FileSeen("landing/a.json", 1, 0, "f")])
+        known = book.register_files("raw.clicks", [ListedFile("landing/a.json", 1, 0, "f")])
         (id_,) = known.values()
-        taken = (FileKnown(id_, "landing/a.json", 1, "f", horizon=0, rows=6),)
+        taken = (IngestedFile(id_, "landing/a.json", 1, "f", horizon=0, rows=6),)
         files = FilesOutcome("raw.clicks", taken, (), (FileCell(id_, day(0), 3),), ())
     trace = Trace(name, project[name].fingerprint, dict(INPUTS[name]))
     snapshot = 100 + seq
@@ -97,7 +97,7 @@ def put(project: Project, name: str, step: str, snapshot: int, *before: tuple[st
 
 def tables(project: Project) -> set[str]:
     """The tables in the catalog."""
-    return {name for name in NAMES if api.lake(project).head(name) is not None}
+    return {name for name in NAMES if api.lake(project).metadata(name) is not None}
 
 
 def folders(project: Project) -> set[str]:

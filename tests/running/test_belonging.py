@@ -18,7 +18,7 @@ from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, Trace
 from infold.messages.errors import InfoldError
-from infold.running.belonging import strangers
+from infold.running.belonging import foreign_tables
 
 CLICKS = ("r1-1", 101)
 """The step and the snapshot of the first version of clicks."""
@@ -150,12 +150,12 @@ def test_a_table_replaced_by_a_running_run_is_no_older_state(shop: Project) -> N
     state.
     """
     book = api.ledger(shop)
-    heads = book.heads()
+    heads = book.newest_versions()
     second_run(shop)
     put(shop, "clicks", "r2-1", 201)
 
     moved = {"clicks": "elsewhere"}
-    assert strangers(shop, book, api.lake(shop), heads, moved) == {}
+    assert foreign_tables(shop, book, api.lake(shop), heads, moved) == {}
 
 
 def test_one_ledger_for_two_warehouses(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_one_ledger_for_two_warehouses(tmp_path: Path) -> None:
     dev = stand_up(tmp_path / "shop", "  other: {warehouse: elsewhere}\n")
     book = api.ledger(dev)
     book.acquire("r2")
-    book.belong_to(dev.name, "warehouse")
+    book.set_owner(dev.name, "warehouse")
     book.close()
 
     other = api.open_project(dev.root, "other")
@@ -181,7 +181,7 @@ class TestOtherProject:
         """The same project by another name, with the ledger of the first."""
         book = api.ledger(shop)
         book.acquire("r2")
-        book.belong_to(shop.name, "warehouse")
+        book.set_owner(shop.name, "warehouse")
         book.close()
         root = shop.root.parent / "store"
         write(root, {**SHOP, "infold.yml": INFOLD.replace("name: shop", "name: store")})

@@ -29,10 +29,10 @@ STEP = Step(
     files=None,
     version=7,
     trace=Trace("daily", "fp", {"events": 2}, (Pending(Cause.LATE, days(2, 3, 4, 5)),)),
-    before=None,
+    previous_trace=None,
     expected=False,
     batches=3,
-    beside=(days(2, 3), days(4, 5)),
+    concurrent_batches=(days(2, 3), days(4, 5)),
 )
 
 
@@ -104,7 +104,7 @@ def test_nobody_builds_on_a_commit_that_the_ledger_does_not_know() -> None:
     cut = CommitTurn(days(0, 1), lock)
 
     def end_between() -> None:
-        with cut.held():
+        with cut.released_at_end():
             cut.take(outcome())
             raise OSError("the disk is full")
 

@@ -15,7 +15,7 @@ from infold.core.project import Project
 from infold.core.report import RunFailed
 from infold.lake.iceberg import missing_files
 from infold.messages.errors import InfoldError
-from infold.running.observe import remembered
+from infold.running.observe import locations_and_files
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     made = stand_up(tmp_path / "shop")
     book = api.ledger(made)
     book.acquire("r2")
-    book.remember_locations(remembered(api.lake(made), book.heads()))
+    book.remember_locations(locations_and_files(api.lake(made), book.newest_versions()))
     book.close()
 
     def needed(location: str) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from infold.core.plan import Action, PlanOptions
 from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.report import RunFailed
-from infold.core.trace import CellChange, Trace, net
+from infold.core.trace import CellChange, Trace, net_changes
 from infold.ledger.lease import Holder
 from infold.ledger.store import SqlLedger
 from infold.messages.errors import InfoldError
@@ -85,7 +85,7 @@ class TestForget:
         todo = api.make_plan(shop, api.observe(shop), select=["daily"])
 
         assert not todo.steps
-        assert [(entry.model, entry.why) for entry in todo.left if entry.model == "daily"] == [
+        assert [(entry.model, entry.why) for entry in todo.skipped if entry.model == "daily"] == [
             ("daily", "its input sessions was never built")
         ]
 
@@ -95,14 +95,14 @@ class TestForget:
         """
         api.forget(shop, ["sessions"])
         book = api.ledger(shop)
-        gone = net(book.changes("sessions", 1))
+        gone = net_changes(book.changes("sessions", 1))
         book.acquire("r2")
         book.begin_run("r2", "run", 0, {})
         book.begin_step("r2", "r2-1", 1, "sessions", "build", {})
         again = CellChange(day(0), 3, 0, 0, 3, 0, 7, 1)
         trace = Trace("sessions", "f", {"clicks": 1})
         book.finish_step("r2-1", Outcome("sessions", 3, trace, (again,), whole=True, snapshot=200))
-        back = net(book.changes("sessions", 1))
+        back = net_changes(book.changes("sessions", 1))
         book.close()
 
         assert [(change.cell, change.rows_after) for change in gone] == [(day(0), 0), (day(1), 0)]
@@ -138,7 +138,7 @@ class TestForget:
             seen.files for seen in api.observe(shop).models.values() if seen.files is not None
         )
 
-        assert [file.path for file in news.gone] == ["landing/a.json"]
+        assert [file.path for file in news.removed] == ["landing/a.json"]
 
     def test_unknown_names_are_reported(self, shop: Project) -> None:
         """Names that have nothing to forget are reported, and the others are forgotten."""
@@ -198,12 +198,12 @@ class TestTeardown:
         api.teardown(shop)
 
         assert folders(shop) == {"foreign"}
-        assert api.lake(shop).head("foreign") is not None
+        assert api.lake(shop).metadata("foreign") is not None
 
     def test_who_waits_for_the_ledger_gets_a_new_one(self, shop: Project) -> None:
         """A run that waited for the ledger during a teardown starts a new ledger."""
         waiting = api.ledger(shop)
-        assert waiting.heads()
+        assert waiting.newest_versions()
         waiting.acquire("w1")
         waiting.release()
         api.teardown(shop)

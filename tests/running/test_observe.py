@@ -12,7 +12,7 @@ from tests.arrivals.dry import Memory
 from tests.ledger.memory import MemoryLedger
 from tests.planning.test_planner import EVENTS, FIRST, SESSIONS, day, project
 
-from infold.core.files import FileKnown, FileSeen, FilesOutcome
+from infold.core.files import FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import DAY
 from infold.core.model import Source
 from infold.core.plan import FileDiff
@@ -22,8 +22,8 @@ from infold.core.trace import CellChange, Trace
 from infold.running.observe import Observer
 
 WAITS_FOR = FIRST + DAY
-TAKEN = FileKnown(1, "a.csv", 10, "one", FIRST, next_due=WAITS_FOR, rows=3, waiting=1)
-SEEN = FileSeen("a.csv", 10, 0, "one")
+TAKEN = IngestedFile(1, "a.csv", 10, "one", FIRST, next_due=WAITS_FOR, rows=3, waiting=1)
+SEEN = ListedFile("a.csv", 10, 0, "one")
 GREW = CellChange(day(0), 3, 0, 0, 3, 0, 77)
 
 
@@ -40,19 +40,19 @@ def ledger_of(*outcomes: Outcome) -> MemoryLedger:
 
 def taken() -> Outcome:
     """The first ingest: one file, one row of which waits for its day."""
-    files = FilesOutcome("raw.clicks", taken=(TAKEN,))
+    files = FilesOutcome("raw.clicks", ingested=(TAKEN,))
     return Outcome("events", 1, Trace("events", EVENTS.fingerprint), (GREW,), files=files)
 
 
 def observer(
     ledger: MemoryLedger,
-    *present: FileSeen,
+    *present: ListedFile,
     settling: tuple[str, ...] = (),
     as_of: int = FIRST,
 ) -> Observer:
     """One that finds these files, and those that are being written."""
 
-    def listing(source: Source) -> tuple[tuple[FileSeen, ...], tuple[str, ...]]:
+    def listing(source: Source) -> tuple[tuple[ListedFile, ...], tuple[str, ...]]:
         del source
         return present, settling
 
@@ -60,7 +60,7 @@ def observer(
     return Observer(shop, ledger, cast(Lake, Memory()), listing, as_of)
 
 
-def news(*present: FileSeen, settling: tuple[str, ...] = (), as_of: int = FIRST) -> FileDiff:
+def news(*present: ListedFile, settling: tuple[str, ...] = (), as_of: int = FIRST) -> FileDiff:
     """What is new of the files of events, after the first ingest."""
     seen = observer(ledger_of(taken()), *present, settling=settling, as_of=as_of).observe()
     files = seen.models["events"].files
@@ -73,7 +73,7 @@ def test_an_unchanged_file_is_no_change() -> None:
     found = news(SEEN)
 
     assert not found
-    assert found.same == 1
+    assert found.unchanged == 1
 
 
 def test_a_replaced_file_is_added_and_removed() -> None:
@@ -83,7 +83,7 @@ def test_a_replaced_file_is_added_and_removed() -> None:
     found = news(replace(SEEN, fingerprint="two"))
 
     assert [file.fingerprint for file in found.new] == ["two"]
-    assert found.gone == (TAKEN,)
+    assert found.removed == (TAKEN,)
     assert found.replaced == 1
 
 
@@ -91,7 +91,7 @@ def test_a_deleted_file_takes_its_rows_along() -> None:
     """A deleted file removes its rows and adds none."""
     found = news()
 
-    assert (found.new, found.gone) == ((), (TAKEN,))
+    assert (found.new, found.removed) == ((), (TAKEN,))
 
 
 def test_a_known_file_that_is_being_written_again_stays_as_it_was() -> None:
@@ -104,8 +104,8 @@ def test_a_known_file_that_is_being_written_again_stays_as_it_was() -> None:
 
 def test_a_waiting_row_comes_due_at_its_very_instant() -> None:
     """A waiting row becomes due at its exact instant and not before."""
-    assert not news(SEEN, as_of=WAITS_FOR - 1).due
-    assert news(SEEN, as_of=WAITS_FOR).due == (TAKEN,)
+    assert not news(SEEN, as_of=WAITS_FOR - 1).come_due
+    assert news(SEEN, as_of=WAITS_FOR).come_due == (TAKEN,)
 
 
 def test_a_reader_sees_what_changed_since_the_version_it_read() -> None:
@@ -119,5 +119,5 @@ def test_a_reader_sees_what_changed_since_the_version_it_read() -> None:
     [seen] = observer(behind, SEEN).observe().models["sessions"].inputs
     [none] = observer(level, SEEN).observe().models["sessions"].inputs
 
-    assert (seen.since, seen.head, seen.changes) == (0, 1, (GREW,))
-    assert (none.since, none.head, none.changes) == (1, 1, ())
+    assert (seen.read_version, seen.newest_version, seen.changes) == (0, 1, (GREW,))
+    assert (none.read_version, none.newest_version, none.changes) == (1, 1, ())

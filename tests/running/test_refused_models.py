@@ -47,7 +47,7 @@ def test_a_plan_has_steps_of_all_models_that_do_not_read_it(shop: Project) -> No
 
     assert [step.model for step in todo.steps] == ["clicks", "totals"]
     assert list(todo.refused) == ["sessions"]
-    assert {entry.model: entry.why for entry in todo.left} == {
+    assert {entry.model: entry.why for entry in todo.skipped} == {
         "sessions": "refused: sessions was changed by something other than infold",
         "daily": "waits for sessions, which is refused",
     }

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from infold.core.files import FileKnown, FileSeen
+from infold.core.files import IngestedFile, ListedFile
 from infold.core.interval import Ranges
 from infold.core.plan import Action, FileDiff, Step
 from infold.core.record import Receipt
-from infold.running.run_totals import total
+from infold.running.run_totals import run_receipt
 
 
 def took(
@@ -17,9 +17,9 @@ def took(
     """A step of a model that took in files of ten bytes each, by their letters."""
     files = FileDiff(
         source,
-        new=tuple(FileSeen(path, 10, 0, "1") for path in paths),
-        gone=tuple(FileKnown(1, path, 10, "1", 0) for path in gone),
-        due=tuple(FileKnown(1, path, 10, "1", 0) for path in due),
+        new=tuple(ListedFile(path, 10, 0, "1") for path in paths),
+        removed=tuple(IngestedFile(1, path, 10, "1", 0) for path in gone),
+        come_due=tuple(IngestedFile(1, path, 10, "1", 0) for path in due),
     )
     return Step(model, Action.INGEST, Ranges(), (), files=files), receipt
 
@@ -49,7 +49,7 @@ def test_a_file_arrives_once(
         took(model, source, paths, of(rows, len(paths)))
         for model, (source, paths, rows) in (("one", first), ("two", second))
     ]
-    found = total(done)
+    found = run_receipt(done)
     assert (found.arrived, found.files_new) == expected
     assert found.read == first[2] + second[2]
 
@@ -61,14 +61,14 @@ def test_rows_wait_once_and_removed_files_count_once() -> None:
         for name in ("one", "two")
     ]
     done.append((Step("three", Action.FOLD, Ranges(), ()), Receipt(read=5)))
-    found = total(done)
+    found = run_receipt(done)
     assert (found.arrived, found.waiting, found.files_removed, found.read) == (3, 2, 1, 11)
 
 
 def test_steps_of_one_model_add_up() -> None:
     """Rows of several steps of one model add up, because they ingest different files."""
     done = [took("one", "raw.a", "x", of(3)), took("one", "raw.a", "y", of(4))]
-    assert (total(done).arrived, total(done).files_new) == (7, 2)
+    assert (run_receipt(done).arrived, run_receipt(done).files_new) == (7, 2)
 
 
 def out(model: str, by: str, rows: int, **also: int) -> tuple[Step, Receipt]:
@@ -95,7 +95,7 @@ def test_a_row_is_set_aside_once(
     """A row counts as set aside in the first model that
     leaves it out; each model alone counts all of its own.
     """
-    found = total(done)
+    found = run_receipt(done)
     assert found.set_aside_by == expected
     assert (found.set_aside, found.set_aside_also) == (sum(n for _, n in expected), ())
 
@@ -103,5 +103,5 @@ def test_a_row_is_set_aside_once(
 def test_no_reason_is_left_where_all_rows_count_elsewhere() -> None:
     """A reason disappears when all its rows count for another model, and other reasons stay."""
     first = Step("c", Action.INGEST, Ranges(), ()), Receipt(set_aside=5, set_aside_by=(("bad", 5),))
-    found = total([first, out("a", "user", 2), out("b", "id", 2, a=2)])
+    found = run_receipt([first, out("a", "user", 2), out("b", "id", 2, a=2)])
     assert (found.set_aside, found.set_aside_by) == (7, (("bad", 5), ("user", 2)))

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from infold.core.interval import DAY, Granularity, Interval, Ranges, instant
-from infold.core.trace import wrap
+from infold.core.trace import signed
 from infold.spark.content import (
     cell_start,
     cell_stats,
@@ -91,7 +91,7 @@ class TestRowHash:
             found = cell_stats(frame, column("ts"), Granularity.DAY).collect()  # type: ignore[arg-type]
             return content(found[0]["hi"], found[0]["lo"])
 
-        assert whole(rows) == wrap(sum(map(whole, parts)))
+        assert whole(rows) == signed(sum(map(whole, parts)))
 
 
 class TestCells:

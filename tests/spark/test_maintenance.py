@@ -45,7 +45,7 @@ class Shop:
 
     def version(self, number: int) -> int:
         """The present snapshot as a version in the ledger."""
-        head = self.lake.head("t")
+        head = self.lake.metadata("t")
         assert head is not None
         assert head.snapshot is not None
         if number == 1:
@@ -95,7 +95,7 @@ def test_files_are_compacted_after_enough_commits(
 
     assert shop.content() == before
     assert shop.files() <= 3
-    head = shop.lake.head("t")
+    head = shop.lake.metadata("t")
     assert head is not None
     assert head.foreign is None
 

@@ -115,7 +115,7 @@ class _Compiler:
     def add(self, draft: Draft) -> None:
         """Check one model whose inputs have been checked, and make its node."""
         model, text = draft.model, draft.parsed.text
-        extra = model.sessions.seen if model.sessions else ()
+        extra = model.sessions.visible_columns if model.sessions else ()
         resolved = resolve(text, draft.parsed.tree, self.tables, extra)
         subject = Subject(
             draft, resolved.relation, self.sources, self.nodes, self.kept, self.rows, self.types
@@ -165,18 +165,18 @@ class _Compiler:
             fingerprint=print_,
             columns=columns or (),
             source=source.name if source else None,
-            unread=unread,
+            unread_columns=unread,
             query=query,
             grouped=take_grouped(subject).query
             if model.kind is Kind.CUMULATIVE_AGGREGATE
             else None,
             landed=draft.landed,
             vouched=found.vouched,
-            declared=found.bounded,
+            bounds_declared=found.bounded,
             downgraded=downgraded,
             matches=lookup_matches(subject, source) if not downgraded else (),
             filters=draft.filters,
-            fills=not downgraded and keeps_unmatched(subject),
+            fills_cells=not downgraded and keeps_unmatched(subject),
         )
 
     def _check(self, subject: Subject) -> tuple[SessionsQuery | None, list[InfoldError]]:
@@ -194,7 +194,7 @@ class _Compiler:
         errors.extend(found.errors)
         taken = take_apart(subject, found.time_column, found.key, found.name, unique=found.unique)
         errors.extend(taken.errors)
-        return taken.query and replace(taken.query, passed=found.passed), errors
+        return taken.query and replace(taken.query, passed_columns=found.passed), errors
 
     def _remember(self, model: Model, columns: Columns, resolved: Resolved) -> None:
         view = resolved.relation if model.kind is Kind.VIEW else None

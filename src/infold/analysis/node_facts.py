@@ -137,4 +137,4 @@ def output_columns(model: Model, resolved: Resolved) -> Columns:
     columns = resolved.relation.columns
     if model.sessions is None or columns is None:
         return columns
-    return (*model.sessions.given, *columns)
+    return (*model.sessions.fixed_columns, *columns)

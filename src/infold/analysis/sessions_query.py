@@ -74,7 +74,8 @@ def take_apart(
     if not isinstance(block, Block) or sessions is None:
         return SessionsParts(None, ())
     given, seen = (
-        tuple(name.lower() for name in names) for names in (sessions.given, sessions.seen)
+        tuple(name.lower() for name in names)
+        for names in (sessions.fixed_columns, sessions.visible_columns)
     )
     taker = _Splitter(subject, block, given, seen)
     taker.errors.extend(
@@ -101,8 +102,8 @@ def take_apart(
         where=_where(taker),
         aggregates=(*taker.aggregates.values(), *_own_aggregates(sessions)),
         outputs=tuple(taker.outputs),
-        who=_who(sessions),
-        chosen=_chosen(sessions),
+        owner_sql=_who(sessions),
+        chosen_user=_chosen(sessions),
         fallback=_fallback(sessions),
         cuts=sessions.cuts,
         max_length=sessions.max_length,

@@ -41,12 +41,12 @@ from infold.core.report import (
     VerificationReport,
 )
 from infold.inspecting.explain import explain as explained
-from infold.inspecting.model_status import status_of
+from infold.inspecting.model_status import model_status
 from infold.messages.errors import InfoldError
 from infold.planning.model_states import model_states
 from infold.planning.planner import plan as planned
-from infold.planning.selection import selected, with_landed
-from infold.planning.withheld_steps import waits_for, without
+from infold.planning.selection import select_models, with_landed
+from infold.planning.withheld_steps import refused_inputs, without_refused
 from infold.running.execute import Runner
 from infold.running.observe import Observer
 from infold.running.request import Request
@@ -104,9 +104,9 @@ def window_of(
 
     Raises ``errors.window_unaligned`` where one lies inside a cell of a model.
     """
-    from infold.planning.window import window
+    from infold.planning.window import parse_window
 
-    return window(project, selected(project, select), start, end)
+    return parse_window(project, select_models(project, select), start, end)
 
 
 def plan(
@@ -139,13 +139,17 @@ def make_plan(
 ) -> Plan:
     """The steps that a run would carry out."""
     from infold.planning import removals
-    from infold.planning.protection import stands, warnings
+    from infold.planning.protection import protection_warnings, unrecorded_table
 
     asked = _asked(project, asked, select, exclude)
-    made = without(project, planned(project, observed, asked), observed.refused, asked.selected)
-    made = replace(made, notes=(*made.notes, *removals.warnings(project, made)))
+    made = without_refused(
+        project, planned(project, observed, asked), observed.refused, asked.selected
+    )
+    made = replace(made, notes=(*made.notes, *removals.removal_warnings(project, made)))
     if project.target.protected:
-        said = warnings(project, made, asked, stands(ledger(project), lake(project)))
+        said = protection_warnings(
+            project, made, asked, unrecorded_table(ledger(project), lake(project))
+        )
         made = replace(made, notes=(*made.notes, *said))
     return made
 
@@ -201,7 +205,7 @@ def restate(
     """Build models again, as `infold restate` does; ``options`` are those of :func:`run`."""
     from infold.planning import restating
 
-    asked = restating.restate(project, terms, window).asked
+    asked = restating.restate(project, terms, window).options
     return run(project, asked=asked, command="restate", **options)
 
 
@@ -211,7 +215,7 @@ def backbuild(
     """Build models over a window again, with all that they read for it; as `infold backbuild`."""
     from infold.planning import restating
 
-    asked = restating.backbuild(project, terms, window).asked
+    asked = restating.backbuild(project, terms, window).options
     return run(project, asked=asked, command="backbuild", **options)
 
 
@@ -224,7 +228,7 @@ def forgettable(
     Raises ``errors.protected``, so that nobody is asked about what would be refused.
     """
     dropper = _dropper(project)
-    found, missing = (dropper.known(), ()) if terms is None else dropper.meant(terms)
+    found, missing = (dropper.known(), ()) if terms is None else dropper.find_models(terms)
     dropper.refuse("forget" if terms else "tear down", found, allowed=allow_refresh)
     return found, missing
 
@@ -282,12 +286,12 @@ def verify(
 def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...]:
     """How each model stands."""
     looking = observer(project, as_of)
-    seen = looking.look()
+    seen = looking.observe_all()
     todo = planned(project, seen)
     steps = {step.model: step for step in todo.steps}
     known = {entry.model: entry for entry in model_states(project, seen, todo)}
     found = (
-        status_of(node, looking.ledger, seen, steps.get(node.name), known.get(node.name))
+        model_status(node, looking.ledger, seen, steps.get(node.name), known.get(node.name))
         for node in project
     )
     refused = seen.refused
@@ -295,7 +299,7 @@ def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...
         replace(
             entry,
             refused=refused.get(entry.model),
-            waits_for=waits_for(project, entry.model, refused),
+            waits_for=refused_inputs(project, entry.model, refused),
         )
         for entry in found
     )
@@ -340,4 +344,4 @@ def _asked(
 def _selected(
     project: Project, select: Sequence[str], exclude: Sequence[str]
 ) -> frozenset[str] | None:
-    return selected(project, select, exclude) if select or exclude else None
+    return select_models(project, select, exclude) if select or exclude else None

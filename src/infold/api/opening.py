@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infold.api.spark_sessions import session
-from infold.core.files import FileSeen
+from infold.core.files import ListedFile
 from infold.core.interval import Granularity
 from infold.core.model import Source
 from infold.core.plan import Observations, PlanOptions
@@ -76,7 +76,7 @@ def judge(project: Project) -> Mapping[str, InfoldError]:
     from infold.spark.engine import SparkEngine
 
     engine = SparkEngine(session(project), project, ledger(project), lake(project), "check")
-    return engine.judge([node.name for node in project])
+    return engine.analyse([node.name for node in project])
 
 
 def observer(
@@ -91,18 +91,18 @@ def observer(
 
     book, tables, clock = ledger(project), lake(project), now()
 
-    def files(source: Source) -> tuple[Sequence[FileSeen], Sequence[str]]:
+    def files(source: Source) -> tuple[Sequence[ListedFile], Sequence[str]]:
         return FORMAT_FILES[source.format].list_files(project, source, clock)
 
     def times(
-        source: Source, files: Sequence[FileSeen], granularity: Granularity, clock: int
+        source: Source, files: Sequence[ListedFile], granularity: Granularity, clock: int
     ) -> tuple[tuple[CellState, ...], int] | None:
         # pyarrow: half of the time of a run with nothing to do
         from infold.lake.reading.event_times import estimate_cells
 
         return estimate_cells(project.root, source, files, granularity, clock)
 
-    def count(source: Source, some: Sequence[FileSeen]) -> Mapping[str, int]:
+    def count(source: Source, some: Sequence[ListedFile]) -> Mapping[str, int]:
         return FORMAT_FILES[source.format].row_counts(project.root, some)
 
     return Observer(
@@ -128,7 +128,7 @@ def look(
     project: Project, *, as_of: int | None = None, asked: PlanOptions | None = None
 ) -> Observations:
     """The same as :func:`observe`; models that are refused are among it, and no error."""
-    return observer(project, as_of, peek=True, asked=asked).look()
+    return observer(project, as_of, peek=True, asked=asked).observe_all()
 
 
 def spark_work(project: Project) -> Work:

@@ -32,12 +32,12 @@ def add_quarantine_entries(
     Put sessions into quarantine by hand (``held``), or release them; the next run applies it.
 
     With None what was said of them before is taken back. See
-    :func:`infold.inspecting.quarantine.entries`.
+    :func:`infold.inspecting.quarantine.manual_entries_for`.
     """
-    from infold.inspecting.quarantine import entries
+    from infold.inspecting.quarantine import manual_entries_for
 
     book = ledger(project)
-    found = entries(
+    found = manual_entries_for(
         project,
         book,
         lake(project),
@@ -61,7 +61,7 @@ def list_quarantine_entries(project: Project) -> Mapping[str, tuple[tuple[Manual
         model: tuple(
             (
                 _named(project, model, entry),
-                model in traces and entry.number <= traces[model].entries,
+                model in traces and entry.number <= traces[model].applied_entry,
             )
             for entry in book.entries(model)
         )
@@ -73,4 +73,4 @@ def _named(project: Project, model: str, entry: ManualEntry) -> ManualEntry:
     """An entry as people speak: without the letter that tells users from identifiers."""
     said = project[model].model.sessions if model in project else None
     fallback = said is not None and said.fallback_gap is not None
-    return replace(entry, of=entry.of[1:]) if fallback else entry
+    return replace(entry, owner=entry.owner[1:]) if fallback else entry

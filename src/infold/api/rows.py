@@ -14,7 +14,7 @@ from infold.api.opening import (
 from infold.core.interval import Ranges
 from infold.core.project import Node, Project
 from infold.inspecting.session_history import SessionHistories
-from infold.planning.selection import selected
+from infold.planning.selection import select_models
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,9 +39,9 @@ def show(
     columns; ``note`` is told so before. ``where`` is a predicate of Spark SQL that compares columns
     with values; ``select`` picks models of a manifest table.
     """
-    from infold.inspecting.left_out import rows as left_out_of
-    from infold.inspecting.manifest import named
-    from infold.inspecting.show import rows, some
+    from infold.inspecting.left_out import rows_left_out as left_out_of
+    from infold.inspecting.manifest import manifest_table_of
+    from infold.inspecting.show import select_rows, shown_rows
 
     def by_spark(table: str, nodes: Sequence[Node], most: int | None) -> pa.Table:
         from infold.spark.left_out import left_out
@@ -54,10 +54,10 @@ def show(
     def left(most: int | None) -> pa.Table | None:
         return left_out_of(project, ledger(project), lake(project), most, by_spark)
 
-    manifest_table = named(table)
+    manifest_table = manifest_table_of(table)
     if manifest_table is None:
-        return rows(project, lake(project), table, columns, where, limit, evaluate, left)
-    return some(manifest(project, manifest_table, select, where), columns, limit)
+        return shown_rows(project, lake(project), table, columns, where, limit, evaluate, left)
+    return select_rows(manifest(project, manifest_table, select, where), columns, limit)
 
 
 def evaluate(project: Project, view: str) -> pa.Table:
@@ -72,11 +72,11 @@ def manifest(
     project: Project, table: str, select: Sequence[str] = (), where: str | None = None
 ) -> pa.Table:
     """The rows of a manifest table, of the models that ``select`` names, without a JVM."""
-    from infold.inspecting.manifest import rows
+    from infold.inspecting.manifest import manifest_rows
     from infold.lake.filtered_rows import filtered_rows
 
-    names = selected(project, select)
-    found = rows(project, ledger(project), lake(project), table, names)
+    names = select_models(project, select)
+    found = manifest_rows(project, ledger(project), lake(project), table, names)
     return found if where is None else filtered_rows(found, where)
 
 
@@ -86,7 +86,7 @@ def coverage(project: Project) -> Mapping[str, Ranges]:
     book, gone = looking.ledger, looking.vanished()
     return {
         name: Ranges.of(state.cell for state in book.cells(name))
-        for name in book.heads()
+        for name in book.newest_versions()
         if name not in gone
     }
 

@@ -86,7 +86,7 @@ def run_size(looking: Observer, first: Plan) -> Size:
     files = sum(file.size for step in first.steps if step.files for file in step.files.new)
     if first.rows > LARGE_ROWS or files > LARGE_BYTES:
         return "large"
-    heads = looking.ledger.heads()
+    heads = looking.ledger.newest_versions()
     stored = [heads[step.model].rows for step in first.steps if step.model in heads]
     if first.rows > MEDIUM_ROWS or files > MEDIUM_BYTES or max(stored, default=0) > MEDIUM_HISTORY:
         return "medium"
@@ -95,5 +95,5 @@ def run_size(looking: Observer, first: Plan) -> Size:
 
 def whole_size(looking: Observer) -> Size:
     """How reading all tables is sized: by the largest."""
-    rows = max((head.rows for head in looking.ledger.heads().values()), default=0)
+    rows = max((head.rows for head in looking.ledger.newest_versions().values()), default=0)
     return "large" if rows > LARGE_ROWS else "medium" if rows > MEDIUM_ROWS else "small"

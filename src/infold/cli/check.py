@@ -29,7 +29,7 @@ def command(deep: bool, as_json: bool) -> None:
     Every mistake is named at once, with file, line and the nearest right name; nothing is read
     but the project's own files.
     """
-    from infold.planning.advice import advice
+    from infold.planning.advice import project_advice
 
     started = time.perf_counter()
     project = shared_options.opened()
@@ -38,7 +38,7 @@ def command(deep: bool, as_json: bool) -> None:
     spent = (time.perf_counter() - started) * 1000
     sources = len(project.sources)
     models = sum(not node.landed for node in project)  # a landed source is a source
-    notes: Sequence[str] = advice(project)
+    notes: Sequence[str] = project_advice(project)
     if as_json:
         print_json({"models": models, "sources": sources, "findings": [], "notes": notes})
     else:

@@ -51,12 +51,12 @@ def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json
         raise click.UsageError("`--deep` is for sessions: `infold explain session ID --deep`.")
     if model not in project:
         raise command_errors.unknown_model(model, [node.name for node in project])
-    at = window.instant_of("CELL", cell)
+    at = window.parse_instant("CELL", cell)
     granularity = project[model].model.granularity
     chosen = granularity.cell(at) if granularity is not None and at is not None else None
     if cell is not None and chosen is None:
         raise command_errors.not_a_cell(model=model, text=cell)
-    explained = api.explain(project, model, chosen, window.as_of(as_of))
+    explained = api.explain(project, model, chosen, window.parse_as_of(as_of))
     if as_json:
         print_json(json_shapes.explanation(explained))
     else:

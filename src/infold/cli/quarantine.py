@@ -104,13 +104,13 @@ def auto(
 def list_(select: tuple[str, ...], as_json: bool) -> None:
     """List the sessions that are in quarantine, and what was said by hand."""
     from infold import api
-    from infold.planning.selection import selected
+    from infold.planning.selection import select_models
     from infold.render import json_shapes
     from infold.render.quarantine import quarantine_screen
 
     project = shared_options.opened()
     held = api.manifest(project, "quarantined_sessions", select).to_pylist()
-    names = selected(project, select)
+    names = select_models(project, select)
     said = {
         model: said
         for model, said in api.list_quarantine_entries(project).items()

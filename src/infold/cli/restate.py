@@ -19,9 +19,9 @@ def command(terms: tuple[str, ...], options: shared_options.Rebuild) -> int:
     Late rows and changed definitions need none of this: `infold run` finds them.
     """
     from infold.planning import restating, window
-    from infold.planning.selection import selected
+    from infold.planning.selection import select_models
 
     project = shared_options.opened()
-    chosen = window.window(project, selected(project, terms), options.start, options.end)
+    chosen = window.parse_window(project, select_models(project, terms), options.start, options.end)
     again = restating.restate(project, terms, chosen)
     return build_again("restate", project, again, options)

@@ -121,7 +121,7 @@ class Scope:
         """The instant that the run takes for now, if one is given."""
         from infold.planning import window
 
-        return window.as_of(self.as_of)
+        return window.parse_as_of(self.as_of)
 
     def project(self) -> Project:
         """The project, read and checked."""
@@ -131,11 +131,11 @@ class Scope:
         """The options as the planner takes them."""
         from infold.core.plan import PlanOptions
         from infold.planning import window
-        from infold.planning.selection import selected
+        from infold.planning.selection import select_models
 
-        names = selected(project, self.selected, self.exclude)
+        names = select_models(project, self.selected, self.exclude)
         return PlanOptions(
-            window=window.window(project, names, self.start, self.end),
+            window=window.parse_window(project, names, self.start, self.end),
             batch_size=cells_at_once(self.batch_size, per_partition=self.per_partition),
             ignore_cron=self.ignore_cron,
         )

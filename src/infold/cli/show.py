@@ -75,20 +75,20 @@ def command(
     """
     from infold import api
     from infold.core.model import Kind
-    from infold.inspecting.manifest import named
+    from infold.inspecting.manifest import manifest_table_of
     from infold.render.table import table_screen
 
     format_, output = _destination(format_, output, older)
     project = shared_options.opened()
     wanted = [name.strip() for name in columns.split(",")] if columns else None
-    if select and named(table) is None:
+    if select and manifest_table_of(table) is None:
         raise click.UsageError(
             "--select is for manifest tables, which have rows of several models."
         )
     if table in project and project[table].model.kind is Kind.VIEW and where is None:
         click.echo(f"{table} is a view: starting Spark to evaluate it.", err=True)
     # Of stored tables one row more tells that there are more; a manifest table is small.
-    most = limit + 1 if limit and named(table) is None else None
+    most = limit + 1 if limit and manifest_table_of(table) is None else None
     found = api.show(
         project,
         table,
@@ -103,7 +103,9 @@ def command(
         _export(table, shown, format_, output)
         return
     left: int | None = found.num_rows - shown.num_rows
-    if left and named(table) is None:  # of stored tables no more rows were read than are shown
+    if (
+        left and manifest_table_of(table) is None
+    ):  # of stored tables no more rows were read than are shown
         left = _left(project, table, where, shown.num_rows)
     rows = [list(row.values()) for row in shown.to_pylist()]
     note = f"where {where}" if where else ""
@@ -149,5 +151,5 @@ def _left(project: Project, table: str, where: str | None, shown: int) -> int | 
 
     if where is not None:
         return None
-    head = api.ledger(project).heads().get(table)
+    head = api.ledger(project).newest_versions().get(table)
     return head.rows - shown if head is not None and head.rows > shown else None

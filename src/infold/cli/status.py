@@ -29,17 +29,19 @@ def command(
     from infold.core.interval import MAX, MIN, Interval, Ranges
     from infold.messages import command_errors
     from infold.planning import window
-    from infold.planning.selection import selected
+    from infold.planning.selection import select_models
     from infold.render import json_shapes
     from infold.render.status import status_screen
 
     project = shared_options.opened()
-    first = window.instant_of("--since", since)
-    last = window.instant_of("--until", until)
+    first = window.parse_instant("--since", since)
+    last = window.parse_instant("--until", until)
     if first is not None and last is not None and first >= last:
         raise command_errors.window_empty(str(since), str(until), ("--since", "--until"))
-    wanted = selected(project, terms)
-    models = [entry for entry in api.status(project, window.as_of(as_of)) if entry.model in wanted]
+    wanted = select_models(project, terms)
+    models = [
+        entry for entry in api.status(project, window.parse_as_of(as_of)) if entry.model in wanted
+    ]
     seen = Ranges((Interval(MIN if first is None else first, MAX if last is None else last),))
     models = [
         replace(entry, covered=entry.covered & seen, stale=entry.stale & seen) for entry in models

@@ -27,12 +27,12 @@ def command(select: tuple[str, ...], sample: int | None, as_json: bool) -> int:
     """
     from infold import api
     from infold.cli.progress import progress
-    from infold.planning.selection import selected
+    from infold.planning.selection import select_models
     from infold.render import json_shapes
     from infold.render.verification import verification_screen
 
     project = shared_options.opened()
-    selected(project, select)  # a wrong name is said before Spark starts
+    select_models(project, select)  # a wrong name is said before Spark starts
     with progress(quiet=as_json) as told:
         report = api.verify(project, select=select, sample=sample, progress=told)
     if as_json:

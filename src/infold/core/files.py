@@ -8,7 +8,7 @@ from infold.core.interval import Interval
 
 
 @dataclass(frozen=True, slots=True)
-class FileSeen:
+class ListedFile:
     """
     One input file as a listing (or table metadata) shows it now.
 
@@ -24,7 +24,7 @@ class FileSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class FileKnown:
+class IngestedFile:
     """
     One version of a file that a model has taken in (``id`` is unique per source, path, version).
 
@@ -46,7 +46,7 @@ class FileKnown:
     received_at: int = 0
 
 
-def with_state(seen: FileSeen, known: FileKnown | None, judgement: str) -> FileSeen:
+def with_judgement(seen: ListedFile, known: IngestedFile | None, judgement: str) -> ListedFile:
     """
     A file as its source judges files as a whole, which its fingerprint then says too.
 
@@ -55,14 +55,14 @@ def with_state(seen: FileSeen, known: FileKnown | None, judgement: str) -> FileS
     taken in stays what it is.
     """
     plain = seen.fingerprint
-    if known is not None and listed(known.fingerprint) == plain:
+    if known is not None and listed_fingerprint(known.fingerprint) == plain:
         aside = known.set_aside and not known.rows and not known.waiting
         if not aside:
             return replace(seen, fingerprint=known.fingerprint)
     return replace(seen, fingerprint=f"{plain}|{judgement}") if judgement else seen
 
 
-def listed(fingerprint: str) -> str:
+def listed_fingerprint(fingerprint: str) -> str:
     """The part of a file's fingerprint that a listing shows."""
     return fingerprint.partition("|")[0]
 
@@ -82,13 +82,13 @@ class FilesOutcome:
     """
     What one ingest did to the files of its source.
 
-    ``taken`` are new or re-read files with their new state (replacing earlier state of the same
-    id); ``removed`` ids left; ``cells`` replace the entries of the files in ``taken`` (all their
+    ``ingested`` are new or re-read files with their new state (replacing earlier state of the same
+    id); ``removed`` ids left; ``cells`` replace the entries of the files in ``ingested`` (all their
     cells), and ``dropped`` adds to the dropped count of (file id, cell) of other files.
     """
 
     source: str
-    taken: tuple[FileKnown, ...] = ()
+    ingested: tuple[IngestedFile, ...] = ()
     removed: tuple[int, ...] = ()
     cells: tuple[FileCell, ...] = ()
     dropped: tuple[FileCell, ...] = ()

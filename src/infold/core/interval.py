@@ -63,7 +63,7 @@ def moment(at: int) -> datetime:
     return _EPOCH + timedelta(microseconds=at)
 
 
-def instants(found: pa.Table, name: str) -> list[int]:
+def instants_of(found: pa.Table, name: str) -> list[int]:
     """A column of dates or timestamps of an Arrow table, in its order."""
     import pyarrow as pa
 
@@ -76,7 +76,7 @@ def instants(found: pa.Table, name: str) -> list[int]:
     return values
 
 
-def show(at: int) -> str:
+def show_instant(at: int) -> str:
     """An instant as people write it: the date alone at midnight, else date and time."""
     if at <= _FIRST:
         return "ever"
@@ -104,7 +104,7 @@ class Interval:
         return self.start <= at < self.end
 
     def __str__(self) -> str:
-        return f"[{show(self.start)}, {show(self.end)})"
+        return f"[{show_instant(self.start)}, {show_instant(self.end)})"
 
     def overlaps(self, other: Interval) -> bool:
         """Whether the two share an instant."""

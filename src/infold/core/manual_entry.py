@@ -9,30 +9,37 @@ from hashlib import md5
 @dataclass(frozen=True, slots=True)
 class ManualEntry:
     """
-    What a person said of sessions: ``held`` puts them into quarantine or, if false, releases them.
-    None takes back what was said before: they are in quarantine if they are too long.
+    What a person said of sessions: ``in_quarantine`` puts them into quarantine or, if false,
+    releases them. None takes back what was said before: they are in quarantine if they are too
+    long.
 
-    It is about the sessions of ``of`` (as text) with an instant in ``[start, end]``, or about all
-    of them where these are None. Of the entries about a session the one with the greatest
+    It is about the sessions of ``owner`` (as text) with an instant in ``[start, end]``, or about
+    all of them where these are None. Of the entries about a session the one with the greatest
     ``number`` counts, and goes before every limit.
     """
 
     number: int
-    of: str
-    held: bool | None
+    owner: str
+    in_quarantine: bool | None
     start: int | None = None
     end: int | None = None
     reason: str = ""
     made_at: int = 0
 
     @property
-    def word(self) -> str:
+    def effect(self) -> str:
         """In one word, what it does."""
-        return "automatic" if self.held is None else "held" if self.held else "released"
+        return (
+            "automatic"
+            if self.in_quarantine is None
+            else "held"
+            if self.in_quarantine
+            else "released"
+        )
 
-    def about(self, of: str, start: int, end: int) -> bool:
+    def applies_to(self, of: str, start: int, end: int) -> bool:
         """Whether it is about a session."""
-        if self.of != of:
+        if self.owner != of:
             return False
         return self.start is None or self.end is None or (start <= self.end and end >= self.start)
 

@@ -92,7 +92,7 @@ class Source:
     on_new_columns: NewColumns | None = None
     """What comes of columns that are not declared; None: the same as of missing ones."""
     on_unreadable: Drift = Drift.ERROR
-    unread: tuple[str, ...] = ()
+    unread_columns: tuple[str, ...] = ()
     """Declared columns that a reader of the source leaves alone; never as declared."""
 
     @property
@@ -110,7 +110,7 @@ class Source:
         if not names:
             return self
         kept = tuple(column for column in self.columns if column.name not in names)
-        return replace(self, columns=kept, unread=(*self.unread, *names))
+        return replace(self, columns=kept, unread_columns=(*self.unread_columns, *names))
 
 
 class Materialization(StrEnum):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from infold.core.files import FileKnown, FileSeen
+from infold.core.files import IngestedFile, ListedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.trace import Cause, CellChange, CellState, Trace
 from infold.messages.errors import InfoldError
@@ -21,39 +21,40 @@ class FileDiff:
     """
     What a listing shows of one model's source against the files that the model has taken in.
 
-    ``new`` are files (or new versions of files) not taken in; ``gone`` versions that are no longer
-    there, those that ``new`` replaces among them; ``due`` hold rows whose time has come. ``peek``
-    is what reading just the event times of small new files in-process showed: rows by cell; None
-    when it was not done. ``ahead`` are rows beside these that are dated in the future.
+    ``new`` are files (or new versions of files) not taken in; ``removed`` versions that are no
+    longer there, those that ``new`` replaces among them; ``come_due`` hold rows whose time has
+    come. ``estimate`` is what reading just the event times of small new files in-process showed:
+    rows by cell; None when it was not done. ``future_rows`` are rows beside these that are dated in
+    the future.
     """
 
     source: str
-    new: tuple[FileSeen, ...] = ()
-    gone: tuple[FileKnown, ...] = ()
-    due: tuple[FileKnown, ...] = ()
+    new: tuple[ListedFile, ...] = ()
+    removed: tuple[IngestedFile, ...] = ()
+    come_due: tuple[IngestedFile, ...] = ()
     settling: int = 0
-    same: int = 0
-    peek: tuple[CellState, ...] | None = None
-    ahead: int = 0
+    unchanged: int = 0
+    estimate: tuple[CellState, ...] | None = None
+    future_rows: int = 0
     as_of: int = 0
-    known: tuple[FileKnown, ...] = ()
+    ingested: tuple[IngestedFile, ...] = ()
     """All files that were taken in before."""
-    again: tuple[FileKnown, ...] = ()
+    reingest: tuple[IngestedFile, ...] = ()
     """Those of them that may say something else now, as a lookup changed."""
-    lost: tuple[FileKnown, ...] = ()
+    lost: tuple[IngestedFile, ...] = ()
     """Those of ``gone`` that are there no longer, or empty now, and that no others stand for."""
-    counted: Mapping[str, int] = field(default_factory=dict)
+    row_counts: Mapping[str, int] = field(default_factory=dict)
     """Of new files how many rows they hold at most, by path, as far as that is known."""
-    freely: bool = False
+    removals_allowed: bool = False
     """Whether any part of the source may go in this run."""
 
     def __bool__(self) -> bool:
-        return bool(self.new or self.gone or self.due)
+        return bool(self.new or self.removed or self.come_due)
 
     @property
     def replaced(self) -> int:
         """How many of the new files are new versions of files taken in before."""
-        return len({file.path for file in self.new} & {file.path for file in self.gone})
+        return len({file.path for file in self.new} & {file.path for file in self.removed})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,12 @@ class ChangedKeyRows:
     """
     Where rows are that have one of the keys which changed in a lookup, as the engine found.
 
-    ``times`` are inputs with such rows, the cells that these are in, and how many they are. Where
-    changes cannot be told row by row, they are ``everywhere``. ``scanned`` is what was looked
+    ``by_input`` are inputs with such rows, the cells that these are in, and how many they are.
+    Where changes cannot be told row by row, they are ``everywhere``. ``scanned`` is what was looked
     through. Of a source that is taken in they are in ``files``, by id.
     """
 
-    times: tuple[tuple[str, Ranges, int], ...] = ()
+    by_input: tuple[tuple[str, Ranges, int], ...] = ()
     scanned: int = 0
     everywhere: bool = False
     files: tuple[int, ...] = ()
@@ -74,7 +75,7 @@ class ChangedKeyRows:
     @property
     def rows(self) -> int:
         """How many rows have changed keys."""
-        return sum(rows for _, _, rows in self.times)
+        return sum(rows for _, _, rows in self.by_input)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +88,13 @@ class InputDiff:
     """
 
     name: str
-    since: int
-    head: int
+    read_version: int
+    newest_version: int
     changes: tuple[CellChange, ...] = ()
     cells: tuple[CellState, ...] = ()
-    anew: bool = False
+    dropped_since: bool = False
     """Whether it was dropped since: what is gone cannot be compared with what is there."""
-    found: ChangedKeyRows | None = None
+    changed_keys: ChangedKeyRows | None = None
     """Of a changed lookup: where its changed keys are; None until somebody has looked."""
 
 
@@ -109,7 +110,7 @@ class ModelObservation:
     rows: int = 0
     as_of: int | None = None
     """The clock of the run that committed its newest version; known of models with a cron."""
-    entries: int = 0
+    newest_entry: int = 0
     """The number of the newest manual entry of its quarantine."""
 
 
@@ -121,19 +122,19 @@ class PlanOptions:
     ``window`` bounds the cells of models that are recomputed cell by cell; ``selected`` None means
     all models. ``batch_size`` (in cells) goes before the models' own; ``ignore_cron`` takes every
     model for due, and cells that are not over for over. ``restated`` are models to build again,
-    with the cells (all, where none can be told); of those in ``within``, cells that were never
-    built are built there and nowhere else. ``jobs`` is how many steps may be carried out at the
-    same time; None: one model's, as many batches of it as it says itself.
+    with the cells (all, where none can be told); of those in ``build_missing_in``, cells that were
+    never built are built there and nowhere else. ``jobs`` is how many steps may be carried out at
+    the same time; None: one model's, as many batches of it as it says itself.
     """
 
     window: Interval | None = None
     selected: frozenset[str] | None = None
     batch_size: int | None = None
     ignore_cron: bool = False
-    backfilled: Mapping[str, int] = field(default_factory=dict)
+    backfill_ends: Mapping[str, int] = field(default_factory=dict)
     """Models with a limit that this run has begun to backfill -> the event time it ends at."""
     restated: Mapping[str, Ranges] = field(default_factory=dict)
-    within: Mapping[str, Ranges] = field(default_factory=dict)
+    build_missing_in: Mapping[str, Ranges] = field(default_factory=dict)
     jobs: int | None = None
 
 
@@ -194,19 +195,19 @@ class Step:
     version: int = 1
     trace: Trace | None = None
     """The trace that will hold once the step is done."""
-    before: Trace | None = None
+    previous_trace: Trace | None = None
     expected: bool = False
     batches: int = 1
     """Into how many steps the stale cells are cut; this is the first of them."""
-    beside: tuple[Ranges, ...] = ()
+    concurrent_batches: tuple[Ranges, ...] = ()
     """The cells of the batches after it that may be built at the same time."""
     scanned: int = 0
     """Rows that were looked through to find the cells."""
     pieces: tuple[Ranges, ...] = ()
     """The parts of its cells, where each is computed by itself and all are committed at once."""
-    found: tuple[tuple[str, Ranges, int], ...] = ()
+    changed_key_rows: tuple[tuple[str, Ranges, int], ...] = ()
     """Inputs with rows of changed keys of lookups, the cells that these are in, and how many."""
-    upto: int | None = None
+    backfill_end: int | None = None
     """The event time at which this run's backfill of the model ends; None without a limit."""
 
     @property
@@ -236,7 +237,7 @@ class Plan:
     """Steps in the order to carry them out, and what is left alone."""
 
     steps: tuple[Step, ...]
-    left: tuple[Skipped, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
     as_of: int = 0
     notes: tuple[str, ...] = ()
     refused: Mapping[str, InfoldError] = field(default_factory=dict)

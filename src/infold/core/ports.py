@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from infold.core.files import FileCell, FileKnown, FileSeen
+from infold.core.files import FileCell, IngestedFile, ListedFile
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.plan import ChangedKeyRows, Step
@@ -56,19 +56,19 @@ class Ledger(Protocol):
     def step_models(self, steps: Iterable[str]) -> Mapping[str, str]:
         """The models of those of these steps that are known, whatever became of them."""
 
-    def belongs(self) -> tuple[str, str] | None:
+    def owner(self) -> tuple[str, str] | None:
         """The project whose ledger this is, and its warehouse; None before its first run."""
 
-    def belong_to(self, project: str, warehouse: str) -> None:
+    def set_owner(self, project: str, warehouse: str) -> None:
         """Be the ledger of this project, with its tables there, from now on."""
 
     def unfinished(self) -> Sequence[StepRecord]:
         """Steps of earlier runs in state intent or prepared, oldest first."""
 
-    def register_files(self, source: str, files: Iterable[FileSeen]) -> Mapping[str, int]:
+    def register_files(self, source: str, files: Iterable[ListedFile]) -> Mapping[str, int]:
         """Ids for these versions of files (path -> id), given on first sight and kept for good."""
 
-    def files(self, model: str) -> Sequence[FileKnown]:
+    def files(self, model: str) -> Sequence[IngestedFile]:
         """The files that a model's table holds now."""
 
     def file_cells(self, model: str, files: Iterable[int] | None = None) -> Sequence[FileCell]:
@@ -77,7 +77,7 @@ class Ledger(Protocol):
     def traces(self) -> Mapping[str, Trace]:
         """The trace of every model that was ever built."""
 
-    def heads(self) -> Mapping[str, Version]:
+    def newest_versions(self) -> Mapping[str, Version]:
         """The newest version of every table."""
 
     def versions(self, table: str, since: int = 0) -> Sequence[Version]:
@@ -86,7 +86,7 @@ class Ledger(Protocol):
     def changes(self, table: str, since: int) -> Sequence[CellChange]:
         """Changes by versions newer than ``since``, in version order (not yet netted)."""
 
-    def losing(self, table: str, within: Interval) -> Sequence[int]:
+    def versions_losing_rows(self, table: str, within: Interval) -> Sequence[int]:
         """The versions with which cells that overlap ``within`` lost rows, oldest first."""
 
     def cells(self, table: str, within: Ranges | None = None) -> Sequence[CellState]:
@@ -141,7 +141,7 @@ class Ledger(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class TableMetadata:
     """
     A stored table as its metadata shows it now.
 
@@ -193,16 +193,16 @@ class Lake(Protocol):
     def drop(self, table: str) -> bool:
         """Take a table out of the catalog and delete its files; whether there was one."""
 
-    def moved(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
+    def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """Tables whose metadata location is not the known one -> where it is now."""
 
-    def head(self, table: str) -> Head | None:
+    def metadata(self, table: str) -> TableMetadata | None:
         """The table's newest metadata, or None when there is no such table."""
 
-    def listed(self, table: str) -> str:
+    def file_list_id(self, table: str) -> str:
         """What stands for the names of all files of a table; empty when there is no such table."""
 
-    def missing(self, table: str) -> Sequence[str]:
+    def lost_files(self, table: str) -> Sequence[str]:
         """The files that the newest snapshot of a table needs and that are not there."""
 
     def layout(self, table: str) -> StoredLayout | None:
@@ -224,7 +224,7 @@ class Lake(Protocol):
     ) -> pa.Table:
         """Rows of the current snapshot; technical columns (leading underscore) left out."""
 
-    def matching(
+    def rows_matching(
         self,
         table: str,
         tests: Mapping[str, str],
@@ -240,10 +240,10 @@ class Lake(Protocol):
         out but for those ``beside``.
         """
 
-    def times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
+    def column_times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
         """What every row of a snapshot has in a column of dates or timestamps; NULLs left out."""
 
-    def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
+    def string_values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """
         All values of a column of strings at a snapshot, each once, NULL left out; maybe more.
 
@@ -269,10 +269,10 @@ class TimeSpan:
 class SnapshotReader(Protocol):
     """Stored tables as they are and as they were, read in-process and narrowly."""
 
-    def kept(self, table: str) -> frozenset[int]:
+    def kept_snapshots(self, table: str) -> frozenset[int]:
         """The snapshots that a table still has."""
 
-    def found(
+    def rows_equal_to(
         self,
         table: str,
         any_of: Sequence[Mapping[str, Any]],
@@ -313,7 +313,7 @@ class Engine(Protocol):
         call ``prepared`` then, and after a crash it is simply done again.
         """
 
-    def find(self, model: str, lookup: str, since: int, upto: int) -> ChangedKeyRows:
+    def find_changed_keys(self, model: str, lookup: str, since: int, upto: int) -> ChangedKeyRows:
         """
         Where the rows are that a model reads which have keys that changed in one of its lookups.
 
@@ -321,14 +321,14 @@ class Engine(Protocol):
         through as they are now. Writes nothing.
         """
 
-    def judge(self, models: Sequence[str]) -> Mapping[str, InfoldError]:
+    def analyse(self, models: Sequence[str]) -> Mapping[str, InfoldError]:
         """
         What is wrong with the definitions of some models, before anything is built by them.
 
         One that reads a model with a wrong definition cannot be judged; nothing is said of it.
         """
 
-    def beside(self, number: int) -> Engine:
+    def concurrent(self, number: int) -> Engine:
         """An engine for a step that runs at the same time as others, on a thread of its own."""
 
     def maintain(self, models: Sequence[str]) -> None:

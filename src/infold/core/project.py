@@ -37,11 +37,11 @@ class Bound:
         """The wider of two in both directions."""
         return Bound(max(self.before, other.before), max(self.after, other.after))
 
-    def read(self, cells: Ranges) -> Ranges:
+    def times_read(self, cells: Ranges) -> Ranges:
         """The times of the input that the output's ``cells`` are made from."""
         return cells.widen(self.before, self.after)
 
-    def reached(self, times: Ranges) -> Ranges:
+    def times_affected(self, times: Ranges) -> Ranges:
         """The times of the output that something at these times of the input can show in."""
         return times.widen(self.after, self.before)
 
@@ -59,13 +59,13 @@ class Input:
     time_column: str | None = None
     bounds: tuple[Bound, ...] = (Bound(),)
 
-    def read(self, cells: Ranges) -> Ranges:
+    def times_read(self, cells: Ranges) -> Ranges:
         """The times of the input that the output's ``cells`` are made from."""
-        return Ranges.of(part for bound in self.bounds for part in bound.read(cells))
+        return Ranges.of(part for bound in self.bounds for part in bound.times_read(cells))
 
-    def reached(self, times: Ranges) -> Ranges:
+    def times_affected(self, times: Ranges) -> Ranges:
         """The times of the output that something at these times of the input can show in."""
-        return Ranges.of(part for bound in self.bounds for part in bound.reached(times))
+        return Ranges.of(part for bound in self.bounds for part in bound.times_affected(times))
 
     @property
     def bound(self) -> Bound:
@@ -148,10 +148,10 @@ class SessionsQuery:
     What a sessions model's SELECT and front matter say, taken apart.
 
     ``key`` is the input's unique key, the tie-break after event time in the order of events; unless
-    it is ``unique``, all other columns come after it.
-    Sessions are of ``who`` (SQL over one event; None: of the column ``user``), which their table
-    shows in the column ``user``. ``gap`` None means that no silence ends them. In sessions by
-    identifier, ``chosen`` is the column of the session's user and its value, an aggregate's name.
+    it is ``unique``, all other columns come after it. Sessions are of ``owner_sql`` (SQL over one
+    event; None: of the column ``user``), which their table shows in the column ``user``. ``gap``
+    None means that no silence ends them. In sessions by identifier, ``chosen_user`` is the column
+    of the session's user and its value, an aggregate's name.
     """
 
     input: str
@@ -162,10 +162,10 @@ class SessionsQuery:
     where: str | None
     aggregates: tuple[Aggregate, ...]
     outputs: tuple[Output, ...]
-    before: str | None = None
+    before_start: str | None = None
     """The events that ``where`` leaves out as the model's start is after them; SQL over one."""
-    who: str | None = None
-    chosen: Output | None = None
+    owner_sql: str | None = None
+    chosen_user: Output | None = None
     fallback: Fallback | None = None
     cuts: Cuts = Cuts()
     max_length: int | None = None
@@ -175,7 +175,7 @@ class SessionsQuery:
     unique: bool = True
     entries: tuple[ManualEntry, ...] = ()
     """What people said of its sessions; known when a step is carried out, and no definition."""
-    passed: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    passed_columns: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     """Of each table seen through a view the columns that it shows as they are: theirs, own."""
 
     def since(self, start: int) -> SessionsQuery:
@@ -183,7 +183,7 @@ class SessionsQuery:
         time = f"`{self.time_column.replace('`', '``')}`"
         at = f"TIMESTAMP '{moment(start).isoformat(sep=' ')}'"
         kept = "" if self.where is None else f"({self.where}) AND "
-        return replace(self, where=f"{kept}{time} >= {at}", before=f"{kept}{time} < {at}")
+        return replace(self, where=f"{kept}{time} >= {at}", before_start=f"{kept}{time} < {at}")
 
     @property
     def may_quarantine(self) -> bool:
@@ -196,19 +196,19 @@ class SessionsQuery:
         return bool(self.cuts.campaign or self.cuts.start or self.max_length)
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def fixed_columns(self) -> tuple[str, ...]:
         """The columns of the table besides the outputs, in order."""
-        chosen = (self.chosen.name,) if self.chosen else ()
+        chosen = (self.chosen_user.name,) if self.chosen_user else ()
         numbers = NUMBERS if self.numbered else ()
         return ("session_id", self.user, *chosen, "session_start", "session_end", *numbers)
 
     @property
-    def whose(self) -> str:
+    def owner_column(self) -> str:
         """The column of the table that says whose session it is."""
-        return self.chosen.name if self.chosen else self.user
+        return self.chosen_user.name if self.chosen_user else self.user
 
 
-def left_out_as(query: SessionsQuery) -> str:
+def left_out_reason(query: SessionsQuery) -> str:
     """Why an event that names nobody is in no session."""
     return "null identifier" if query.user == IDENTIFIER else "null user"
 
@@ -275,17 +275,17 @@ class Node:
     """How much event time of its backfill one run takes on: the model's, or the project's."""
     vouched: tuple[Override, ...] = ()
     """Overrides without which the model would be refused."""
-    declared: bool = False
+    bounds_declared: bool = False
     """Whether each cell is made from the bounds that the model's author declares, and no more."""
     downgraded: tuple[str, ...] = ()
     """Why the model is refused, where a run was told to build it whole all the same."""
     matches: tuple[Match, ...] = ()
     """How lookups are matched, those that are read in no other way."""
-    fills: bool = False
+    fills_cells: bool = False
     """Whether cells may hold rows where no input does: days of a calendar, with what there is."""
     filters: tuple[str, ...] = ()
     """Filters by the interval of a run (``ts >= @start_ts``), which infold's own stand for."""
-    unread: tuple[str, ...] = ()
+    unread_columns: tuple[str, ...] = ()
     """Optional columns of its source that its query does not name: nobody looks at them."""
 
     @property
@@ -296,7 +296,7 @@ class Node:
     @property
     def batches(self) -> Batches:
         """How cells may be built together."""
-        if self.declared or set(self.vouched) - {Override.HAVING}:
+        if self.bounds_declared or set(self.vouched) - {Override.HAVING}:
             return Batches.PER_PARTITION_ONLY
         if any(bound != Bound() for e in self.inputs for bound in e.bounds):
             return Batches.BOUNDED_SAFE
@@ -312,11 +312,11 @@ class Node:
         return next(entry for entry in self.inputs if entry.name == name)
 
     @property
-    def stored(self) -> tuple[Input, ...]:
+    def stored_inputs(self) -> tuple[Input, ...]:
         """The inputs that are tables: all but the source of which ``events`` take files in."""
         return tuple(entry for entry in self.inputs if entry.name != self.source)
 
-    def looks_up(self, name: str) -> bool:
+    def is_lookup(self, name: str) -> bool:
         """Whether an input is read only to look something up for rows of others."""
         if self.model.kind is Kind.EVENTS:
             return name != self.source
@@ -326,17 +326,17 @@ class Node:
         return not one and self.input(name).time_column is None
 
     @property
-    def unmatched(self) -> tuple[str, ...]:
+    def unmatched_lookups(self) -> tuple[str, ...]:
         """The lookups of which any change makes all cells stale."""
         names = (entry.name for entry in self.inputs)
-        return tuple(name for name in names if self.looks_up(name) and not self.matched(name))
+        return tuple(name for name in names if self.is_lookup(name) and not self.matches_of(name))
 
     @property
-    def fed(self) -> tuple[Input, ...]:
+    def folded_inputs(self) -> tuple[Input, ...]:
         """The inputs whose rows are folded: all that are no lookups."""
-        return tuple(entry for entry in self.inputs if not self.looks_up(entry.name))
+        return tuple(entry for entry in self.inputs if not self.is_lookup(entry.name))
 
-    def matched(self, lookup: str) -> tuple[Match, ...]:
+    def matches_of(self, lookup: str) -> tuple[Match, ...]:
         """How a lookup is matched; empty when its changed rows may show anywhere."""
         return tuple(match for match in self.matches if match.lookup == lookup)
 

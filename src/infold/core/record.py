@@ -90,7 +90,7 @@ class QuarantinedSession:
     event and ``campaign`` the one in force from then on, both as JSON; None is none.
     """
 
-    of: str
+    owner: str
     start: int
     end: int
     events: int
@@ -102,7 +102,7 @@ class QuarantinedSession:
     @property
     def key(self) -> tuple[str, int]:
         """What tells a model's sessions apart."""
-        return self.of, self.start
+        return self.owner, self.start
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,8 @@ class Outcome:
     the commit replaced all content, so cells not in ``changes`` are empty now.
 
     Written down before a commit that is also the first to compute its rows, ``changes`` are just
-    the cells that may get some; ``untold`` is then the column that says which cell a row is in.
+    the cells that may get some; ``cell_column`` is then the column that says which cell a row is
+    in.
     """
 
     model: str
@@ -127,11 +128,11 @@ class Outcome:
     committed: bool = True
     files: FilesOutcome | None = None
     receipt: Receipt = field(default_factory=Receipt)
-    held: tuple[QuarantinedSession, ...] = ()
+    quarantined: tuple[QuarantinedSession, ...] = ()
     """Sessions that are in quarantine from now on, or longer than they were."""
-    freed: tuple[tuple[str, int], ...] = ()
+    released: tuple[tuple[str, int], ...] = ()
     """Those that are not, or are another now: what they were of, and their first instant."""
-    untold: str | None = None
+    cell_column: str | None = None
     left_out: int | None = None
     """How many rows of what a sessions model reads are in no session from now on."""
 

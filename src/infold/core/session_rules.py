@@ -104,7 +104,7 @@ class Sessions:
         return plain.rpartition(".")[2] if _PLAIN.match(plain) else USER_IDENTIFIER
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def fixed_columns(self) -> tuple[str, ...]:
         """The columns that the table has besides those of the SELECT, in order."""
         who = (IDENTIFIER,) if self.identifier else ()
         user = (self.user_column,) if self.user_column else ()
@@ -112,9 +112,9 @@ class Sessions:
         return ("session_id", *who, *user, "session_start", "session_end", *numbers)
 
     @property
-    def seen(self) -> tuple[str, ...]:
+    def visible_columns(self) -> tuple[str, ...]:
         """Those of them that the SELECT's outputs may use."""
-        return tuple(name for name in self.given[1:] if name not in NUMBERS)
+        return tuple(name for name in self.fixed_columns[1:] if name not in NUMBERS)
 
 
 _PLAIN = re.compile(r"\w+(\.\w+)*\Z")

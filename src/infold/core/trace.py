@@ -27,7 +27,7 @@ UNKNOWN = "unknown"
 """The fingerprint of a table that a dead run replaced by nobody knows what: it is built again."""
 
 
-def wrap(content: int) -> int:
+def signed(content: int) -> int:
     """A sum of row hashes brought back into a signed 64-bit number."""
     return (content + 2**63) % 2**64 - 2**63
 
@@ -65,7 +65,7 @@ class CellChange:
     last: int | None = None
 
     @property
-    def real(self) -> bool:
+    def changes_rows(self) -> bool:
         """Whether the cell holds other rows than before."""
         return (self.rows_before, self.content_before) != (self.rows_after, self.content_after)
 
@@ -91,7 +91,7 @@ def rewritten(before: Iterable[CellState], after: Iterable[CellState]) -> tuple[
     return tuple(changes)
 
 
-def net(changes: Iterable[CellChange]) -> tuple[CellChange, ...]:
+def net_changes(changes: Iterable[CellChange]) -> tuple[CellChange, ...]:
     """
     What several versions together did, one change for each cell, cells back as they were left out.
 
@@ -113,7 +113,7 @@ def net(changes: Iterable[CellChange]) -> tuple[CellChange, ...]:
                 content_after=change.content_after,
                 last=_later(first.last, change.last),
             )
-    return tuple(change for _, change in sorted(found.items()) if change.real)
+    return tuple(change for _, change in sorted(found.items()) if change.changes_rows)
 
 
 def _later(a: int | None, b: int | None) -> int | None:
@@ -153,7 +153,7 @@ class Pending:
     ranges: Ranges
 
 
-def joined(pending: Iterable[Pending]) -> tuple[Pending, ...]:
+def merge_pending(pending: Iterable[Pending]) -> tuple[Pending, ...]:
     """One entry for each cause."""
     found: dict[Cause, Ranges] = {}
     for entry in pending:
@@ -167,15 +167,15 @@ class Trace:
     By what a model's table was last built.
 
     ``fingerprint`` is that of the definition; ``inputs`` maps each input to the version read;
-    everything outside ``pending`` holds. ``entries`` is the number of the newest manual entry of
-    the model's quarantine that was applied, 0 for none.
+    everything outside ``pending`` holds. ``applied_entry`` is the number of the newest manual entry
+    of the model's quarantine that was applied, 0 for none.
     """
 
     model: str
     fingerprint: str
     inputs: dict[str, int] = field(default_factory=dict)
     pending: tuple[Pending, ...] = ()
-    entries: int = 0
+    applied_entry: int = 0
 
     @property
     def unbuilt(self) -> Ranges:
@@ -204,6 +204,6 @@ class Version:
     """Whether it replaced all content: cells that its changes do not name became empty."""
 
 
-def dropped(versions: Iterable[Version]) -> bool:
+def was_dropped(versions: Iterable[Version]) -> bool:
     """Whether one of a table's versions is that it was dropped: no snapshot before it is left."""
     return any(version.whole and version.snapshot is None for version in versions)

@@ -152,13 +152,13 @@ class Keys:
 
     def zone(self, key: str) -> str | None:
         """The name of a time zone (``Europe/Berlin``)."""
-        from infold.planning.cron import zone
+        from infold.planning.cron import time_zone
 
         text = self.text(key)
         if text is None:
             return None
         try:
-            zone(text)
+            time_zone(text)
         except ValueError:
             self.errors.append(findings.bad_zone(self.at(key), key=key, text=text))
             return None

@@ -316,7 +316,7 @@ def _declared_bounds(section: Keys) -> tuple[DeclaredBound, ...]:
 
 
 def _cron(section: Keys) -> str | None:
-    from infold.planning.cron import normal
+    from infold.planning.cron import normal_cron
 
     text = section.text("cron")
     if text is None:
@@ -329,7 +329,7 @@ def _cron(section: Keys) -> str | None:
                     )
         return None
     try:
-        return normal(text)
+        return normal_cron(text)
     except ValueError as error:
         found = findings.bad_cron(
             section.at("cron"), key=section.named("cron"), text=text, why=str(error)

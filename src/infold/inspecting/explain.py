@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infold.core.interval import Interval, show, show_duration
+from infold.core.interval import Interval, show_duration, show_instant
 from infold.core.model import Deduplicate, Kind, Strategy, table_name
 from infold.core.project import Batches, Bound, Input, Node, SessionsQuery
 from infold.core.record import Arrival, StepRecord
@@ -19,17 +19,17 @@ def explain(looking: Observer, name: str, cell: Interval | None = None) -> Expla
     """Everything that is known about a model without a JVM."""
     project, ledger = looking.project, looking.ledger
     node = project[name]
-    seen = looking.look()
+    seen = looking.observe_all()
     if name in seen.refused:
         raise seen.refused[name]
     todo = plan(project, seen)
     step = next((entry for entry in todo.steps if entry.model == name), None)
-    left = next((entry.why for entry in todo.left if entry.model == name), "")
+    left = next((entry.why for entry in todo.skipped if entry.model == name), "")
     if cell is not None and step is not None and step.stale and not step.stale.overlaps(cell):
         step, left = None, "nothing that changed reaches this cell"
     model = seen.models.get(name)
     trace = model.trace if model else None
-    head = ledger.heads().get(name)
+    head = ledger.newest_versions().get(name)
     cells = [] if node.model.kind is Kind.VIEW else list(ledger.cells(name))
     state = next((entry for entry in cells if entry.cell == cell), None)
     granularity = node.model.granularity
@@ -61,7 +61,7 @@ def explain(looking: Observer, name: str, cell: Interval | None = None) -> Expla
 
 
 def _input(looking: Observer, node: Node, entry: Input) -> ExplainedInput:
-    heads = looking.ledger.heads()
+    heads = looking.ledger.newest_versions()
     trace = looking.ledger.traces().get(node.name)
     return ExplainedInput(
         name=entry.name,
@@ -115,11 +115,11 @@ def _notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:
         notes.append(("", f"{at_once}, committed one after the other"))
     notes.append(("strategy", f"{said.strategy}, by {_PRIMITIVE[said.strategy]}"))
     if said.cron is not None:
-        due = show(cron.following(said.cron, said.cron_tz, as_of))
+        due = show_instant(cron.next_tick(said.cron, said.cron_tz, as_of))
         notes.append(("cron", f"{said.cron} ({said.cron_tz}), next due {due}"))
     if node.vouched:
         notes.append(("overrides", ", ".join(node.vouched)))
-    if node.declared:
+    if node.bounds_declared:
         notes.append(
             (
                 "bounds",
@@ -146,12 +146,12 @@ _PRIMITIVE = {
 
 def _mapping(node: Node, entry: Input) -> str:
     """Which cells of the input a cell of the model depends on, in words."""
-    if node.looks_up(entry.name):
+    if node.is_lookup(entry.name):
         return _looked_up(node, entry)
     if node.model.kind is Kind.EVENTS:
         return "its files; each row is in the cell of its own event time"
     if node.model.kind is Kind.SESSIONS and node.query is not None:
-        since = "" if node.start is None else f"; of events from {show(node.start)} on"
+        since = "" if node.start is None else f"; of events from {show_instant(node.start)} on"
         return _sessions(node.query) + since
     if node.grouped is not None:
         keys = ", ".join(key.name for key in node.grouped.keys)
@@ -166,7 +166,9 @@ def _mapping(node: Node, entry: Input) -> str:
 
 def _looked_up(node: Node, entry: Input) -> str:
     """What of a model follows from some rows of a lookup, in words."""
-    keys = sorted({own.strip("`") for match in node.matched(entry.name) for _, own in match.pairs})
+    keys = sorted(
+        {own.strip("`") for match in node.matches_of(entry.name) for _, own in match.pairs}
+    )
     if not keys:
         return "all of it; when it changes, everything is built"
     then = "what holds rows of their keys is built"
@@ -177,7 +179,7 @@ def _looked_up(node: Node, entry: Input) -> str:
 
 def _sessions(query: SessionsQuery) -> str:
     """What a session is made of, in words."""
-    whose = "a user's events" if query.who is None else f"the events of one {query.user}"
+    whose = "a user's events" if query.owner_sql is None else f"the events of one {query.user}"
     if query.gap is not None:
         whose += f", chained by silences of at most {show_duration(query.gap)}"
     if query.fallback is not None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from infold.core import json_text
 from infold.core.model import Kind, table_name
 from infold.core.ports import Lake, Ledger
-from infold.core.project import Node, Project, left_out_as
+from infold.core.project import Node, Project, left_out_reason
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,29 +33,29 @@ By Spark: a table, models, and at most how many rows. Its rows that they leave o
 """
 
 
-def concerned(project: Project, ledger: Ledger) -> Mapping[str, tuple[Node, ...]]:
+def models_leaving_out(project: Project, ledger: Ledger) -> Mapping[str, tuple[Node, ...]]:
     """The tables with rows that sessions models leave out, and these models, as far as counted."""
     counted, built = ledger.left_out(), ledger.traces()
     found: dict[str, tuple[Node, ...]] = {}
     for node in project:
         if node.model.kind is Kind.SESSIONS and node.name in built and counted.get(node.name, 1):
-            for entry in node.fed:
+            for entry in node.folded_inputs:
                 found[entry.name] = (*found.get(entry.name, ()), node)
     return found
 
 
-def rows(
+def rows_left_out(
     project: Project, ledger: Ledger, lake: Lake, limit: int | None, evaluate: Evaluate
 ) -> pa.Table | None:
     """At most ``limit`` of the rows left out, as ``set_aside`` has rows; None without any."""
     import pyarrow as pa
 
     parts: list[pa.Table] = []
-    for table, nodes in concerned(project, ledger).items():
+    for table, nodes in models_leaving_out(project, ledger).items():
         room = None if limit is None else limit - sum(part.num_rows for part in parts)
         if room == 0:
             break
-        if lake.head(table_name(table)) is not None:
+        if lake.metadata(table_name(table)) is not None:
             found = _read(lake, table, nodes, room)
             found = evaluate(table, nodes, room) if found is None else found
             parts.append(_listed(project, ledger, project[table], nodes, found))
@@ -69,7 +69,7 @@ def _read(lake: Lake, table: str, nodes: Sequence[Node], limit: int | None) -> p
     if len(said) < len(tests):
         return None
     try:
-        return lake.matching(table_name(table), said, by=BY, beside=(FILE,), limit=limit)
+        return lake.rows_matching(table_name(table), said, by=BY, beside=(FILE,), limit=limit)
     except ValueError:
         return None
 
@@ -100,7 +100,7 @@ def _listed(
     import pyarrow as pa
 
     order = {one.name: at for at, one in enumerate(project)}
-    reasons = {one.name: left_out_as(one.query) for one in nodes if one.query is not None}
+    reasons = {one.name: left_out_reason(one.query) for one in nodes if one.query is not None}
     by = [sorted(names, key=order.__getitem__) for names in found[BY].to_pylist()]
     files: list[int | None] = [None] * found.num_rows
     if FILE in found.column_names:
@@ -117,7 +117,7 @@ def _listed(
             "raw": [json_text.text(row) for row in own.to_pylist()],
             "event_time": _times(node, own),
         },
-        schema=schema(),
+        schema=set_aside_schema(),
     )
 
 
@@ -137,7 +137,7 @@ def _times(node: Node, own: pa.Table) -> pa.Array:
     return pc.assume_timezone(plain, "UTC").combine_chunks()
 
 
-def schema() -> pa.Schema:
+def set_aside_schema() -> pa.Schema:
     """The columns of the table ``set_aside``."""
     import pyarrow as pa
 

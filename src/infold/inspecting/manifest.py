@@ -17,10 +17,10 @@ from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
 from infold.core.record import QuarantinedSession
 from infold.core.session_rules import IDENTIFIER, Keep, Sessions
-from infold.core.trace import CellState, Trace, net
+from infold.core.trace import CellState, Trace, net_changes
 from infold.planning.portions import retained_range
-from infold.planning.staleness import reached
-from infold.running.observe import locations
+from infold.planning.staleness import affected_cells
+from infold.running.observe import table_locations
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +32,7 @@ SCHEMA = "infold"
 """What stands before their names, where somebody writes it: ``infold.incremental_manifest``."""
 
 
-def named(table: str) -> str | None:
+def manifest_table_of(table: str) -> str | None:
     """The manifest table of a name, with or without its schema; None when it is none."""
     bare = table.removeprefix(f"{SCHEMA}.")
     return bare if bare in TABLES else None
@@ -71,7 +71,7 @@ def _processed(
 ) -> int | None:
     """The newest event time of one input that a model has processed."""
     cells = ledger.cells(name)
-    late = {change.cell for change in net(ledger.changes(name, trace.inputs.get(name, 0)))}
+    late = {change.cell for change in net_changes(ledger.changes(name, trace.inputs.get(name, 0)))}
     read = [cell for cell in cells if cell.cell not in late and _built(node, trace, name, cell)]
     return known.get(name) if len(read) == len(cells) else _newest(read)
 
@@ -80,7 +80,9 @@ def _built(node: Node, trace: Trace, name: str, cell: CellState) -> bool:
     """Whether any cell of the model that rows of this one show in was built."""
     if not trace.pending and node.start is None:
         return True
-    return bool((reached(node, name, Ranges((cell.cell,))) & retained_range(node)) - trace.unbuilt)
+    return bool(
+        (affected_cells(node, name, Ranges((cell.cell,))) & retained_range(node)) - trace.unbuilt
+    )
 
 
 def _newest(cells: Collection[CellState]) -> int | None:
@@ -92,11 +94,11 @@ def _newest(cells: Collection[CellState]) -> int | None:
 Rows = Callable[[Project, Ledger, Lake, Collection[str]], "pa.Table"]
 
 
-def rows(
+def manifest_rows(
     project: Project, ledger: Ledger, lake: Lake, table: str, names: Collection[str]
 ) -> pa.Table:
     """The rows of a manifest table, of those of these models whose table is there."""
-    there = locations(lake, names)
+    there = table_locations(lake, names)
     return TABLES[table](
         project, ledger, lake, [name for name in names if table_name(name) in there]
     )
@@ -183,10 +185,10 @@ def _held(
     """The sessions of one model in quarantine, by start."""
     said = node.model.sessions
     assert said is not None, "a sessions model says what a session is"
-    why, entries = reasons(node, ledger), ledger.quarantined(node.name)
-    heads = _users_of_heads(node, lake, [session_id(one.of, one.start) for one in entries])
+    why, entries = quarantine_reasons(node, ledger), ledger.quarantined(node.name)
+    heads = _users_of_heads(node, lake, [session_id(one.owner, one.start) for one in entries])
     for entry in entries:
-        own, identifier, user = named_of(said, entry)
+        own, identifier, user = names_of_quarantined(said, entry)
         user = heads.get(own, user)
         shown = own if identifier is None else identifier
         yield shown, user, why(entry), entry.start, entry.end, entry.events
@@ -215,29 +217,33 @@ def _users_of_heads(node: Node, lake: Lake, ids: Collection[str]) -> Mapping[str
     return dict(zip(found["session_id"].to_pylist(), users, strict=True))
 
 
-def reasons(node: Node, ledger: Ledger) -> Callable[[QuarantinedSession], str]:
+def quarantine_reasons(node: Node, ledger: Ledger) -> Callable[[QuarantinedSession], str]:
     """Says why a session is in quarantine: its length, or what somebody said last of it."""
     said, trace = node.model.sessions, ledger.traces().get(node.name)
     limit = said.quarantine_after if said else None
     too_long = f"longer than {show_duration(limit)}" if limit else ""
-    applied = trace.entries if trace else 0
+    applied = trace.applied_entry if trace else 0
     last = [one for one in reversed(ledger.entries(node.name)) if one.number <= applied]
 
     def why(entry: QuarantinedSession) -> str:
-        word = next((one for one in last if one.about(entry.of, entry.start, entry.end)), None)
-        if word is None or word.held is None:
+        word = next(
+            (one for one in last if one.applies_to(entry.owner, entry.start, entry.end)), None
+        )
+        if word is None or word.in_quarantine is None:
             return too_long
         return f"by hand: {word.reason}" if word.reason else "by hand"
 
     return why
 
 
-def named_of(said: Sessions, entry: QuarantinedSession) -> tuple[str, str | None, str | None]:
+def names_of_quarantined(
+    said: Sessions, entry: QuarantinedSession
+) -> tuple[str, str | None, str | None]:
     """The id of a session in quarantine, its identifier if it is of one, and its user."""
-    by, of = bool(said.identifier), entry.of
+    by, of = bool(said.identifier), entry.owner
     if by and said.fallback_gap is not None:  # then what it is of says which of both it is
         by, of = of.startswith("i"), of[1:]
-    own = session_id(entry.of, entry.start)
+    own = session_id(entry.owner, entry.start)
     return own, of if by else None, entry.user if by else of
 
 

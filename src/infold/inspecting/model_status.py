@@ -13,7 +13,7 @@ from infold.planning import cron
 from infold.planning.portions import cells_with_rows
 
 
-def status_of(
+def model_status(
     node: Node,
     ledger: Ledger,
     seen: Observations,
@@ -27,14 +27,14 @@ def status_of(
     model = seen.models[name]
     there = model.trace is not None  # else what the ledger knows is of a table that is gone
     cells = ledger.cells(name) if there else ()
-    head = ledger.heads().get(name) if there else None
+    head = ledger.newest_versions().get(name) if there else None
     left_out = ledger.left_out().get(name, 0) if there else 0
     files = ledger.files(name)
     said = node.model.incremental
     said_cron = said.cron if said is not None else None
     due = None
     if said is not None and said_cron is not None:
-        due = cron.following(said_cron, said.cron_tz, seen.as_of)
+        due = cron.next_tick(said_cron, said.cron_tz, seen.as_of)
     last = [cell.last for cell in cells if cell.last is not None]
     return ModelStatus(
         model=name,

@@ -25,7 +25,7 @@ class NotPlainError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ShownTable:
     """
     Rows of one stored table that are shown, those for which all of ``where`` are true.
 
@@ -37,7 +37,7 @@ class Part:
     columns: Mapping[str, str | None] | None
     where: tuple[str, ...] = ()
 
-    def own(self, column: str) -> str:
+    def stored_name(self, column: str) -> str:
         """The table's own name of a shown column."""
         name = column.strip("`").lower()
         found = name if self.columns is None else self.columns.get(name)
@@ -51,7 +51,7 @@ class Part:
         return _translated(self, text, _where(text), "shown")
 
 
-def parts(project: Project, name: str) -> tuple[Part, ...]:
+def shown_tables(project: Project, name: str) -> tuple[ShownTable, ...]:
     """What a stored table or a plain view shows; NotPlainError for any other view."""
     try:
         return tuple(_parts(project, name))
@@ -59,11 +59,11 @@ def parts(project: Project, name: str) -> tuple[Part, ...]:
         raise NotPlainError(name) from error
 
 
-def _parts(project: Project, name: str) -> Iterator[Part]:
+def _parts(project: Project, name: str) -> Iterator[ShownTable]:
     node = project[name]
     if node.model.kind is not Kind.VIEW:
         own = {column.lower(): column for column in node.columns}
-        yield Part(name, own or None)
+        yield ShownTable(name, own or None)
         return
     sql = node.model.sql
     parsed = parse("", sql)
@@ -82,7 +82,7 @@ def _parts(project: Project, name: str) -> Iterator[Part]:
                 raise NotPlainError(name)
             columns = dict(zip(names, shown.values(), strict=True))
             where = () if test is None else (_translated(part, sql, test, alias),)
-            yield Part(part.table, columns, (*part.where, *where))
+            yield ShownTable(part.table, columns, (*part.where, *where))
         start = end + 2  # UNION ALL
 
 
@@ -124,7 +124,7 @@ def _from(node: Node, select: exp.Select) -> tuple[str, str]:
     raise NotPlainError(written)
 
 
-def _shown(select: exp.Select, part: Part, alias: str) -> dict[str, str | None]:
+def _shown(select: exp.Select, part: ShownTable, alias: str) -> dict[str, str | None]:
     """The columns of a SELECT, lower-case, in order, and which of the table's own each one is."""
     found: dict[str, str | None] = {}
     for item in select.expressions:
@@ -143,7 +143,7 @@ def _shown(select: exp.Select, part: Part, alias: str) -> dict[str, str | None]:
     return found
 
 
-def _column(column: exp.Column, part: Part, alias: str) -> str | None:
+def _column(column: exp.Column, part: ShownTable, alias: str) -> str | None:
     *before, name = [entry.name.lower() for entry in column.parts]
     if before not in ([], [alias]):  # a field of a struct, or all columns of a table
         return None
@@ -160,7 +160,7 @@ def _where(sql: str) -> tuple[int, int]:
     return tokens[at + 1].start, tokens[-1].end + 1
 
 
-def _translated(part: Part, sql: str, span: tuple[int, int], alias: str) -> str:
+def _translated(part: ShownTable, sql: str, span: tuple[int, int], alias: str) -> str:
     """The condition at ``span`` of a text, with the names that the table's columns have."""
     at, end = span
     pieces = []

@@ -20,7 +20,7 @@ from infold.core.session_rules import IDENTIFIER, Sessions
 from infold.messages import command_errors, errors
 
 
-def entries(
+def manual_entries_for(
     project: Project,
     ledger: Ledger,
     lake: Lake,
@@ -77,8 +77,8 @@ class _Finder:
     def meant(self, term: str) -> tuple[str, int | None, int | None]:
         """What a session is of and its span; no span for all sessions of an identifier."""
         for one in self.held:
-            if session_id(one.of, one.start) == term:
-                return one.of, one.start, one.end
+            if session_id(one.owner, one.start) == term:
+                return one.owner, one.start, one.end
         for row in self._stored("session_id", term):
             start = _at(row["session_start"])
             for of in self._named(row):
@@ -102,7 +102,7 @@ class _Finder:
         """What an entry is about."""
         for one in self.entries:
             if one.number == number:
-                return one.of, one.start, one.end
+                return one.owner, one.start, one.end
         raise command_errors.unknown_entry(self.model, number, [one.number for one in self.entries])
 
     def reason(self, of: str, start: int | None, end: int | None, held: bool | None) -> str:
@@ -110,14 +110,14 @@ class _Finder:
         about = (
             one
             for one in reversed(self.entries)
-            if one.of == of and (start is None or end is None or one.about(of, start, end))
+            if one.owner == of and (start is None or end is None or one.applies_to(of, start, end))
         )
         last = next(about, None)
-        return last.reason if last is not None and last.held is held else ""
+        return last.reason if last is not None and last.in_quarantine is held else ""
 
     def _known(self, of: str, column: str | None, value: str) -> bool:
         """Whether there are sessions of somebody, or were spoken of."""
-        spoken = {one.of for one in self.entries} | {one.of for one in self.held}
+        spoken = {one.owner for one in self.entries} | {one.owner for one in self.held}
         if self.force or of in spoken:
             return True
         return column is not None and bool(self._stored(column, value))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from infold.core.interval import DAY, Interval, instants
+from infold.core.interval import DAY, Interval, instants_of
 from infold.core.model import Kind, table_name
 from infold.core.ports import Ledger, SnapshotReader, TimeSpan
 from infold.core.project import Node, Project, SessionsQuery
@@ -20,17 +20,17 @@ from infold.core.session_columns import FIRST, ID, LAST
 from infold.core.session_rules import IDENTIFIER
 from infold.core.trace import Version
 from infold.inspecting.event_batches import Event, EventBatch, event_batches
-from infold.inspecting.manifest import named_of, reasons
+from infold.inspecting.manifest import names_of_quarantined, quarantine_reasons
 from infold.inspecting.session_events import VERSION, UserEvents, events_of, snapshot_read
 from infold.inspecting.session_history import (
-    Read,
+    InputVersions,
     Session,
     SessionHistories,
     SessionHistory,
     Verb,
-    changes,
+    changes_in_span,
+    changes_since,
     session_changes,
-    since,
 )
 from infold.messages import command_errors
 
@@ -120,7 +120,7 @@ class _HistoryReader:
     versions: Sequence[Version] = ()
 
     def __post_init__(self) -> None:
-        self.kept = self.past.kept(self.table)
+        self.kept = self.past.kept_snapshots(self.table)
         self.versions = self.ledger.versions(self.node.name)
         self._losing: dict[Interval, frozenset[int]] = {}
         self._known: dict[tuple[int, int, int], tuple[Session, ...] | None] = {}
@@ -144,7 +144,7 @@ class _HistoryReader:
         said = self.node.model.sessions
         assert said is not None, "a sessions model says what a session is"
         for entry in self.ledger.quarantined(self.node.name):
-            own, identifier, _ = named_of(said, entry)
+            own, identifier, _ = names_of_quarantined(said, entry)
             if own in rows:
                 rows[own] = replace(rows[own], held=entry)
             elif id_ in (own, identifier):
@@ -155,24 +155,26 @@ class _HistoryReader:
         """Found by the id alone in narrow columns, then read whole from the few files."""
         said = self.node.model.sessions
         wanted = [{ID: id_}, *([{IDENTIFIER: id_}] if said and said.identifier else [])]
-        found = self.past.found(self.table, wanted, columns=[ID, FIRST])
+        found = self.past.rows_equal_to(self.table, wanted, columns=[ID, FIRST])
         if not found:
             return ()
-        starts = instants(found, FIRST)
+        starts = instants_of(found, FIRST)
         near = TimeSpan(FIRST, FIRST, min(starts), max(starts))
-        return self._sessions(self.past.found(self.table, wanted, columns=self._all, near=near))
+        return self._sessions(
+            self.past.rows_equal_to(self.table, wanted, columns=self._all, near=near)
+        )
 
     @property
     def _all(self) -> list[str]:
         """The columns of its table, and the version that wrote each row."""
-        return [*self.query.given, *(output.name for output in self.query.outputs), VERSION]
+        return [*self.query.fixed_columns, *(output.name for output in self.query.outputs), VERSION]
 
     def _sessions(self, found: pa.Table | None) -> tuple[Session, ...]:
         """Rows of the table as sessions, by start."""
         if found is None or VERSION not in found.column_names:
             return ()
         counted = self._counted
-        starts, ends = instants(found, FIRST), instants(found, LAST)
+        starts, ends = instants_of(found, FIRST), instants_of(found, LAST)
         sessions = []
         for start, end, row in zip(starts, ends, found.to_pylist(), strict=True):
             own, version = row.pop(ID), row.pop(VERSION)
@@ -198,7 +200,7 @@ class _HistoryReader:
         match, of = self._whose(one)
         start, end = one.start, one.held.end if one.held else one.row.end if one.row else one.start
         self.reads, self._known = 0, {}
-        found, blind = changes(
+        found, blind = changes_in_span(
             self.versions,
             lambda version, first, last: self._at(match, version, first, last),
             self._may_have_lost,
@@ -212,7 +214,7 @@ class _HistoryReader:
         limited = self.query.quarantine_after or self.ledger.entries(self.node.name)
         done = session_changes(found, made_from, before, theirs.events if limited else ())
         own = [event for event in theirs.events if start <= event.at <= end]
-        lately = since(done, start, end)
+        lately = changes_since(done, start, end)
         known = bool(lately) and lately[0].verb in (Verb.CREATED, Verb.RETURNED)
         made = made_from.get(lately[0].change.version.number, {}) if lately else {}
         groups = self._brought(own, made, known=known)
@@ -221,22 +223,24 @@ class _HistoryReader:
         return SessionHistory(
             model=self.node.name,
             id=one.id,
-            of=of,
+            owner=of,
             session=one.row,
-            held=one.held,
-            why_held=reasons(self.node, self.ledger)(one.held) if one.held else "",
+            quarantined=one.held,
+            why_quarantined=quarantine_reasons(self.node, self.ledger)(one.held)
+            if one.held
+            else "",
             inputs=self.inputs,
             event_batches=groups,
-            untold=theirs.untold,
+            why_no_events=theirs.why_missing,
             session_changes=done,
-            kept_from=kept[0] if blind and kept and self.reads < MOST_READS else None,
+            oldest_kept=kept[0] if blind and kept and self.reads < MOST_READS else None,
             notes=tuple(self._notes(one, theirs, len(own))),
         )
 
     def _theirs(self, match: Mapping[str, Any], start: int, end: int) -> UserEvents:
         """Their events in a stretch of time; Spark is asked where it has to be, and may be."""
         found = events_of(self.project, self.ledger, self.past, self.node, match, start, end)
-        if self.judge is None or not found.judge:
+        if self.judge is None or not found.spark_can_tell:
             return found
         snapshots = {
             entry.name: snapshot_read(self.ledger, self.past, self.node, entry.name)
@@ -259,7 +263,7 @@ class _HistoryReader:
     def _whose(self, one: _Found) -> tuple[Mapping[str, Any], tuple[str, Any]]:
         """What rows of the same user or identifier have in the table, and how it is shown."""
         query, said = self.query, self.node.model.sessions
-        chosen = query.chosen.name if query.chosen else query.user
+        chosen = query.chosen_user.name if query.chosen_user else query.user
         if one.row is not None:
             value = one.row.values.get(query.user)
             if value is None:  # of a user, for want of an identifier
@@ -268,7 +272,7 @@ class _HistoryReader:
             return {query.user: value}, (query.user, value)
         assert said is not None
         assert one.held is not None
-        _, identifier, user = named_of(said, one.held)
+        _, identifier, user = names_of_quarantined(said, one.held)
         if said.identifier and identifier is None:
             return {query.user: None, chosen: user}, (chosen, user)
         value = user if identifier is None else identifier
@@ -286,7 +290,7 @@ class _HistoryReader:
                 return None
             self.reads += 1
             near = TimeSpan(FIRST, LAST, start, end)
-            found = self.past.found(
+            found = self.past.rows_equal_to(
                 self.table, [match], columns=self._all, near=near, snapshot=version.snapshot
             )
             self._known[place] = None if found is None else self._sessions(found)
@@ -296,20 +300,22 @@ class _HistoryReader:
         """Whether a session of that time may have left the table with a version."""
         around = Interval(start - DAY, end + 1)  # it is in the cell of its start
         if around not in self._losing:
-            self._losing[around] = frozenset(self.ledger.losing(self.node.name, around))
+            self._losing[around] = frozenset(
+                self.ledger.versions_losing_rows(self.node.name, around)
+            )
         return version.whole or version.number in self._losing[around]
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The stored tables that its events are in."""
-        return tuple(entry.name for entry in self.node.fed)
+        return tuple(entry.name for entry in self.node.folded_inputs)
 
-    def _made_from(self) -> tuple[Mapping[int, Read], Mapping[int, Read]]:
+    def _made_from(self) -> tuple[Mapping[int, InputVersions], Mapping[int, InputVersions]]:
         """Up to which versions of the inputs was read for each version, and just before it."""
         numbers = {version.step: version.number for version in self.versions}
-        made: dict[int, Read] = {}
-        before: dict[int, Read] = {}
-        last: Read | None = None
+        made: dict[int, InputVersions] = {}
+        before: dict[int, InputVersions] = {}
+        last: InputVersions | None = None
         for run in reversed(self.ledger.runs(MOST_RUNS, self.node.name)):
             for step in run.steps:
                 inputs = step.outcome.trace.inputs if step.outcome else {}
@@ -327,14 +333,14 @@ class _HistoryReader:
         """What has to be known to read the history right; ``found`` is how many events it has."""
         counted = one.held.events if one.held else one.row.events if one.row else None
         # With as many events as there have to be, none is among them that should not be.
-        if theirs.unsure and counted != found:
+        if theirs.unapplied_where and counted != found:
             said = "may be among its events: only Spark can tell (`--deep`)."
-            yield f"What {theirs.unsure} leaves out {said}"
+            yield f"What {theirs.unapplied_where} leaves out {said}"
         for name in theirs.undated:
             yield f"{name} is recomputed cell by cell: no row says when it came."
-        if not theirs.untold and counted not in (None, found):
+        if not theirs.why_missing and counted not in (None, found):
             yield f"The session counts {counted:,} events; {found:,} are found now."
-        traced, heads = self.ledger.traces()[self.node.name].inputs, self.ledger.heads()
+        traced, heads = self.ledger.traces()[self.node.name].inputs, self.ledger.newest_versions()
         for name in self.inputs:
             head, read = heads.get(name), traced.get(name)
             if head is not None and read is not None and head.number > read:

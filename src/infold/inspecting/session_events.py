@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from infold.core.interval import instants
+from infold.core.interval import instants_of
 from infold.core.model import table_name
 from infold.core.ports import Ledger, SnapshotReader, TimeSpan
 from infold.core.project import Node, Project, SessionsQuery
 from infold.inspecting.event_batches import Event
-from infold.inspecting.plain_views import NotPlainError, Part, parts
+from infold.inspecting.plain_views import NotPlainError, ShownTable, shown_tables
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:
@@ -32,17 +32,18 @@ TIME, WHOSE = "at", "whose"
 @dataclass(frozen=True, slots=True)
 class UserEvents:
     """
-    The events of somebody, by time; ``untold`` says why there are none to tell.
+    The events of somebody, by time; ``why_missing`` says why there are none to tell.
 
-    ``unsure`` is the WHERE that was not applied, and ``undated`` names the inputs whose rows do not
-    say when they came. ``judge``: Spark could tell what is not told, or not surely.
+    ``unapplied_where`` is the WHERE that was not applied, and ``undated`` names the inputs whose
+    rows do not say when they came. ``spark_can_tell``: Spark could tell what is not told, or not
+    surely.
     """
 
     events: tuple[Event, ...] = ()
-    untold: str = ""
-    unsure: str = ""
+    why_missing: str = ""
+    unapplied_where: str = ""
     undated: tuple[str, ...] = ()
-    judge: bool = False
+    spark_can_tell: bool = False
 
 
 BY_SPARK = "by Spark alone: `--deep` has it tell them"
@@ -66,14 +67,16 @@ def events_of(
     assert query is not None, "a sessions model has a compiled query"
     any_of = _any_of(node, match)
     if any_of is None:
-        said = query.who or query.user
-        return UserEvents(untold=f"whose an event is follows from {said}, {BY_SPARK}", judge=True)
+        said = query.owner_sql or query.user
+        return UserEvents(
+            why_missing=f"whose an event is follows from {said}, {BY_SPARK}", spark_can_tell=True
+        )
     reader = _Reader(ledger, past, node, query, any_of, start, end)
     try:
-        return reader.read(parts(project, query.input))
+        return reader.read(shown_tables(project, query.input))
     except NotPlainError:
         why = f"they are seen through the view {query.input}, {BY_SPARK}"
-        return UserEvents(untold=why, judge=True)
+        return UserEvents(why_missing=why, spark_can_tell=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class _Reader:
     start: int
     end: int
 
-    def read(self, seen: Sequence[Part]) -> UserEvents:
+    def read(self, seen: Sequence[ShownTable]) -> UserEvents:
         """The events that are seen of some tables; NotPlainError where that needs Spark."""
         query, unsure = self.query, False
         found: list[pa.Table] = []
@@ -101,7 +104,9 @@ class _Reader:
                     raise NotPlainError(query.input) from error
                 applied, rows = False, self._found(part, ())
             if rows is None:
-                return UserEvents(untold=f"{part.table} has no column that says whose they are")
+                return UserEvents(
+                    why_missing=f"{part.table} has no column that says whose they are"
+                )
             unsure = unsure or (query.where is not None and not applied)
             found.append(rows)
         self._same_types(found)
@@ -111,12 +116,12 @@ class _Reader:
         ]
         return UserEvents(
             events=tuple(sorted(itertools.chain(*every), key=lambda event: event.at)),
-            unsure=f"`WHERE {' '.join(str(query.where).split())}`" if unsure else "",
+            unapplied_where=f"`WHERE {' '.join(str(query.where).split())}`" if unsure else "",
             undated=tuple(dict.fromkeys(undated)),
-            judge=unsure,
+            spark_can_tell=unsure,
         )
 
-    def _conditions(self, part: Part, where: str | None) -> tuple[tuple[str, ...], bool]:
+    def _conditions(self, part: ShownTable, where: str | None) -> tuple[tuple[str, ...], bool]:
         """What of a table is wanted, and whether the model's own WHERE is among it."""
         if where is None:
             return part.where, True
@@ -127,11 +132,14 @@ class _Reader:
         except (NotPlainError, InfoldError):
             return part.where, False
 
-    def _found(self, part: Part, conditions: Sequence[str]) -> pa.Table | None:
-        time = part.own(self.query.time_column)
-        any_of = [{part.own(name): value for name, value in match.items()} for match in self.any_of]
+    def _found(self, part: ShownTable, conditions: Sequence[str]) -> pa.Table | None:
+        time = part.stored_name(self.query.time_column)
+        any_of = [
+            {part.stored_name(name): value for name, value in match.items()}
+            for match in self.any_of
+        ]
         names = list(dict.fromkeys(name for match in any_of for name in match))
-        rows = self.past.found(
+        rows = self.past.rows_equal_to(
             table_name(part.table),
             any_of,
             columns=[time, *names, VERSION, FILE],
@@ -168,14 +176,14 @@ def _events(found: pa.Table, table: str) -> list[Event]:
     )
     return [
         Event(at, version, file, table)
-        for at, version, file in zip(instants(found, TIME), versions, files, strict=True)
+        for at, version, file in zip(instants_of(found, TIME), versions, files, strict=True)
     ]
 
 
 def snapshot_read(ledger: Ledger, past: SnapshotReader, node: Node, name: str) -> int | None:
     """An input as the model has read it; None (as it is now) where that is no longer kept."""
     read = ledger.traces()[node.name].inputs.get(name)
-    kept = past.kept(table_name(name))
+    kept = past.kept_snapshots(table_name(name))
     for version in ledger.versions(name):
         if version.number == read and version.snapshot in kept:
             return version.snapshot
@@ -189,7 +197,7 @@ def _any_of(node: Node, match: Mapping[str, Any]) -> list[dict[str, Any]] | None
     assert said is not None
     value = match[query.user]
     if not said.identifier:
-        return None if query.who is not None else [{query.user: value}]
+        return None if query.owner_sql is not None else [{query.user: value}]
     columns = [name for name in map(_plain, said.identifier) if name is not None]
     if len(columns) < len(said.identifier):
         return None

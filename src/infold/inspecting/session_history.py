@@ -86,7 +86,7 @@ class VersionChange:
     @property
     def span(self) -> tuple[int, int] | None:
         """From the first to the last instant of all of them."""
-        return hull((*(self.before or ()), *self.after))
+        return span_of((*(self.before or ()), *self.after))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,22 +102,23 @@ class SessionHistory:
     """
     One session: as it stands, its events by arrival, what each run did to it.
 
-    ``session`` is its row, ``held`` its entry in quarantine (with ``why_held``); or both are there.
-    ``of`` is the column and the value of whose it is. ``untold`` says why nothing is told of its
-    events. ``kept_from`` is the oldest version whose snapshot is kept, where older ones matter.
+    ``session`` is its row, ``quarantined`` its entry in quarantine (with ``why_quarantined``); or
+    both are there. ``owner`` is the column and the value of whose it is. ``why_no_events`` says why
+    nothing is told of its events. ``oldest_kept`` is the oldest version whose snapshot is kept,
+    where older ones matter.
     """
 
     model: str
     id: str
-    of: tuple[str, Any]
+    owner: tuple[str, Any]
     session: Session | None
-    held: QuarantinedSession | None = None
-    why_held: str = ""
+    quarantined: QuarantinedSession | None = None
+    why_quarantined: str = ""
     inputs: tuple[str, ...] = ()
     event_batches: tuple[EventBatch, ...] = ()
-    untold: str = ""
+    why_no_events: str = ""
     session_changes: tuple[SessionChange, ...] = ()
-    kept_from: Version | None = None
+    oldest_kept: Version | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -133,7 +134,7 @@ class SessionHistory:
     @property
     def _ends(self) -> tuple[int, ...]:
         own = (self.session.start, self.session.end) if self.session else ()
-        return (*own, *((self.held.start, self.held.end) if self.held else ()))
+        return (*own, *((self.quarantined.start, self.quarantined.end) if self.quarantined else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ class SessionHistories:
     more: int = 0
 
 
-def hull(sessions: Iterable[Session]) -> tuple[int, int] | None:
+def span_of(sessions: Iterable[Session]) -> tuple[int, int] | None:
     """From the first to the last instant of some sessions."""
     ends = [(session.start, session.end) for session in sessions]
     return (min(start for start, _ in ends), max(end for _, end in ends)) if ends else None
@@ -153,15 +154,15 @@ def hull(sessions: Iterable[Session]) -> tuple[int, int] | None:
 
 # -- the walk back ---------------------------------------------------------------------------------
 
-At = Callable[[Version, int, int], "tuple[Session, ...] | None"]
+SessionsAt = Callable[[Version, int, int], "tuple[Session, ...] | None"]
 """The sessions of whoever it is that overlap a span, as a version held them; None: not kept."""
 
-Lost = Callable[[Version, int, int], bool]
+MayHaveLost = Callable[[Version, int, int], bool]
 """Whether rows may have left the cells around a span with a version."""
 
 
-def changes(
-    versions: Sequence[Version], at: At, lost: Lost, start: int, end: int
+def changes_in_span(
+    versions: Sequence[Version], at: SessionsAt, lost: MayHaveLost, start: int, end: int
 ) -> tuple[tuple[VersionChange, ...], bool]:
     """
     What happened in a span, oldest first, and whether something may have that is no longer known.
@@ -189,10 +190,12 @@ def changes(
     return tuple(reversed(found)), blind
 
 
-Both = tuple[tuple[Session, ...], tuple[Session, ...]]
+BeforeAndAfter = tuple[tuple[Session, ...], tuple[Session, ...]]
 
 
-def _both(version: Version, older: Version | None, at: At, start: int, end: int) -> Both | None:
+def _both(
+    version: Version, older: Version | None, at: SessionsAt, start: int, end: int
+) -> BeforeAndAfter | None:
     """What is in a span before and after a version; the span grows with what reaches out of it."""
     while True:
         before = () if older is None else at(older, start, end)
@@ -206,7 +209,7 @@ def _both(version: Version, older: Version | None, at: At, start: int, end: int)
 
 
 def _wider(sessions: Iterable[Session], start: int, end: int) -> tuple[int, int]:
-    ends = hull(sessions)
+    ends = span_of(sessions)
     return (min(start, ends[0]), max(end, ends[1])) if ends else (start, end)
 
 
@@ -232,7 +235,7 @@ def _apart(
 # -- the word for it -------------------------------------------------------------------------------
 
 
-def verb(change: VersionChange, *, was_held: bool = False, is_held: bool = False) -> Verb:
+def verb_of(change: VersionChange, *, was_held: bool = False, is_held: bool = False) -> Verb:
     """
     What a change is called.
 
@@ -262,13 +265,13 @@ def _of_one(before: Session, after: Session, version: Version) -> Verb:
         lost, got = after.events < before.events, after.events > before.events
     if lost or got:
         return Verb.MOVED if lost and got else Verb.SHORTENED if lost else Verb.EXTENDED
-    other = set(differing(before, after))
+    other = set(differing_columns(before, after))
     if not other:
         return Verb.REBUILT if version.whole else Verb.RECOMPUTED
     return Verb.RENUMBERED if other <= set(NUMBERS) else Verb.RECOMPUTED
 
 
-def differing(before: Session, after: Session) -> tuple[str, ...]:
+def differing_columns(before: Session, after: Session) -> tuple[str, ...]:
     """The columns besides id and times in which two sessions differ, or that only one has."""
     names = dict.fromkeys((*before.values, *after.values))
     nothing = object()
@@ -279,14 +282,14 @@ def differing(before: Session, after: Session) -> tuple[str, ...]:
     )
 
 
-Read = Mapping[str, int]
+InputVersions = Mapping[str, int]
 """Inputs, and up to which version of each one was read."""
 
 
 def session_changes(
     found: Sequence[VersionChange],
-    read: Mapping[int, Read],
-    read_before: Mapping[int, Read],
+    read: Mapping[int, InputVersions],
+    read_before: Mapping[int, InputVersions],
     events: Sequence[Event] = (),
 ) -> tuple[SessionChange, ...]:
     """
@@ -297,8 +300,8 @@ def session_changes(
     has a quarantine: an event that had been read, and that no session covers, was in it.
     """
 
-    def there(sessions: Sequence[Session], upto: Read | None) -> bool:
-        ends = hull(sessions)
+    def there(sessions: Sequence[Session], upto: InputVersions | None) -> bool:
+        ends = span_of(sessions)
         return (
             ends is not None
             and upto is not None
@@ -315,11 +318,11 @@ def session_changes(
         anew = change.version.whole
         was = not anew and not before and there(after, read_before.get(number))
         now = not after and there(before, read.get(number))
-        made.append(SessionChange(verb(change, was_held=was, is_held=now), change))
+        made.append(SessionChange(verb_of(change, was_held=was, is_held=now), change))
     return tuple(made)
 
 
-def since(
+def changes_since(
     session_changes: Sequence[SessionChange], start: int, end: int
 ) -> tuple[SessionChange, ...]:
     """The changes since a session is there; what was removed before belongs to another session."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from infold.core.model import SET_ASIDE, Kind, table_name
 from infold.core.ports import Lake
 from infold.core.project import Project
-from infold.inspecting.left_out import schema
+from infold.inspecting.left_out import set_aside_schema
 from infold.inspecting.manifest import TABLES
 from infold.messages import command_errors, errors
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def rows(
+def shown_rows(
     project: Project,
     lake: Lake,
     table: str,
@@ -41,7 +41,7 @@ def rows(
             raise command_errors.bad_filter(
                 where=where, why=f"{table} is a view, and of views all rows are shown"
             )
-        return some(evaluate(project, table), columns, limit)
+        return select_rows(evaluate(project, table), columns, limit)
     try:
         return lake.rows(table_name(table), columns=columns, where=where, limit=limit)
     except errors.InfoldError as error:
@@ -67,16 +67,20 @@ def _set_aside(
     except errors.InfoldError as error:
         if error.slug != "not-built":
             raise
-        stored = some(schema().empty_table(), columns)  # it is made with its first row
+        stored = select_rows(
+            set_aside_schema().empty_table(), columns
+        )  # it is made with its first row
     room = None if limit is None else limit - stored.num_rows
     more = None if room == 0 else left_out(None if where else room)
     if more is None:
         return stored
-    more = some(more if where is None else filtered_rows(more, where), columns, room)
+    more = select_rows(more if where is None else filtered_rows(more, where), columns, room)
     return pa.concat_tables([stored.select(more.column_names).cast(more.schema), more])
 
 
-def some(found: pa.Table, columns: Sequence[str] | None, limit: int | None = None) -> pa.Table:
+def select_rows(
+    found: pa.Table, columns: Sequence[str] | None, limit: int | None = None
+) -> pa.Table:
     """These columns of some rows, in this order; at most so many rows."""
     if columns is not None:
         unknown = [name for name in columns if name not in found.column_names]

@@ -49,7 +49,7 @@ def _quarantine(query: Query, outcome: Outcome) -> None:
     model = outcome.model
     if outcome.whole:
         query.run("drop_all_quarantined", model=model)
-    gone = [*outcome.freed, *(held.key for held in outcome.held)]
+    gone = [*outcome.released, *(held.key for held in outcome.quarantined)]
     query.many(
         "drop_quarantined",
         [{"model": model, "session_of": of, "session_start": start} for of, start in gone],
@@ -59,7 +59,7 @@ def _quarantine(query: Query, outcome: Outcome) -> None:
         [
             {
                 "model": model,
-                "session_of": held.of,
+                "session_of": held.owner,
                 "session_start": held.start,
                 "session_end": held.end,
                 "events": held.events,
@@ -68,7 +68,7 @@ def _quarantine(query: Query, outcome: Outcome) -> None:
                 "carried": held.carried,
                 "campaign": held.campaign,
             }
-            for held in outcome.held
+            for held in outcome.quarantined
         ],
     )
 
@@ -77,8 +77,8 @@ def put_trace(query: Query, trace: Trace) -> None:
     """Replace a model's trace."""
     drop_trace(query, trace.model)
     query.run("add_trace", model=trace.model, fingerprint=trace.fingerprint)
-    if trace.entries:
-        query.run("add_trace_entries", model=trace.model, newest=trace.entries)
+    if trace.applied_entry:
+        query.run("add_trace_entries", model=trace.model, newest=trace.applied_entry)
     query.many(
         "add_trace_input",
         [
@@ -198,7 +198,7 @@ def _arrivals(query: Query, outcome: Outcome, received: Interval) -> None:
 
 def _files(query: Query, model: str, files: FilesOutcome) -> None:
     gone = [{"model": model, "file": file} for file in files.removed]
-    taken = [{"model": model, "file": file.id} for file in files.taken]
+    taken = [{"model": model, "file": file.id} for file in files.ingested]
     query.many("drop_ingest", gone + taken)
     query.many("drop_cells_of_file", gone + taken)
     query.many(
@@ -215,7 +215,7 @@ def _files(query: Query, model: str, files: FilesOutcome) -> None:
                 "dropped": file.dropped,
                 "received_at": file.received_at,
             }
-            for file in files.taken
+            for file in files.ingested
         ],
     )
     query.many(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import astuple, fields, replace
 from typing import Any
 
-from infold.core.files import FileCell, FileKnown, FilesOutcome
+from infold.core.files import FileCell, FilesOutcome, IngestedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.record import COUNTS, Outcome, QuarantinedSession, Receipt
 from infold.core.trace import Cause, CellChange, Pending, Trace
@@ -36,9 +36,9 @@ def dump_outcome(outcome: Outcome) -> str:
             "committed": outcome.committed,
             "files": None if outcome.files is None else _files(outcome.files),
             "receipt": _receipt(outcome.receipt),
-            "held": [astuple(held) for held in outcome.held],
-            "freed": outcome.freed,
-            "untold": outcome.untold,
+            "held": [astuple(held) for held in outcome.quarantined],
+            "freed": outcome.released,
+            "untold": outcome.cell_column,
             "left_out": outcome.left_out,
         }
     )
@@ -59,9 +59,9 @@ def load_outcome(text: str) -> Outcome:
         committed=raw["committed"],
         files=None if raw["files"] is None else _load_files(raw["files"]),
         receipt=_load_receipt(raw["receipt"]),
-        held=tuple(QuarantinedSession(*values) for values in raw.get("held", ())),
-        freed=tuple((of, start) for of, start in raw.get("freed", ())),
-        untold=raw.get("untold"),
+        quarantined=tuple(QuarantinedSession(*values) for values in raw.get("held", ())),
+        released=tuple((of, start) for of, start in raw.get("freed", ())),
+        cell_column=raw.get("untold"),
         left_out=raw.get("left_out"),
     )
 
@@ -72,7 +72,7 @@ def slim(outcome: Outcome) -> Outcome:
 
     Those are in tables of their own then; a history of a thousand runs stays small.
     """
-    return replace(outcome, changes=(), files=None, held=(), freed=())
+    return replace(outcome, changes=(), files=None, quarantined=(), released=())
 
 
 def dump_receipt(receipt: Receipt) -> str:
@@ -120,7 +120,7 @@ def _trace(trace: Trace) -> dict[str, Any]:
         "model": trace.model,
         "fingerprint": trace.fingerprint,
         "inputs": trace.inputs,
-        "entries": trace.entries,
+        "entries": trace.applied_entry,
         "pending": [
             [entry.cause.value, [[part.start, part.end] for part in entry.ranges]]
             for entry in trace.pending
@@ -137,14 +137,14 @@ def _load_trace(raw: Mapping[str, Any]) -> Trace:
             Pending(Cause(cause), Ranges(tuple(Interval(start, end) for start, end in parts)))
             for cause, parts in raw["pending"]
         ),
-        entries=raw.get("entries", 0),
+        applied_entry=raw.get("entries", 0),
     )
 
 
 def _files(outcome: FilesOutcome) -> dict[str, Any]:
     return {
         "source": outcome.source,
-        "taken": [astuple(file) for file in outcome.taken],
+        "taken": [astuple(file) for file in outcome.ingested],
         "removed": list(outcome.removed),
         "cells": [_file_cell(cell) for cell in outcome.cells],
         "dropped": [_file_cell(cell) for cell in outcome.dropped],
@@ -154,7 +154,7 @@ def _files(outcome: FilesOutcome) -> dict[str, Any]:
 def _load_files(raw: Mapping[str, Any]) -> FilesOutcome:
     return FilesOutcome(
         source=raw["source"],
-        taken=tuple(FileKnown(*values) for values in raw["taken"]),
+        ingested=tuple(IngestedFile(*values) for values in raw["taken"]),
         removed=tuple(raw["removed"]),
         cells=_load_file_cells(raw["cells"]),
         dropped=_load_file_cells(raw["dropped"]),

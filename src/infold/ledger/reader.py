@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from infold.core.files import FileCell, FileKnown
+from infold.core.files import FileCell, IngestedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.record import Arrival, QuarantinedSession, RunRecord, StepRecord
@@ -36,7 +36,7 @@ class SqlLedgerReader:
             found = {step: query.one("step", id=step) for step in steps}
         return {step: row[3] for step, row in found.items() if row is not None}
 
-    def belongs(self) -> tuple[str, str] | None:
+    def owner(self) -> tuple[str, str] | None:
         """The project whose ledger this is, and its warehouse; None before its first run."""
         with self._database.read() as query:
             found = [query.one("meta", name=name) for name in (PROJECT_ROW, WAREHOUSE_ROW)]
@@ -64,10 +64,10 @@ class SqlLedgerReader:
                 rows = query.all("runs", limit=limit)
             return tuple(_run(row, query.all("steps_of_run", run=row[0])) for row in rows)
 
-    def files(self, model: str) -> Sequence[FileKnown]:
+    def files(self, model: str) -> Sequence[IngestedFile]:
         """The files that a model's table holds now."""
         with self._database.read() as query:
-            return tuple(FileKnown(*row) for row in query.all("files", model=model))
+            return tuple(IngestedFile(*row) for row in query.all("files", model=model))
 
     def file_cells(self, model: str, files: Iterable[int] | None = None) -> Sequence[FileCell]:
         """Which cells files hold; all of the model's files when ``files`` is None."""
@@ -94,7 +94,7 @@ class SqlLedgerReader:
         with self._database.read() as query:
             found = {model: Trace(model, text) for model, text in query.all("traces")}
             for model, newest in query.all("trace_entries"):
-                found[model] = replace(found[model], entries=newest)
+                found[model] = replace(found[model], applied_entry=newest)
             for model, name, version in query.all("trace_inputs"):
                 found[model].inputs[name] = version
             pending: dict[str, dict[int, tuple[Cause, list[Interval]]]] = {}
@@ -106,7 +106,7 @@ class SqlLedgerReader:
             found[model] = replace(found[model], pending=parts)
         return found
 
-    def heads(self) -> Mapping[str, Version]:
+    def newest_versions(self) -> Mapping[str, Version]:
         """The newest version of every table."""
         with self._database.read() as query:
             return {row[0]: _version(row) for row in query.all("heads")}
@@ -123,7 +123,7 @@ class SqlLedgerReader:
             rows = query.all("changes", table_name=table, since=since)
         return tuple(CellChange(Interval(start, end), *rest) for start, end, *rest in rows)
 
-    def losing(self, table: str, within: Interval) -> Sequence[int]:
+    def versions_losing_rows(self, table: str, within: Interval) -> Sequence[int]:
         """The versions with which cells that overlap ``within`` lost rows, oldest first."""
         with self._database.read() as query:
             rows = query.all("losing", table_name=table, since=within.start, until=within.end)

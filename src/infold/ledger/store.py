@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from infold.core.files import FileSeen
+from infold.core.files import ListedFile
 from infold.core.interval import moment
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
@@ -250,7 +250,7 @@ class SqlLedger(SqlLedgerReader):
                 new_error=error,
             )
 
-    def belong_to(self, project: str, warehouse: str) -> None:
+    def set_owner(self, project: str, warehouse: str) -> None:
         """Be the ledger of this project, with its tables there, from now on."""
         with self._writing("belong_to") as query:
             for name, value in ((PROJECT_ROW, project), (WAREHOUSE_ROW, warehouse)):
@@ -259,7 +259,7 @@ class SqlLedger(SqlLedgerReader):
 
     # -- files
 
-    def register_files(self, source: str, files: Iterable[FileSeen]) -> Mapping[str, int]:
+    def register_files(self, source: str, files: Iterable[ListedFile]) -> Mapping[str, int]:
         """Ids for these versions of files, given on first sight and kept for good."""
         files = tuple(files)
         with self._writing("register_files") as query:
@@ -283,7 +283,7 @@ class SqlLedger(SqlLedgerReader):
 
     @staticmethod
     def _known_files(
-        query: Query, source: str, files: Sequence[FileSeen]
+        query: Query, source: str, files: Sequence[ListedFile]
     ) -> dict[tuple[str, str], int]:
         if len(files) > FEW:
             return {
@@ -315,8 +315,8 @@ class SqlLedger(SqlLedgerReader):
                     {
                         "model": model,
                         "number": number,
-                        "session_of": entry.of,
-                        "held": entry.held,
+                        "session_of": entry.owner,
+                        "held": entry.in_quarantine,
                         "session_start": entry.start,
                         "session_end": entry.end,
                         "reason": entry.reason,

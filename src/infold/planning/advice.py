@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infold.core.interval import show
+from infold.core.interval import show_instant
 from infold.core.model import Kind
 from infold.core.project import Node, Project
 
 
-def advice(project: Project) -> tuple[str, ...]:
+def project_advice(project: Project) -> tuple[str, ...]:
     """A sentence or two for each thing worth knowing, models in their order."""
     return tuple(
         said for node in project for said in (*_unmatched(node), *_cut(node), *_begins(node))
@@ -18,7 +18,7 @@ def advice(project: Project) -> tuple[str, ...]:
 
 def _unmatched(node: Node) -> Iterator[str]:
     """The lookups of which every change builds all of a model."""
-    for name in node.unmatched:
+    for name in node.unmatched_lookups:
         yield (
             f"{node.name}: every change of {name} builds all of it: {name} is read otherwise than "
             "by equality with columns of a row that has a time"
@@ -32,13 +32,13 @@ def _begins(node: Node) -> Iterator[str]:
         return
     if node.model.kind is Kind.SESSIONS:
         yield (
-            f"{node.name}: it leaves out events from before its start, {show(at)}: a session that "
-            "goes on over that instant begins with its first event after it"
+            f"{node.name}: it leaves out events from before its start, {show_instant(at)}: a "
+            "session that goes on over that instant begins with its first event after it"
         )
     elif node.source is not None:
         yield (
-            f"{node.name}: it leaves out rows of {node.source} from before its start, {show(at)}, "
-            "and so does all that reads it"
+            f"{node.name}: it leaves out rows of {node.source} from before its start, "
+            f"{show_instant(at)}, and so does all that reads it"
         )
 
 
@@ -51,9 +51,9 @@ def _cut(node: Node) -> Iterator[str]:
         return
     cell, length = granularity.cell(node.start), granularity.value.removesuffix(" (sunday)")
     yield (
-        f"{node.name}: its start, {show(node.start)}, lies inside a {length}. Of the {length} from "
-        f"{show(cell.start)} to {show(cell.end)} it leaves out the rows whose "
-        f"{series.partition_column} is before {show(node.start)}: all of them, where "
-        f"{series.partition_column} is the beginning of the {length}. Whole {length}s begin on "
-        f"{show(cell.start)} or {show(cell.end)}."
+        f"{node.name}: its start, {show_instant(node.start)}, lies inside a {length}. Of the "
+        f"{length} from {show_instant(cell.start)} to {show_instant(cell.end)} it leaves out the "
+        f"rows whose {series.partition_column} is before {show_instant(node.start)}: all of them, "
+        f"where {series.partition_column} is the beginning of the {length}. Whole {length}s begin "
+        f"on {show_instant(cell.start)} or {show_instant(cell.end)}."
     )

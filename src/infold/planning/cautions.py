@@ -10,7 +10,7 @@ from infold.core.project import Node
 from infold.core.trace import Cause
 
 
-def cautions(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -> Iterator[str]:
+def plan_notes(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -> Iterator[str]:
     """The notes on one model that a plan has a step for."""
     yield from _warnings(node)
     yield from _bounded(node, model, steps)
@@ -24,7 +24,7 @@ def _warnings(node: Node) -> Iterator[str]:
         alone = set(node.vouched) - {Override.NONDETERMINISTIC}
         what = "each cell be built by itself" if alone else "rows depend on more than the inputs"
         yield f"{node.name}: {words} lets {what}; `infold verify` checks it"
-    if node.declared:
+    if node.bounds_declared:
         yield (
             f"{node.name}: its bounds are declared, not proven: a cell sees nothing beyond them; "
             "`infold verify` counts the cells where that shows"
@@ -40,7 +40,8 @@ def _bounded(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -> 
     unknown = [
         news.name
         for news in model.inputs
-        if node.matched(news.name) and (news.name in steps or (news.changes and news.found is None))
+        if node.matches_of(news.name)
+        and (news.name in steps or (news.changes and news.changed_keys is None))
     ]
     if unknown:
         names = " and ".join(unknown)

@@ -24,7 +24,7 @@ _NICKNAMES = {
 }
 
 
-def normal(text: str) -> str:
+def normal_cron(text: str) -> str:
     """The five fields of an expression, nicknames (``@daily``) spelt out. Raises ValueError."""
     fields = _NICKNAMES.get(text.strip().lower(), text.strip())
     from cronsim import CronSim, CronSimError
@@ -38,7 +38,7 @@ def normal(text: str) -> str:
     return " ".join(fields.split())
 
 
-def zone(name: str) -> ZoneInfo:
+def time_zone(name: str) -> ZoneInfo:
     """A time zone by its name. Raises ValueError."""
     try:
         return ZoneInfo(name)
@@ -47,11 +47,11 @@ def zone(name: str) -> ZoneInfo:
 
 
 @lru_cache(maxsize=1024)
-def last(cron: str, cron_tz: str, at: int) -> int:
+def last_tick(cron: str, cron_tz: str, at: int) -> int:
     """The newest tick that is not after the instant ``at``."""
     from cronsim import CronSim
 
-    here = moment(at).astimezone(zone(cron_tz))
+    here = moment(at).astimezone(time_zone(cron_tz))
     simulated = CronSim(cron, here, reverse=True)
     # Going back, the library leaves out the minute that it starts in.
     minute = here.replace(second=0, microsecond=0)
@@ -61,11 +61,11 @@ def last(cron: str, cron_tz: str, at: int) -> int:
 
 
 @lru_cache(maxsize=1024)
-def following(cron: str, cron_tz: str, at: int) -> int:
+def next_tick(cron: str, cron_tz: str, at: int) -> int:
     """The first tick after the instant ``at``."""
     from cronsim import CronSim
 
-    here = moment(at).astimezone(zone(cron_tz))
+    here = moment(at).astimezone(time_zone(cron_tz))
     return micros(next(CronSim(cron, here)).astimezone(UTC))
 
 

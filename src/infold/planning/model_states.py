@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from infold.core.interval import MAX, MIN, Interval, Ranges, show
+from infold.core.interval import MAX, MIN, Interval, Ranges, show_instant
 from infold.core.model import Kind
 from infold.core.plan import ModelObservation, Observations, Plan, Step
 from infold.core.project import Node, Project
@@ -19,7 +19,7 @@ from infold.core.record import Receipt
 from infold.core.report import ModelState, State
 from infold.core.trace import UNKNOWN, Cause, Trace
 from infold.planning.portions import cells_with_rows, retained_range
-from infold.planning.staleness import reached
+from infold.planning.staleness import affected_cells
 
 
 def model_states(project: Project, seen: Observations, todo: Plan) -> tuple[ModelState, ...]:
@@ -76,7 +76,7 @@ def _behind(
     reach = (node.query.gap or 0) if node.query is not None else 0
     for news in model.inputs:
         times = Ranges.of(change.cell for change in news.changes)
-        if times and reached(node, news.name, times, reach) & retained_range(node):
+        if times and affected_cells(node, news.name, times, reach) & retained_range(node):
             yield f"{news.name} was built further than it has read"
     if model.files is not None and model.files.new:
         mine = {(file.path, file.fingerprint) for file in model.files.new}
@@ -148,7 +148,7 @@ def _limits(
     return lower, upper
 
 
-def after(
+def state_after_run(
     node: Node, entry: ModelState, done: Sequence[tuple[Step, Receipt]], touched: Ranges
 ) -> ModelState:
     """A model's state, with what its steps processed; ``touched`` are the cells they changed."""
@@ -185,9 +185,9 @@ def _ends(cells: Ranges) -> tuple[int | None, int | None]:
 
 def processed(step: Step) -> Ranges:
     """The cells of a step; of one under a backfill_limit those of the backfill, if any."""
-    if step.upto is None:
+    if step.backfill_end is None:
         return step.stale
-    return step.stale & Ranges((Interval(MIN, step.upto),)) or step.stale
+    return step.stale & Ranges((Interval(MIN, step.backfill_end),)) or step.stale
 
 
 def reads_nothing(step: Step, receipt: Receipt | None = None, *, timed: bool = True) -> bool:
@@ -210,7 +210,7 @@ _WITHOUT_ROWS = (Cause.REMOVED, Cause.LOOKUP, Cause.DUE, Cause.QUARANTINE)
 
 def _known_rows(node: Node, model: ModelObservation) -> list[Interval]:
     if node.model.kind is Kind.EVENTS:
-        peek = model.files.peek if model.files is not None else None
+        peek = model.files.estimate if model.files is not None else None
         return [state.cell for state in peek or ()]
     if node.model.kind is Kind.SESSIONS:
         return [state.cell for news in model.inputs for state in news.cells if state.rows]
@@ -219,7 +219,7 @@ def _known_rows(node: Node, model: ModelObservation) -> list[Interval]:
 
 def _known(step: Step) -> bool:
     """Whether it is known, before anything is read, what a step reads."""
-    return step.files is None or (step.files.peek is not None and not step.files.ahead)
+    return step.files is None or (step.files.estimate is not None and not step.files.future_rows)
 
 
 def _starts_late(node: Node, model: ModelObservation) -> str:
@@ -227,4 +227,4 @@ def _starts_late(node: Node, model: ModelObservation) -> str:
     rows = _known_rows(node, model)
     if node.start is None or not rows or max(rows).end > node.start:
         return ""
-    return f"it starts on {show(node.start)}, after all that it reads"
+    return f"it starts on {show_instant(node.start)}, after all that it reads"

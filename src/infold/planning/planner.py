@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from infold.core.interval import Ranges, show, show_duration
+from infold.core.interval import Ranges, show_duration, show_instant
 from infold.core.model import Kind
 from infold.core.plan import (
     UP_TO_DATE,
@@ -28,25 +28,25 @@ from infold.core.plan import (
     Step,
 )
 from infold.core.project import Node, Project
-from infold.core.trace import Cause, Pending, Trace, joined
-from infold.planning.cautions import cautions
-from infold.planning.file_reasons import again, file_reasons
+from infold.core.trace import Cause, Pending, Trace, merge_pending
+from infold.planning.cautions import plan_notes
+from infold.planning.file_reasons import file_reasons, files_to_reingest
 from infold.planning.portions import (
     BACKLOG,
-    apart,
     cells_with_rows,
     completed_range,
     continued_build,
     replaced_whole,
     retained_range,
     split_into_batches,
+    split_pending,
 )
 from infold.planning.staleness import (
+    affected_cells,
     changed_input_reason,
     changes_by_cause,
     entry_reasons,
-    not_due,
-    reached,
+    next_due,
     rows_to_read,
     whole_table_reason,
 )
@@ -78,7 +78,7 @@ def plan(project: Project, seen: Observations, asked: PlanOptions = _EVERYTHING)
             continue
         draft.add(node)
         if node.name in draft.steps:
-            notes.extend(cautions(node, seen.models[node.name], draft.steps))
+            notes.extend(plan_notes(node, seen.models[node.name], draft.steps))
     return Plan(tuple(draft.steps.values()), tuple(draft.left), seen.as_of, tuple(notes))
 
 
@@ -95,7 +95,7 @@ class _Draft:
 
     def add(self, node: Node) -> None:
         """The step that a model needs, or the reason why it is left alone."""
-        for entry in node.stored:
+        for entry in node.stored_inputs:
             known = self.seen.models.get(entry.name)
             dropped = known is not None and known.trace is None
             if entry.name not in self.steps and (dropped or self._head(node, entry.name) == 0):
@@ -119,7 +119,7 @@ class _Draft:
         files = model.files if model.files is not None else FileDiff(node.source or "")
         first = next(iter(self._restated(node)), None) or whole_table_reason(node, model)
         if first is not None:
-            rows = sum(cell.rows for cell in files.peek or ())
+            rows = sum(cell.rows for cell in files.estimate or ())
             return self._step(node, Action.BUILD, [replace(first, rows=rows)])
         # Where rows of files with changed keys are, as they were and as they will be, is not known.
         looked_up = [replace(reason, cells=Ranges()) for reason in self._stale(node, model, 0)]
@@ -127,11 +127,11 @@ class _Draft:
         if not reasons:
             return None
         step = self._step(node, Action.INGEST, reasons)
-        return replace(step, files=replace(files, again=again(files, model)))
+        return replace(step, files=replace(files, reingest=files_to_reingest(files, model)))
 
     def folded(self, node: Node, model: ModelObservation) -> Step | None:
         """A fold of what changed; a build where most of the input is new to the table."""
-        fed = [news for news in model.inputs if not node.looks_up(news.name)]
+        fed = [news for news in model.inputs if not node.is_lookup(news.name)]
         rows = sum(cell.rows for news in fed for cell in news.cells)
         first = whole_table_reason(node, model) or next(iter(self._restated(node)), None)
         if first is not None:
@@ -139,8 +139,13 @@ class _Draft:
         gap = (node.query.gap or 0) if node.query else 0
         reasons = [*self._stale(node, model, gap), *entry_reasons(model)]
         changed = sum(c.added + c.removed for news in fed for c in news.changes)
-        changed += 2 * sum(news.found.rows for news in model.inputs if news.found)  # as they were
-        anew = any(news.anew or (news.found and news.found.everywhere) for news in model.inputs)
+        changed += 2 * sum(
+            news.changed_keys.rows for news in model.inputs if news.changed_keys
+        )  # as they were
+        anew = any(
+            news.dropped_since or (news.changed_keys and news.changed_keys.everywhere)
+            for news in model.inputs
+        )
         for news in fed:  # as it will be once the steps before this one are done
             coming, there = self._coming(news.name)
             changed, rows = changed + coming, max(rows, there)
@@ -189,7 +194,7 @@ class _Draft:
         )
         pending, build = [], []
         matters = Ranges.ever()
-        if first is None and over != Ranges.ever() and not node.fills:
+        if first is None and over != Ranges.ever() and not node.fills_cells:
             # Each tick ends a cell that was waited for; one without rows is right as it is.
             matters = Ranges.of((*cells_with_rows(node, model), *(s.cell for s in model.cells)))
         now = self.wanted & over & matters
@@ -217,19 +222,21 @@ class _Draft:
             Pending(reason.cause, reason.cells - batch) for reason in build if reason.cells - batch
         )
         if replaces:
-            pending = apart(node, model, pending)
+            pending = split_pending(node, model, pending)
         anything = Action.BUILD if not pending and cells == kept else Action.RECOMPUTE
         action = Action.BUILD if replaces else anything
-        step = self._step(node, action, build, joined(pending))
-        return replace(step, cells=batch, batches=len(parts), beside=beside, upto=upto)
+        step = self._step(node, action, build, merge_pending(pending))
+        return replace(
+            step, cells=batch, batches=len(parts), concurrent_batches=beside, backfill_end=upto
+        )
 
     def _waits(self, node: Node, model: ModelObservation, reasons: Sequence[Reason]) -> bool:
         """Whether a built model is left alone until the next tick of its cron."""
         if self.asked.ignore_cron or node.name in self.asked.restated:
             return False
-        due = not_due(node, model, self.seen.as_of)
+        due = next_due(node, model, self.seen.as_of)
         if due is not None and reasons:
-            self.left.append(Skipped(node.name, f"not due before {show(due)}"))
+            self.left.append(Skipped(node.name, f"not due before {show_instant(due)}"))
         return due is not None
 
     def _exchange(self, node: Node, model: ModelObservation, first: Reason) -> Step | None:
@@ -276,7 +283,7 @@ class _Draft:
 
     def _anew(self, node: Node) -> Ranges:
         """Where cells of a model that were never built are built."""
-        ranges, granularity = self.asked.within.get(node.name), node.model.granularity
+        ranges, granularity = self.asked.build_missing_in.get(node.name), node.model.granularity
         return Ranges.ever() if ranges is None or granularity is None else granularity.cover(ranges)
 
     def _leave(
@@ -320,13 +327,13 @@ class _Draft:
         for news in model.inputs:
             for cause, changes in changes_by_cause(node, news).items():
                 reasons.append(changed_input_reason(node, news, cause, changes, reach))
-        for entry in node.stored:
+        for entry in node.stored_inputs:
             step = self.steps.get(entry.name)
             if step is not None:
                 # Which keys change is not known yet, so rows of them may be anywhere.
-                anywhere = node.looks_up(entry.name)
+                anywhere = node.is_lookup(entry.name)
                 known = step.stale or anywhere
-                cells = reached(node, entry.name, step.stale, reach) if known else Ranges()
+                cells = affected_cells(node, entry.name, step.stale, reach) if known else Ranges()
                 cause = Cause.LOOKUP if anywhere else step.reasons[0].cause
                 reasons.append(Reason(cause, f"because {entry.name} is built", cells, step.rows))
         return reasons
@@ -334,7 +341,7 @@ class _Draft:
     def _head(self, node: Node, name: str) -> int:
         for news in self.seen.models[node.name].inputs:
             if news.name == name:
-                return news.head
+                return news.newest_version
         return 0
 
     def _step(
@@ -345,21 +352,26 @@ class _Draft:
         pending: tuple[Pending, ...] = (),
     ) -> Step:
         model = self.seen.models[node.name]
-        heads = {news.name: news.head for news in model.inputs}
+        heads = {news.name: news.newest_version for news in model.inputs}
         cells = Ranges.of(part for reason in reasons for part in reason.cells)
         return Step(
             model=node.name,
             action=action,
             cells=retained_range(node) if action is Action.BUILD else cells,
             reasons=tuple(reasons),
-            inputs={news.name: (news.since, news.head) for news in model.inputs},
+            inputs={news.name: (news.read_version, news.newest_version) for news in model.inputs},
             files=model.files,
             version=model.version + 1,
-            trace=Trace(node.name, node.fingerprint, heads, pending, model.entries),
-            before=model.trace,
-            expected=any(entry.name in self.steps for entry in node.stored),
-            scanned=sum(news.found.scanned for news in model.inputs if news.found),
-            found=tuple(one for news in model.inputs if news.found for one in news.found.times),
+            trace=Trace(node.name, node.fingerprint, heads, pending, model.newest_entry),
+            previous_trace=model.trace,
+            expected=any(entry.name in self.steps for entry in node.stored_inputs),
+            scanned=sum(news.changed_keys.scanned for news in model.inputs if news.changed_keys),
+            changed_key_rows=tuple(
+                one
+                for news in model.inputs
+                if news.changed_keys
+                for one in news.changed_keys.by_input
+            ),
         )
 
 

@@ -37,7 +37,7 @@ def completed_range(node: Node, as_of: int, ignore_cron: bool = False) -> Ranges
         return Ranges.ever()
     if said.allow_partials or ignore_cron:
         return Ranges.ever()
-    tick = cron.last(said.cron, said.cron_tz, as_of)
+    tick = cron.last_tick(said.cron, said.cron_tz, as_of)
     return Ranges((Interval(MIN, granularity.floor(tick)),))
 
 
@@ -50,7 +50,9 @@ def cells_with_rows(node: Node, model: ModelObservation) -> list[Interval]:
         part
         for news in model.inputs
         if node.input(news.name).time_column is not None
-        for part in node.input(news.name).reached(Ranges.of(s.cell for s in news.cells if s.rows))
+        for part in node.input(news.name).times_affected(
+            Ranges.of(s.cell for s in news.cells if s.rows)
+        )
     )
     return [cell for part in granularity.cover(reached) for cell in granularity.cells(part)]
 
@@ -71,7 +73,7 @@ def continued_build(
     missing = [reason.cells for reason in reasons if reason.cause in BACKLOG]
     backlog = Ranges.of(part for cells in missing for part in cells & due)
     filled = [cell for cell in cells_with_rows(node, model) if backlog.overlaps(cell)]
-    upto = asked.backfilled.get(node.name)
+    upto = asked.backfill_ends.get(node.name)
     if upto is None and filled:
         first = filled[0].start
         limit = Ranges((Interval(first, first + node.backfill_limit),))
@@ -82,13 +84,13 @@ def continued_build(
     return Ranges((Interval(MIN, upto),)) | fresh, upto
 
 
-def in_parts(node: Node) -> bool:
+def replaces_by_parts(node: Node) -> bool:
     """Whether a changed definition replaces the table by the cells that happen to be built."""
     said = node.model.incremental
     return said is not None and said.on_definition_change is DefinitionChange.REBUILT_CELLS
 
 
-def apart(node: Node, model: ModelObservation, pending: Sequence[Pending]) -> list[Pending]:
+def split_pending(node: Node, model: ModelObservation, pending: Sequence[Pending]) -> list[Pending]:
     """
     What a replaced table does without, told from where nothing is known to be.
 

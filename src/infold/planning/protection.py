@@ -18,15 +18,15 @@ from infold.core.trace import UNKNOWN
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 
-Stands = Callable[[str], bool]
+TableExists = Callable[[str], bool]
 """Whether a model's table stands that its ledger tells nothing of."""
 
 
-def stands(ledger: Ledger, lake: Lake) -> Stands:
+def unrecorded_table(ledger: Ledger, lake: Lake) -> TableExists:
     """Looks at the catalog, and at what the ledger knows of the step that wrote a table last."""
 
     def look(model: str) -> bool:
-        head = lake.head(table_name(model))
+        head = lake.metadata(table_name(model))
         if head is None:
             return False
         last = next(iter([*head.steps][::-1]), "")
@@ -37,41 +37,43 @@ def stands(ledger: Ledger, lake: Lake) -> Stands:
     return look
 
 
-def warnings(project: Project, plan: Plan, asked: PlanOptions, stands: Stands) -> tuple[str, ...]:
+def protection_warnings(
+    project: Project, plan: Plan, asked: PlanOptions, exists: TableExists
+) -> tuple[str, ...]:
     """What whoever looks at a plan for a protected target should know of it."""
     if not project.target.protected:
         return ()
     return tuple(
         f"{name}: {why}; {project.target.name} is protected, so a run needs --allow-refresh"
-        for name, why in rebuilds(plan, asked, stands)
+        for name, why in rebuilds(plan, asked, exists)
     )
 
 
 def refused_rebuilds(
-    project: Project, plan: Plan, asked: PlanOptions, stands: Stands, *, allowed: bool
+    project: Project, plan: Plan, asked: PlanOptions, exists: TableExists, *, allowed: bool
 ) -> Mapping[str, InfoldError]:
     """The models that a plan builds anew on a protected target, each with the refusal."""
     if not project.target.protected or allowed:
         return {}
     return {
         name: run_errors.protected(project.target.name, "rebuild", ((name, why),))
-        for name, why in rebuilds(plan, asked, stands)
+        for name, why in rebuilds(plan, asked, exists)
     }
 
 
-def rebuilds(plan: Plan, asked: PlanOptions, stands: Stands) -> Iterator[tuple[str, str]]:
+def rebuilds(plan: Plan, asked: PlanOptions, exists: TableExists) -> Iterator[tuple[str, str]]:
     """The models that a plan builds anew although they were built, each with the reason."""
     for step in plan.steps:
-        why = _why(step, asked, stands)
+        why = _why(step, asked, exists)
         if why:
             yield step.model, why
 
 
-def _why(step: Step, asked: PlanOptions, stands: Stands) -> str:
-    if asked.restated.get(step.model) == Ranges.ever() and step.before is not None:
+def _why(step: Step, asked: PlanOptions, exists: TableExists) -> str:
+    if asked.restated.get(step.model) == Ranges.ever() and step.previous_trace is not None:
         return "all of it is to be built again"
-    if step.before is None:
-        return "its table stands, and nothing is known of it" if stands(step.model) else ""
-    old, new = step.before.fingerprint, step.trace.fingerprint if step.trace else ""
+    if step.previous_trace is None:
+        return "its table stands, and nothing is known of it" if exists(step.model) else ""
+    old, new = step.previous_trace.fingerprint, step.trace.fingerprint if step.trace else ""
     # What a dead run left half known has to be built again before anything can be.
     return "its definition changed" if old not in (new, UNKNOWN) else ""

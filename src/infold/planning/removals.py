@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from infold.core.files import FileKnown
+from infold.core.files import IngestedFile
 from infold.core.model import Source
 from infold.core.plan import FileDiff, Plan
 from infold.core.project import Project
@@ -27,27 +27,27 @@ ALL = 100.0
 
 def refuse_removals(project: Project, plan: Plan, *, allowed: bool) -> None:
     """Raise ``mismatches.source_shrank`` when a plan would take out too much of a source."""
-    found = () if allowed else tuple(dict(losses(project, plan)).items())
+    found = () if allowed else tuple(dict(excessive_removals(project, plan)).items())
     if found:
         raise mismatches.source_shrank(found)
 
 
-def refuse_fewer(source: Source, news: FileDiff) -> None:
+def refuse_lost_rows(source: Source, news: FileDiff) -> None:
     """The same once the new files of one source were ``counted``, whatever their format."""
-    said = "" if news.freely else _too_much(source, news)
+    said = "" if news.removals_allowed else _too_much(source, news)
     if said:
         raise mismatches.source_shrank(((source.name, said),))
 
 
-def warnings(project: Project, plan: Plan) -> tuple[str, ...]:
+def removal_warnings(project: Project, plan: Plan) -> tuple[str, ...]:
     """What whoever looks at a plan should know of such sources."""
     return tuple(
         f"{source}: {what}; a run needs --allow-removals"
-        for source, what in dict(losses(project, plan)).items()
+        for source, what in dict(excessive_removals(project, plan)).items()
     )
 
 
-def losses(project: Project, plan: Plan) -> Iterator[tuple[str, str]]:
+def excessive_removals(project: Project, plan: Plan) -> Iterator[tuple[str, str]]:
     """The sources that lose too much, each with how much it is."""
     for step in plan.steps:
         news = step.files
@@ -61,7 +61,7 @@ def _too_much(source: Source, news: FileDiff) -> str:
     fewer = _fewer(source, news)
     if not news.lost and not fewer:
         return ""
-    files, rows = len(news.known), _rows(news.known)
+    files, rows = len(news.ingested), _rows(news.ingested)
     gone = _rows(news.lost) + sum(fewer)
     part = max(ALL * len(news.lost) / files, ALL * gone / (rows or 1))
     limit = source.removal_limit
@@ -83,16 +83,16 @@ def _fewer(source: Source, news: FileDiff) -> list[int]:
     """
     lost = {file.path for file in news.lost}
     found = (
-        file.rows + file.waiting - news.counted[file.path]
-        for file in news.gone
-        if file.path in news.counted and file.path not in lost
+        file.rows + file.waiting - news.row_counts[file.path]
+        for file in news.removed
+        if file.path in news.row_counts and file.path not in lost
     )
     fewer = [rows for rows in found if rows > 0]
-    known = {file.path for file in news.known}
-    came = sum(rows for path, rows in news.counted.items() if path not in known)
+    known = {file.path for file in news.ingested}
+    came = sum(rows for path, rows in news.row_counts.items() if path not in known)
     moved = source.is_table and came >= sum(fewer)
     return [] if moved else fewer
 
 
-def _rows(files: Sequence[FileKnown]) -> int:
+def _rows(files: Sequence[IngestedFile]) -> int:
     return sum(file.rows + file.waiting for file in files)

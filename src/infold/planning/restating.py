@@ -15,15 +15,15 @@ from infold.core.interval import Interval, Ranges
 from infold.core.model import Kind
 from infold.core.plan import PlanOptions
 from infold.core.project import Project
-from infold.planning.selection import selected
+from infold.planning.selection import select_models
 
 
 @dataclass(frozen=True, slots=True)
 class RestateRequest:
     """What is asked for, and the models that were named but are not built again, with reasons."""
 
-    asked: PlanOptions
-    left: tuple[tuple[str, str], ...] = ()
+    options: PlanOptions
+    skipped: tuple[tuple[str, str], ...] = ()
 
 
 def restate(project: Project, terms: Sequence[str], window: Interval | None) -> RestateRequest:
@@ -33,7 +33,7 @@ def restate(project: Project, terms: Sequence[str], window: Interval | None) -> 
     A window means models that are built cell by cell; others named are left as they are.
     """
     ranges = Ranges.ever() if window is None else Ranges((window,))
-    names = _stored(project, selected(project, terms))
+    names = _stored(project, select_models(project, terms))
     again = {name: ranges for name in names if window is None or _by_cell(project, name)}
     left = tuple(
         (name, "a window bounds no model of its kind") for name in sorted(names - again.keys())
@@ -41,7 +41,7 @@ def restate(project: Project, terms: Sequence[str], window: Interval | None) -> 
     readers = names | project.downstream(names)
     within = {} if window is None else again
     return RestateRequest(
-        PlanOptions(selected=frozenset(readers), restated=again, within=within), left
+        PlanOptions(selected=frozenset(readers), restated=again, build_missing_in=within), left
     )
 
 
@@ -52,7 +52,7 @@ def backbuild(project: Project, terms: Sequence[str], window: Interval) -> Resta
     Each model upstream is built again over the union of the stretches that its readers read.
     Tables that are folded hold what their files say at any time, and are only brought up to date.
     """
-    targets = _stored(project, selected(project, [term.removeprefix("+") for term in terms]))
+    targets = _stored(project, select_models(project, [term.removeprefix("+") for term in terms]))
     ranges = dict.fromkeys(targets, Ranges((window,)))
     for node in reversed(project.nodes):
         if node.name not in ranges:
@@ -60,14 +60,14 @@ def backbuild(project: Project, terms: Sequence[str], window: Interval) -> Resta
         for entry in node.inputs:
             if entry.name in project:
                 times = ranges[node.name]
-                read = Ranges.ever() if entry.time_column is None else entry.read(times)
+                read = Ranges.ever() if entry.time_column is None else entry.times_read(times)
                 ranges[entry.name] = ranges.get(entry.name, Ranges()) | read
     again = {name: cells for name, cells in ranges.items() if _by_cell(project, name)}
     names = frozenset(ranges)
     left = tuple(
         (name, "it is brought up to date, not built again") for name in sorted(names - again.keys())
     )
-    return RestateRequest(PlanOptions(selected=names, restated=again, within=again), left)
+    return RestateRequest(PlanOptions(selected=names, restated=again, build_missing_in=again), left)
 
 
 def _stored(project: Project, names: Iterable[str]) -> frozenset[str]:

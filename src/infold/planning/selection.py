@@ -15,7 +15,7 @@ from infold.core.project import Project
 from infold.messages import command_errors
 
 
-def selected(
+def select_models(
     project: Project, select: Sequence[str] = (), exclude: Sequence[str] = ()
 ) -> frozenset[str]:
     """The names of the models that are meant: all of them when nothing is selected."""
@@ -32,7 +32,7 @@ def with_landed(
 
     Nobody thinks of a source as something to be built, so who names a model means its rows too.
     """
-    reads = {entry.name for node in project if node.name in names for entry in node.stored}
+    reads = {entry.name for node in project if node.name in names for entry in node.stored_inputs}
     landed = {node.name for node in project if node.landed and node.name in reads}
     return names | (landed - _union(project, exclude))
 

@@ -14,32 +14,32 @@ from infold.core.plan import (
 from infold.core.project import Node
 from infold.core.trace import Cause, CellChange
 from infold.planning import cron
-from infold.planning.file_reasons import count
+from infold.planning.file_reasons import count_of
 from infold.planning.portions import (
-    in_parts,
+    replaces_by_parts,
 )
 
 
-def reached(node: Node, name: str, touched: Ranges, reach: int = 0) -> Ranges:
+def affected_cells(node: Node, name: str, touched: Ranges, reach: int = 0) -> Ranges:
     """The cells of a model in which something at these times of an input can show."""
     granularity = node.model.granularity
-    if granularity is None or node.looks_up(name):
+    if granularity is None or node.is_lookup(name):
         return Ranges.ever()
     if node.model.kind is Kind.INCREMENTAL_TABLE:
-        return granularity.cover(node.input(name).reached(touched))
+        return granularity.cover(node.input(name).times_affected(touched))
     return granularity.cover(touched.widen(reach, reach))
 
 
-def not_due(node: Node, model: ModelObservation, as_of: int) -> int | None:
+def next_due(node: Node, model: ModelObservation, as_of: int) -> int | None:
     """When a model is due that was built since the newest tick of its cron; None if it is due."""
     said = node.model.incremental
     if said is None or said.cron is None or model.as_of is None:
         return None
-    if model.as_of < cron.last(said.cron, said.cron_tz, as_of):
+    if model.as_of < cron.last_tick(said.cron, said.cron_tz, as_of):
         return None
     if model.trace is not None and model.trace.pending and model.as_of == as_of:
         return None  # the same run goes on with its batches
-    return cron.following(said.cron, said.cron_tz, as_of)
+    return cron.next_tick(said.cron, said.cron_tz, as_of)
 
 
 def whole_table_reason(node: Node, model: ModelObservation) -> Reason | None:
@@ -49,14 +49,14 @@ def whole_table_reason(node: Node, model: ModelObservation) -> Reason | None:
     # A part of it that is pending for its definition was left by a version of infold that mixed.
     mixed = any(entry.cause is Cause.DEFINITION for entry in model.trace.pending)
     if model.trace.fingerprint != node.fingerprint or mixed:
-        cause = Cause.REDEFINED if in_parts(node) else Cause.DEFINITION
+        cause = Cause.REDEFINED if replaces_by_parts(node) else Cause.DEFINITION
         return Reason(cause, "its definition changed", Ranges.ever())
     return None
 
 
 def entry_reasons(model: ModelObservation) -> Iterator[Reason]:
     """What somebody said of the model's sessions since it was built; which they are is found."""
-    more = model.entries - (model.trace.entries if model.trace else 0)
+    more = model.newest_entry - (model.trace.applied_entry if model.trace else 0)
     if more:
         what = "1 manual entry" if more == 1 else f"{more:,} manual entries"
         yield Reason(Cause.QUARANTINE, f"{what} of its quarantine", Ranges.ever())
@@ -67,15 +67,17 @@ def changed_input_reason(
 ) -> Reason:
     """That rows of an input changed, and where that can show."""
     rows = sum(change.added + change.removed for change in changes)
-    found = news.found
+    found = news.changed_keys
     if found is None or found.everywhere:
-        cells = reached(node, news.name, touched_cells(changes), reach)
-        detail = f"{rows:,} rows in {count(len(changes), 'cell')} of {news.name}"
-        if found is None and node.matched(news.name):
+        cells = affected_cells(node, news.name, touched_cells(changes), reach)
+        detail = f"{rows:,} rows in {count_of(len(changes), 'cell')} of {news.name}"
+        if found is None and node.matches_of(news.name):
             detail += ": at most"
         return Reason(cause, detail, cells, rows)
     cells = Ranges.of(
-        part for name, times, _ in found.times for part in reached(node, name, times, reach)
+        part
+        for name, times, _ in found.by_input
+        for part in affected_cells(node, name, times, reach)
     )
     return Reason(cause, f"{found.rows:,} rows with changed keys of {news.name}", cells, found.rows)
 
@@ -89,7 +91,7 @@ def changes_by_cause(node: Node, news: InputDiff) -> dict[Cause, list[CellChange
     """The net changes of an input, by what they are to the model that reads it."""
     found: dict[Cause, list[CellChange]] = {}
     for change in news.changes:
-        if node.looks_up(news.name):
+        if node.is_lookup(news.name):
             cause = Cause.LOOKUP
         elif change.removed:
             cause = Cause.REMOVED
@@ -106,6 +108,6 @@ def rows_to_read(node: Node, model: ModelObservation, cells: Ranges) -> int:
     total = 0
     for news in model.inputs:
         entry = node.input(news.name)
-        times = cells if entry.time_column is None else entry.read(cells)
+        times = cells if entry.time_column is None else entry.times_read(cells)
         total += sum(state.rows for state in news.cells if times.overlaps(state.cell))
     return total

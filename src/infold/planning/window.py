@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from infold.core.interval import MAX, MIN, Granularity, Interval, instant, show
+from infold.core.interval import MAX, MIN, Granularity, Interval, instant, show_instant
 from infold.core.model import Kind
 from infold.core.project import Project
 from infold.messages import command_errors
 
 
-def window(
+def parse_window(
     project: Project, names: Iterable[str], start: str | None, end: str | None
 ) -> Interval | None:
     """The window as asked for, open where an end was not given; None when neither was."""
@@ -39,12 +39,12 @@ def window(
     return Interval(first, last)
 
 
-def as_of(text: str | None) -> int | None:
+def parse_as_of(text: str | None) -> int | None:
     """The instant of ``--as-of``; None when it was not given."""
-    return instant_of("--as-of", text)
+    return parse_instant("--as-of", text)
 
 
-def instant_of(option: str, text: str | None) -> int | None:
+def parse_instant(option: str, text: str | None) -> int | None:
     """The instant that an option or argument says; None when it was not given."""
     return None if text is None else _instant(option, text)
 
@@ -68,9 +68,13 @@ def _instant(option: str, text: str) -> int:
 def _refuse_inside(option: str, at: int, cells: Mapping[str, Granularity | None]) -> None:
     """Refuse an end that lies inside a cell of any model, and name all of these."""
     nearest = {
-        name: (granularity.value, show(granularity.cell(at).start), show(granularity.cell(at).end))
+        name: (
+            granularity.value,
+            show_instant(granularity.cell(at).start),
+            show_instant(granularity.cell(at).end),
+        )
         for name, granularity in cells.items()
         if granularity is not None and not granularity.aligned(at)
     }
     if nearest:
-        raise command_errors.window_unaligned(option, show(at), nearest)
+        raise command_errors.window_unaligned(option, show_instant(at), nearest)

@@ -16,7 +16,7 @@ from infold.core.project import Project
 from infold.messages.errors import InfoldError
 
 
-def without(
+def without_refused(
     project: Project,
     plan: Plan,
     refused: Mapping[str, InfoldError],
@@ -33,9 +33,11 @@ def without(
         return plan
     steps = {step.model: step for step in plan.steps}
     held = {
-        name: behind for name in steps if (behind := waits_for(project, name, own)) or name in own
+        name: behind
+        for name in steps
+        if (behind := refused_inputs(project, name, own)) or name in own
     }
-    left = {entry.model: entry for entry in plan.left if entry.model not in own}
+    left = {entry.model: entry for entry in plan.skipped if entry.model not in own}
     for name in {**own, **held}:
         step = steps.get(name)
         by_cell = step is not None and project[name].model.kind is Kind.INCREMENTAL_TABLE
@@ -44,12 +46,14 @@ def without(
     return replace(
         plan,
         steps=tuple(step for step in plan.steps if step.model not in held),
-        left=tuple(left[node.name] for node in project if node.name in left),
+        skipped=tuple(left[node.name] for node in project if node.name in left),
         refused=own,
     )
 
 
-def waits_for(project: Project, model: str, refused: Mapping[str, InfoldError]) -> tuple[str, ...]:
+def refused_inputs(
+    project: Project, model: str, refused: Mapping[str, InfoldError]
+) -> tuple[str, ...]:
     """The refused models that a model reads, directly or not."""
     reads = project.upstream((model,))
     return tuple(name for name in refused if name in reads)

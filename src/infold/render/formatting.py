@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from infold.core.interval import DAY, MAX, MIN, SECOND, Granularity, Interval, Ranges, moment, show
+from infold.core.interval import (
+    DAY,
+    MAX,
+    MIN,
+    SECOND,
+    Granularity,
+    Interval,
+    Ranges,
+    moment,
+    show_instant,
+)
 
 WIDTH = 100
 """How wide a screen is made."""
@@ -73,9 +83,9 @@ def under_new(covered: Ranges, left: Ranges, granularity: Granularity | None) ->
 def range_text(part: Interval, granularity: Granularity | None) -> str:
     """One range: the cell alone when it is one, ``since``/``until`` when an end is open."""
     if part.start <= MIN:
-        return "all of it" if part.end >= MAX else f"until {show(part.end)}"
+        return "all of it" if part.end >= MAX else f"until {show_instant(part.end)}"
     if part.end >= MAX:
-        return f"since {show(part.start)}"
+        return f"since {show_instant(part.start)}"
     if granularity is not None and granularity.next(part.start) == part.end:
         return cell_text(part, granularity)
     return str(part)
@@ -86,12 +96,12 @@ def cell_text(cell: Interval, granularity: Granularity | None) -> str:
     if granularity is None or cell.start <= MIN:
         return "all of it"
     if granularity is Granularity.MONTH:
-        return show(cell.start)[:7]
+        return show_instant(cell.start)[:7]
     if granularity is Granularity.YEAR:
-        return show(cell.start)[:4]
+        return show_instant(cell.start)[:4]
     if granularity is Granularity.HOUR and cell.start % DAY == 0:
-        return show(cell.start) + " 00:00"
-    return show(cell.start)
+        return show_instant(cell.start) + " 00:00"
+    return show_instant(cell.start)
 
 
 def ranges_text(ranges: Ranges, granularity: Granularity | None, most: int = 3) -> str:

@@ -43,7 +43,7 @@ def plan(value: Plan) -> Shape:
         "steps": [step(entry) for entry in value.steps],
         "left": [
             {"model": entry.model, "why": entry.why, "stale": ranges(entry.stale)}
-            for entry in value.left
+            for entry in value.skipped
         ],
         "refused": [
             {"model": name, "error": error.record} for name, error in value.refused.items()
@@ -81,15 +81,15 @@ def _files(value: FileDiff) -> Shape:
         "source": value.source,
         "new": [entry.path for entry in value.new],
         "replaced": value.replaced,
-        "gone": [entry.path for entry in value.gone],
-        "due": [entry.path for entry in value.due],
-        "again": [entry.path for entry in value.again],
+        "gone": [entry.path for entry in value.removed],
+        "due": [entry.path for entry in value.come_due],
+        "again": [entry.path for entry in value.reingest],
         "settling": value.settling,
-        "same": value.same,
+        "same": value.unchanged,
         "arrived": None
-        if value.peek is None
-        else [{"cell": interval(state.cell), "rows": state.rows} for state in value.peek],
-        "ahead": value.ahead,
+        if value.estimate is None
+        else [{"cell": interval(state.cell), "rows": state.rows} for state in value.estimate],
+        "ahead": value.future_rows,
     }
 
 
@@ -362,8 +362,8 @@ def quarantine(
             {
                 "model": model,
                 "number": entry.number or None,
-                "held": entry.held,
-                "of": entry.of,
+                "held": entry.in_quarantine,
+                "of": entry.owner,
                 "start": _maybe(entry.start),
                 "end": _maybe(entry.end),
                 "reason": entry.reason,

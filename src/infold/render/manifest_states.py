@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from infold.core.interval import show
+from infold.core.interval import show_instant
 from infold.core.report import ModelState, State
 from infold.render import formatting
 
@@ -23,7 +23,7 @@ def message(entry: ModelState) -> str:
 
 
 def _lines(entry: ModelState) -> tuple[str, ...]:
-    start = "the first row" if entry.lower is None else show(entry.lower)
+    start = "the first row" if entry.lower is None else show_instant(entry.lower)
     text = _SAYS[entry.state].format(start=start)
     if entry.why:
         text += f": {entry.why}"
@@ -49,11 +49,11 @@ def _window(entry: ModelState) -> str:
     if 1 < len(cells) <= _FEW:
         return f" of {formatting.ranges_text(cells, entry.granularity)}"
     if entry.lower is not None and entry.upper is not None:
-        between = f" between {show(entry.lower)} and {show(entry.upper)}"
+        between = f" between {show_instant(entry.lower)} and {show_instant(entry.upper)}"
     elif entry.lower is not None:
-        between = f" from {show(entry.lower)} on"
+        between = f" from {show_instant(entry.lower)} on"
     elif entry.upper is not None:
-        between = f" until {show(entry.upper)}"
+        between = f" until {show_instant(entry.upper)}"
     number = formatting.cells_in(cells, entry.granularity) if len(cells) > _FEW else None
     return between if number is None else f" of {formatting.count(number, 'cell')}{between}"
 

@@ -51,7 +51,7 @@ def plan_screen(
         "\n".join(plan_strip(project, observed, plan, covered)),
         _arrived(observed),
         _steps(project, observed, plan),
-        _left(project, plan.left),
+        _left(project, plan.skipped),
         "\n".join(plan.notes),
         _closing(project, plan, options, command),
     ]
@@ -75,7 +75,7 @@ def nothing_screen(
 
     After a run, also the ``model_states`` before it, and its ``notes``.
     """
-    current = [left for left in plan.left if left.why == UP_TO_DATE]
+    current = [left for left in plan.skipped if left.why == UP_TO_DATE]
     what = (
         f"{formatting.count(len(current), 'model')} up to date"
         if current
@@ -88,7 +88,7 @@ def nothing_screen(
         f"{nothing}: {what}, as of {formatting.clock(plan.as_of)}.",
         states_text(model_states),
         _looked(project, observed),
-        _left(project, plan.left),
+        _left(project, plan.skipped),
         "\n".join((*plan.notes, *notes)),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -100,7 +100,7 @@ def plan_strip(
     """The strip with its legend; nothing when no cell is known yet."""
     nodes = [node for node in project if node.model.kind is not Kind.VIEW]
     steps = {step.model: step for step in plan.steps}
-    left = {entry.model: entry for entry in plan.left}
+    left = {entry.model: entry for entry in plan.skipped}
     rows = [
         _row(node, observed.models[node.name], steps.get(node.name), left.get(node.name), covered)
         for node in nodes
@@ -135,8 +135,12 @@ def _row(
     if node.model.granularity is None:
         mark = "B" if step else "-" if seen.trace else "."
         return Row(node.name, single=mark, says=says)
-    if node.model.kind is Kind.EVENTS and (step is None or step.before is None or not _whole(step)):
-        arrived = Ranges.of(state.cell for state in (seen.files.peek if seen.files else ()) or ())
+    if node.model.kind is Kind.EVENTS and (
+        step is None or step.previous_trace is None or not _whole(step)
+    ):
+        arrived = Ranges.of(
+            state.cell for state in (seen.files.estimate if seen.files else ()) or ()
+        )
         if step is not None and step.action is Action.INGEST:
             arrived |= step.cells
         taken_in = (("+", arrived), ("#", there))
@@ -181,7 +185,7 @@ def _arrived(observed: Observations) -> str:
         if not files and not files.settling:
             continue
         lines.append((files.source, files_text(files)))
-        cells = files.peek or ()
+        cells = files.estimate or ()
         if len(cells) > _MOST_CELLS:  # those with most rows, in the order of time
             cells = tuple(sorted(cells, key=lambda state: -state.rows))
         lines.extend(
@@ -192,11 +196,11 @@ def _arrived(observed: Observations) -> str:
         if more:
             rows = formatting.count(sum(state.rows for state in more), "row")
             lines.append(("", f"{rows} in {formatting.count(len(more), 'other cell')}"))
-        if files.ahead:
+        if files.future_rows:
             lines.append(
-                ("", f"{formatting.count(files.ahead, 'row')} waiting, dated in the future")
+                ("", f"{formatting.count(files.future_rows, 'row')} waiting, dated in the future")
             )
-        if files.new and files.peek is None:
+        if files.new and files.estimate is None:
             lines.append(("", "which cells they touch is known once they are read"))
     return "\n".join(["Arrived", *formatting.columns(lines)]) if lines else ""
 
@@ -220,20 +224,20 @@ def _files(observed: Observations) -> list[FileDiff]:
 def files_text(files: FileDiff) -> str:
     """What is new about the files of one source, in words."""
     replaced = files.replaced
-    gone = len(files.gone) - replaced
+    gone = len(files.removed) - replaced
     parts = [
         formatting.count(len(files.new) - replaced, "new file")
         if len(files.new) > replaced
         else "",
         f"{replaced:,} replaced" if replaced else "",
         f"{gone:,} gone" if gone else "",
-        f"{len(files.due):,} with rows come due" if files.due else "",
+        f"{len(files.come_due):,} with rows come due" if files.come_due else "",
         f"{files.settling:,} still settling" if files.settling else "",
     ]
     news = ", ".join(part for part in parts if part) or "nothing new"
-    if not files.same:
+    if not files.unchanged:
         return news
-    return f"{news}; {formatting.count(files.same, 'file')} as before"
+    return f"{news}; {formatting.count(files.unchanged, 'file')} as before"
 
 
 def _steps(project: Project, observed: Observations, plan: Plan) -> str:
@@ -301,7 +305,10 @@ def _looked(project: Project, observed: Observations | None) -> str:
         return ""
     rows = [(files.source, files_text(files)) for files in _files(observed)]
     tables = [
-        news.name for seen in observed.models.values() for news in seen.inputs if news.head > 0
+        news.name
+        for seen in observed.models.values()
+        for news in seen.inputs
+        if news.newest_version > 0
     ]
     read = formatting.names(dict.fromkeys(tables))
     if read:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from infold.core.interval import show
+from infold.core.interval import show_instant
 from infold.core.manual_entry import ManualEntry
 from infold.render import formatting
 from infold.render.table import table_screen
@@ -16,7 +16,7 @@ Said = Mapping[str, Sequence[tuple[ManualEntry, bool]]]
 
 def entries_screen(model: str, said: Sequence[ManualEntry]) -> str:
     """What ``infold quarantine add``, ``release`` or ``auto`` wrote down."""
-    head, then = _SAYS[said[0].word]
+    head, then = _SAYS[said[0].effect]
     lines = [f"{head}, in {model}:"]
     lines += [f"  {meant(entry)}{f': {entry.reason}' if entry.reason else ''}" for entry in said]
     lines.append(f"`infold run` {then.format(model)}.")
@@ -43,7 +43,7 @@ def quarantine_screen(held: Sequence[Mapping[str, Any]], said: Said) -> str:
         [
             f"{entry.number:,}",
             model,
-            entry.word,
+            entry.effect,
             meant(entry),
             formatting.clock(entry.made_at),
             "" if applied else "with the next run",
@@ -60,5 +60,5 @@ def quarantine_screen(held: Sequence[Mapping[str, Any]], said: Said) -> str:
 def meant(entry: ManualEntry) -> str:
     """Which sessions an entry is about."""
     if entry.start is None or entry.end is None:
-        return f"all sessions of {entry.of}"
-    return f"the session of {entry.of}, {show(entry.start)} to {show(entry.end)}"
+        return f"all sessions of {entry.owner}"
+    return f"the session of {entry.owner}, {show_instant(entry.start)} to {show_instant(entry.end)}"

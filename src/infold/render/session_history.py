@@ -15,7 +15,7 @@ from infold.inspecting.session_history import (
     SessionHistory,
     Verb,
     VersionChange,
-    differing,
+    differing_columns,
 )
 from infold.render import formatting
 from infold.render.formatting import iso
@@ -41,7 +41,7 @@ def session_history_screen(value: SessionHistories) -> str:
 
 def _history(history: SessionHistory) -> str:
     parts = [
-        f"session {history.id} of {history.model}{', in quarantine' if history.held else ''}",
+        f"session {history.id} of {history.model}" + ", in quarantine" * bool(history.quarantined),
         "\n".join(formatting.columns(_facts(history))),
         _events(history),
         _changes_told(history),
@@ -51,13 +51,13 @@ def _history(history: SessionHistory) -> str:
 
 
 def _facts(history: SessionHistory) -> list[tuple[str, str]]:
-    name, value = history.of
+    name, value = history.owner
     facts = [(name, cell(value))]
-    if history.held is not None:
-        if history.why_held:
-            facts.append(("in quarantine", history.why_held))
-        facts += [("first event", _when(history.held.start)), ("last event", _ends(history))]
-        facts.append(("events", f"{history.held.events:,}"))
+    if history.quarantined is not None:
+        if history.why_quarantined:
+            facts.append(("in quarantine", history.why_quarantined))
+        facts += [("first event", _when(history.quarantined.start)), ("last event", _ends(history))]
+        facts.append(("events", f"{history.quarantined.events:,}"))
         if history.session is None:
             return [*facts, ("stored", f"nothing in {history.model}")]
         stays = _span(history.session.start, history.session.end, history)
@@ -75,8 +75,8 @@ def _ends(history: SessionHistory) -> str:
 
 
 def _events(history: SessionHistory) -> str:
-    if history.untold:
-        return f"Its events are not told: {history.untold}."
+    if history.why_no_events:
+        return f"Its events are not told: {history.why_no_events}."
     total = sum(group.events for group in history.event_batches)
     if not total:
         return f"None of its events are in {_inputs(history)} any more."
@@ -121,7 +121,7 @@ def _files(group: EventBatch) -> str:
 
 def _changes_told(history: SessionHistory) -> str:
     if not history.session_changes:
-        if history.kept_from is None:
+        if history.oldest_kept is None:
             return f"It was never in {history.model}: it was in quarantine from the first."
         return f"No version of {history.model} that is kept held it."
     shown = _grouped(history.session_changes)
@@ -218,7 +218,7 @@ def _values(deed: SessionChange) -> list[str]:
         return []
     found = []
     for was, now in zip(deed.change.before or (), deed.change.after, strict=False):
-        other = differing(was, now)
+        other = differing_columns(was, now)
         for name in other[:_SHOWN]:
             values = cell(now.values.get(name)), cell(was.values.get(name))
             found.append(f"{name} is {values[0]}, was {values[1]}")
@@ -229,8 +229,8 @@ def _values(deed: SessionChange) -> list[str]:
 
 def _notes(history: SessionHistory) -> list[str]:
     notes = list(history.notes)
-    if history.kept_from is not None:
-        first = history.kept_from
+    if history.oldest_kept is not None:
+        first = history.oldest_kept
         notes.append(
             f"Snapshots of {history.model} are kept from its version {first.number} "
             f"({formatting.clock(first.committed_at)}) on:\n"
@@ -292,7 +292,7 @@ def session_history_shape(value: SessionHistories) -> Shape:
 
 
 def _shape(history: SessionHistory) -> Shape:
-    name, of = history.of
+    name, of = history.owner
     return {
         "model": history.model,
         "session_id": history.id,
@@ -300,12 +300,14 @@ def _shape(history: SessionHistory) -> Shape:
         "session_start": iso(history.start),
         "session_end": iso(history.end),
         "row": None if history.session is None else dict(history.session.values),
-        "quarantine": None if history.held is None else _held_shape(history.held, history.why_held),
+        "quarantine": None
+        if history.quarantined is None
+        else _held_shape(history.quarantined, history.why_quarantined),
         "input": ", ".join(history.inputs),
         "arrivals": [_brought_shape(group) for group in history.event_batches],
-        "untold": history.untold,
+        "untold": history.why_no_events,
         "runs": [_deed_shape(deed) for deed in history.session_changes],
-        "kept_from": history.kept_from.number if history.kept_from else None,
+        "kept_from": history.oldest_kept.number if history.oldest_kept else None,
         "notes": list(history.notes),
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from infold.core.interval import Granularity, Ranges, show
+from infold.core.interval import Granularity, Ranges, show_instant
 from infold.core.model import Kind
 from infold.core.project import Project
 from infold.core.record import Receipt, RunRecord, StepRecord
@@ -42,8 +42,8 @@ def status_screen(
                 entry.model,
                 "refused" if entry.refused else entry.state.value,
                 f"{entry.rows:,}",
-                show(hull.start) if hull else "",
-                show(hull.end) if hull else "",
+                show_instant(hull.start) if hull else "",
+                show_instant(hull.end) if hull else "",
                 f"{missing:,}" if missing else "",
                 _stale(entry, granularity),
                 formatting.clock(entry.last_built_at),
@@ -91,7 +91,7 @@ def _details(project: Project, entry: ModelStatus, gaps: Mapping[str, Ranges]) -
         what = "in no session" if entry.kind is Kind.SESSIONS else "set aside"
         facts.append(f"{formatting.count(entry.set_aside, 'row')} {what}: `infold show set_aside`")
     if entry.next_due is not None:
-        facts.append(f"next due {show(entry.next_due)}")
+        facts.append(f"next due {show_instant(entry.next_due)}")
     if entry.waiting:
         facts.append(f"{formatting.count(entry.waiting, 'row')} waiting, dated in the future")
     return [f"  {entry.model}: {fact}" for fact in facts]

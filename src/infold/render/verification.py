@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
-from infold.core.interval import EVER, Interval, show
+from infold.core.interval import EVER, Interval, show_instant
 from infold.core.report import Verdict, VerificationReport
 from infold.render import formatting
 from infold.render.row_pairs import Pair, paired
@@ -125,7 +125,7 @@ def _alike(a: str, b: str) -> int:
 
 
 def _cell(cell: Interval) -> str:
-    return "the table" if cell == EVER else show(cell.start)
+    return "the table" if cell == EVER else show_instant(cell.start)
 
 
 def _sentence(value: VerificationReport) -> str:

@@ -15,16 +15,16 @@ import os
 from collections.abc import Mapping
 
 from infold.core.model import Kind, table_name
-from infold.core.ports import Head, Lake, Ledger
+from infold.core.ports import Lake, Ledger, TableMetadata
 from infold.core.project import Project
 from infold.core.trace import Version
 from infold.messages import mismatches, run_errors
 from infold.messages.errors import InfoldError
 
 
-def refuse_others(project: Project, ledger: Ledger) -> None:
+def refuse_other_project(project: Project, ledger: Ledger) -> None:
     """Raise an error where the ledger is that of another project, or of another warehouse."""
-    name, warehouse = ledger.belongs() or (project.name, warehouse_of(project))
+    name, warehouse = ledger.owner() or (project.name, warehouse_of(project))
     if name != project.name:
         raise mismatches.other_project(ledger=_ledger(project), found=name, project=project.name)
     if warehouse != warehouse_of(project):
@@ -42,7 +42,7 @@ def warehouse_of(project: Project) -> str:
     return os.path.normpath(project.target.warehouse)
 
 
-def strangers(
+def foreign_tables(
     project: Project,
     ledger: Ledger,
     lake: Lake,
@@ -82,17 +82,17 @@ def _standing(
     lake: Lake,
     heads: Mapping[str, Version],
     moved: Mapping[str, str | None],
-) -> tuple[dict[str, Head], dict[str, InfoldError]]:
+) -> tuple[dict[str, TableMetadata], dict[str, InfoldError]]:
     """The project's tables to look at: those that moved, and those that the ledger never saw."""
     stored = [node.name for node in project if node.model.kind is not Kind.VIEW]
-    there = lake.moved({table_name(name): "" for name in stored if name not in heads})
+    there = lake.moved_tables({table_name(name): "" for name in stored if name not in heads})
     found, refused = {}, {}
     for name in stored:
         table = table_name(name)
         if not moved.get(table) and not there.get(table):
             continue
         try:
-            head = lake.head(table)
+            head = lake.metadata(table)
         except InfoldError as error:
             refused[name] = error
             continue
@@ -101,7 +101,7 @@ def _standing(
     return found, refused
 
 
-def _unknown(head: Head, known: Mapping[str, str]) -> str:
+def _unknown(head: TableMetadata, known: Mapping[str, str]) -> str:
     """What of a table's history the ledger does not know; empty where that is nothing."""
     steps = [step for step in head.steps if step not in known]
     if not steps:
@@ -110,7 +110,7 @@ def _unknown(head: Head, known: Mapping[str, str]) -> str:
     return f"{commits} unknown to it, the newest by step {steps[-1]}"
 
 
-def _lacks(version: Version, head: Head) -> bool:
+def _lacks(version: Version, head: TableMetadata) -> bool:
     """Whether the ledger's newest version is not in the history that a table still has."""
     return bool(version.snapshot is not None and head.steps and version.step not in head.steps)
 

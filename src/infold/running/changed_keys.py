@@ -14,14 +14,14 @@ from infold.core.plan import ChangedKeyRows, InputDiff, ModelObservation, Observ
 from infold.core.ports import Engine
 from infold.core.project import Node, Project
 
-Sought = tuple[str, str, int, int, tuple[int, ...]]
+KeyQuestion = tuple[str, str, int, int, tuple[int, ...]]
 """A model, a lookup of it, which versions of that are compared, and those of all inputs."""
 
 
-def unlooked(node: Node, model: ModelObservation) -> Iterator[InputDiff]:
+def unlocated_lookups(node: Node, model: ModelObservation) -> Iterator[InputDiff]:
     """The changed lookups of a model of which nobody has looked yet where their keys are."""
     for news in model.inputs:
-        if news.changes and news.found is None and node.matched(news.name):
+        if news.changes and news.changed_keys is None and node.matches_of(news.name):
             yield news
 
 
@@ -30,33 +30,40 @@ class KeyLocations:
     """What was found in one run; asked once for each change of a lookup and model."""
 
     project: Project
-    known: dict[Sought, ChangedKeyRows] = field(default_factory=dict)
+    known: dict[KeyQuestion, ChangedKeyRows] = field(default_factory=dict)
 
-    def missing(self, seen: Observations, plan: Plan) -> list[Sought]:
+    def missing(self, seen: Observations, plan: Plan) -> list[KeyQuestion]:
         """What is to be looked for before the steps of a plan can be carried out."""
         found = []
         for step in plan.steps:
             node = self.project[step.model]
             if not step.expected:
                 model = seen.models[step.model]
-                found += [_key(step.model, model, one) for one in unlooked(node, model)]
+                found += [_key(step.model, model, one) for one in unlocated_lookups(node, model)]
         return [key for key in found if key not in self.known]
 
-    def look(self, engine: Engine, sought: Sought) -> None:
+    def locate(self, engine: Engine, sought: KeyQuestion) -> None:
         """Have the engine look."""
-        self.known[sought] = engine.find(*sought[:4])
+        self.known[sought] = engine.find_changed_keys(*sought[:4])
 
-    def told(self, seen: Observations) -> Observations:
+    def added_to(self, seen: Observations) -> Observations:
         """What was observed, with what was found."""
         models = {name: self._told(name, model) for name, model in seen.models.items()}
         return replace(seen, models=models) if self.known else seen
 
     def _told(self, name: str, model: ModelObservation) -> ModelObservation:
         inputs = tuple(
-            replace(news, found=self.known.get(_key(name, model, news))) for news in model.inputs
+            replace(news, changed_keys=self.known.get(_key(name, model, news)))
+            for news in model.inputs
         )
         return replace(model, inputs=inputs)
 
 
-def _key(name: str, model: ModelObservation, news: InputDiff) -> Sought:
-    return name, news.name, news.since, news.head, tuple(one.head for one in model.inputs)
+def _key(name: str, model: ModelObservation, news: InputDiff) -> KeyQuestion:
+    return (
+        name,
+        news.name,
+        news.read_version,
+        news.newest_version,
+        tuple(one.newest_version for one in model.inputs),
+    )

@@ -21,13 +21,13 @@ from infold.core.plan import Plan, Step
 from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.core.record import Outcome
-from infold.core.trace import Pending, Trace, joined
+from infold.core.trace import Pending, Trace, merge_pending
 
 
 def concurrent_batches(step: Step) -> tuple[Step, ...]:
     """The step and the batches that may be built beside it, each as a step of its own."""
-    later = (replace(step, cells=cells, beside=()) for cells in step.beside)
-    return (replace(step, beside=()), *later)
+    later = (replace(step, cells=cells, concurrent_batches=()) for cells in step.concurrent_batches)
+    return (replace(step, concurrent_batches=()), *later)
 
 
 @dataclass
@@ -45,7 +45,7 @@ class CommitLock:
         """The lock of a step and of those beside it, which read the same versions."""
         assert step.trace is not None, "a planned step says what will hold"
         own = (Pending(reason.cause, reason.cells & step.cells) for reason in step.reasons)
-        pending = tuple(joined((*step.trace.pending, *own)))
+        pending = tuple(merge_pending((*step.trace.pending, *own)))
         return cls(replace(step.trace, pending=pending), step.version)
 
     def acquire(self) -> None:
@@ -70,30 +70,30 @@ class CommitTurn:
 
     cells: Ranges
     lock: CommitLock | None = None
-    taken: bool = False
+    held_now: bool = False
 
     def take(self, outcome: Outcome) -> Outcome:
         """Wait for it; what will hold, as it will after those that were committed before."""
         if self.lock is None:
             return outcome
         self.lock.acquire()
-        self.taken = True
+        self.held_now = True
         trace = self.lock.trace.without(self.cells)
         return replace(outcome, trace=trace, version=self.lock.version)
 
     def release(self, built: Outcome | None) -> None:
         """End it, if it was taken: ``built`` is in the ledger, or nothing was written."""
-        if self.taken and self.lock is not None:
-            self.taken = False
+        if self.held_now and self.lock is not None:
+            self.held_now = False
             self.lock.release(built)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def released_at_end(self) -> Iterator[None]:
         """A turn that is still taken at the end was cut short between table and ledger."""
         try:
             yield
         except BaseException as error:
-            if self.taken and self.lock is not None:
+            if self.held_now and self.lock is not None:
                 self.lock.release(None, unknown=error)
             raise
 
@@ -117,7 +117,9 @@ def side_by_side(
         if not step.expected and not waits and len(models) < (jobs or 1):
             models.append(step)
     # A table that somebody dropped is made by the first batch.
-    several = [one for one in models if one.beside and lake.head(table_name(one.model))]
+    several = [
+        one for one in models if one.concurrent_batches and lake.metadata(table_name(one.model))
+    ]
     room = None if jobs is None else jobs - len(models)
     found = [(step, CommitTurn(step.cells)) for step in models if step not in several]
     for step in several:

@@ -34,10 +34,10 @@ class DefinitionsToAnalyse:
         trace = seen.models[name].trace
         return trace is None or trace.fingerprint != self.project[name].fingerprint
 
-    def judge(self, engine: Engine, models: Collection[str]) -> Mapping[str, InfoldError]:
+    def analyse(self, engine: Engine, models: Collection[str]) -> Mapping[str, InfoldError]:
         """What is wrong with the definitions of some models, or of views that they read."""
         above = self.project.upstream(models)
         views = {name for name in above if self.project[name].model.kind is Kind.VIEW}
         new = (views | set(models)) - self.asked
         self.asked.update(new)
-        return engine.judge(sorted(new))
+        return engine.analyse(sorted(new))

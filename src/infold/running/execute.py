@@ -28,15 +28,15 @@ from infold.core.report import RunFailed, RunResult
 from infold.messages import errors, run_errors
 from infold.planning.model_states import model_states
 from infold.planning.planner import plan
-from infold.planning.protection import refused_rebuilds, stands
+from infold.planning.protection import refused_rebuilds, unrecorded_table
 from infold.planning.removals import refuse_removals
-from infold.running.belonging import refuse_others, warehouse_of
-from infold.running.changed_keys import KeyLocations, Sought
+from infold.running.belonging import refuse_other_project, warehouse_of
+from infold.running.changed_keys import KeyLocations, KeyQuestion
 from infold.running.commit_order import CommitTurn, side_by_side
 from infold.running.definitions_to_analyse import DefinitionsToAnalyse
 from infold.running.forget import forget_model
-from infold.running.observe import VANISHED, Observer, remembered
-from infold.running.recover import committed, recover
+from infold.running.observe import VANISHED, Observer, locations_and_files
+from infold.running.recover import committed_snapshot, recover
 from infold.running.request import (
     MOST_STEPS,
     Request,
@@ -47,7 +47,7 @@ from infold.running.request import (
     step_detail,
     still_asked,
 )
-from infold.running.run_progress import RunProgress, ends
+from infold.running.run_progress import RunProgress, ends_run
 from infold.system import failures, signals
 
 
@@ -72,9 +72,9 @@ class Runner:
         Raises RunFailed when a model could not be brought up to date, and after all others were:
         its ``result`` says what was done all the same.
         """
-        course = RunProgress(new_id(), self.project, request.asked, fail_fast=request.fail_fast)
+        course = RunProgress(new_id(), self.project, request.options, fail_fast=request.fail_fast)
         started = time.monotonic()
-        refuse_others(self.project, self.ledger)
+        refuse_other_project(self.project, self.ledger)
         self.ledger.acquire(course.run, wait=request.wait)
         try:
             with self.fence():
@@ -99,8 +99,8 @@ class Runner:
         )
         with self._closing(course, started):
             self.observer.check()
-        if self.ledger.belongs() is None:
-            self.ledger.belong_to(self.project.name, warehouse_of(self.project))
+        if self.ledger.owner() is None:
+            self.ledger.set_owner(self.project.name, warehouse_of(self.project))
         course.notes = (
             *recover(self.ledger, self.lake),
             *self._forget_departed(),
@@ -111,12 +111,12 @@ class Runner:
         engine: Engine | None = None
         located, judging = KeyLocations(self.project), DefinitionsToAnalyse(self.project)
         while True:
-            asked = still_asked(request.asked, course.done)
+            asked = still_asked(request.options, course.done)
             self.observer.restated = frozenset(asked.restated)
-            self.observer.freely = request.allow_removals
-            seen = located.told(self.observer.look())
+            self.observer.removals_allowed = request.allow_removals
+            seen = located.added_to(self.observer.observe_all())
             now = plan(self.project, seen, asked)
-            if missing := located.missing(seen, course.left(now)):
+            if missing := located.missing(seen, course.runnable(now)):
                 engine = engine or self.engine(course.run, now)
                 self._look(course, located, engine, missing)
                 continue
@@ -124,7 +124,7 @@ class Runner:
                 if request.max_rows is not None and now.rows > request.max_rows:
                     raise run_errors.over_budget(rows=now.rows, max_rows=request.max_rows)
                 refuse_removals(self.project, now, allowed=request.allow_removals)
-                course.before = tuple(
+                course.model_states = tuple(
                     entry
                     for entry in model_states(self.project, seen, now)
                     if is_selected(request, entry)
@@ -133,9 +133,9 @@ class Runner:
             course.refuse(seen.refused, now)
             course.refuse(self._protected(now, asked, request), now)
             ready = self._ready(course, now, asked)
-            if ready and (new := judging.undecided(seen, course.left(now))):
+            if ready and (new := judging.undecided(seen, course.runnable(now))):
                 engine = engine or self.engine(course.run, now)
-                if found := judging.judge(engine, new):
+                if found := judging.analyse(engine, new):
                     course.fail_models(found)
                     ready = self._ready(course, now, asked)
             if not ready:
@@ -148,12 +148,16 @@ class Runner:
         self._remember_locations(course)
 
     def _look(
-        self, course: RunProgress, located: KeyLocations, engine: Engine, missing: Sequence[Sought]
+        self,
+        course: RunProgress,
+        located: KeyLocations,
+        engine: Engine,
+        missing: Sequence[KeyQuestion],
     ) -> None:
         """Find where changed keys of lookups are; a failure is the model's that reads them."""
         for sought in missing:
             try:
-                located.look(engine, sought)
+                located.locate(engine, sought)
             except Exception as error:  # noqa: BLE001 - one model's failure, whatever it is
                 course.fail_models({sought[0]: self._own(error, sought[0])})
 
@@ -161,14 +165,14 @@ class Runner:
         self, now: Plan, asked: PlanOptions, request: Request
     ) -> Mapping[str, errors.InfoldError]:
         """The models of a protected target that this plan would build anew."""
-        known = stands(self.ledger, self.lake)
+        known = unrecorded_table(self.ledger, self.lake)
         return refused_rebuilds(self.project, now, asked, known, allowed=request.allow_refresh)
 
     def _ready(
         self, course: RunProgress, now: Plan, asked: PlanOptions
     ) -> list[tuple[Step, CommitTurn]]:
         """What can be carried out now; a model that is stale again and again is given up."""
-        ready = side_by_side(self.project, self.lake, course.left(now), asked.jobs)
+        ready = side_by_side(self.project, self.lake, course.runnable(now), asked.jobs)
         for step, _ in ready:
             if sum(same_work(other, step) for other, _ in course.done) > MOST_STEPS:
                 course.fail(step, run_errors.still_stale(model=step.model))
@@ -200,7 +204,7 @@ class Runner:
             [(seq, (step, turn))] = numbered
             self._tell(course, step, self._attempt(course.run, seq, step, engine, turn))
             return
-        engines = [engine, *(engine.beside(at) for at in range(len(numbered) - 1))]
+        engines = [engine, *(engine.concurrent(at) for at in range(len(numbered) - 1))]
         with ThreadPoolExecutor(len(numbered)) as pool:
             begun = [
                 pool.submit(self._attempt, course.run, seq, step, own, turn)
@@ -238,7 +242,7 @@ class Runner:
             known = known.saying(("model", model))
         if known is not error:
             known.__cause__ = error
-        if ends(known):
+        if ends_run(known):
             raise known from known.__cause__
         return known
 
@@ -254,11 +258,11 @@ class Runner:
             self.ledger.prepare_step(step_id, holds)
             return holds
 
-        with turn.held():
+        with turn.released_at_end():
             try:
                 outcome = engine.carry_out(step, step_id, prepared)
             except Exception as error:
-                if not committed(self.lake, step.model, step_id):
+                if not committed_snapshot(self.lake, step.model, step_id):
                     self.ledger.close_step(step_id, "failed", str(error))
                     turn.release(None)
                 raise
@@ -284,10 +288,10 @@ class Runner:
             yield VANISHED.format(name)
 
     def _remember_locations(self, course: RunProgress) -> None:
-        if not course.done and not self.observer.closely:
+        if not course.done and not self.observer.checked_closely:
             return
-        sound = self.ledger.heads().keys() - self.observer.damaged
-        self.ledger.remember_locations(remembered(self.lake, sound))
+        sound = self.ledger.newest_versions().keys() - self.observer.damaged
+        self.ledger.remember_locations(locations_and_files(self.lake, sound))
 
     @contextmanager
     def _closing(self, course: RunProgress, started: float) -> Iterator[None]:

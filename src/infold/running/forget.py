@@ -19,8 +19,8 @@ from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.report import Forgotten
 from infold.messages import errors, run_errors
-from infold.planning.selection import selected
-from infold.running.belonging import refuse_others
+from infold.planning.selection import select_models
+from infold.running.belonging import refuse_other_project
 from infold.running.recover import FORGET, LOSE, recover
 from infold.running.request import new_id
 
@@ -54,10 +54,10 @@ class Dropper:
         """Everything that there is something of: in the ledger, or a table of the project's."""
         traces = self.ledger.traces()
         stored = [node.name for node in self.project if node.model.kind is not Kind.VIEW]
-        names = dict.fromkeys((*stored, *traces, *self.ledger.heads()))
+        names = dict.fromkeys((*stored, *traces, *self.ledger.newest_versions()))
         return tuple(name for name in names if name in traces or self._stands(name))
 
-    def meant(self, terms: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def find_models(self, terms: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The models that terms mean and of which there is something; and terms without any."""
         known = self.known()
         found: dict[str, None] = {}
@@ -72,7 +72,7 @@ class Dropper:
 
     def _by_term(self, term: str) -> Sequence[str]:
         try:
-            return sorted(selected(self.project, [term]))
+            return sorted(select_models(self.project, [term]))
         except errors.InfoldError:
             return ()
 
@@ -80,9 +80,9 @@ class Dropper:
         self, terms: Sequence[str], *, allowed: bool = False, wait: float = 0.0
     ) -> Forgotten:
         """Forget models and drop their tables; the next run builds them anew."""
-        self.refuse("forget", self.meant(terms)[0], allowed=allowed)
+        self.refuse("forget", self.find_models(terms)[0], allowed=allowed)
         with self._held(FORGET, wait) as run:
-            names, missing = self.meant(terms)
+            names, missing = self.find_models(terms)
             for number, name in enumerate(names, 1):
                 step = f"{run}-{number}"
                 forget_model(self.ledger, self.lake, run=run, step=step, seq=number, model=name)
@@ -110,13 +110,13 @@ class Dropper:
             raise run_errors.protected(self.project.target.name, what, found)
 
     def _stands(self, name: str) -> bool:
-        return self.lake.head(table_name(name)) is not None
+        return self.lake.metadata(table_name(name)) is not None
 
     @contextmanager
     def _held(self, command: str, wait: float, *, last: bool = False) -> Iterator[str]:
         """A run of the ledger's, from lease to end; with the ``last`` one the ledger goes."""
         run = new_id()
-        refuse_others(self.project, self.ledger)
+        refuse_other_project(self.project, self.ledger)
         self.ledger.acquire(run, wait=wait)
         try:
             with self.fence():

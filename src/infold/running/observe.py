@@ -12,23 +12,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from infold.core.files import FileKnown, FileSeen, with_state
+from infold.core.files import IngestedFile, ListedFile, with_judgement
 from infold.core.interval import Granularity
 from infold.core.model import Drift, Kind, Source, table_name
 from infold.core.plan import FileDiff, InputDiff, ModelObservation, Observations
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
-from infold.core.trace import CellState, Trace, Version, dropped, net
+from infold.core.trace import CellState, Trace, Version, net_changes, was_dropped
 from infold.messages import errors, mismatches
-from infold.running.belonging import refuse_others, strangers
+from infold.running.belonging import foreign_tables, refuse_other_project
 from infold.system import failures
 
-Files = tuple[Sequence[FileSeen], Sequence[str]]
+Files = tuple[Sequence[ListedFile], Sequence[str]]
 Listing = Callable[[Source], Files]
 """The files of a source that are there now, and the paths of those that have yet to settle."""
 
 Peek = Callable[
-    [Source, Sequence[FileSeen], Granularity, int], "tuple[tuple[CellState, ...], int] | None"
+    [Source, Sequence[ListedFile], Granularity, int], "tuple[tuple[CellState, ...], int] | None"
 ]
 """
 The rows by cell of new files, from their event times alone, and how many are dated in the future.
@@ -37,7 +37,7 @@ The last argument is the clock. None when that costs too much.
 """
 
 
-Count = Callable[[Source, Sequence[FileSeen]], Mapping[str, int]]
+Count = Callable[[Source, Sequence[ListedFile]], Mapping[str, int]]
 """How many rows files of a source hold, by path, for those where it can be told at little cost."""
 
 
@@ -49,15 +49,15 @@ FILES = "files of {0}"
 """The name, among locations, of what stands for the files of a table when a run last ended."""
 
 
-def remembered(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
+def locations_and_files(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
     """What a run remembers of tables when it ends: where they are, and which files they have."""
-    found = locations(lake, models)
-    return {**found, **{FILES.format(table): lake.listed(table) for table in found}}
+    found = table_locations(lake, models)
+    return {**found, **{FILES.format(table): lake.file_list_id(table) for table in found}}
 
 
-def locations(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
+def table_locations(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
     """Table -> where its metadata is now, for those of the models' tables that are there."""
-    found = lake.moved(dict.fromkeys(map(table_name, models), ""))
+    found = lake.moved_tables(dict.fromkeys(map(table_name, models), ""))
     return {table: location for table, location in found.items() if location}
 
 
@@ -70,11 +70,11 @@ class Observer:
     lake: Lake
     listing: Listing
     as_of: int
-    peek: Peek | None = None
+    estimate: Peek | None = None
     restated: frozenset[str] = frozenset()
     """Models that are to be built again although nothing that they read may have changed."""
-    count: Count | None = None
-    freely: bool = False
+    count_rows: Count | None = None
+    removals_allowed: bool = False
     """Whether any part of a source may go in this run."""
     _listed: dict[str, Files] = field(default_factory=dict)
     _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
@@ -89,25 +89,25 @@ class Observer:
 
         Raises what :meth:`look` only says of a table or a source, and what that raises.
         """
-        seen = self.look()
+        seen = self.observe_all()
         if len(seen.refused) > 1:
             raise errors.InfoldErrors(seen.refused.values())
         for error in seen.refused.values():
             raise error
         return seen
 
-    def look(self) -> Observations:
+    def observe_all(self) -> Observations:
         """
         What holds now, and of which models it cannot be said, each with the error.
 
         Raises InfoldError where ledger and tables do not belong together (see ``belonging``).
         """
-        refuse_others(self.project, self.ledger)
+        refuse_other_project(self.project, self.ledger)
         traces = self.ledger.traces()
-        heads = self.ledger.heads()
+        heads = self.ledger.newest_versions()
         entries = self.ledger.newest_entries()
         moved = self._moved(heads)
-        self._refused = dict(strangers(self.project, self.ledger, self.lake, heads, moved))
+        self._refused = dict(foreign_tables(self.project, self.ledger, self.lake, heads, moved))
         self._refuse_damaged(heads, moved)
         gone = self._vanished(traces, heads, moved)
         traces = {name: trace for name, trace in traces.items() if name not in gone}
@@ -121,13 +121,13 @@ class Observer:
 
     def check(self) -> None:
         """Raise what :meth:`look` raises, without looking at any source."""
-        refuse_others(self.project, self.ledger)
-        heads = self.ledger.heads()
-        strangers(self.project, self.ledger, self.lake, heads, self._moved(heads))
+        refuse_other_project(self.project, self.ledger)
+        heads = self.ledger.newest_versions()
+        foreign_tables(self.project, self.ledger, self.lake, heads, self._moved(heads))
 
     def vanished(self) -> tuple[str, ...]:
         """Models whose table was dropped, and not by us: it is not in the catalog any more."""
-        heads = self.ledger.heads()
+        heads = self.ledger.newest_versions()
         return self._vanished(self.ledger.traces(), heads, self._moved(heads))
 
     def _vanished(
@@ -146,7 +146,7 @@ class Observer:
     def _moved(self, heads: Mapping[str, Version]) -> Mapping[str, str | None]:
         """Tables whose metadata is not where the ledger last saw it; None where they are gone."""
         known = self.ledger.locations()
-        return self.lake.moved({t: known.get(t, "") for t in map(table_name, heads)})
+        return self.lake.moved_tables({t: known.get(t, "") for t in map(table_name, heads)})
 
     @property
     def damaged(self) -> frozenset[str]:
@@ -154,7 +154,7 @@ class Observer:
         return frozenset(name for name, gone in self._looked_at.items() if gone)
 
     @property
-    def closely(self) -> bool:
+    def checked_closely(self) -> bool:
         """Whether a table was looked at closely, and is sound: it need not be again."""
         return any(not gone for gone in self._looked_at.values())
 
@@ -170,11 +170,11 @@ class Observer:
                 continue
             if name in self._complete:
                 continue
-            if name not in self._looked_at and self.lake.listed(table) == before:
+            if name not in self._looked_at and self.lake.file_list_id(table) == before:
                 self._complete.add(name)
                 continue
             if name not in self._looked_at:
-                self._looked_at[name] = self.lake.missing(table)
+                self._looked_at[name] = self.lake.lost_files(table)
             if gone := self._looked_at[name]:
                 self._refused.setdefault(name, mismatches.damaged_table(name, gone[0], len(gone)))
 
@@ -187,7 +187,7 @@ class Observer:
         files = self._files(node, fresh=again) if node.model.kind is Kind.EVENTS else None
         inputs = tuple(
             self._input(entry.name, trace, heads, fresh, node.name in self.restated)
-            for entry in node.stored
+            for entry in node.stored_inputs
         )
         if any(news.changes for news in inputs):  # what one changes is built from the others too
             inputs = tuple(
@@ -196,7 +196,7 @@ class Observer:
             )
         said = node.model.incremental
         waits = said is not None and said.cron is not None
-        holds = waits or (fresh and trace is not None) or (files and files.peek)
+        holds = waits or (fresh and trace is not None) or (files and files.estimate)
         cells = self.ledger.cells(node.name) if holds else ()
         return ModelObservation(
             trace=trace,
@@ -206,7 +206,7 @@ class Observer:
             cells=tuple(cells),
             rows=head.rows if head else 0,
             as_of=self._as_of(node, head),
-            entries=entries,
+            newest_entry=entries,
         )
 
     def _as_of(self, node: Node, head: Version | None) -> int | None:
@@ -226,11 +226,13 @@ class Observer:
     ) -> InputDiff:
         head = heads[name].number if name in heads else 0
         since = trace.inputs.get(name, 0) if trace else 0
-        changes = net(self.ledger.changes(name, since)) if head > since and not fresh else ()
+        changes = (
+            net_changes(self.ledger.changes(name, since)) if head > since and not fresh else ()
+        )
         pending = bool(trace and trace.pending)
         cells = tuple(self.ledger.cells(name)) if changes or fresh or pending or restated else ()
         # A table that was dropped meanwhile has no snapshot left that its reader has read.
-        anew = bool(changes) and dropped(self.ledger.versions(name, since))
+        anew = bool(changes) and was_dropped(self.ledger.versions(name, since))
         return InputDiff(name, since, head, changes, cells, anew)
 
     def _files(self, node: Node, *, fresh: bool) -> FileDiff:
@@ -245,7 +247,7 @@ class Observer:
             return FileDiff(source=source.name, as_of=self.as_of)
         known = {file.path: file for file in self.ledger.files(node.name)}
         present = [
-            with_state(file, known.get(file.path), file_policy_fingerprint(source))
+            with_judgement(file, known.get(file.path), file_policy_fingerprint(source))
             for file in found
         ]
         by_path = {file.path: file for file in present}
@@ -266,27 +268,27 @@ class Observer:
         new = list(present) if fresh else changed
         peek = None
         granularity = node.model.granularity
-        if new and self.peek is not None and granularity is not None:
-            peek = self.peek(source, new, granularity, self.as_of)
+        if new and self.estimate is not None and granularity is not None:
+            peek = self.estimate(source, new, granularity, self.as_of)
         if peek is not None and node.start is not None:
             peek = tuple(cell for cell in peek[0] if cell.cell.end > node.start), peek[1]
         replaced = [file for file in changed if file.path in known]
         lost = _lost(source, known, gone, present)
-        count = self.count if replaced and not self.freely else None
+        count = self.count_rows if replaced and not self.removals_allowed else None
         return FileDiff(
             source=source.name,
             new=tuple(new),
-            gone=tuple(gone),
-            due=() if fresh else tuple(due),
+            removed=tuple(gone),
+            come_due=() if fresh else tuple(due),
             settling=len(settling),
-            same=len(kept),
-            peek=None if peek is None else peek[0],
-            ahead=0 if peek is None else peek[1],
+            unchanged=len(kept),
+            estimate=None if peek is None else peek[0],
+            future_rows=0 if peek is None else peek[1],
             as_of=self.as_of,
-            known=tuple(known.values()),
+            ingested=tuple(known.values()),
             lost=lost,
-            counted={} if count is None else count(source, replaced),
-            freely=self.freely,
+            row_counts={} if count is None else count(source, replaced),
+            removals_allowed=self.removals_allowed,
         )
 
     def _listing(self, source: Source) -> Files:
@@ -306,10 +308,10 @@ def file_policy_fingerprint(source: Source) -> str:
 
 def _lost(
     source: Source,
-    known: Mapping[str, FileKnown],
-    gone: Sequence[FileKnown],
-    present: Sequence[FileSeen],
-) -> tuple[FileKnown, ...]:
+    known: Mapping[str, IngestedFile],
+    gone: Sequence[IngestedFile],
+    present: Sequence[ListedFile],
+) -> tuple[IngestedFile, ...]:
     """
     The files that left without others in their place.
 
@@ -323,6 +325,6 @@ def _lost(
     return () if came >= enough else lost
 
 
-def _left(known: FileKnown, seen: FileSeen | None) -> bool:
+def _left(known: IngestedFile, seen: ListedFile | None) -> bool:
     """Whether a version of a file is no longer there."""
     return seen is None or seen.fingerprint != known.fingerprint

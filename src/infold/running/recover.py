@@ -17,7 +17,7 @@ from infold.core.interval import Ranges
 from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.record import Outcome, StepRecord
-from infold.core.trace import UNKNOWN, Cause, Pending, joined, wrap
+from infold.core.trace import UNKNOWN, Cause, Pending, merge_pending, signed
 
 FORGET = "forget"
 """The action of a step that forgets a model; once the ledger has forgotten it, its table goes."""
@@ -29,11 +29,11 @@ LOSE = "lose"
 def recover(ledger: Ledger, lake: Lake) -> Iterator[str]:
     """Finish or forget every open step of earlier runs; says what was done."""
     for record in ledger.unfinished():
-        snapshot = committed(lake, record.model, record.id)
+        snapshot = committed_snapshot(lake, record.model, record.id)
         if snapshot is not None and record.outcome is not None:
             outcome: Outcome = replace(record.outcome, snapshot=snapshot)
-            if outcome.untold is not None:
-                outcome = _counted(lake, record.id, outcome, outcome.untold, snapshot)
+            if outcome.cell_column is not None:
+                outcome = _counted(lake, record.id, outcome, outcome.cell_column, snapshot)
             ledger.finish_step(record.id, outcome)
             yield f"{record.model}: a step that a dead run had committed was finished"
         elif record.outcome is not None and not record.outcome.committed:
@@ -64,7 +64,7 @@ def _counted(lake: Lake, step: str, outcome: Outcome, column: str, snapshot: int
     Its rows are counted, and its cells left pending: a content is written down for each that is no
     cell's, so they are found to differ when they are built again, and replaced.
     """
-    times = lake.times(table_name(outcome.model), column, snapshot)
+    times = lake.column_times(table_name(outcome.model), column, snapshot)
     changes = []
     for change in outcome.changes:
         own = [at for at in times if at in change.cell]
@@ -75,26 +75,26 @@ def _counted(lake: Lake, step: str, outcome: Outcome, column: str, snapshot: int
                     change,
                     added=len(own),
                     rows_after=len(own),
-                    content_after=wrap(int.from_bytes(nobodys[:8])),
+                    content_after=signed(int.from_bytes(nobodys[:8])),
                     last=max(own),
                 )
             )
     if not changes:  # a commit of nothing is no version
-        return replace(outcome, changes=(), committed=False, snapshot=None, untold=None)
+        return replace(outcome, changes=(), committed=False, snapshot=None, cell_column=None)
     again = Pending(Cause.MISSING, Ranges.of(change.cell for change in changes))
-    trace = replace(outcome.trace, pending=joined((*outcome.trace.pending, again)))
-    return replace(outcome, changes=tuple(changes), trace=trace, untold=None)
+    trace = replace(outcome.trace, pending=merge_pending((*outcome.trace.pending, again)))
+    return replace(outcome, changes=tuple(changes), trace=trace, cell_column=None)
 
 
-def committed(lake: Lake, model: str, step: str) -> int | None:
+def committed_snapshot(lake: Lake, model: str, step: str) -> int | None:
     """The snapshot that a step made, if it did: then it is not failed but unfinished."""
-    head = lake.head(table_name(model))
+    head = lake.metadata(table_name(model))
     return head.steps.get(step) if head else None
 
 
 def _distrust(ledger: Ledger, record: StepRecord) -> None:
     trace = ledger.traces().get(record.model)
-    heads = ledger.heads()
+    heads = ledger.newest_versions()
     if trace is not None and record.model in heads:
         unknown = replace(trace, fingerprint=UNKNOWN)
         version = heads[record.model].number

@@ -17,7 +17,7 @@ from infold.core.report import ModelState
 class Request:
     """What a run was asked for."""
 
-    asked: PlanOptions = field(default_factory=PlanOptions)
+    options: PlanOptions = field(default_factory=PlanOptions)
     max_rows: int | None = None
     wait: float = 0.0
     command: str = "run"
@@ -31,7 +31,7 @@ class Request:
 
 def is_selected(request: Request, entry: ModelState) -> bool:
     """Whether a run was asked for this model."""
-    return request.asked.selected is None or entry.model in request.asked.selected
+    return request.options.selected is None or entry.model in request.options.selected
 
 
 MOST_STEPS = 3
@@ -50,8 +50,10 @@ def still_asked(asked: PlanOptions, done: Sequence[tuple[Step, Receipt]]) -> Pla
     """
     begun = {step.model for step, _ in done}
     left = {name: cells for name, cells in asked.restated.items() if name not in begun}
-    upto = {step.model: step.upto for step, _ in reversed(done) if step.upto is not None}
-    return replace(asked, restated=left, backfilled=upto)
+    upto = {
+        step.model: step.backfill_end for step, _ in reversed(done) if step.backfill_end is not None
+    }
+    return replace(asked, restated=left, backfill_ends=upto)
 
 
 def same_work(step: Step, other: Step) -> bool:
@@ -61,7 +63,7 @@ def same_work(step: Step, other: Step) -> bool:
 
 def request_detail(request: Request) -> dict[str, Any]:
     """A request as the ledger keeps it, in plain values."""
-    asked = request.asked
+    asked = request.options
     return {
         "window": str(asked.window) if asked.window else None,
         "selected": sorted(asked.selected) if asked.selected is not None else None,

@@ -16,9 +16,9 @@ from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.report import Failure, ModelState, RunResult
 from infold.messages.errors import InfoldError
-from infold.planning.model_states import after
+from infold.planning.model_states import state_after_run
 from infold.planning.planner import HELD_BACK
-from infold.running.run_totals import total
+from infold.running.run_totals import run_receipt
 
 ENDS = frozenset({"lease-lost", "ledger-unusable", "not-a-ledger", "engine-died", "spark-start"})
 """Errors that concern no model: after one of them nothing more can be built."""
@@ -33,7 +33,7 @@ class RunProgress:
     asked: PlanOptions
     fail_fast: bool = False
     plans: list[Plan] = field(default_factory=list)
-    before: tuple[ModelState, ...] = ()
+    model_states: tuple[ModelState, ...] = ()
     done: list[tuple[Step, Receipt]] = field(default_factory=list)
     failures: dict[str, Failure] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class RunProgress:
         for model, error in found.items():
             self.failures.setdefault(model, Failure(model, error))
 
-    def left(self, now: Plan) -> Plan:
+    def runnable(self, now: Plan) -> Plan:
         """What of a plan can be carried out: neither a failed model, nor what reads it."""
         if self.failures and self.fail_fast:
             return replace(now, steps=())
@@ -68,7 +68,7 @@ class RunProgress:
     @property
     def receipt(self) -> Receipt:
         """What all steps did."""
-        return total(self.done)
+        return run_receipt(self.done)
 
     def result(self, touched: Mapping[str, Ranges]) -> RunResult:
         """The run as it is told of; ``touched`` are the cells that its steps changed, by model."""
@@ -81,7 +81,7 @@ class RunProgress:
             self.receipt,
             (*self.notes, *self._held_back()),
             error="; ".join(failure.reason for failure in failures),
-            model_states=tuple(self._state_with_processed(entry, touched) for entry in self.before),
+            model_states=tuple(self._state_with_processed(entry, touched) for entry in self.model_states),
             failures=failures,
             untried=tuple(self._untried()),
             current=self._current(),
@@ -89,7 +89,7 @@ class RunProgress:
 
     def _held_back(self) -> Iterable[str]:
         """The tables that a window left as they were; where nothing was done the plan says it."""
-        for entry in self.plans[-1].left if self.plans and self.done else ():
+        for entry in self.plans[-1].skipped if self.plans and self.done else ():
             if entry.why == HELD_BACK:
                 yield f"{entry.model}: {entry.why}"
 
@@ -122,7 +122,7 @@ class RunProgress:
     def _current(self) -> tuple[str, ...]:
         if not self.plans or "" in self.failures:
             return ()
-        left = self.plans[-1].left
+        left = self.plans[-1].skipped
         return tuple(
             entry.model
             for entry in left
@@ -135,9 +135,11 @@ class RunProgress:
         missing = entry.model in self.failures or entry.model in dict(self._untried())
         if missing and not own:
             return replace(entry, lower=None, upper=None, empty=False)
-        return after(self.project[entry.model], entry, own, touched.get(entry.model, Ranges()))
+        return state_after_run(
+            self.project[entry.model], entry, own, touched.get(entry.model, Ranges())
+        )
 
 
-def ends(error: InfoldError) -> bool:
+def ends_run(error: InfoldError) -> bool:
     """Whether nothing more can be built after an error."""
     return error.slug in ENDS

@@ -16,7 +16,7 @@ from infold.core.record import Receipt
 Done = Sequence[tuple[Step, Receipt]]
 
 
-def total(done: Done) -> Receipt:
+def run_receipt(done: Done) -> Receipt:
     """The receipt of a run: each file of a source counts once, and each row that is set aside."""
     ran = {step.model for step, _ in done}
     found = sum((_own(receipt, ran) for _, receipt in done), Receipt())
@@ -70,9 +70,9 @@ def _by_source(done: Done) -> dict[str, dict[str, _SourceTotals]]:
         one.waiting += receipt.waiting
         one.new.update((file.path, file.size) for file in step.files.new)
         one.looked_at.update((file.path, file.size) for file in step.files.new)
-        one.looked_at.update((file.path, file.size) for file in step.files.due)
+        one.looked_at.update((file.path, file.size) for file in step.files.come_due)
         if receipt.files_removed:
-            one.gone.update(file.path for file in step.files.gone)
+            one.gone.update(file.path for file in step.files.removed)
     return found
 
 

@@ -26,7 +26,7 @@ from infold.core.project import Node, Project, SessionsQuery
 from infold.core.session_rules import NUMBERS
 from infold.messages import analyser_findings
 from infold.messages.errors import InfoldError, Spot
-from infold.running.run_progress import ends
+from infold.running.run_progress import ends_run
 from infold.spark import analysed
 from infold.spark.content import column, user_columns
 from infold.spark.reading import source_rows
@@ -65,7 +65,7 @@ class DefinitionAnalyser:
                 self._told(work, node, rows)
         except (PySparkException, Py4JError) as error:
             known = failures.known_failure(error)
-            if known is not None and ends(known):
+            if known is not None and ends_run(known):
                 raise known from error
             said = known.saying(("model", node.name)) if known else _as_refusal(node, error)
             self.found[node.name] = said
@@ -73,7 +73,7 @@ class DefinitionAnalyser:
     def _analysed(self, work: Work, node: Node) -> DataFrame:
         """The model's rows over inputs without rows."""
         if node.model.kind is Kind.EVENTS:
-            source = self.project.sources[node.source or node.name].without(node.unread)
+            source = self.project.sources[node.source or node.name].without(node.unread_columns)
             rows = self._landing(work, source)
             return work.sql(node, {**self._frames(work, node), source.name: rows})
         if node.query is not None:
@@ -92,7 +92,7 @@ class DefinitionAnalyser:
             one.name: empty_frame(work.spark, self.schemas[one.name])
             if one.name in self.schemas
             else self._landing(work, self.project.sources[one.name])
-            for one in node.stored
+            for one in node.stored_inputs
         }
 
     def _landing(self, work: Work, source: Source) -> DataFrame:
@@ -140,7 +140,7 @@ def _sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
     kept = events.where(query.where) if query.where else events
     campaign = query.cuts.campaign.columns if query.cuts.campaign else ()
     said = [query.cuts.start or "false", *(f"cast({sql} AS string)" for sql in campaign)]
-    of = F.expr(query.who) if query.who else column(query.user)
+    of = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
     if query.fallback is not None:
         said.append(f"cast({query.fallback.user} AS string)")
         of = of.cast("string")
@@ -158,10 +158,10 @@ def _sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
             **dict(zip(NUMBERS, (F.lit(1).cast("bigint"), F.lit(True)), strict=True)),
         }
     )
-    if query.chosen:
-        named = named.withColumn(query.chosen.name, F.expr(query.chosen.sql))
+    if query.chosen_user:
+        named = named.withColumn(query.chosen_user.name, F.expr(query.chosen_user.sql))
     return named.select(
-        *map(column, query.given),
+        *map(column, query.fixed_columns),
         *(F.expr(output.sql).alias(output.name) for output in query.outputs),
     )
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.interval import DAY, HOUR, MAX, MIN, WEEK, Granularity, Interval, Ranges, moment
-from infold.core.trace import wrap
+from infold.core.trace import signed
 
 _MASK_BITS = 60
 _LITERAL_RANGES = 200
@@ -145,7 +145,7 @@ def content_sums(hashes: Column) -> tuple[Column, Column]:
 
 def content(hi: int, lo: int) -> int:
     """The additive content of a cell from its two halves: a signed 64-bit number."""
-    return wrap((hi << 32) + lo)
+    return signed((hi << 32) + lo)
 
 
 def timestamp_literal(at: int) -> str:

@@ -33,7 +33,7 @@ def damaged_table(
         return None
     names = list(names)
     for name in names:
-        gone = lake.missing(table_name(name))
+        gone = lake.lost_files(table_name(name))
         if gone:
             return name, mismatches.damaged_table(name, gone[0], len(gone))
     files = _FILE.findall(str(error))

@@ -79,10 +79,10 @@ class SparkEngine:
     def _read(self, step: Step) -> list[str]:
         """The stored tables that a step reads, its own among them if it was built before."""
         node = self.project[step.model]
-        inputs = [entry.name for entry in node.stored]
-        return [*inputs, *([step.model] if step.before is not None else [])]
+        inputs = [entry.name for entry in node.stored_inputs]
+        return [*inputs, *([step.model] if step.previous_trace is not None else [])]
 
-    def find(self, model: str, lookup: str, since: int, upto: int) -> ChangedKeyRows:
+    def find_changed_keys(self, model: str, lookup: str, since: int, upto: int) -> ChangedKeyRows:
         """As ``ports.Engine.find``."""
         try:
             with self.work("") as work:
@@ -92,7 +92,7 @@ class SparkEngine:
         except Exception:  # noqa: BLE001 (what is wrong is said by the step that reads all of it)
             return ChangedKeyRows(everywhere=True)
 
-    def judge(self, models: Sequence[str]) -> Mapping[str, errors.InfoldError]:
+    def analyse(self, models: Sequence[str]) -> Mapping[str, errors.InfoldError]:
         """
         What is wrong with the definitions of some models; nothing is executed.
 
@@ -100,7 +100,7 @@ class SparkEngine:
         """
         return DefinitionAnalyser(self.project, lambda: self.work("")).judge(models)
 
-    def beside(self, number: int) -> SparkEngine:
+    def concurrent(self, number: int) -> SparkEngine:
         """An engine with a session of its own; made once, for each of so many threads."""
         while self.another is not None and len(self.siblings) <= number:
             self.siblings.append(

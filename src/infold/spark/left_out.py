@@ -42,7 +42,7 @@ def left_out(work: Work, table: str, nodes: Sequence[Node], limit: int | None) -
 
 
 def _newest_rows(work: Work, table: str) -> DataFrame:
-    return work.frame(table, work.ledger.heads()[table].number)
+    return work.frame(table, work.ledger.newest_versions()[table].number)
 
 
 def _hashes_left_out(work: Work, node: Node, table: str, rows: DataFrame) -> DataFrame:
@@ -53,7 +53,7 @@ def _hashes_left_out(work: Work, node: Node, table: str, rows: DataFrame) -> Dat
         return nobodys(rows, query).select(HASH)
     shown = [
         (theirs, own)
-        for theirs, own in dict(query.passed).get(table, ())
+        for theirs, own in dict(query.passed_columns).get(table, ())
         if "map<" not in rows.select(column(own)).dtypes[0][1]
     ]
     left = nobodys(_through_view(work, node, table, rows), query)
@@ -97,7 +97,7 @@ def _rows_agreeing(rows: DataFrame, left: DataFrame, shown: Sequence[tuple[str, 
 def _through_view(work: Work, node: Node, table: str, rows: DataFrame) -> DataFrame:
     """Rows of a table as a model sees them, with lookups and without its other tables."""
     assert node.query is not None
-    fed = {entry.name for entry in node.fed}
+    fed = {entry.name for entry in node.folded_inputs}
     frames = {
         entry.name: user_columns(_newest_rows(work, entry.name).where(F.lit(entry.name not in fed)))
         for entry in node.inputs

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from infold.core.model import table_name
 from infold.core.ports import History, Lake, Ledger
-from infold.core.trace import net
+from infold.core.trace import net_changes
 from infold.spark.tables.port import MaintainedTables
 
 LOOK_EVERY = 8
@@ -74,7 +74,7 @@ class Maintenance:
     def expire(self, model: str, history: History, *, everything: bool = False) -> None:
         """Drop old snapshots and the files that only they have; none that a version names."""
         read = self._versions_read(model)
-        if any(net(self.ledger.changes(model, since)) for since in read):
+        if any(net_changes(self.ledger.changes(model, since)) for since in read):
             return  # a reader has yet to compare with a version whose snapshot would go
         age = -1 if everything else KEEP_SECONDS  # whole seconds: this one counts as over
         keep = MOST_SNAPSHOTS // 2 if everything else KEEP_SNAPSHOTS
@@ -92,7 +92,7 @@ class Maintenance:
 
         Every rewritten partition is a snapshot, so a version may be behind any number of them.
         """
-        head = self.ledger.heads().get(model)
+        head = self.ledger.newest_versions().get(model)
         if head is None:
             return 0
         named = {head.number, *read}

@@ -46,7 +46,7 @@ def events_of(
     """The events from ``start`` to ``end`` of those whose sessions have what ``match`` says."""
     days = Ranges.of([Interval(start // DAY * DAY, (end // DAY + 1) * DAY)])
     frames = {}
-    for entry in node.fed:
+    for entry in node.folded_inputs:
         rows = work.tables.read(entry.name, snapshots[entry.name])
         assert entry.time_column is not None, "what is read by time has times"
         frames[entry.name] = rows.where(
@@ -140,7 +140,7 @@ def _is(rows: DataFrame, group: Group) -> Column:
 
 def _whose(query: SessionsQuery, match: Mapping[str, Any]) -> Column:
     """Whether an event is of whoever has these values in the table of sessions."""
-    own = F.expr(query.who) if query.who else column(query.user)
+    own = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
     value = match[query.user]
     if value is not None or query.fallback is None:
         return _equals(own, value)

@@ -96,7 +96,7 @@ class Work:
             name, bound = reference.name, None if cells is None else reference.bound
             if (name, bound) not in made:
                 if bound is not None and cells is not None and name in frames:
-                    rows = _during(frames[name], node.input(name), bound.read(cells))
+                    rows = _during(frames[name], node.input(name), bound.times_read(cells))
                     made[name, bound] = self._named(name, rows)
                 else:
                     made[name, bound] = self._view(name, needed)
@@ -112,7 +112,7 @@ class Work:
     ) -> dict[str, DataFrame]:
         """Every input with no more of it than the model reads for these cells in any way."""
         return {
-            entry.name: _during(frames[entry.name], entry, entry.read(cells))
+            entry.name: _during(frames[entry.name], entry, entry.times_read(cells))
             for entry in node.inputs
         }
 

@@ -39,4 +39,4 @@ def test_rows_that_are_kept_without_a_match_fill_cells(sql: str, fills: bool) ->
     files = {f"models/{name}.sql": text for name, text in MODELS.items()}
     found = project({"infold.yml": PROJECT, **files, "models/query.sql": FRONT + sql})
 
-    assert found["query"].fills is fills
+    assert found["query"].fills_cells is fills

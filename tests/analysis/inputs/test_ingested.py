@@ -53,7 +53,7 @@ def test_the_source_is_ingested_and_the_lookup_landed(clicks: str, others: dict[
     node = found["clicks"]
 
     assert node.source == "raw.clicks"
-    assert [entry.name for entry in node.stored] == ["raw.countries"]
+    assert [entry.name for entry in node.stored_inputs] == ["raw.countries"]
     assert matched(node) == BY_URL
     assert [one.name for one in found if one.landed] == ["raw.countries"]
 
@@ -66,7 +66,7 @@ def test_a_view_that_a_table_reads_lands_its_source() -> None:
 
     assert found["clicks"].source == "raw.clicks"
     assert {one.name for one in found if one.landed} == {"raw.clicks", "raw.countries"}
-    assert [entry.name for entry in found["clicks"].stored] == ["raw.countries"]
+    assert [entry.name for entry in found["clicks"].stored_inputs] == ["raw.countries"]
 
 
 def test_another_join_in_a_view_is_another_definition() -> None:

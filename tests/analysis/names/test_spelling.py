@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.declare.shop import CLICKS, DAILY, SHOP, project
 
-from infold.planning.selection import selected
+from infold.planning.selection import select_models
 
 
 def test_declared_names_are_spelled_as_the_table_has_them() -> None:
@@ -32,5 +32,5 @@ def test_models_are_selected_whatever_the_case_of_their_names() -> None:
     """Models are selected by names, globs and + in any case."""
     found = project()
 
-    assert selected(found, ["DAILY"]) == selected(found, ["dai*"]) == frozenset({"daily"})
-    assert selected(found, ["+Sess*"]) == selected(found, ["+sessions"])
+    assert select_models(found, ["DAILY"]) == select_models(found, ["dai*"]) == frozenset({"daily"})
+    assert select_models(found, ["+Sess*"]) == select_models(found, ["+sessions"])

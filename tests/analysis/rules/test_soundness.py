@@ -76,7 +76,7 @@ def test_accepted_queries_depend_on_what_they_are_said_to_read(
             if reference.name == "places":
                 return None
             assert reference.bound is not None, reference
-            return reference.bound.read(Ranges((cell,)))
+            return reference.bound.times_read(Ranges((cell,)))
 
         rows = evaluated(node, needed)
         built.update({row: n for row, n in rows.items() if row[0] and at(row[0]) in cell})
@@ -87,7 +87,7 @@ def test_accepted_queries_depend_on_what_they_are_said_to_read(
     gone = at(datetime.fromisoformat(ROWS[without - 1][2]))
     changed = {part for part, _ in (whole - fewer) + (fewer - whole) if part is not None}
     came = Ranges((Granularity.DAY.cell(gone),))
-    reached = Ranges.of(part for entry in node.inputs for part in entry.reached(came))
+    reached = Ranges.of(part for entry in node.inputs for part in entry.times_affected(came))
     stale = unit.cover(reached)
 
     assert all(stale.overlaps(Interval(at(part), at(part) + 1)) for part in changed), sql

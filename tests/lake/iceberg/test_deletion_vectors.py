@@ -35,7 +35,7 @@ def test_deletion_vectors_are_read(tmp_path: Path) -> None:
         spark.sql(f"INSERT INTO infold.shop.events SELECT id, id % 2 FROM range({ids_from})")
 
     def files() -> dict[str, str]:
-        head = lake.head("events")
+        head = lake.metadata("events")
         assert head is not None
         return {file.path: file.fingerprint for file in iceberg_table.data_files(head.location)}
 

@@ -28,18 +28,18 @@ class TestMoved:
         """
         here, there = put("events", [], None), put("daily", [], None)
 
-        assert lake.moved({"events": here, "daily": "before"}) == {"daily": there}
+        assert lake.moved_tables({"events": here, "daily": "before"}) == {"daily": there}
 
     def test_a_dropped_table_has_no_location(self, lake: IcebergLake) -> None:
         """A dropped table has no location; one that never existed has moved to nowhere, too."""
-        assert lake.moved({"events": "before", "new": ""}) == {"events": None, "new": None}
+        assert lake.moved_tables({"events": "before", "new": ""}) == {"events": None, "new": None}
 
     def test_without_a_catalog_there_are_no_tables(self, tmp_path: Path) -> None:
         """Without a catalog file there are no tables, and reading makes no file."""
         lake = IcebergLake(tmp_path / "warehouse" / "catalog.db", "shop")
 
-        assert lake.moved({"events": ""}) == {"events": None}
-        assert lake.head("events") is None
+        assert lake.moved_tables({"events": ""}) == {"events": None}
+        assert lake.metadata("events") is None
         assert lake.history("events") == History()
         assert list(tmp_path.iterdir()) == []
 
@@ -47,20 +47,23 @@ class TestMoved:
         """An empty catalog file has no tables: the engine makes the file before its tables."""
         (tmp_path / "catalog.db").touch()
 
-        assert IcebergLake(tmp_path / "catalog.db", "shop").head("events") is None
+        assert IcebergLake(tmp_path / "catalog.db", "shop").metadata("events") is None
 
     def test_a_file_of_another_kind_is_named(self, tmp_path: Path) -> None:
         """A file that is no catalog is named in an error."""
         (tmp_path / "catalog.db").write_text("no database" * 99)
 
         with pytest.raises(errors.InfoldError, match="catalog-unreadable"):
-            IcebergLake(tmp_path / "catalog.db", "shop").head("events")
+            IcebergLake(tmp_path / "catalog.db", "shop").metadata("events")
 
     def test_a_dotted_name_has_its_own_namespace(self, lake: IcebergLake, put: Put) -> None:
         """A dotted name brings its own namespace, as a source may be outside the project's."""
         place = put("clicks", [], None, namespace="raw")
 
-        assert lake.moved({"raw.clicks": "", "clicks": ""}) == {"raw.clicks": place, "clicks": None}
+        assert lake.moved_tables({"raw.clicks": "", "clicks": ""}) == {
+            "raw.clicks": place,
+            "clicks": None,
+        }
 
 
 class TestHead:
@@ -76,7 +79,7 @@ class TestHead:
             3,
         )
 
-        head = lake.head("events")
+        head = lake.metadata("events")
 
         assert head is not None
         assert list(head.steps.items()) == [("r1-1", 1), ("r1-2", 2)]
@@ -86,7 +89,7 @@ class TestHead:
         """A table that was created and never written has neither steps nor foreign writes."""
         put("events", [], None)
 
-        head = lake.head("events")
+        head = lake.metadata("events")
         assert head is not None
         assert (head.snapshot, head.foreign, head.steps) == (None, None, {})
 
@@ -103,7 +106,7 @@ class TestHead:
             4,
         )
 
-        head = lake.head("events")
+        head = lake.metadata("events")
         assert head is not None
         assert head.foreign == 3
 
@@ -113,7 +116,7 @@ class TestHead:
         """A compaction is not a foreign write, whoever does it, because it keeps the rows."""
         put("events", [snapshot(1, None, step="r1-1"), snapshot(2, 1, "replace")], 2)
 
-        head = lake.head("events")
+        head = lake.metadata("events")
         assert head is not None
         assert (head.snapshot, head.foreign) == (2, None)
 
@@ -125,7 +128,7 @@ class TestHead:
             3,
         )
 
-        head = lake.head("events")
+        head = lake.metadata("events")
         assert head is not None
         assert (head.snapshot, head.foreign) == (3, None)
 
@@ -133,7 +136,7 @@ class TestHead:
         """Where ancestors have expired, the history consists of the snapshots that are left."""
         put("events", [snapshot(7, 6, step="r7-1")], 7)
 
-        head = lake.head("events")
+        head = lake.metadata("events")
         assert head is not None
         assert head.steps == {"r7-1": 7}
 
@@ -144,7 +147,7 @@ class TestHead:
         """Locations are understood as paths and as file URLs, because engines write both."""
         place = put("events", [snapshot(1, None, step="s")], 1, prefix=prefix)
 
-        head = lake.head("events")
+        head = lake.metadata("events")
         assert head is not None
         assert (head.location, head.snapshot) == (place, 1)
 
@@ -154,7 +157,7 @@ class TestHead:
         content = {"snapshots": [snapshot(5, None, step="s")], "current-snapshot-id": 5}
         place.write_bytes(gzip.compress(json.dumps(content).encode()))
 
-        head = lake.head("events")
+        head = lake.metadata("events")
         assert head is not None
         assert head.snapshot == 5
 
@@ -163,7 +166,7 @@ class TestHead:
         Path(put("events", [], None)).unlink()
 
         with pytest.raises(errors.InfoldError, match="metadata-missing"):
-            lake.head("events")
+            lake.metadata("events")
 
 
 def test_history_counts_what_has_accumulated(lake: IcebergLake, put: Put) -> None:
@@ -238,8 +241,8 @@ def test_looking_imports_neither_pyiceberg_nor_pyarrow(put: Put, catalog_db: Pat
     code = (
         "import sys; from pathlib import Path; from infold.lake.iceberg.tables import IcebergLake\n"
         "from infold.lake.reading import formats, listing\n"
-        "lake = IcebergLake(Path(sys.argv[1]), 'shop'); lake.moved({'events': ''})\n"
-        "lake.head('events'); lake.history('events')\n"
+        "lake = IcebergLake(Path(sys.argv[1]), 'shop'); lake.moved_tables({'events': ''})\n"
+        "lake.metadata('events'); lake.history('events')\n"
         "sys.exit(bool({'pyiceberg', 'pyarrow', 'sqlalchemy'} & set(sys.modules)))"
     )
 

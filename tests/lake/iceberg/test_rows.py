@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from infold.core.files import FileSeen
+from infold.core.files import ListedFile
 from infold.core.formats import Format
 from infold.core.interval import instant
 from infold.core.model import Column, Source
@@ -130,17 +130,17 @@ class TestRows:
         for.
         """
         tests = {"x": "n IS NULL", "y": "ID >= 'b' AND (day < '2024-04-01'\n)", "z": "id = 'd'"}
-        found = lake.matching("events", tests, by="by").sort_by("id")
+        found = lake.rows_matching("events", tests, by="by").sort_by("id")
         assert found.column_names == ["id", "at", "day", "n", "by"]
         rows = found.select(["id", "by"]).to_pylist()
         assert rows == [{"id": "b", "by": ["y"]}, {"id": "c", "by": ["x", "y"]}]
-        found = lake.matching("events", tests, by="by", beside=("_version", "_no"), limit=1)
+        found = lake.rows_matching("events", tests, by="by", beside=("_version", "_no"), limit=1)
         assert (found.num_rows, found["_version"].to_pylist()) == (1, [1])
-        assert lake.matching("events", {"z": tests["z"]}, by="by").num_rows == 0
+        assert lake.rows_matching("events", {"z": tests["z"]}, by="by").num_rows == 0
         with pytest.raises(ValueError, match="only columns compared with values"):
-            lake.matching("events", {**tests, "w": "lower(id) = 'b'"}, by="by")
+            lake.rows_matching("events", {**tests, "w": "lower(id) = 'b'"}, by="by")
         with pytest.raises(errors.InfoldError, match="not-built"):
-            lake.matching("none", tests, by="by")
+            lake.rows_matching("none", tests, by="by")
 
     def test_unknown_columns_and_tables(self, lake: IcebergLake) -> None:
         """Unknown columns and tables are errors that name them."""
@@ -151,7 +151,7 @@ class TestRows:
 
     def test_the_head_of_a_real_table(self, lake: IcebergLake, events: Table) -> None:
         """The head of a table that pyiceberg wrote is read like those of the drawn metadata."""
-        head = lake.head("events")
+        head = lake.metadata("events")
 
         assert head is not None
         assert head.snapshot == events.current_snapshot().snapshot_id  # type: ignore[union-attr]
@@ -192,7 +192,7 @@ class TestSource:
         table = catalog.create_table("shop.clicks", schema=three().schema)
         clicks = Source("raw.clicks", Format.ICEBERG, (), table="shop.clicks")
 
-        def files() -> tuple[FileSeen, ...]:
+        def files() -> tuple[ListedFile, ...]:
             return iceberg_table.data_files(
                 iceberg_table.location(folder, clicks, folder / "catalog.db")
             )
@@ -225,7 +225,7 @@ class TestSource:
         read: list[str] = []
         real = iceberg_table.data_files
 
-        def data_files(location: str, names: Collection[str]) -> tuple[FileSeen, ...]:
+        def data_files(location: str, names: Collection[str]) -> tuple[ListedFile, ...]:
             read.append(location)
             return real(location, names)
 
@@ -340,15 +340,15 @@ class TestPast:
         self, past: IcebergSnapshotReader, snapshots: list[int]
     ) -> None:
         """All kept snapshots are listed; a missing table has none."""
-        assert past.kept("past") == set(snapshots)
-        assert past.kept("nope") == frozenset()
+        assert past.kept_snapshots("past") == set(snapshots)
+        assert past.kept_snapshots("nope") == frozenset()
 
     def test_rows_of_a_snapshot(self, past: IcebergSnapshotReader, snapshots: list[int]) -> None:
         """A snapshot's rows have the columns asked for, in that order, technical ones included."""
-        before = past.found(
+        before = past.rows_equal_to(
             "past", [{"id": "a"}], columns=["_version", "id"], snapshot=snapshots[0]
         )
-        after = past.found("past", [{"id": "a"}])
+        after = past.rows_equal_to("past", [{"id": "a"}])
 
         assert before is not None
         assert after is not None
@@ -379,7 +379,7 @@ class TestPast:
         """Rows are found that equal one of several values in a time span, both ends included."""
         span = near and TimeSpan(near[0], near[0], instant(near[1]), instant(near[2]))
 
-        found = past.found("past", any_of, columns=["id"], near=span)
+        found = past.rows_equal_to("past", any_of, columns=["id"], near=span)
 
         assert found is not None
         assert "".join(sorted(found["id"].to_pylist())) == ids
@@ -388,6 +388,6 @@ class TestPast:
         self, past: IcebergSnapshotReader
     ) -> None:
         """A missing snapshot or column gives no answer instead of an empty one."""
-        assert past.found("past", [{"id": "a"}], snapshot=1) is None
-        assert past.found("past", [{"who": "a"}]) is None
-        assert past.found("nope", [{"id": "a"}]) is None
+        assert past.rows_equal_to("past", [{"id": "a"}], snapshot=1) is None
+        assert past.rows_equal_to("past", [{"who": "a"}]) is None
+        assert past.rows_equal_to("nope", [{"id": "a"}]) is None

@@ -22,7 +22,7 @@ class Pages:
 
     def told(self, at: int = -1, limit: int = 100, column: str = "url") -> Sequence[str] | None:
         """The values at one of the snapshots, in order."""
-        found = self.lake.values(self.name, column, self.snapshots[at], limit)
+        found = self.lake.string_values(self.name, column, self.snapshots[at], limit)
         return None if found is None else sorted(found.to_pylist())
 
 
@@ -95,5 +95,5 @@ class TestValues:
         numbers = stored([1, 2], type_="int64")
         [snapshot] = numbers.snapshots
         assert numbers.told() is None
-        assert numbers.lake.values(numbers.name, "nothing", snapshot, 9) is None
-        assert numbers.lake.values("no_table", "url", snapshot, 9) is None
+        assert numbers.lake.string_values(numbers.name, "nothing", snapshot, 9) is None
+        assert numbers.lake.string_values("no_table", "url", snapshot, 9) is None

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from infold.core.files import FileSeen
+from infold.core.files import ListedFile
 from infold.core.formats import Format
-from infold.core.interval import HOUR, Granularity, instant, moment, show
+from infold.core.interval import HOUR, Granularity, instant, moment, show_instant
 from infold.core.model import Source
 from infold.lake.reading.event_times import estimate_cells
 
@@ -33,9 +33,13 @@ def look(
 ) -> dict[str, int] | None:
     """Rows by the start of their cell."""
     source = Source("raw.x", format, (), path="*", event_time_column="t", **values)
-    file = FileSeen(name, (root / name).stat().st_size, 0, "")
+    file = ListedFile(name, (root / name).stat().st_size, 0, "")
     found = estimate_cells(root, source, [file], granularity, NOW, budget)
-    return None if found is None else {show(state.cell.start): state.rows for state in found[0]}
+    return (
+        None
+        if found is None
+        else {show_instant(state.cell.start): state.rows for state in found[0]}
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,7 +141,7 @@ def test_cells_have_no_content_yet(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t\n2024-03-09\n")
     source = Source("raw.x", Format.CSV, (), path="*", event_time_column="t")
 
-    found = estimate_cells(tmp_path, source, [FileSeen("a.csv", 13, 0, "")], Granularity.DAY, NOW)
+    found = estimate_cells(tmp_path, source, [ListedFile("a.csv", 13, 0, "")], Granularity.DAY, NOW)
 
     assert found is not None
     assert [(state.cell.start, state.rows, state.content, state.last) for state in found[0]] == [
@@ -197,11 +201,13 @@ def test_rows_dated_in_the_future(tmp_path: Path, received: str, latest: str, wr
     found = estimate_cells(
         tmp_path,
         source,
-        [FileSeen("a.csv", 99, 0, "")],
+        [ListedFile("a.csv", 99, 0, "")],
         Granularity.DAY,
         instant("2024-03-09 12:00"),
     )
 
     assert found is not None
-    assert [(show(state.cell.start), state.rows) for state in found[0]] == [("2024-03-09", 2)]
+    assert [(show_instant(state.cell.start), state.rows) for state in found[0]] == [
+        ("2024-03-09", 2)
+    ]
     assert found[1] == 2

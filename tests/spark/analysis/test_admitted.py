@@ -87,7 +87,7 @@ def test_enough_is_admitted_and_enough_refused() -> None:
 
 def _evaluated(session: SparkSession, node: Node, cells: Ranges) -> Counter[tuple[Any, ...]]:
     """A query's rows, from what its references need for some cells."""
-    sql = replaced(node, lambda one: None if one.bound is None else one.bound.read(cells))
+    sql = replaced(node, lambda one: None if one.bound is None else one.bound.times_read(cells))
     found = session.sql(f"SELECT cast(part AS timestamp) AS part, n FROM ({sql})").toArrow()
     return Counter(
         (None if row["part"] is None else micros(row["part"]), row["n"])

@@ -256,11 +256,11 @@ def test_a_function_that_replaces_one_of_sparks(tmp_path: Path) -> None:
     spark = api.session(project).newSession()
     engine = SparkEngine(spark, project, api.ledger(project), api.lake(project), "check")
     spark.udf.register("another", lambda text: text)
-    assert dict(engine.judge(list(models))) == {}
+    assert dict(engine.analyse(list(models))) == {}
 
     spark.udf.register("lower", lambda text: text)
 
-    found = engine.judge(list(models))
+    found = engine.analyse(list(models))
     assert {name: error.slug for name, error in found.items()} == {"calls": "function-replaced"}
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from infold import api
 from infold.core import interval
-from infold.core.files import FileSeen
+from infold.core.files import ListedFile
 from infold.core.formats import Format
 from infold.core.interval import Interval
 from infold.core.model import SET_ASIDE, Materialization, Model, Source, table_name
@@ -85,7 +85,9 @@ class Shop:
         return sorted(
             (
                 tuple(
-                    interval.show(interval.micros(value)) if hasattr(value, "tzinfo") else value
+                    interval.show_instant(interval.micros(value))
+                    if hasattr(value, "tzinfo")
+                    else value
                     for value in row.values()
                 )
                 for row in found
@@ -96,7 +98,7 @@ class Shop:
     def aside(self) -> list[tuple[str, str]]:
         """File and reason of the rows set aside."""
         lake = api.lake(api.open_project(self.root))
-        if lake.head(SET_ASIDE) is None:
+        if lake.metadata(SET_ASIDE) is None:
             return []
         return sorted(
             (row["file"].removeprefix("landing/"), row["reason"])
@@ -116,13 +118,13 @@ class Shop:
 
     def version(self, model: str = "clicks") -> int:
         """The table's newest version."""
-        return api.ledger(api.open_project(self.root)).heads()[model].number
+        return api.ledger(api.open_project(self.root)).newest_versions()[model].number
 
     def changes(self, since: int, model: str = "clicks") -> list[tuple[str, int, int]]:
         """Cells that changed since a version, with rows added and removed."""
         book = api.ledger(api.open_project(self.root))
         return [
-            (interval.show(change.cell.start), change.added, change.removed)
+            (interval.show_instant(change.cell.start), change.added, change.removed)
             for change in book.changes(model, since)
         ]
 
@@ -646,11 +648,11 @@ class TestTally:
 
     def test_counts_of_files_ingested_before(self) -> None:
         """A file whose rows came due adds to its counts; other files get only the difference."""
-        from infold.core.files import FileCell, FileKnown
+        from infold.core.files import FileCell, IngestedFile
         from infold.spark.events.ingest_counts import IngestCounts
 
         cell, other = Interval(0, 10), Interval(10, 20)
-        due = FileKnown(1, "a", 1, "f", 5, next_due=12, rows=2, waiting=3, set_aside=4)
+        due = IngestedFile(1, "a", 1, "f", 5, next_due=12, rows=2, waiting=3, set_aside=4)
         tally = IngestCounts()
         tally.rows[1, other] += 1
         tally.dropped[1, cell] += 1
@@ -660,7 +662,7 @@ class TestTally:
             "raw.c", {1: due}, [FileCell(1, cell, 2, 0)], [3], horizon=15, received_at=9
         )
         kept = replace(due, horizon=15, next_due=None, rows=3, waiting=0, dropped=1)
-        assert found.taken == (kept,)
+        assert found.ingested == (kept,)
         assert found.cells == (FileCell(1, cell, 2, 1), FileCell(1, other, 1, 0))
         assert found.dropped == (FileCell(2, cell, 0, -1),)
         assert found.removed == (3,)
@@ -678,7 +680,7 @@ class TestChanged:
         path = tmp_path / "a.csv"
         path.write_text("id\n1\n")
         stat = path.stat()
-        seen = FileSeen("a.csv", stat.st_size, 0, f"{stat.st_size}:{stat.st_mtime_ns}")
+        seen = ListedFile("a.csv", stat.st_size, 0, f"{stat.st_size}:{stat.st_mtime_ns}")
         source = Source("raw.c", Format.CSV, ())
         project = Project("p", tmp_path, None, {}, (), Target("dev"))
         refuse_changed(project, source, [seen])

@@ -142,7 +142,7 @@ class World:
         rows = api.lake(api.open_project(self.root)).rows(table_name(name)).to_pylist()
         return Counter(
             tuple(
-                interval.show(interval.micros(value)) if hasattr(value, "tzinfo") else value
+                interval.show_instant(interval.micros(value)) if hasattr(value, "tzinfo") else value
                 for value in row.values()
             )
             for row in rows

@@ -15,7 +15,7 @@ from tests.spark.cumulative.test_fold import CLICKS, put
 from tests.spark.events.test_build import NOW, Shop, shop_with
 
 from infold import api
-from infold.core.interval import Interval, instant, show
+from infold.core.interval import Interval, instant, show_instant
 from infold.core.plan import Step
 from infold.core.record import Receipt
 
@@ -77,7 +77,7 @@ def days_of(step: Step) -> list[str]:
     for part in february:
         at = part.start
         while at < part.end:
-            found.append(show(at).removeprefix("2024-02-"))
+            found.append(show_instant(at).removeprefix("2024-02-"))
             at += 86_400_000_000
     return found
 

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
-from infold.core.files import FileSeen
+from infold.core.files import ListedFile
 from infold.core.formats import FORMATS, Format
 from infold.core.interval import DAY, Granularity, instant, micros
 from infold.core.model import Column, Source, Target
@@ -47,7 +47,7 @@ def test_the_estimate_counts_what_is_read(
     columns = (Column("id", "string"), Column("t", "timestamp"))
     source = Source("raw.x", format_, columns, path="*", event_time_column="t")
     project = Project("p", tmp_path, None, {source.name: source}, (), Target("dev"))
-    seen = FileSeen(at.name, at.stat().st_size, 0, "1")
+    seen = ListedFile(at.name, at.stat().st_size, 0, "1")
 
     estimate = estimate_cells(
         tmp_path, source, [seen], Granularity.DAY, instant("2100-01-01"), budget_bytes=1_000_000

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from infold.core.files import FileSeen
+from infold.core.files import ListedFile
 from infold.core.formats import Format
 from infold.core.model import Column, Drift, NewColumns, Source, Target
 from infold.core.project import Project
@@ -46,7 +46,7 @@ class Folder:
 
     def __init__(self, root: Path, spark: SparkSession) -> None:
         self.root, self.spark = root, spark
-        self.files: list[tuple[int, FileSeen]] = []
+        self.files: list[tuple[int, ListedFile]] = []
 
     def put(self, name: str, content: str | bytes | pa.Table) -> None:
         """A file; text as UTF-8, gzipped when its name says so."""
@@ -58,7 +58,7 @@ class Folder:
             raw = content.encode() if isinstance(content, str) else content
             path.write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
         stat = path.stat()
-        seen = FileSeen(name, stat.st_size, 0, f"{stat.st_size}:{stat.st_mtime_ns}")
+        seen = ListedFile(name, stat.st_size, 0, f"{stat.st_size}:{stat.st_mtime_ns}")
         self.files.append((len(self.files) + 1, seen))
 
     def source(self, columns: Mapping[str, str], **others: Any) -> Source:
@@ -703,7 +703,7 @@ class TestDrift:
         """A file of another format is an error that says so and names the file."""
         path = folder.root / name
         path.write_bytes(b"not what it says")
-        folder.files.append((1, FileSeen(name, 16, 0, "")))
+        folder.files.append((1, ListedFile(name, 16, 0, "")))
         with pytest.raises(InfoldError) as raised:
             folder.rows(FEW)
         assert raised.value.slug == "unreadable-file"
@@ -737,7 +737,7 @@ class TestIceberg:
         project = Project("p", folder.root, None, {source.name: source}, (), target)
         rows = read(spark, project, source, [(7, first)]).toArrow().to_pylist()
         assert [(row["id"], row["n"], row["_source_file"]) for row in rows] == [("a", 1, 7)]
-        gone = FileSeen("elsewhere.parquet", 1, 0, "1")
+        gone = ListedFile("elsewhere.parquet", 1, 0, "1")
         with pytest.raises(InfoldError) as raised:
             read(spark, project, source, [(8, gone)])
         assert raised.value.slug == "source-changed"

@@ -28,7 +28,7 @@ from infold.core.plan import Action, Step
 from infold.core.project import Aggregate, Input, Node, Output, Project, SessionsQuery
 from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.session_rules import Sessions
-from infold.core.trace import CellChange, CellState, Trace, Version, wrap
+from infold.core.trace import CellChange, CellState, Trace, Version, signed
 from infold.spark.content import cell_of, cell_stats, column, content, micros, user_columns
 from infold.spark.sessions import build as kind
 from infold.spark.step_context import Work
@@ -189,7 +189,7 @@ class FoldLedger:
         """How many events are in no session, if a step has counted them."""
         return {} if self.nobodys is None else {"sessions": self.nobodys}
 
-    def heads(self) -> Mapping[str, Version]:
+    def newest_versions(self) -> Mapping[str, Version]:
         """None: what became of sessions of a table that is built anew is not asked here."""
         return {}
 
@@ -324,8 +324,10 @@ class Shop:
             reasons=(),
             inputs={"clicks": (self.built, upto)},
             version=len(self.tables.snapshots) + 1,
-            trace=Trace("sessions", "f", {"clicks": upto}, entries=len(self.ledger.said)),
-            before=Trace("sessions", "f", {"clicks": self.built}, entries=self.applied),
+            trace=Trace("sessions", "f", {"clicks": upto}, applied_entry=len(self.ledger.said)),
+            previous_trace=Trace(
+                "sessions", "f", {"clicks": self.built}, applied_entry=self.applied
+            ),
         )
         announced: list[Outcome] = []
         before = dict(self.ledger.states["sessions"])
@@ -367,7 +369,7 @@ class Shop:
         )
         if not self.query.numbered:
             return found
-        return in_turn(found, self.query.whose, lambda row: self._id(self._whose(row), row))
+        return in_turn(found, self.query.owner_column, lambda row: self._id(self._whose(row), row))
 
     def nobody(self) -> int:
         """How many events are in no session, in quarantine or not."""
@@ -384,7 +386,7 @@ class Shop:
             gap=self.query.gap,
             where=self.test,
             ends=self.ends or Ends(),
-            user="user_id" if self.query.chosen else None,
+            user="user_id" if self.query.chosen_user else None,
         )
 
     def check(self) -> None:
@@ -402,7 +404,8 @@ class Shop:
             for row in counted.collect()
         }
         assert {
-            (one.of, one.start, one.end, one.events, one.user) for one in self.ledger.held.values()
+            (one.owner, one.start, one.end, one.events, one.user)
+            for one in self.ledger.held.values()
         } == self.expected_held()
         known = self.ledger.states["sessions"]
         assert known.keys() == actual.keys()
@@ -437,9 +440,9 @@ class Shop:
                     change.cell, change.rows_after, change.content_after, change.last
                 )
         self.ledger.states["sessions"] = states
-        for key in outcome.freed:
+        for key in outcome.released:
             del self.ledger.held[key]
-        self.ledger.held.update((one.key, one) for one in outcome.held)
+        self.ledger.held.update((one.key, one) for one in outcome.quarantined)
 
     def _work(self) -> Work:
         model = Model(
@@ -471,7 +474,7 @@ def _spark(name: str, value: Any) -> Any:
 
 def _content(rows: Iterable[Row]) -> int:
     # The input's own account of itself: any additive hash of content will do.
-    return wrap(sum(hash(tuple(row[name] for name in SCHEMA)) for row in rows))
+    return signed(sum(hash(tuple(row[name] for name in SCHEMA)) for row in rows))
 
 
 def _by_cell(rows: Mapping[tuple[Any, ...], Row]) -> dict[int, dict[tuple[Any, ...], Row]]:

@@ -115,22 +115,22 @@ WAYS = {
     "quarantine by identifier, start events": Way(
         {
             "user": "session_identifier",
-            "who": "url",
+            "owner_sql": "url",
             "gap": None,
             "quarantine_after": HOUR,
             "keep": Keep.HEAD,
             "cuts": Cuts(start="ok"),
-            "chosen": Output("user_id", "_user"),
+            "chosen_user": Output("user_id", "_user"),
         },
         Ends(whose=lambda row: row["url"], begins=_begins, limit=HOUR, head=True),
     ),
     "quarantine by identifier": Way(
         {
             "user": "session_identifier",
-            "who": "url",
+            "owner_sql": "url",
             "gap": None,
             "quarantine_after": 90 * MINUTE,
-            "chosen": Output("user_id", "_user"),
+            "chosen_user": Output("user_id", "_user"),
         },
         Ends(whose=lambda row: row["url"], limit=90 * MINUTE),
     ),
@@ -145,24 +145,24 @@ WAYS = {
         READ_AGAIN,
     ),
     "identifier": Way(
-        {"user": "session_identifier", "who": "url", "gap": None},
+        {"user": "session_identifier", "owner_sql": "url", "gap": None},
         Ends(whose=lambda row: row["url"]),
     ),
     "identifier and gap": Way(
-        {"user": "session_identifier", "who": "coalesce(url, cast(n AS string))"},
+        {"user": "session_identifier", "owner_sql": "coalesce(url, cast(n AS string))"},
         Ends(whose=lambda row: row["url"] or (None if row["n"] is None else str(row["n"]))),
     ),
     "identifier and longest": Way(
-        {"user": "session_identifier", "who": "url", "gap": None, "max_length": 2 * HOUR},
+        {"user": "session_identifier", "owner_sql": "url", "gap": None, "max_length": 2 * HOUR},
         Ends(whose=lambda row: row["url"], most=2 * HOUR),
     ),
     "identifier or user": Way(
         {
             "user": "session_identifier",
-            "who": "url",
+            "owner_sql": "url",
             "gap": None,
             "fallback": Fallback("user_id", GAP),
-            "chosen": Output("user_id", "_user"),
+            "chosen_user": Output("user_id", "_user"),
         },
         Ends(
             whose=_either,
@@ -177,7 +177,7 @@ WAYS = {
 def shop(spark: SparkSession, way: Way) -> Shop:
     """A shop whose sessions are made that way."""
     found = Shop(spark, way.calls, ends=way.ends, **way.query)
-    if found.query.chosen is not None:
+    if found.query.chosen_user is not None:
         user = Aggregate("_user", "first", "user_id", None, True, "first(user_id, true)")
         found.query = replace(found.query, aggregates=(*found.query.aggregates, user))
         found.calls = {"user_id": Call("", agg.first_known("user_id")), **way.calls}

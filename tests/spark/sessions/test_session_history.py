@@ -171,7 +171,7 @@ class TestSessions:
             "v4 split 10:00-11:20 (5) > 10:00-10:20 (3) 11:20-11:20 (1)",
             "v5 merged 10:00-10:20 (3) 11:20-11:20 (1) > 10:00-11:20 (5)",
         ]
-        assert history.kept_from is None
+        assert history.oldest_kept is None
 
     def test_events_by_arrival(self, shop: Shop) -> None:
         """Current events are listed by the run that brought
@@ -205,7 +205,7 @@ class TestSessions:
         """Events behind a view that only Spark can evaluate are not listed; changes by runs are."""
         (history,) = shop.histories(shop.id("walks", "10:00"), "walks")
 
-        assert history.untold == f"they are seen through the view people, {BY_SPARK}"
+        assert history.why_no_events == f"they are seen through the view people, {BY_SPARK}"
         assert [deed.verb for deed in history.session_changes][-2:] == ["split", "merged"]
 
     def test_an_unknown_id(self, shop: Shop) -> None:
@@ -221,7 +221,7 @@ class TestIdentifiers:
         """A session can be found by its identifier as well as by its id."""
         (history,) = shop.histories("b1", "baskets")
 
-        assert history.of == ("session_identifier", "b1")
+        assert history.owner == ("session_identifier", "b1")
         assert arrived(history.event_batches) == [
             "v1 1 in time 10:00-10:00 landing/a.csv",
             "v5 1 late 10:50-10:50 landing/c.csv",
@@ -241,7 +241,7 @@ class TestIdentifiers:
         """
         (history,) = shop.histories(shop.id("baskets", "10:10"), "baskets")
 
-        assert history.of == ("who", "ann")
+        assert history.owner == ("who", "ann")
         assert arrived(history.event_batches) == [
             "v1 1 in time 10:10-10:10 landing/a.csv",
             "v2 1 late 10:20-10:20 landing/b.csv",
@@ -259,8 +259,8 @@ class TestQuarantine:
         (history,) = shop.histories(id_, "stays")
 
         assert history.session is None
-        assert history.held is not None
-        assert history.held.events == 5
+        assert history.quarantined is not None
+        assert history.quarantined.events == 5
         assert told(history.session_changes) == [
             "v1 created  > 10:00-10:10 (2)",
             "v1 created  > 11:20-11:20 (1)",

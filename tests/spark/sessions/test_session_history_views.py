@@ -121,7 +121,7 @@ def test_renamed_columns(shop: Path) -> None:
     """A view that renames columns is resolved, and its WHERE and the model's are applied."""
     found = history(shop, "by_renamed")
 
-    assert (found.untold, found.notes) == ("", ())
+    assert (found.why_no_events, found.notes) == ("", ())
     assert by_input(found) == {"clicks": OF_CLICKS}
 
 
@@ -129,7 +129,7 @@ def test_events_of_two_tables(shop: Path) -> None:
     """Web and app events in one session are each listed with their table, without Spark."""
     found = history(shop, "by_both")
 
-    assert (found.untold, found.notes) == ("", ())
+    assert (found.why_no_events, found.notes) == ("", ())
     assert by_input(found) == {"clicks": OF_CLICKS, "taps": OF_TAPS}
 
 
@@ -157,7 +157,7 @@ def test_events_that_only_spark_can_find(shop: Path, model: str, why: str) -> No
     """
     found = history(shop, model)
 
-    assert found.untold == f"{why}, {BY_SPARK}"
+    assert found.why_no_events == f"{why}, {BY_SPARK}"
     assert [str(deed.verb) for deed in found.session_changes] == ["created", "extended"]
 
 
@@ -167,7 +167,7 @@ def test_a_view_with_a_lookup(shop: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
     found = history(shop, "by_price", deep=True)
 
-    assert (found.untold, found.notes) == ("", ())
+    assert (found.why_no_events, found.notes) == ("", ())
     assert by_input(found) == {"clicks": OF_CLICKS, "taps": OF_TAPS}
 
 
@@ -177,7 +177,7 @@ def test_a_computed_user(shop: Path) -> None:
     """
     found = history(shop, "by_lower", deep=True)
 
-    assert (found.untold, found.notes) == ("", ())
+    assert (found.why_no_events, found.notes) == ("", ())
     assert by_input(found) == {
         "clicks": [
             "v1 4 in time 10:00-10:20 clicks/a.csv",

@@ -144,11 +144,11 @@ def played(spark: SparkSession) -> Shop:
         spark,
         COUNT,
         user="session_identifier",
-        who="url",
+        owner_sql="url",
         gap=None,
         quarantine_after=3 * DAY,
         keep=Keep.HEAD,
-        chosen=Output("user_id", "_user"),
+        chosen_user=Output("user_id", "_user"),
         ends=Ends(whose=lambda row: row["url"], limit=3 * DAY, head=True),
     )
     own = (Aggregate("_user", "first", "user_id", None, True, "first(user_id, true)"),)
@@ -174,6 +174,8 @@ def test_case(played: Shop, number: int) -> None:
     case, of = CASES[number], f"case {number}"
     own = [row for row in played.rows() if row["session_identifier"] == of]
     assert drawn(own, "user_id", "events") == table(case.then)
-    held = [(one.start, one.end, one.events) for one in played.ledger.held.values() if one.of == of]
+    held = [
+        (one.start, one.end, one.events) for one in played.ledger.held.values() if one.owner == of
+    ]
     first, last, events = case.held or ("", "", 0)
     assert held == ([(at(first), at(last), events)] if case.held else [])

@@ -84,7 +84,7 @@ class TestTables:
                 stamp=Stamp("r", "s-4", 4),
             ),
         ]
-        head = tables.lake.head(table)
+        head = tables.lake.metadata(table)
 
         assert head is not None
         assert dict(head.steps) == dict(zip(["s-1", "s-2", "s-3", "s-4"], made, strict=True))

@@ -123,7 +123,9 @@ def test_no_table_ever_holds_two_definitions(shop: Shop, monkeypatch: pytest.Mon
     part = api.run(shop.project(), window=window("2024-03-02", "2024-03-04"))
     assert [step.model for step, _ in part.steps] == ["raw.clicks"]
     assert part.notes == (f"by_cell: {HELD_BACK}", f"limited: {HELD_BACK}")
-    assert {left.model: left.why for left in part.plans[-1].left if left.model != "raw.clicks"} == {
+    assert {
+        left.model: left.why for left in part.plans[-1].skipped if left.model != "raw.clicks"
+    } == {
         "by_cell": HELD_BACK,
         "limited": HELD_BACK,
         "reader": "its input limited is of an old definition",

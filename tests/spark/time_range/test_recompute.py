@@ -102,7 +102,7 @@ class Shop:
         found = api.make_plan(
             project, api.observe(project, as_of=instant(as_of)), PlanOptions(**asked)
         )
-        said = {left.model: left.why for left in found.left}
+        said = {left.model: left.why for left in found.skipped}
         return said | {step.model: str(step.action) for step in found.steps}
 
 
@@ -210,7 +210,12 @@ def test_concurrent_batches_change_no_row(shop: Shop) -> None:
         assert commits(result, "daily") == commits(result, "rolling") == 10
     # The first batch makes the table; then four, four and the last one, each after one look.
     seen = [made.steps[0] for made in first.plans if made and made.steps[0].model == "daily"]
-    assert [(step.batches, len(step.beside)) for step in seen] == [(10, 0), (9, 3), (5, 3), (1, 0)]
+    assert [(step.batches, len(step.concurrent_batches)) for step in seen] == [
+        (10, 0),
+        (9, 3),
+        (5, 3),
+        (1, 0),
+    ]
 
 
 def test_a_batch_that_fails_leaves_the_others_built(
@@ -292,7 +297,7 @@ class TestNewDays:
         new = shop.run()
         assert (cells(new, "daily"), new.receipt.cells_cut_off) == (2, 0)
         assert (new.receipt.written, new.receipt.clamped, new.receipt.removed) == (6, 3, 0)
-        head = api.ledger(shop.project()).heads()["daily"]
+        head = api.ledger(shop.project()).newest_versions()["daily"]
 
         shop.land(*days("2024-03-04", 1), who="bob")
         (shop.root / "landing" / name).unlink()
@@ -301,7 +306,7 @@ class TestNewDays:
 
         assert again.receipt.cells_cut_off == 2  # the same sums of other rows
         assert (commits(again, "daily"), commits(again, "rolling")) == (0, 0)
-        assert api.ledger(shop.project()).heads()["daily"] == head, "nothing was written"
+        assert api.ledger(shop.project()).newest_versions()["daily"] == head, "nothing was written"
 
     def test_new_cells_may_have_no_rows(self, shop: Shop) -> None:
         """New cells may get no rows, from a query that
@@ -608,7 +613,7 @@ def test_restating_cuts_off_what_stayed_the_same(shop: Shop) -> None:
     shop.land(*days("2024-03-01", 5))
     shop.run()
 
-    asked = restate(shop.project(), ["daily"], window("2024-03-02", "2024-03-04")).asked
+    asked = restate(shop.project(), ["daily"], window("2024-03-02", "2024-03-04")).options
     result = shop.run(asked=asked)
 
     assert [step.model for step, _ in result.steps] == ["daily"]
@@ -628,7 +633,7 @@ def test_restating_an_events_model_reads_all_files(shop: Shop) -> None:
     shop.land(*days("2024-03-02", 2))
     shop.run()
 
-    result = shop.run(asked=restate(shop.project(), ["clicks"], None).asked)
+    result = shop.run(asked=restate(shop.project(), ["clicks"], None).options)
 
     assert [step.model for step, _ in result.steps] == ["clicks"]
     assert len(shop.rows("daily")) == 4
@@ -641,9 +646,9 @@ def test_backbuilding_reads_upstream_what_the_target_needs(shop: Shop) -> None:
     shop.run()
 
     again = backbuild(shop.project(), ["+rolling"], window("2024-03-10", "2024-03-12"))
-    result = shop.run(asked=again.asked)
+    result = shop.run(asked=again.options)
 
-    assert again.asked.restated["daily"] == Ranges((window("2024-03-04", "2024-03-12"),))
+    assert again.options.restated["daily"] == Ranges((window("2024-03-04", "2024-03-12"),))
     assert [(step.model, receipt.cells_built) for step, receipt in result.steps] == [
         ("daily", 8),
         ("rolling", 2),

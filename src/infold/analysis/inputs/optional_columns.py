@@ -27,7 +27,7 @@ def unnamed(source: Source, drafts: Iterable[Draft]) -> tuple[str, ...]:
         if _takes_all(draft):
             return ()
         named.update(name.name.lower() for name in draft.parsed.tree.find_all(exp.Identifier))
-        beside += draft.model.sessions.seen if draft.model.sessions else ()
+        beside += draft.model.sessions.visible_columns if draft.model.sessions else ()
     text = " ".join(beside).lower()
     return tuple(n for n in optional if n.lower() not in named and n.lower() not in text)
 

@@ -31,14 +31,14 @@ class IcebergSnapshotReader:
     lake: IcebergLake
     _opened: dict[str, StaticTable | None] = field(default_factory=dict)
 
-    def kept(self, table: str) -> frozenset[int]:
+    def kept_snapshots(self, table: str) -> frozenset[int]:
         """The snapshots that a table still has."""
         stored = self._open(table)
         if stored is None:
             return frozenset()
         return frozenset(snapshot.snapshot_id for snapshot in stored.metadata.snapshots)
 
-    def found(
+    def rows_equal_to(
         self,
         table: str,
         any_of: Sequence[Mapping[str, Any]],

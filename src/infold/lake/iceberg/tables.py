@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infold.core import write_points
-from infold.core.interval import Granularity, instants
-from infold.core.ports import Head, History, StoredLayout
+from infold.core.interval import Granularity, instants_of
+from infold.core.ports import History, StoredLayout, TableMetadata
 from infold.lake.iceberg import catalog, missing_files
 from infold.messages import command_errors
 
@@ -42,7 +42,7 @@ class IcebergLake:
         self.namespace = namespace
         self.warehouse = warehouse
 
-    def moved(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
+    def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """Tables whose metadata location is not the known one -> where it is now."""
         if not known:
             return {}
@@ -71,7 +71,7 @@ class IcebergLake:
             write_points.point(f"delete {name}: after")
         return location is not None
 
-    def head(self, table: str) -> Head | None:
+    def metadata(self, table: str) -> TableMetadata | None:
         """The table's newest metadata, or None when there is no such table."""
         location = self.location(table)
         if location is None:
@@ -83,7 +83,7 @@ class IcebergLake:
             step = snapshot.get("summary", {}).get(STEP)
             if step is not None:
                 steps[step] = snapshot["snapshot-id"]
-        return Head(
+        return TableMetadata(
             table=table,
             location=location,
             snapshot=main[0]["snapshot-id"] if main else None,
@@ -91,12 +91,12 @@ class IcebergLake:
             foreign=_foreign_snapshot(main),
         )
 
-    def listed(self, table: str) -> str:
+    def file_list_id(self, table: str) -> str:
         """As ``ports.Lake`` says."""
         location = self.location(table)
         return "" if location is None else missing_files.names_digest(location)
 
-    def missing(self, table: str) -> Sequence[str]:
+    def lost_files(self, table: str) -> Sequence[str]:
         """As ``ports.Lake`` says."""
         location = self.location(table)
         return () if location is None else missing_files.missing_data_files(location)
@@ -167,7 +167,7 @@ class IcebergLake:
             raise command_errors.unknown_columns(names=unknown, known=known)
         return _scan_where(stored, wanted, where, limit)
 
-    def matching(
+    def rows_matching(
         self,
         table: str,
         tests: Mapping[str, str],
@@ -184,15 +184,15 @@ class IcebergLake:
             raise command_errors.not_built(name=table)
         return matching_rows(open_table(location), tests, by, beside, limit)
 
-    def times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
+    def column_times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
         """As ``ports.Lake`` says."""
         location = self.location(table)
         if location is None:
             return ()
         then = open_table(location).scan(snapshot_id=snapshot)
-        return instants(then.select(column).to_arrow().drop_null(), column)
+        return instants_of(then.select(column).to_arrow().drop_null(), column)
 
-    def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
+    def string_values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """As ``ports.Lake`` says."""
         from infold.lake.iceberg.string_values import column_values
 

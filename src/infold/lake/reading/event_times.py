@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from infold.core.files import FileSeen
+from infold.core.files import ListedFile
 from infold.core.formats import EPOCH_UNITS
 from infold.core.interval import HOUR, MAX, Granularity
 from infold.core.model import Source
@@ -39,7 +39,7 @@ Estimate = tuple[tuple[CellState, ...], int]
 def estimate_cells(
     root: Path,
     source: Source,
-    files: Sequence[FileSeen],
+    files: Sequence[ListedFile],
     granularity: Granularity,
     as_of: int,
     budget_bytes: int = BUDGET,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from infold.core.files import FileSeen
+from infold.core.files import ListedFile
 from infold.core.formats import Format, complete
 from infold.core.model import Source
 from infold.core.project import Project
@@ -25,7 +25,7 @@ class FormatFiles(Protocol):
 
     def list_files(
         self, project: Project, source: Source, now: int, /
-    ) -> tuple[Sequence[FileSeen], Sequence[str]]:
+    ) -> tuple[Sequence[ListedFile], Sequence[str]]:
         """The files of a source now, and the paths of those that are too young to be read."""
 
     def event_times(self, path: Path, source: Source, column: str, /) -> Iterator[pa.Array] | None:
@@ -36,7 +36,7 @@ class FormatFiles(Protocol):
         estimate. None for a format that cannot be estimated without Spark.
         """
 
-    def row_counts(self, root: Path, files: Sequence[FileSeen], /) -> Mapping[str, int]:
+    def row_counts(self, root: Path, files: Sequence[ListedFile], /) -> Mapping[str, int]:
         """How many rows files have, by path; only those where it is known without reading rows."""
 
 

@@ -1,5 +1,5 @@
 """
-An Iceberg table as a source, without a JVM: its data files, as :class:`FileSeen`.
+An Iceberg table as a source, without a JVM: its data files, as :class:`ListedFile`.
 
 pyiceberg reads the manifests, which costs the better part of a second. What a metadata file says
 never changes, so the files that it led to are kept in the project's ``.infold`` folder, and a table
@@ -17,7 +17,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infold.core.files import FileSeen
+from infold.core.files import ListedFile
 from infold.core.model import Source
 from infold.core.project import Project
 from infold.lake.iceberg import catalog
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def list_files(
     project: Project, source: Source, _now: int
-) -> tuple[tuple[FileSeen, ...], tuple[str, ...]]:
+) -> tuple[tuple[ListedFile, ...], tuple[str, ...]]:
     """As ``FormatFiles`` says; a table's files are complete, so none is too young."""
     return table_files(project.root, source, project.catalog_db), ()
 
@@ -42,12 +42,12 @@ def event_times(_path: Path, _source: Source, _column: str) -> None:
     """None: which rows of a data file are deleted is known to the table alone."""
 
 
-def row_counts(_root: Path, _files: Sequence[FileSeen]) -> Mapping[str, int]:
+def row_counts(_root: Path, _files: Sequence[ListedFile]) -> Mapping[str, int]:
     """None are counted: a table that is rewritten moves its rows from file to file."""
     return {}
 
 
-def table_files(root: Path, source: Source, catalog_db: Path) -> tuple[FileSeen, ...]:
+def table_files(root: Path, source: Source, catalog_db: Path) -> tuple[ListedFile, ...]:
     """The files of an Iceberg source now, by path; ``catalog_db`` is the target's own catalog."""
     at = location(root, source, catalog_db)
     kept = root / ".infold" / "sources" / f"{source.name}.json"
@@ -59,17 +59,17 @@ def table_files(root: Path, source: Source, catalog_db: Path) -> tuple[FileSeen,
     return files
 
 
-def _load_cached(kept: Path, location: str, names: Sequence[str]) -> tuple[FileSeen, ...] | None:
+def _load_cached(kept: Path, location: str, names: Sequence[str]) -> tuple[ListedFile, ...] | None:
     try:
         found = json.loads(kept.read_bytes())
         if found["location"] != location or found["columns"] != names:
             return None
-        return tuple(FileSeen(*values) for values in found["files"])
+        return tuple(ListedFile(*values) for values in found["files"])
     except (OSError, ValueError, KeyError, TypeError):
         return None  # not there, or not ours any more: it is only kept to save time
 
 
-def _cache(kept: Path, location: str, names: Sequence[str], files: Iterable[FileSeen]) -> None:
+def _cache(kept: Path, location: str, names: Sequence[str], files: Iterable[ListedFile]) -> None:
     if not kept.parent.parent.is_dir():  # looking at a project creates nothing in it
         return
     text = json.dumps(
@@ -96,7 +96,7 @@ def location(root: Path, source: Source, catalog_db: Path) -> str:
     return found
 
 
-def data_files(location: str, names: Collection[str] = ()) -> tuple[FileSeen, ...]:
+def data_files(location: str, names: Collection[str] = ()) -> tuple[ListedFile, ...]:
     """
     The files of the current snapshot of the table whose metadata is at ``location``, by path.
 
@@ -114,7 +114,7 @@ def data_files(location: str, names: Collection[str] = ()) -> tuple[FileSeen, ..
     deleted = _deleted_positions(table.io, tasks)
     columns = _columns_digest(table.schema(), names)
     found = {
-        task.file.file_path: FileSeen(
+        task.file.file_path: ListedFile(
             path=task.file.file_path,
             size=task.file.file_size_in_bytes,
             modified_at=0,

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from infold.core.files import FileSeen
+from infold.core.files import ListedFile
 from infold.core.model import Source
 from infold.core.project import Project
 from infold.messages import run_errors
@@ -28,19 +28,19 @@ Matches = Callable[[str], object]
 
 def list_files(
     project: Project, source: Source, now: int
-) -> tuple[tuple[FileSeen, ...], tuple[str, ...]]:
+) -> tuple[tuple[ListedFile, ...], tuple[str, ...]]:
     """As ``FormatFiles.list_files``: the files that match the source's ``path``."""
     return matching_files(project.root, source, now)
 
 
-def uncounted(_root: Path, _files: Sequence[FileSeen]) -> Mapping[str, int]:
+def uncounted(_root: Path, _files: Sequence[ListedFile]) -> Mapping[str, int]:
     """As ``FormatFiles.row_counts``, of a format that has to be read to be counted."""
     return {}
 
 
 def matching_files(
     root: Path, source: Source, now: int
-) -> tuple[tuple[FileSeen, ...], tuple[str, ...]]:
+) -> tuple[tuple[ListedFile, ...], tuple[str, ...]]:
     """The files below ``root`` that match, by path; and the paths of those yet to settle."""
     try:
         base, parts = _split(root, source)
@@ -52,7 +52,7 @@ def matching_files(
             path=str(error.filename or source.path),
             why=error.strerror or str(error),
         ) from error
-    seen: list[FileSeen] = []
+    seen: list[ListedFile] = []
     young: list[str] = []
     for relative, stat in found.items():
         path = f"{shown}{relative}"
@@ -63,7 +63,7 @@ def matching_files(
             young.append(path)
             continue
         size = stat.st_size
-        seen.append(FileSeen(path, size, modified_at, f"{size}:{stat.st_mtime_ns}"))
+        seen.append(ListedFile(path, size, modified_at, f"{size}:{stat.st_mtime_ns}"))
     seen.sort(key=lambda file: file.path)
     return tuple(seen), tuple(sorted(young))
 

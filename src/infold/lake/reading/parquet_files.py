@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infold.core.files import FileSeen
+from infold.core.files import ListedFile
 from infold.core.model import Source
 from infold.lake.reading import listing
 
@@ -23,7 +23,7 @@ def event_times(path: Path, _source: Source, column: str) -> Iterator[pa.Array]:
     yield from parquet.read_table(path, columns=[column]).column(column).chunks
 
 
-def row_counts(root: Path, files: Sequence[FileSeen]) -> Mapping[str, int]:
+def row_counts(root: Path, files: Sequence[ListedFile]) -> Mapping[str, int]:
     """By their footers; files that cannot be read are left out: the ingest reports them."""
     import pyarrow as pa
     from pyarrow import parquet

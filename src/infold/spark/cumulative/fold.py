@@ -29,7 +29,7 @@ from infold.core.ports import Prepared
 from infold.core.project import GroupedQuery, Node
 from infold.core.record import Outcome, Receipt
 from infold.core.session_columns import VERSION
-from infold.core.trace import CellChange, CellState, wrap
+from infold.core.trace import CellChange, CellState, signed
 from infold.spark.content import JSON, column, content, row_hash, user_columns
 from infold.spark.inputs.changed_rows import KEY
 from infold.spark.inputs.feed import Feed, foldable
@@ -269,6 +269,6 @@ def _changes(work: Work, step: Step, totals: _Totals | None) -> tuple[CellChange
         rows_before=before.rows,
         rows_after=before.rows + totals.added - totals.removed,
         content_before=before.content,
-        content_after=wrap(before.content + totals.plus - totals.minus),
+        content_after=signed(before.content + totals.plus - totals.minus),
     )
     return (change,)

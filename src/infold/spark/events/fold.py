@@ -21,7 +21,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from infold.core.files import FileKnown
+from infold.core.files import IngestedFile
 from infold.core.interval import Interval, Ranges
 from infold.spark.content import cell_start, cell_stats, column
 from infold.spark.events import copies
@@ -90,7 +90,7 @@ def apply_without_key(
     if arriving is not None and tally.written:
         insert = arriving.where(F.col(STATE) == int(RowState.ADMITTED))
         insert = insert.withColumn(VERSION, F.lit(ingest.step.version).cast("bigint"))
-    gone = [file.id for file in ingest.news.gone if file.rows]
+    gone = [file.id for file in ingest.news.removed if file.rows]
     if not gone:
         return TableChange(insert)
     spots = ingest.work.ledger.file_cells(ingest.step.model, gone)
@@ -110,7 +110,7 @@ def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts)
     new = None
     if arriving is not None and tally.rows:
         new = arriving.where(F.col(STATE) == int(RowState.ADMITTED))
-    ids = [f.id for f in (*ingest.news.gone, *ingest.news.again) if f.rows > f.dropped]
+    ids = [f.id for f in (*ingest.news.removed, *ingest.news.reingest) if f.rows > f.dropped]
     found, scanned = _leaving_files(ingest, new, ids)
     parts = [_competing(rows, identity, STORED) for rows in (found.stay,) if rows is not None]
     if found.new is not None:
@@ -272,7 +272,7 @@ def _returning_copies(
     with a copy that lost is read.
     """
     ledger, model = ingest.work.ledger, ingest.step.model
-    out = {file.id for file in ingest.news.gone} | {*ingest.again}
+    out = {file.id for file in ingest.news.removed} | {*ingest.again}
     wanted = {
         spot.file_id
         for spot in ledger.file_cells(model)
@@ -280,7 +280,7 @@ def _returning_copies(
         and spot.file_id not in out
         and (identity.time is not None or cells.overlaps(spot.cell))
     }
-    known: list[FileKnown] = [file for file in ledger.files(model) if file.id in wanted]
+    known: list[IngestedFile] = [file for file in ledger.files(model) if file.id in wanted]
     if not known:
         return None, 0
     files: dict[int, source_rows.File] = {file.id: file for file in known}

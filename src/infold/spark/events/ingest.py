@@ -11,13 +11,13 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
-from infold.core.files import FileCell, FileKnown
+from infold.core.files import FileCell, IngestedFile
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.model import Source
 from infold.core.plan import FileDiff, Step
 from infold.core.project import Node
 from infold.core.record import Outcome, Receipt
-from infold.planning.removals import refuse_fewer
+from infold.planning.removals import refuse_lost_rows
 from infold.spark.content import (
     cell_of,
     column,
@@ -52,21 +52,21 @@ class Ingest:
     def of(work: Work, step: Step) -> Ingest:
         """The ingest of a step; new files get their ids here."""
         node = work.project[step.model]
-        source = work.project.sources[node.source or node.name].without(node.unread)
+        source = work.project.sources[node.source or node.name].without(node.unread_columns)
         news = step.files if step.files is not None else FileDiff(source.name)
         ids = work.ledger.register_files(source.name, news.new) if news.new else {}
         return Ingest(work, step, node, source, news, {ids[file.path]: file for file in news.new})
 
     @cached_property
-    def again(self) -> Mapping[int, FileKnown]:
+    def again(self) -> Mapping[int, IngestedFile]:
         """The files taken in before that are taken in again, by id: a lookup changed."""
-        return {file.id: file for file in self.news.again}
+        return {file.id: file for file in self.news.reingest}
 
     @cached_property
-    def due(self) -> Mapping[int, FileKnown]:
+    def due(self) -> Mapping[int, IngestedFile]:
         """The files taken in before that have rows whose time has come, by id."""
         others = self.new.keys() | self.again.keys()
-        return {file.id: file for file in self.news.due if file.id not in others}
+        return {file.id: file for file in self.news.come_due if file.id not in others}
 
     @property
     def time(self) -> str | None:
@@ -98,7 +98,7 @@ class Ingest:
         """
         work = self.work
         rows = source_rows.read(work.spark, work.project, self.source, list(files.items()))
-        if self.node.stored:
+        if self.node.stored_inputs:
             rows = rows.localCheckpoint(eager=False)
             counted = {row[FILE]: row["count"] for row in rows.groupBy(FILE).count().collect()}
             beside = lookups(work, self.node, self.step)
@@ -131,7 +131,9 @@ class Ingest:
     def tidy_set_aside(self, outcome: Outcome, tally: IngestCounts) -> Outcome:
         """After the step's commit: remove the rows set aside of files that are gone."""
         before = [file for file in self.work.ledger.files(self.step.model) if file.set_aside]
-        gone = {file.id for file in (before if outcome.whole else self.news.gone)} | {*self.again}
+        gone = {file.id for file in (before if outcome.whole else self.news.removed)} | {
+            *self.again
+        }
         if not (any(file.id in gone for file in before) or self._after_a_death()):
             return outcome  # looking costs a Spark job
         keep = {file.id for file in before} - gone
@@ -153,7 +155,7 @@ class Ingest:
         """
         rows = tally.rows_by_file() if counts is None else counts
         counted = {file.path: rows.get(id_, 0) for id_, file in self.new.items()}
-        refuse_fewer(self.source, replace(self.news, counted=counted))
+        refuse_lost_rows(self.source, replace(self.news, row_counts=counted))
 
     def refuse_changed(self, files: Iterable[source_rows.File]) -> None:
         """Raise ``errors.source_changed`` unless the files are still what was listed."""
@@ -177,7 +179,7 @@ class Ingest:
             cells = work.ledger.file_cells(step.model, list(self.due))
         before = work.cells(step.model, Ranges.of(tally.touched))
         changes = tally.changes(before)
-        real = tuple(change for change in changes if change.real)
+        real = tuple(change for change in changes if change.changes_rows)
         receipt = Receipt(
             arrived=tally.arrived,
             read=read,
@@ -225,7 +227,7 @@ def lookups(work: Work, node: Node, step: Step) -> Mapping[str, DataFrame]:
     """The stored tables that an events model joins, at the versions that a step reads."""
     return {
         entry.name: user_columns(work.frame(entry.name, step.inputs[entry.name][1]))
-        for entry in node.stored
+        for entry in node.stored_inputs
     }
 
 

@@ -11,9 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from infold.core.files import FileCell, FileKnown, FileSeen, FilesOutcome
+from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import Interval
-from infold.core.trace import CellChange, CellState, wrap
+from infold.core.trace import CellChange, CellState, signed
 from infold.spark.events.arrivals import RowCount, RowState
 
 FileAndCell = tuple[int, Interval]
@@ -124,7 +124,7 @@ class IngestCounts:
     def files(
         self,
         source: str,
-        taken: Mapping[int, FileSeen | FileKnown],
+        taken: Mapping[int, ListedFile | IngestedFile],
         known: Iterable[FileCell],
         removed: Iterable[int],
         *,
@@ -150,7 +150,7 @@ class IngestCounts:
             sums[cell.file_id][0] += cell.rows
             sums[cell.file_id][1] += cell.dropped
         files = tuple(
-            FileKnown(
+            IngestedFile(
                 id=id_,
                 path=file.path,
                 size=file.size,
@@ -160,16 +160,16 @@ class IngestCounts:
                 rows=sums[id_][0],
                 waiting=self.waiting.get(id_, 0),
                 set_aside=file.set_aside
-                if isinstance(file, FileKnown) and id_ not in self.again
+                if isinstance(file, IngestedFile) and id_ not in self.again
                 else self.aside.get(id_, 0),
                 dropped=sums[id_][1],
-                received_at=file.received_at if isinstance(file, FileKnown) else received_at,
+                received_at=file.received_at if isinstance(file, IngestedFile) else received_at,
             )
             for id_, file in sorted(taken.items())
         )
         return FilesOutcome(
             source=source,
-            taken=files,
+            ingested=files,
             removed=tuple(sorted(gone)),
             cells=tuple(cells),
             dropped=tuple(elsewhere),
@@ -187,6 +187,6 @@ def _cell_change(old: CellState, entry: CellCounts) -> CellChange:
         rows_before=old.rows,
         rows_after=old.rows + entry.added - entry.removed,
         content_before=old.content,
-        content_after=wrap(old.content + entry.content),
+        content_after=signed(old.content + entry.content),
         last=last,
     )

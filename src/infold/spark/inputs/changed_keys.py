@@ -45,11 +45,11 @@ def locate_changed_keys(
         return ChangedKeyRows(everywhere=True)
     changed = changed_table(work, lookup, since, upto)
     if node.model.kind is Kind.EVENTS:
-        return _in_files(work, node, changed, node.matched(lookup))
+        return _in_files(work, node, changed, node.matches_of(lookup))
     times, scanned = [], changed.rows_to_scan
-    for name in dict.fromkeys(match.input for match in node.matched(lookup)):
-        matches = [match for match in node.matched(lookup) if match.input == name]
-        frame = work.frame(name, work.ledger.heads()[name].number)
+    for name in dict.fromkeys(match.input for match in node.matches_of(lookup)):
+        matches = [match for match in node.matches_of(lookup) if match.input == name]
+        frame = work.frame(name, work.ledger.newest_versions()[name].number)
         cells = _rows_by_cell(
             work, node, name, rows_with_changed_key(frame, matches, {lookup: changed})
         )

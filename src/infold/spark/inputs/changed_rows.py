@@ -125,7 +125,11 @@ def changed_table(
     return ChangedRows(
         before=work.frame(name, since) if work.snapshot(name, since) is not None else None,
         now=now,
-        changes=[change for change in net(work.ledger.changes(name, since)) if change.real],
+        changes=[
+            change
+            for change in net_changes(work.ledger.changes(name, since))
+            if change.changes_rows
+        ],
         since=since,
         time=time,
         identity=key or [name for name in _IDENTITIES if name in now.columns][:1],

@@ -31,7 +31,7 @@ from infold.spark.step_context import Work
 def foldable(work: Work, node: Node, step: Step) -> bool:
     """Whether a table exists to fold into, and all its inputs still have the columns they had."""
     return work.tables.exists(step.model) and all(
-        traceable_table(work, name, since, upto, compared=node.looks_up(name))
+        traceable_table(work, name, since, upto, compared=node.is_lookup(name))
         for name, (since, upto) in step.inputs.items()
         if since != upto
     )
@@ -42,13 +42,13 @@ class Feed:
 
     def __init__(self, work: Work, node: Node, step: Step, name: str) -> None:
         self.work, self.node, self.step, self.name = work, node, step, name
-        self.names = [entry.name for entry in node.fed]
+        self.names = [entry.name for entry in node.folded_inputs]
         self.beside = [entry.name for entry in node.inputs if entry.name not in self.names]
 
     @cached_property
     def changed(self) -> Mapping[str, ChangedRows]:
         """What changed in each of the tables."""
-        return {entry.name: self._changed(entry) for entry in self.node.fed}
+        return {entry.name: self._changed(entry) for entry in self.node.folded_inputs}
 
     @cached_property
     def lookups(self) -> Mapping[str, ChangedRows]:
@@ -82,7 +82,7 @@ class Feed:
     def times(self) -> Ranges:
         """The event times of what changed."""
         cells = (c.cell for changed in self.changed.values() for c in changed.changes)
-        found = (part for _, times, _ in self.step.found for part in times)
+        found = (part for _, times, _ in self.step.changed_key_rows for part in times)
         return Ranges.of((*cells, *found))
 
     @property
@@ -100,7 +100,7 @@ class Feed:
     def during(self, times: Ranges) -> DataFrame:
         """All rows of certain times."""
         found = {}
-        for entry in self.node.fed:
+        for entry in self.node.folded_inputs:
             rows = self._frame(entry.name)
             assert entry.time_column is not None, "what is read by time has times"
             found[entry.name] = rows.where(time_predicate(rows, entry.time_column, times))
@@ -147,7 +147,12 @@ class Feed:
             return rows
         near = every
         if changed.time is not None:
-            found = (part for table, times, _ in self.step.found if table == name for part in times)
+            found = (
+                part
+                for table, times, _ in self.step.changed_key_rows
+                if table == name
+                for part in times
+            )
             cells = [*found, *(change.cell for change in changed.changes)]
             near = rows_in_cells(every, changed.time, cells, None)
         mine = rows_with_changed_key(near, matches, self.lookups)

@@ -210,7 +210,9 @@ def _shape(file: PresentFile, source: Source) -> CsvShape | None:
     twice = sorted({name for name in header if header.count(name) > 1})
     wrong = [f"column {name} is there twice" for name in twice]
     optional = all(column.optional for column in source.columns)
-    if optional and not {*source.unread, *(column.name for column in source.columns)} & set(header):
+    if optional and not {*source.unread_columns, *(column.name for column in source.columns)} & set(
+        header
+    ):
         wrong.append("no column of the source is in its first line")
     drift = differences(source, file, header, wrong)
     judged = file.known or source.on_unreadable is Drift.SET_ASIDE  # then it was looked through

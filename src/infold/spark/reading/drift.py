@@ -82,7 +82,7 @@ def differences(
         for column in source.columns
         if column.name not in found and not column.optional
     ]
-    declared = {*names, *source.unread}
+    declared = {*names, *source.unread_columns}
     more = [f"extra column {name}" for name in found if name not in declared]
     if source.new_columns is NewColumns.IGNORE:
         more = []

@@ -117,7 +117,7 @@ def _drifted(
     if not files:
         return {}
     cost = sum(file.size * (_GZIPPED if file.gzipped else 1) for file in files)
-    declared = [*(column.name for column in source.columns), *source.unread]
+    declared = [*(column.name for column in source.columns), *source.unread_columns]
     by_id = {file.id: file for file in files}
     keys = (
         {file.id: _keys_here(file) for file in files}

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.files import FileKnown, FileSeen, listed
+from infold.core.files import IngestedFile, ListedFile, listed_fingerprint
 from infold.core.model import Source
 from infold.core.project import Project
 from infold.messages import run_errors
@@ -32,7 +32,7 @@ from infold.spark.reading.drift import FileShape, PresentFile, readable_files, r
 from infold.spark.reading.formats import READERS
 from infold.spark.reading.paths import takeable, uri
 
-File = FileSeen | FileKnown
+File = ListedFile | IngestedFile
 
 
 def read(
@@ -67,7 +67,7 @@ def read(
 
 
 def _present(project: Project, source: Source, id_: int, file: File) -> PresentFile:
-    known = isinstance(file, FileKnown)
+    known = isinstance(file, IngestedFile)
     if source.is_table:  # Spark opens the table, and names its files as the table does
         at, spark_path = project.root / file.path, file.path
     else:
@@ -93,7 +93,7 @@ def unchanged(project: Project, source: Source, file: File) -> bool:
         stat = os.stat(project.root / file.path)  # noqa: PTH116 - as fast as the listing
     except FileNotFoundError:
         return False
-    return listed(file.fingerprint) == f"{stat.st_size}:{stat.st_mtime_ns}"
+    return listed_fingerprint(file.fingerprint) == f"{stat.st_size}:{stat.st_mtime_ns}"
 
 
 def _identified(

@@ -169,7 +169,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
         **unassigned.said(query, left_out),
         before_start=unassigned.before(events, query),
         cells_built=len(changes),
-        cells_cut_off=sum(not change.real for change in changes),
+        cells_cut_off=sum(not change.changes_rows for change in changes),
         sessions_quarantined=len({one.key for one in held} - known),
         commits=1,
     )
@@ -181,7 +181,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
         whole=True,
         snapshot=snapshot,
         receipt=became(work, step, table, receipt),
-        held=held,
+        quarantined=held,
         left_out=left_out.total(),
     )
 

@@ -65,7 +65,7 @@ class Components:
         self.small = feed.rows <= SMALL
         self.merges = merges(query, self.over)
         self.may_quarantine = query.may_quarantine
-        applied = step.before.entries if step.before else 0
+        applied = step.previous_trace.applied_entry if step.previous_trace else 0
         self.asked = [entry for entry in query.entries if entry.number > applied]
         near = feed.times.widen(reach(query), reach(query))
         near |= Ranges.of(
@@ -248,7 +248,7 @@ def query_of(work: Work, step: Step) -> SessionsQuery:
     """The compiled query of a step's model, with the manual entries that the step applies."""
     query = work.project[step.model].query
     assert query is not None, "a sessions model has a compiled query"
-    newest = step.trace.entries if step.trace else 0
+    newest = step.trace.applied_entry if step.trace else 0
     if not newest:
         return query
     applied = (entry for entry in work.ledger.entries(step.model) if entry.number <= newest)

@@ -198,8 +198,8 @@ class _Fold:
             committed=bool(changes),
             receipt=self._receipt(found, changes, {one.key for one in held} - {*freed}),
             left_out=unassigned.there(work, step, self.feed, self.query, found.counts),
-            held=held,
-            freed=freed,
+            quarantined=held,
+            released=freed,
         )
         announce(outcome)
         if changed is None or not changes:
@@ -231,7 +231,7 @@ class _Fold:
             **unassigned.said(self.query, unassigned.came(counts)),
             before_start=counts[unassigned.BEFORE],
             cells_built=len(changes),
-            cells_cut_off=sum(not change.real for change in changes),
+            cells_cut_off=sum(not change.changes_rows for change in changes),
             sessions_new=counts["new"],
             sessions_extended=counts["extended"],
             sessions_merged=counts["merged"],

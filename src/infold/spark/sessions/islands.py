@@ -35,7 +35,7 @@ FOREVER = 2**61
 def compiled(events: DataFrame, query: SessionsQuery) -> CompiledAggregates:
     """The query's aggregates, compiled against its input."""
     keys = [f"__k{at}" for at, _ in enumerate(_order(events, query))]
-    outputs = (query.chosen, *query.outputs) if query.chosen else query.outputs
+    outputs = (query.chosen_user, *query.outputs) if query.chosen_user else query.outputs
     return measures(query.aggregates, outputs, events, keys)
 
 
@@ -45,7 +45,7 @@ def who(query: SessionsQuery) -> Column:
 
     Where users stand in for missing identifiers, a letter before the value tells the two apart.
     """
-    own = F.expr(query.who) if query.who else column(query.user)
+    own = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
     if query.fallback is None:
         return own
     user = F.expr(query.fallback.user).cast("string")

@@ -34,7 +34,7 @@ def ruled(rows: DataFrame, query: SessionsQuery, start: Column, end: Column) -> 
         return rows.withColumn(RULED, F.lit(None).cast("boolean"))
     by_session: dict[str, list[tuple[object, ...]]] = {}
     for one in query.entries:
-        by_session.setdefault(one.of, []).append((one.start, one.end, one.held))
+        by_session.setdefault(one.owner, []).append((one.start, one.end, one.in_quarantine))
     every = rows.sparkSession.createDataFrame(list(by_session.items()), _ALL_SAID)
     known = rows.join(F.broadcast(every), F.col(USER).cast("string") == F.col("__of"), "left")
     matching = F.filter("__said", lambda one: about(one["since"], one["until"], start, end))
@@ -49,5 +49,5 @@ def about(since: Column, until: Column, start: Column, end: Column) -> Column:
 
 def said(rows: DataFrame, entries: Sequence[ManualEntry]) -> DataFrame:
     """Entries as rows: ``__of``, ``since``, ``until``, ``held``."""
-    values = [(one.of, one.start, one.end, one.held) for one in entries]
+    values = [(one.owner, one.start, one.end, one.in_quarantine) for one in entries]
     return rows.sparkSession.createDataFrame(values, _SAID)

@@ -109,7 +109,7 @@ def _spans(
     frame: DataFrame, entries: Iterable[QuarantinedSession], of_type: T.DataType
 ) -> DataFrame:
     """Where entries lie, as rows."""
-    values = [(entry.of, entry.start, entry.end) for entry in entries]
+    values = [(entry.owner, entry.start, entry.end) for entry in entries]
     made = frame.sparkSession.createDataFrame(values, _SPAN)
     return made.select(F.col(USER).cast(of_type).alias(USER), START, END)
 
@@ -129,7 +129,9 @@ def concerned(
         F.broadcast(spoken), same & about(F.col("since"), F.col("until"), first, last), "left_semi"
     ).select(of(query).cast(of_type).alias(USER), first.alias(START), last.alias(END))
     kept = (
-        one for one in held if any(entry.about(one.of, one.start, one.end) for entry in entries)
+        one
+        for one in held
+        if any(entry.applies_to(one.owner, one.start, one.end) for entry in entries)
     )
     return there.unionByName(_spans(table, kept, of_type))
 

@@ -22,7 +22,7 @@ from infold.spark.step_context import Work
 def became(work: Work, step: Step, now: DataFrame, receipt: Receipt) -> Receipt:
     """A receipt that knows the rows written and removed, with what became of the sessions."""
     anew = replace(receipt, sessions_new=receipt.written, sessions_removed=receipt.removed)
-    head = work.ledger.heads().get(step.model)
+    head = work.ledger.newest_versions().get(step.model)
     if head is None or head.snapshot is None or not receipt.removed:
         return anew
     try:

@@ -22,7 +22,7 @@ from infold.spark.sessions.totals import KEY, NEW, OLD, ROW, deleted, inserted, 
 def numbered(rows: DataFrame, query: SessionsQuery) -> DataFrame:
     """All sessions of some users, with their numbers."""
     number, first = NUMBERS
-    user = column(query.whose)
+    user = column(query.owner_column)
     in_order = Window.partitionBy(user).orderBy(FIRST, ID)
     found = F.when(user.isNotNull(), F.row_number().over(in_order).cast("bigint"))
     return rows.withColumns({number: found, first: found == 1})
@@ -41,7 +41,7 @@ def renumbered(
     ``changed`` are the components of a fold, whose rows have none; ``table`` is as it was before.
     All sessions of users who have a changed one are looked at.
     """
-    user = column(query.whose)
+    user = column(query.owner_column)
     fresh, gone = inserted(changed), F.broadcast(deleted(changed))
     lost = table.join(gone, [ID, FIRST], "left_semi")
     users = fresh.select(user.alias("__of")).union(lost.select(user.alias("__of"))).distinct()

@@ -55,10 +55,10 @@ def rows(
         named = named.withColumns(
             {number: F.lit(None).cast("bigint"), first: F.lit(None).cast("boolean")}
         )
-    if query.chosen:
-        named = named.withColumn(query.chosen.name, F.expr(query.chosen.sql))
+    if query.chosen_user:
+        named = named.withColumn(query.chosen_user.name, F.expr(query.chosen_user.sql))
     return named.select(
-        *map(column, query.given),
+        *map(column, query.fixed_columns),
         *(F.expr(output.sql).alias(output.name) for output in query.outputs),
         STATE,
         F.lit(version).cast("bigint").alias(VERSION),

@@ -20,7 +20,7 @@ from pyspark.sql import types as T
 
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.session_columns import FIRST, ID, LAST, STATE
-from infold.core.trace import CellChange, CellState, wrap
+from infold.core.trace import CellChange, CellState, signed
 from infold.spark.content import JSON, cell_of, cell_start, content, micros, quoted, row_hash
 from infold.spark.sessions.islands import END, EVENTS, START
 
@@ -69,7 +69,7 @@ class Totals:
         cells = dict(self.cells)
         for at, (rows, sum_, last) in other.cells.items():
             known = cells.get(at, (0, 0, last))
-            cells[at] = (known[0] + rows, wrap(known[1] + sum_), max(known[2], last))
+            cells[at] = (known[0] + rows, signed(known[1] + sum_), max(known[2], last))
         return Totals(cells, self.counts + other.counts, self.hulls | other.hulls)
 
     def changes(
@@ -92,7 +92,7 @@ class Totals:
                     rows_before=old.rows,
                     rows_after=old.rows + added - removed,
                     content_before=old.content,
-                    content_after=wrap(old.content + plus - minus),
+                    content_after=signed(old.content + plus - minus),
                     last=max(lasts, default=None),
                 )
             )

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from infold.core.model import Kind
 from infold.core.plan import Step
-from infold.core.project import Node, SessionsQuery, left_out_as
+from infold.core.project import Node, SessionsQuery, left_out_reason
 from infold.spark.inputs.feed import Feed
 from infold.spark.sessions.islands import wanted, who
 from infold.spark.sessions.totals import tallied
@@ -49,13 +49,13 @@ def came_and_went(feed: Feed, query: SessionsQuery, also: Column | None) -> Iter
     gone = feed.gone()
     if gone is not None:
         yield tallied(nobodys(gone, query), F.lit(OUT))
-    if query.before is not None:
-        yield tallied(feed.arrived().where(query.before), F.lit(BEFORE))
+    if query.before_start is not None:
+        yield tallied(feed.arrived().where(query.before_start), F.lit(BEFORE))
 
 
 def before(events: DataFrame, query: SessionsQuery) -> int:
     """How many of these events are from before the model's start."""
-    return 0 if query.before is None else events.where(query.before).count()
+    return 0 if query.before_start is None else events.where(query.before_start).count()
 
 
 def came(counts: Mapping[str, int]) -> Counter[str]:
@@ -78,7 +78,7 @@ def said(query: SessionsQuery, found: Counter[str]) -> dict[str, Any]:
     """What a receipt says of events left out."""
     rows = found.total()
     others = tuple(sorted((names, count) for names, count in found.items() if names and count))
-    by = ((left_out_as(query), rows),) if rows else ()
+    by = ((left_out_reason(query), rows),) if rows else ()
     return {"set_aside": rows, "set_aside_by": by, "set_aside_also": others}
 
 

@@ -69,7 +69,9 @@ def _cells_with_input(work: Work, node: Node, cells: Ranges) -> Iterator[Interva
         part
         for entry in node.inputs
         if entry.time_column is not None
-        for part in entry.reached(Ranges.of(s.cell for s in work.cells(entry.name) if s.rows))
+        for part in entry.times_affected(
+            Ranges.of(s.cell for s in work.cells(entry.name) if s.rows)
+        )
     )
     for part in granularity.cover(reached & granularity.cover(cells)):
         yield from granularity.cells(part)

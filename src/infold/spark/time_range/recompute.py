@@ -89,7 +89,7 @@ def _query_rows(
 
 def _rows_with_cells(node: Node, rows: DataFrame) -> DataFrame:
     """The rows; raises ``run_errors.rows_without_cell`` if some are in no cell."""
-    if node.model.kind is Kind.INCREMENTAL_TABLE and (node.declared or node.downgraded):
+    if node.model.kind is Kind.INCREMENTAL_TABLE and (node.bounds_declared or node.downgraded):
         name = partition_column(node)
         without = rows.where(column(name).isNull()).count()
         if without:
@@ -179,10 +179,10 @@ def _recompute(
     # rows of other cells are few, as inputs are read no further than the query needs.
     rows, after = compute_once(rows, node, step.cells, type_)
     changes = rewritten(before, after.cells.values())
-    if is_folded(work.project, step.model) and any(change.real for change in changes):
+    if is_folded(work.project, step.model) and any(change.changes_rows for change in changes):
         inside = rows.where(range_predicate(name, type_, step.cells, exact=True))
         changes = count_row_changes(node, changes, work.tables.read(step.model), inside)
-    real = [change for change in changes if change.real]
+    real = [change for change in changes if change.changes_rows]
     outcome = _outcome(work, step, changes, after, snapshot=None, whole=False)
     if not real:
         return prepared(replace(outcome, changes=(), committed=False))
@@ -253,7 +253,7 @@ def _outcome(
     snapshot: int | None,
     whole: bool,
 ) -> Outcome:
-    real = [change for change in changes if change.real]
+    real = [change for change in changes if change.changes_rows]
     read = _rows_read(work, step)
     receipt = Receipt(
         read=read,
@@ -290,7 +290,7 @@ def _rows_read(work: Work, step: Step) -> int:
         return 0
     total = 0
     for entry in node.inputs:
-        cells = None if entry.time_column is None else entry.read(step.cells)
+        cells = None if entry.time_column is None else entry.times_read(step.cells)
         total += sum(state.rows for state in work.cells(entry.name, cells))
     return total
 

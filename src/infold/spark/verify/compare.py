@@ -28,7 +28,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.interval import Granularity, Interval
-from infold.core.trace import CellState, wrap
+from infold.core.trace import CellState, signed
 from infold.spark.content import (
     cell_of,
     cell_start,
@@ -95,7 +95,7 @@ def compare(
     return Comparison(
         rows=sum(state.rows for state in left.values()),
         cells=len(left),
-        content=wrap(sum(state.content for state in left.values())),
+        content=signed(sum(state.content for state in left.values())),
         differing=tuple(differing),
         sample=tuple(sample),
         rounded=len(suspects) - len(differing),

@@ -69,12 +69,12 @@ def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
     )
     named = grouped.withColumn("session_id", session_id(F.col(_OF), F.col(_AT)))
     named = named.withColumn(query.user, _shown_owner(query))
-    if query.chosen:
-        named = named.withColumn(query.chosen.name, F.expr(query.chosen.sql))
+    if query.chosen_user:
+        named = named.withColumn(query.chosen_user.name, F.expr(query.chosen_user.sql))
     if query.numbered:
-        named = _with_session_numbers(named, column(query.whose))
+        named = _with_session_numbers(named, column(query.owner_column))
     return named.select(
-        *map(column, query.given),
+        *map(column, query.fixed_columns),
         *(F.expr(output.sql).alias(output.name) for output in query.outputs),
     )
 
@@ -90,7 +90,7 @@ def _with_session_numbers(rows: DataFrame, user: Column) -> DataFrame:
 
 def _owner(query: SessionsQuery) -> Column:
     """The user or identifier of an event's session; with a fallback, a letter tells which."""
-    own = F.expr(query.who) if query.who else column(query.user)
+    own = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
     if query.fallback is None:
         return own
     user = F.expr(query.fallback.user).cast("string")

@@ -27,7 +27,7 @@ from infold.core.ports import Lake, Ledger
 from infold.core.progress import Progress
 from infold.core.project import Node, Project, SessionsQuery
 from infold.core.report import Verdict
-from infold.core.trace import Cause, Trace, dropped, net
+from infold.core.trace import Cause, Trace, net_changes, was_dropped
 from infold.messages import command_errors
 from infold.planning.portions import retained_range
 from infold.render import formatting
@@ -176,8 +176,8 @@ class Verifier:
             later = self.ledger.versions(name, version)
             if name in self.vanished:
                 return _built_from(node, trace, {}), name
-            if dropped(later):
-                if net(self.ledger.changes(name, version)) or later[-1].snapshot is None:
+            if was_dropped(later):
+                if net_changes(self.ledger.changes(name, version)) or later[-1].snapshot is None:
                     return _built_from(node, trace, {}), name
                 current = later[-1].number
             inputs[name] = (current, current)
@@ -190,14 +190,14 @@ class Verifier:
             query = query_of(work, step)
             return sessions_from_scratch.sessions(self._input(work, query, step), query)
         # What lies beyond declared bounds is no part of what the model says.
-        return recompute.definition(work, node, step, narrow=node.declared)
+        return recompute.definition(work, node, step, narrow=node.bounds_declared)
 
     def _cells_beyond_bounds(
         self, work: Work, node: Node, step: Step, rebuilt: DataFrame, cells: Ranges
     ) -> int:
         """How many cells differ if they are computed from rows beyond their declared bounds."""
         time = _time_column(node)
-        if not node.declared or time is None:
+        if not node.bounds_declared or time is None:
             return 0
         whole = recompute.definition(work, node, step, narrow=False)
         if cells != Ranges.ever():
@@ -214,7 +214,7 @@ class Verifier:
         rows = sessions_from_scratch.quarantined(self._input(work, query, step), query).collect()
         expected = {(row["of"], row["start"], row["end"], row["events"]) for row in rows}
         known = self.ledger.quarantined(node.name)
-        return len(expected ^ {(one.of, one.start, one.end, one.events) for one in known})
+        return len(expected ^ {(one.owner, one.start, one.end, one.events) for one in known})
 
     def _input(self, work: Work, query: SessionsQuery, step: Step) -> DataFrame:
         """The events that a sessions query reads: a stored table, or a view over one."""
@@ -263,7 +263,7 @@ class Verifier:
 
 def view_rows(work: Work, node: Node) -> pa.Table:
     """The rows of a view over the newest versions of what it reads."""
-    heads, traces = work.ledger.heads(), work.ledger.traces()
+    heads, traces = work.ledger.newest_versions(), work.ledger.traces()
     frames = {}
     for entry in node.inputs:
         if entry.name not in work.project:

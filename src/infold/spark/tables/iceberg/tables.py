@@ -60,7 +60,7 @@ class IcebergTables:
 
     def exists(self, table: str) -> bool:
         """Whether the table is there."""
-        return self.lake.head(table_name(table)) is not None
+        return self.lake.metadata(table_name(table)) is not None
 
     def read(self, table: str, snapshot: int | None = None) -> DataFrame:
         """All rows with technical columns, of the current or a given snapshot."""
@@ -71,7 +71,7 @@ class IcebergTables:
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """As ``ports.Lake.values``."""
-        return self.lake.values(table_name(table), column, snapshot, limit)
+        return self.lake.string_values(table_name(table), column, snapshot, limit)
 
     def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
         """Replace schema, layout and content by ``rows``, or make the table."""
@@ -200,7 +200,7 @@ class IcebergTables:
         return f"{quoted(self.namespace)}.{quoted(table_name(table))}"
 
     def _head(self, table: str) -> int:
-        head = self.lake.head(table_name(table))
+        head = self.lake.metadata(table_name(table))
         if head is None or head.snapshot is None:
             raise RuntimeError(f"{table} has no snapshot right after a commit")
         return head.snapshot
