@@ -81,7 +81,9 @@ class RunProgress:
             self.receipt,
             (*self.notes, *self._held_back()),
             error="; ".join(failure.reason for failure in failures),
-            model_states=tuple(self._state_with_processed(entry, touched) for entry in self.model_states),
+            model_states=tuple(
+                self._state_with_processed(entry, touched) for entry in self.model_states
+            ),
             failures=failures,
             untried=tuple(self._untried()),
             current=self._current(),
