@@ -30,7 +30,7 @@ from pyspark.sql import functions as F
 
 from infold.core.interval import Granularity, Interval
 from infold.core.session_columns import ID, VERSION
-from infold.core.trace import CellChange, net
+from infold.core.trace import CellChange, net_changes
 from infold.spark.content import column, rows_in_cells, user_columns
 from infold.spark.step_context import Work
 

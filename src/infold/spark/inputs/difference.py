@@ -48,7 +48,7 @@ def count_row_changes(
 
     ``before`` and ``now`` are rows of the table; they may have other cells too.
     """
-    both = [c for c in changes if c.real and c.rows_before and c.rows_after]
+    both = [c for c in changes if c.changes_rows and c.rows_before and c.rows_after]
     before, now = user_columns(before), user_columns(now)
     if not both or dict(before.dtypes) != dict(now.dtypes):
         return tuple(changes)

@@ -66,7 +66,7 @@ class Feed:
     @property
     def rows(self) -> int:
         """About how many rows were added or removed."""
-        of_keys = 2 * sum(rows for _, _, rows in self.step.found)
+        of_keys = 2 * sum(rows for _, _, rows in self.step.changed_key_rows)
         return sum(changed.rows for changed in self.changed.values()) + of_keys
 
     @property
@@ -74,7 +74,7 @@ class Feed:
         """How many rows have to be scanned to find them."""
         every = (*self.changed.values(), *self.lookups.values())
         scanned = sum(changed.rows_to_scan for changed in every)
-        for name, times, _ in self.step.found:
+        for name, times, _ in self.step.changed_key_rows:
             scanned += 2 * sum(state.rows for state in self.work.cells(name, times))
         return scanned + self.step.scanned
 

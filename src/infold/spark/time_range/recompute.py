@@ -208,7 +208,7 @@ def _written_at_once(
     """
     changes = rewritten((), (CellState(cell, 0, 0) for cell in watched.cells))
     uncounted = _outcome(work, step, changes, CellStates({}), snapshot=None, whole=False)
-    announced = prepared(replace(uncounted, untold=partition_column(node)))
+    announced = prepared(replace(uncounted, cell_column=partition_column(node)))
     snapshot = _write(work, node, step, announced, watched.rows, step.cells)
     states = watched.states()
     made = _outcome(

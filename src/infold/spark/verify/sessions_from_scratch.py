@@ -239,7 +239,9 @@ def _with_entries(rows: DataFrame, query: SessionsQuery, first: str, last: str) 
     """Rows with the last manual entry about their session: held or not; NULL without any."""
     if not query.entries:
         return rows.withColumn(_WORD, F.lit(None).cast("boolean"))
-    entries = [(one.number, one.of, one.held, one.start, one.end) for one in query.entries]
+    entries = [
+        (one.number, one.owner, one.in_quarantine, one.start, one.end) for one in query.entries
+    ]
     known = rows.sparkSession.createDataFrame(
         entries, "number bigint, meant string, held boolean, since bigint, until bigint"
     )
