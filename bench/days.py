@@ -117,7 +117,7 @@ def everywhere(size: Size) -> list[Line]:
 
 
 def one_event(size: Size) -> list[Line]:
-    """A run whose only news is one event a year old, against one event of today."""
+    """A run with one new event, a year old, against one with an event of today."""
     root, deliveries = with_history("d", year(size))
     runs.run(root)
     old, new = Clock(), Clock()

@@ -64,16 +64,16 @@ are late by up to a year, uniformly, so that every old day is touched. 0.5 % arr
 168 k events. What a lookback gets wrong is measured by `python bench/lookback.py`, what starting
 Spark costs by `python bench/startup.py`.
 
-Case m compares with SQLMesh, a pinned version of which `bench/versus.py` installs into an
-environment of its own: the same SQL, jars, cores, heap and number of models in hand, and the same
+Case m compares with SQLMesh. `bench/versus.py` installs a pinned version into an environment of its
+own: the same SQL, jars, cores, heap and number of models in hand, and the same
 rows at the end, which is checked. Each side has a process of its own, warmed by thirty days, with a
 pause before each begins, as a JVM goes on compiling after its work; medians are compared. SQLMesh
 leaves Spark's settings to its user, infold chooses them for each run; so SQLMesh is measured in
 Spark as it comes, and once more in a session that was given infold's settings for a large run. What
 is timed is not the same work. infold reads the project, finds by itself what is new, compares each
-cell's content with what was there, records traces and looks after its files, for which one run in
-eight takes twice as long; SQLMesh keeps its project loaded, is told by the clock which day to
-build, and would not see a late row.
+cell's content with what was there, records traces and maintains its files, so that one run in eight
+takes twice as long; SQLMesh keeps its project loaded, takes the day to build from the clock, and
+would not see a late row.
 """
 
 

@@ -166,7 +166,7 @@ def _measured(files: list[Path], root: Path, stock: _Theirs, tuned: _Theirs) -> 
         _line(what, ours.models, theirs.models, 0.8, last),
         _line(settings, ours.models, with_ours.models),
         _line(
-            "from the day's file: taken in, against one append and SQLMesh",
+            "from the day's file, ingest included, against one append and SQLMesh",
             ours.whole,
             theirs.whole,
         ),

@@ -1,0 +1,234 @@
+"""
+Every example of the pages is run by a test.
+
+Examples of a whole page that is followed step by step have tests of their own, which
+``ELSEWHERE`` names. All other SQL and YAML is put into one project here, and read as `check` does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import sqlglot
+import yaml
+from tests.declare.shop import read
+from tests.docs.pages import DOCS
+
+ROOT = DOCS.parent
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+RUN = ("sql", "yaml", "python", "sh", "cron")
+"""Languages of what a reader copies; `text` is what programs print."""
+
+ELSEWHERE: Mapping[str, str] = {
+    "docs/annotated-project.md": "test_annotated.py",
+    "docs/coming-from-dbt.md": "test_how_to.py",
+    "docs/cookbook.md": "test_cookbook.py",
+    "docs/operations.md": "test_how_to.py",
+    "docs/python-api.md": "test_python_api.py",
+    "docs/tutorial.md": "test_tutorial.py",
+    "docs/concepts/storage.md": "test_tutorial.py",
+    "docs/errors.md": "test_error_examples.py",
+    **{
+        f"docs/errors/{page}.md": "test_error_examples.py"
+        for page in ("cells", "project", "queries", "verifiable")
+    },
+    **{f"docs/how-to/{page.name}": "test_how_to.py" for page in (DOCS / "how-to").glob("*.md")},
+}
+
+PROJECT = """
+name: shop
+sources:
+  raw.events:
+    path: events/*.json
+    event_time_column: event_ts
+    columns: {event_id: string, user_id: string, event_ts: timestamp, url: string, currency: string, amount: "decimal(18,2)"}
+  raw.taps:
+    path: taps/*.json
+    event_time_column: tapped_at
+    columns: {tap_id: string, user_id: string, tapped_at: timestamp, screen: string, currency: string, amount: "decimal(18,2)"}
+  raw.orders:
+    path: orders/*.json
+    event_time_column: at
+    columns: {order_id: string, user_id: string, at: timestamp, country: string, currency: string, amount: "decimal(18,2)"}
+  raw.pages:
+    path: pages/*.json
+    event_time_column: derived_tstamp
+    columns: {event_id: string, client_session_id: string, domain_sessionid: string, domain_userid: string, derived_tstamp: timestamp, event_name: string, page_url: string}
+  raw.rates:
+    path: rates.csv
+    columns: {currency: string, day: date, rate: "decimal(18,6)"}
+  raw.countries:
+    path: countries.csv
+    columns: {code: string}
+"""  # noqa: E501
+
+
+def events(source: str, key: str, time: str) -> str:
+    """A model that ingests a source."""
+    series = f"timeseries: {{event_time_column: {time}}}"
+    front = f"---\nmaterialization: events\nunique_key: {key}\n{series}\n---\n"
+    return f"{front}SELECT * FROM {source}"
+
+
+VISITS = "---\nmaterialization: sessions\nsessions: {user: user_id, gap: 30 minutes}\n---\n"
+MODELS: Mapping[str, str] = {
+    "events": events("raw.events", "event_id", "event_ts"),
+    "web": events("raw.events", "event_id", "event_ts"),
+    "app": events("raw.taps", "tap_id", "tapped_at"),
+    "orders": events("raw.orders", "order_id", "at"),
+    "pages": events("raw.pages", "event_id", "derived_tstamp"),
+    "users": "---\nmaterialization: table\n---\n"
+    "SELECT user_id, max(currency) AS tier FROM orders GROUP BY user_id",
+    "sessions": VISITS + "SELECT count(*) AS events, sum(amount) AS revenue, "
+    "last(url) AS exit_url FROM events",
+}
+
+BY_DAY = """---
+materialization: table
+timeseries: {event_time_column: day}
+incremental: {}
+---
+"""
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The examples of a page in one language."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [code for name, code in FENCE.findall(text) if name == language]
+
+
+def accepted(models: Mapping[str, str], project: str = PROJECT) -> None:
+    """Assert that `check` has nothing against a project with these models."""
+    files = {f"models/{name}.sql": text for name, text in {**MODELS, **models}.items()}
+    _, errors = read({"infold.yml": project, **files})
+
+    assert [str(error) for error in errors] == []
+
+
+def test_every_page_with_examples_has_a_test() -> None:
+    """A page that gets its first example fails here until a test runs it."""
+    pages = [ROOT / "README.md", *DOCS.rglob("*.md")]
+    shown = {
+        str(page.relative_to(ROOT))
+        for page in pages
+        if any(name in RUN for name, _ in FENCE.findall(page.read_text(encoding="utf-8")))
+    }
+    here = set(re.findall(r'"((?:docs/[\w/-]+|README)\.md)"', Path(__file__).read_text("utf-8")))
+
+    assert shown - here - set(ELSEWHERE) == set()
+    assert {name for name in ELSEWHERE if name not in shown} <= {
+        f"docs/how-to/{page.name}" for page in (DOCS / "how-to").glob("*.md")
+    }
+    assert all((Path(__file__).parent / test).exists() for test in ELSEWHERE.values())
+
+
+@pytest.mark.parametrize(
+    ("page", "number"),
+    [
+        ("README.md", 0),
+        ("docs/concepts/cumulative-aggregates.md", 0),
+        ("docs/concepts/lookups.md", 1),
+        ("docs/coming-from-snowplow.md", 1),
+    ],
+)
+def test_check_accepts_a_whole_model(page: str, number: int) -> None:
+    """Front matter and query, as they are."""
+    accepted({"example": blocks(page, "sql")[number]})
+
+
+def test_check_accepts_the_sessions_of_snowplow() -> None:
+    """Over the columns of Snowplow's events."""
+    (model, _) = blocks("docs/coming-from-snowplow.md", "sql")
+
+    accepted({"example": model.replace("FROM events", "FROM pages")})
+
+
+def test_check_accepts_the_views_before_sessions() -> None:
+    """The view with a lookup, over the view with UNION ALL, before sessions."""
+    priced, union = blocks("docs/concepts/views.md", "sql")
+    view = "---\nmaterialization: view\n---\n"
+
+    accepted(
+        {
+            "all_events": view + union,
+            "priced": priced,
+            "visits": VISITS + "SELECT sum(price) AS price FROM priced",
+        }
+    )
+
+
+def test_check_accepts_a_query_over_lookups() -> None:
+    """The bare query of the page, as a table by day."""
+    accepted({"example": BY_DAY + blocks("docs/concepts/lookups.md", "sql")[0]})
+
+
+def test_check_accepts_the_join_of_events_with_a_lookup() -> None:
+    """The query that the page on refusals recommends."""
+    (query, *_) = blocks("docs/errors/events-and-sessions.md", "sql")
+
+    accepted(
+        {"example": events("raw.events", "event_id", "event_ts").partition("SELECT")[0] + query}
+    )
+
+
+@pytest.mark.parametrize(
+    ("page", "query"),
+    [
+        (
+            "docs/concepts/events.md",
+            "SELECT event_id, event_ts, amount AS revision FROM raw.events",
+        ),
+        ("docs/concepts/backfills.md", "SELECT count(*) AS n FROM events"),
+    ],
+)
+def test_check_accepts_a_front_matter(page: str, query: str) -> None:
+    """With a query that fits it."""
+    (front,) = blocks(page, "yaml")
+
+    accepted({"example": f"---\n{front}---\n{query}"})
+
+
+def test_check_accepts_declared_bounds() -> None:
+    """In the front matter of a table by day."""
+    (bounds,) = blocks("docs/reference/keys.md", "yaml")
+    front = BY_DAY.replace("incremental: {}\n", bounds)
+    clicks = events("raw.events", "event_id", "event_ts")
+
+    accepted(
+        {
+            "clicks": clicks,
+            "example": front + "SELECT cast(event_ts AS date) AS day, count(*) AS n "
+            "FROM clicks GROUP BY 1",
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "docs/reference/source-files.md",
+        "docs/decisions/0027-set-aside-is-read-as-a-source.md",
+    ],
+)
+def test_check_accepts_sources(page: str) -> None:
+    """Beside the sources of the project."""
+    (example,) = blocks(page, "yaml")
+    project = yaml.safe_load(PROJECT)
+    project["sources"] |= yaml.safe_load(example)["sources"]
+
+    accepted({}, yaml.safe_dump(project))
+
+
+def test_the_models_of_dbt_are_sql() -> None:
+    """What the page shows of dbt parses, once its templates are filled in."""
+    shown = [code for code in blocks("docs/coming-from-dbt.md", "sql") if "{{" in code]
+
+    assert shown
+    for code in shown:
+        plain = re.sub(r"\{\{ (?:ref|source)\([^)]*'(\w+)'\) \}\}", r"\1", code)
+        plain = re.sub(r"\{\{ this \}\}", "this", plain)
+        plain = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", "", plain, flags=re.DOTALL)
+        assert sqlglot.parse_one(plain, read="spark")

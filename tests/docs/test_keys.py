@@ -1,0 +1,223 @@
+"""The types and defaults of keys on the reference page are those of the code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+from tests.declare.shop import read
+from tests.docs.pages import DOCS
+
+from infold.core.formats import TIMESTAMP_FORMATS
+from infold.core.model import (
+    Deduplicate,
+    DefinitionChange,
+    Drift,
+    Format,
+    Materialization,
+    NewColumns,
+    Strategy,
+)
+from infold.core.session_rules import Choose, Keep, Nulls
+from infold.declare import models
+
+PAGE = (DOCS / "reference" / "keys.md").read_text(encoding="utf-8")
+
+
+class Row(NamedTuple):
+    """One key of the page."""
+
+    section: str
+    key: str
+    type: str
+    default: str
+
+
+def rows() -> list[Row]:
+    """All keys with their types and defaults; the table of model keys has one column more."""
+    found = []
+    for part in re.split(r"^#{2,4} ", PAGE, flags=re.MULTILINE)[1:]:
+        section, _, text = part.partition("\n")
+        for line in re.findall(r"^\| (`\w+` \|.*) \|$", text, re.MULTILINE):
+            key, *cells = line.split(" | ")
+            kind, default = cells[-3:-1]
+            found.append(Row(section, key.strip("`"), kind, default))
+    return found
+
+
+ROWS = rows()
+
+PROJECT: Mapping[str, Any] = {
+    "name": "shop",
+    "sources": {
+        "raw.clicks": {
+            "path": "clicks/*.json",
+            "event_time_column": "ts",
+            "received_column": "seen",
+            "columns": {
+                "id": "string",
+                "who": "string",
+                "url": "string",
+                "ts": "timestamp",
+                "seen": "timestamp",
+            },
+        }
+    },
+    "targets": {"dev": {}},
+}
+EVENTS: Mapping[str, Any] = {
+    "materialization": "events",
+    "unique_key": ["id"],
+    "timeseries": {"event_time_column": "ts"},
+}
+DAILY: Mapping[str, Any] = {
+    "materialization": "table",
+    "timeseries": {
+        "event_time_column": "ts",
+        "partition_column": "day",
+        "granularity": "day",
+    },
+    "incremental": {
+        "cron": "@daily",
+        "bounds": {"clicks": {"before": "1 hour", "after": "1 hour"}},
+        "safety_overrides": {},
+    },
+}
+SESSIONS: Mapping[str, Any] = {
+    "materialization": "sessions",
+    "sessions": {
+        "user": "who",
+        "gap": "30 minutes",
+        "identifier": "url",
+        "quarantine_after": "3 days",
+        "cuts": {"campaign": {"columns": ["url"]}},
+    },
+}
+QUERIES = {
+    "clicks": "SELECT id, who, ts, url FROM raw.clicks",
+    "daily": "SELECT cast(ts AS date) AS day, count(*) AS n FROM clicks GROUP BY 1",
+    "visits": "SELECT count(*) AS n FROM clicks",
+}
+PLACES: Mapping[str, tuple[str, ...]] = {
+    "Project keys": ("infold.yml",),
+    "Source keys": ("infold.yml", "sources", "raw.clicks"),
+    "Target keys": ("infold.yml", "targets", "dev"),
+    "Model keys": ("clicks",),
+    "timeseries": ("daily", "timeseries"),
+    "events": ("clicks", "timeseries"),
+    "incremental": ("daily", "incremental"),
+    "safety_overrides": ("daily", "incremental", "safety_overrides"),
+    "bounds": ("daily", "incremental", "bounds", "clicks"),
+    "sessions": ("visits", "sessions"),
+    "cuts": ("visits", "sessions", "cuts"),
+    "campaign": ("visits", "sessions", "cuts", "campaign"),
+}
+"""Where the keys of a section of the page are in the project of this test."""
+
+VALUES: Mapping[str, Iterable[str]] = {
+    "format": Format,
+    "timestamp_format": TIMESTAMP_FORMATS,
+    "on_drift": Drift,
+    "on_new_columns": NewColumns,
+    "on_unreadable": Drift,
+    "storage": ("iceberg",),
+    "materialization": Materialization,
+    "prefer": ("column", "column desc"),
+    "deduplicate": Deduplicate,
+    "granularity": models.GRANULARITIES,
+    "week_start": ("monday", "sunday"),
+    "strategy": Strategy,
+    "on_definition_change": DefinitionChange,
+    "choose_user": Choose,
+    "without_identifier": ("set_aside", "{gap: 30 minutes}"),
+    "keep": Keep,
+    "nulls": Nulls,
+}
+"""The values of the keys whose type is a list of values."""
+
+
+def files(documents: Mapping[str, Any]) -> dict[str, str]:
+    """The project of this test as files."""
+    texts = {"infold.yml": yaml.safe_dump(documents["infold.yml"], sort_keys=False)}
+    for name, query in QUERIES.items():
+        front = yaml.safe_dump(documents[name], sort_keys=False)
+        front += "#\n" * (50 - front.count("\n"))  # a model knows the line of its query
+        texts[f"models/{name}.sql"] = f"---\n{front}---\n{query}"
+    return texts
+
+
+def documents() -> dict[str, Any]:
+    """A new copy of what the project declares."""
+    found = {"infold.yml": PROJECT, "clicks": EVENTS, "daily": DAILY, "visits": SESSIONS}
+    return deepcopy(found)
+
+
+def place(among: dict[str, Any], section: str) -> dict[str, Any]:
+    """The mapping that the keys of a section belong to."""
+    for name in PLACES[section]:
+        among = among[name]
+    return among
+
+
+def test_the_project_of_this_test_is_right() -> None:
+    """Else the other tests say nothing."""
+    assert read(files(documents()))[1] == []
+    assert {row.section for row in ROWS} | {"events"} == set(PLACES)
+
+
+WRITTEN = [row for row in ROWS if re.fullmatch(r"`[^`]+`", row.default)]
+
+
+@pytest.mark.parametrize("row", WRITTEN, ids=lambda row: f"{row.section}.{row.key}")
+def test_a_default_written_out_changes_nothing(row: Row) -> None:
+    """A default in backticks gives the same project as the key left out."""
+    bare, given = documents(), documents()
+    value = yaml.safe_load(row.default.strip("`"))
+    section = row.section
+    if row.key == "partition_column":
+        value, section = bare["clicks"]["timeseries"][value], "events"
+    for each in (bare, given):
+        target = place(each, section)
+        target.pop(row.key, None)
+        if row.key == "week_start":
+            target["granularity"] = "week"
+    place(given, section)[row.key] = value
+
+    expected, errors = read(files(bare))
+    found, more = read(files(given))
+
+    assert (errors, more) == ([], [])
+    assert found == expected
+
+
+REQUIRED = [row for row in ROWS if row.default == "required"]
+
+
+@pytest.mark.parametrize("row", REQUIRED, ids=lambda row: f"{row.section}.{row.key}")
+def test_a_required_key_cannot_be_left_out(row: Row) -> None:
+    """A key that the page calls required is missed by its name."""
+    given = documents()
+    if row.key == "sessions":
+        del given["visits"]["sessions"]
+    else:
+        del place(given, row.section)[row.key]
+
+    _, errors = read(files(given))
+
+    assert [error.slug for error in errors if row.key in error.what] == ["missing-key"]
+
+
+def test_the_values_of_a_key_are_those_of_the_code() -> None:
+    """A key with a list of values lists all of them, in the code's order."""
+    listed = {
+        row.key: re.findall(r"`([^`]+)`", row.type) for row in ROWS if row.type.startswith("`")
+    }
+    named = {row.key: re.findall(r"`([^`]+)`", row.type) for row in ROWS if row.key == "prefer"}
+
+    assert listed | named == {
+        key: [str(value) for value in values] for key, values in VALUES.items()
+    }
