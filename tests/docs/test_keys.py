@@ -12,12 +12,11 @@ import yaml
 from tests.declare.shop import read
 from tests.docs.pages import DOCS
 
-from infold.core.formats import TIMESTAMP_FORMATS
+from infold.core.formats import TIMESTAMP_FORMATS, Format
 from infold.core.model import (
     Deduplicate,
     DefinitionChange,
     Drift,
-    Format,
     Materialization,
     NewColumns,
     Strategy,
