@@ -89,18 +89,20 @@ class TestSelectingSessions:
 
     def test_a_session_of_the_table(self, shop: Project) -> None:
         """An entry on a session of the table has its user and its present span."""
-        api.add_quarantine_entries(shop, "sessions", terms=[id_of("ann")], held=True)
+        api.add_quarantine_entries(shop, "sessions", terms=[id_of("ann")], in_quarantine=True)
         assert said(shop) == [("ann", True, START, END)]
 
     def test_a_session_in_quarantine(self, shop: Project) -> None:
         """A session that is in quarantine, and so not in the table, can be named by its id."""
-        api.add_quarantine_entries(shop, "sessions", terms=[id_of("bob", LATER)], held=False)
+        api.add_quarantine_entries(
+            shop, "sessions", terms=[id_of("bob", LATER)], in_quarantine=False
+        )
         assert said(shop) == [("bob", False, LATER, LATER + 5)]
 
     def test_all_sessions_of_a_user(self, shop: Project) -> None:
         """An entry on a user means all sessions, future ones too, so it has no span."""
         api.add_quarantine_entries(
-            shop, "sessions", terms=[], users=["eve", "o'hara"], held=True, force=True
+            shop, "sessions", terms=[], users=["eve", "o'hara"], in_quarantine=True, force=True
         )
         assert said(shop) == [("eve", True, None, None), ("o'hara", True, None, None)]
 
@@ -108,7 +110,7 @@ class TestSelectingSessions:
         """With one unknown session nothing is recorded, not even for those named before it."""
         with pytest.raises(errors.InfoldError, match="has no session nonsense"):
             api.add_quarantine_entries(
-                shop, "sessions", terms=[id_of("ann"), "nonsense"], held=True
+                shop, "sessions", terms=[id_of("ann"), "nonsense"], in_quarantine=True
             )
         assert said(shop) == []
 
@@ -117,12 +119,16 @@ class TestSelectingSessions:
         a misspelled name would quarantine nothing.
         """
         with pytest.raises(errors.InfoldError, match="has no session of the user anne"):
-            api.add_quarantine_entries(shop, "sessions", terms=[], users=["anne"], held=True)
-        api.add_quarantine_entries(shop, "sessions", terms=[], users=["ann", "bob"], held=True)
+            api.add_quarantine_entries(
+                shop, "sessions", terms=[], users=["anne"], in_quarantine=True
+            )
         api.add_quarantine_entries(
-            shop, "sessions", terms=[], users=["anne"], held=True, force=True
+            shop, "sessions", terms=[], users=["ann", "bob"], in_quarantine=True
         )
-        api.add_quarantine_entries(shop, "sessions", terms=[], users=["anne"], held=False)
+        api.add_quarantine_entries(
+            shop, "sessions", terms=[], users=["anne"], in_quarantine=True, force=True
+        )
+        api.add_quarantine_entries(shop, "sessions", terms=[], users=["anne"], in_quarantine=False)
         assert [(of, held) for of, held, *_ in said(shop)] == [
             ("ann", True),
             ("bob", True),
@@ -142,7 +148,7 @@ class TestSelectingSessions:
             (True, ""),
         ):
             [entry] = api.add_quarantine_entries(
-                shop, "sessions", terms=[id_of("ann")], held=held, reason=reason
+                shop, "sessions", terms=[id_of("ann")], in_quarantine=held, reason=reason
             )
             reasons.append(entry.reason)
         assert reasons == ["bot", "bot", "", "", "test", "test"]
@@ -154,7 +160,7 @@ class TestSelectingSessions:
         ids = [id_of("42"), id_of("true")]
         for user, of in ((42, "42"), (True, "true")):
             stored(monkeypatch, session_id=ids[:1] if of == "42" else ids[1:], user_id=[user])
-            api.add_quarantine_entries(shop, "sessions", terms=[id_of(of)], held=True)
+            api.add_quarantine_entries(shop, "sessions", terms=[id_of(of)], in_quarantine=True)
         assert [of for of, *_ in said(shop)] == ["42", "true"]
 
     def test_an_identifier_is_all_its_sessions(
@@ -166,12 +172,14 @@ class TestSelectingSessions:
         shop = by_identifier(tmp_path / "shop")
         columns = {"session_id": [id_of("k1")], "session_identifier": ["k1"], "user_id": ["ann"]}
         stored(monkeypatch, **columns)
-        api.add_quarantine_entries(shop, "sessions", terms=["k1", id_of("k1")], held=True)
+        api.add_quarantine_entries(shop, "sessions", terms=["k1", id_of("k1")], in_quarantine=True)
         assert said(shop) == [("k1", True, None, None), ("k1", True, START, END)]
         with pytest.raises(errors.InfoldError, match="of the identifier k2"):
-            api.add_quarantine_entries(shop, "sessions", terms=["k2"], held=True)
+            api.add_quarantine_entries(shop, "sessions", terms=["k2"], in_quarantine=True)
         with pytest.raises(errors.InfoldError, match="by identifier"):
-            api.add_quarantine_entries(shop, "sessions", terms=[], users=["ann"], held=True)
+            api.add_quarantine_entries(
+                shop, "sessions", terms=[], users=["ann"], in_quarantine=True
+            )
 
     def test_users_in_place_of_identifiers(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -186,7 +194,7 @@ class TestSelectingSessions:
         )
         terms = ["k1", id_of("uann")]
         entries = api.add_quarantine_entries(
-            shop, "sessions", terms=terms, users=["bob"], held=True, force=True
+            shop, "sessions", terms=terms, users=["bob"], in_quarantine=True, force=True
         )
         assert [entry.owner for entry in entries] == ["k1", "ann", "bob"]
         assert said(shop) == [
@@ -199,7 +207,7 @@ class TestSelectingSessions:
     def test_other_models_have_no_sessions(self, shop: Project, model: str) -> None:
         """To name a model without sessions is an error that lists those with sessions."""
         with pytest.raises(errors.InfoldError) as caught:
-            api.add_quarantine_entries(shop, model, terms=["x"], held=True)
+            api.add_quarantine_entries(shop, model, terms=["x"], in_quarantine=True)
         assert caught.value.exit_code == 2
 
 
@@ -232,7 +240,7 @@ class TestCommand:
             "`infold run` goes by quarantine_after again, in sessions.\n"
         )
         assert [held for _, held, *_ in said(shop)] == [True, True, False, None, None]
-        assert "automatic" in self.infold(shop, "list")
+        assert " auto " in self.infold(shop, "list")
         text = self.infold(shop, "auto", "sessions", "--entry", "9", code=2)
         assert text.startswith("unknown-entry: there is no manual entry 9 of sessions\n")
 
@@ -248,9 +256,9 @@ class TestCommand:
         found = json.loads(self.infold(shop, "list", "--json"))
         assert [row["user_identifier"] for row in found["quarantined_sessions"]] == ["bob"]
         [entry] = found["entries"]
-        assert (entry["of"], entry["held"], entry["reason"], entry["heeded"]) == (
+        assert (entry["of"], entry["action"], entry["reason"], entry["applied"]) == (
             "eve",
-            True,
+            "add",
             "bot",
             False,
         )
@@ -304,8 +312,8 @@ class TestCommand:
         asked = CliRunner().invoke(cli, words).output
         done = CliRunner().invoke(cli, (*words, "--yes")).output
 
-        assert "with 2 manual entries of quarantines" in asked
-        assert "2 manual entries of quarantines went with it." in done
+        assert "with 2 manual entries for sessions" in asked
+        assert "2 manual entries for sessions went with it." in done
 
     def test_without_a_session_it_is_wrong_usage(self, shop: Project) -> None:
         """To add or release without naming a session is wrong usage."""

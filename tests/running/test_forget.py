@@ -146,7 +146,7 @@ class TestForget:
             0,
             (
                 "Deleted model daily from the manifest, and what was stored.\n"
-                "The next run builds what is still in the project anew.\n"
+                "The next run builds what is still in the project again.\n"
                 "dialy does not exist in the manifest.\n"
             ),
         )

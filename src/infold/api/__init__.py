@@ -102,7 +102,7 @@ def window_of(
     """
     The event times between two dates or times, ``[start, end)``, to be asked for.
 
-    Raises ``errors.window_unaligned`` where one lies inside a cell of a model.
+    Raises ``command_errors.window_unaligned`` where one lies inside a cell of a model.
     """
     from infold.planning.window import parse_window
 
@@ -223,9 +223,9 @@ def forgettable(
     project: Project, terms: Sequence[str] | None, *, allow_refresh: bool = False
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
-    What terms (None: a teardown) mean of what there is, and the terms of which there is nothing.
+    The models that terms name (None: all of a teardown), and the terms that match nothing.
 
-    Raises ``errors.protected``, so that nobody is asked about what would be refused.
+    Raises ``run_errors.protected``, so that nobody is asked to confirm what would be refused.
     """
     dropper = _dropper(project)
     found, missing = (dropper.known(), ()) if terms is None else dropper.find_models(terms)
@@ -284,7 +284,7 @@ def verify(
 
 
 def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...]:
-    """How each model stands."""
+    """The state of each model."""
     looking = observer(project, as_of)
     seen = looking.observe_all()
     todo = planned(project, seen)

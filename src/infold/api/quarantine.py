@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from infold.api.opening import (
     lake,
@@ -12,9 +11,6 @@ from infold.api.opening import (
 )
 from infold.core.manual_entry import ManualEntry
 from infold.core.project import Project
-
-if TYPE_CHECKING:
-    pass
 
 
 def add_quarantine_entries(
@@ -24,14 +20,14 @@ def add_quarantine_entries(
     terms: Sequence[str],
     users: Sequence[str] = (),
     numbers: Sequence[int] = (),
-    held: bool | None,
+    in_quarantine: bool | None,
     reason: str = "",
     force: bool = False,
 ) -> tuple[ManualEntry, ...]:
     """
-    Put sessions into quarantine by hand (``held``), or release them; the next run applies it.
+    Put sessions into quarantine by hand, or release them (``in_quarantine`` is false).
 
-    With None what was said of them before is taken back. See
+    None takes the earlier entries about them back. The next run applies the new entries. See
     :func:`infold.inspecting.quarantine.manual_entries_for`.
     """
     from infold.inspecting.quarantine import manual_entries_for
@@ -45,12 +41,12 @@ def add_quarantine_entries(
         terms=terms,
         users=users,
         numbers=numbers,
-        held=held,
+        in_quarantine=in_quarantine,
         reason=reason,
         force=force,
     )
     book.add_entries(model, found)
-    return tuple(_named(project, model, entry) for entry in found)
+    return tuple(_as_shown(project, model, entry) for entry in found)
 
 
 def list_quarantine_entries(project: Project) -> Mapping[str, tuple[tuple[ManualEntry, bool], ...]]:
@@ -60,7 +56,7 @@ def list_quarantine_entries(project: Project) -> Mapping[str, tuple[tuple[Manual
     return {
         model: tuple(
             (
-                _named(project, model, entry),
+                _as_shown(project, model, entry),
                 model in traces and entry.number <= traces[model].applied_entry,
             )
             for entry in book.entries(model)
@@ -69,8 +65,8 @@ def list_quarantine_entries(project: Project) -> Mapping[str, tuple[tuple[Manual
     }
 
 
-def _named(project: Project, model: str, entry: ManualEntry) -> ManualEntry:
-    """An entry as people speak: without the letter that tells users from identifiers."""
-    said = project[model].model.sessions if model in project else None
-    fallback = said is not None and said.fallback_gap is not None
+def _as_shown(project: Project, model: str, entry: ManualEntry) -> ManualEntry:
+    """An entry as shown: without the letter that separates users from identifiers."""
+    declared = project[model].model.sessions if model in project else None
+    fallback = declared is not None and declared.fallback_gap is not None
     return replace(entry, owner=entry.owner[1:]) if fallback else entry

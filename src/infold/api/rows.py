@@ -36,7 +36,7 @@ def show(
     Rows of a model, a landed source, ``set_aside`` or a manifest table, without a JVM.
 
     A view is evaluated by Spark, and so is which rows sessions leave out where that takes more than
-    columns; ``note`` is told so before. ``where`` is a predicate of Spark SQL that compares columns
+    columns; ``note`` is called before. ``where`` is a predicate of Spark SQL that compares columns
     with values; ``select`` picks models of a manifest table.
     """
     from infold.inspecting.left_out import rows_left_out as left_out_of

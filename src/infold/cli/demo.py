@@ -37,7 +37,7 @@ def command(directory: Path) -> int:
 
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise command_errors.folder_in_use(folder=str(directory))
-    find_java()  # what is missing is said before anything is written
+    find_java()  # a missing Java is reported before anything is written
     directory.mkdir(parents=True, exist_ok=True)
     for number, act in enumerate(acts(directory), 1):
         title = f"{number}. {act.title}"
@@ -49,8 +49,8 @@ def command(directory: Path) -> int:
         f"\n{title}\n{'=' * len(title)}\n\n"
         "Every table is computed again from the files that are there now, and compared.\n"
     )
-    with progress() as told:
-        report = api.verify(api.open_project(directory, None), progress=told)
+    with progress() as shown:
+        report = api.verify(api.open_project(directory, None), progress=shown)
     click.echo(verification_screen(report))
     click.echo(_by_hand(directory))
     return 0 if report.equal else ExitCode.DIFFERENT
@@ -71,8 +71,8 @@ def _play(project: Project) -> None:
     lines = plan_strip(project, observed, plan, api.coverage(project))
     if lines:
         click.echo("\n".join(lines) + "\n")
-    with progress() as told:
-        result = api.run(project, progress=told)
+    with progress() as shown:
+        result = api.run(project, progress=shown)
     click.echo(f"\n{summary_screen(result)}")
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from infold.core.project import Project
 
 SESSION = "session"
-"""What stands in the place of a model where a session is looked up in all of them."""
+"""Written in place of a model, to look a session up in all of them."""
 
 
 @click.command("explain")
@@ -22,7 +22,7 @@ SESSION = "session"
 @click.option(
     "--deep",
     is_flag=True,
-    help="Have Spark tell the events of a session that nobody else can; it starts Spark.",
+    help="List a session's events with Spark where nothing else can; it starts Spark.",
 )
 @shared_options.as_of
 @shared_options.as_json
@@ -33,7 +33,7 @@ def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json
     Of a model: its definition, what it reads and how cells map, its trace, why it is stale or not,
     how it lies on disk; of a cell also what arrived for it and which runs changed it.
 
-    `infold explain session ID` tells a session's history: what brought its events, and which run
+    `infold explain session ID` shows a session's history: what brought its events, and which run
     created, extended, merged or split it. A sessions model in place of `session` looks only there.
     """
     from infold import api
@@ -45,7 +45,7 @@ def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json
     project = shared_options.opened()
     id_, only = _session(project, model, cell)
     if id_ is not None:
-        _tell(project, id_, only, deep, as_json)
+        _print_history(project, id_, only, deep, as_json)
         return
     if deep:
         raise click.UsageError("`--deep` is for sessions: `infold explain session ID --deep`.")
@@ -63,23 +63,25 @@ def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json
         click.echo(explain_screen(explained))
 
 
-def _session(project: Project, model: str, given: str | None) -> tuple[str | None, str | None]:
+def _session(project: Project, model: str, cell: str | None) -> tuple[str | None, str | None]:
     """The id of a session, if one is meant, and the model to look in (None: all of them)."""
     from infold.core.model import Kind
     from infold.planning import window
 
-    if model in project and (given is None or window.is_instant(given)):
+    if model in project and (cell is None or window.is_instant(cell)):
         return None, None
     if model == SESSION:
-        if given is None:
-            raise click.UsageError("`infold explain session` wants the id of a session.")
-        return given, None
-    if given is not None and model in project and project[model].model.kind is Kind.SESSIONS:
-        return given, model
+        if cell is None:
+            raise click.UsageError("`infold explain session` needs the id of a session.")
+        return cell, None
+    if cell is not None and model in project and project[model].model.kind is Kind.SESSIONS:
+        return cell, model
     return None, None
 
 
-def _tell(project: Project, id_: str, model: str | None, deep: bool, as_json: bool) -> None:
+def _print_history(
+    project: Project, id_: str, model: str | None, deep: bool, as_json: bool
+) -> None:
     from infold import api
     from infold.render.session_history import session_history_screen, session_history_shape
 

@@ -18,10 +18,10 @@ def command(
     models: tuple[str, ...], yes: bool, allow_refresh: bool, wait: float, as_json: bool
 ) -> None:
     """
-    Forget models and drop their tables; the next run builds them anew.
+    Forget models and drop their tables; the next run builds them again.
 
     Other models go on as they are. A name, a glob or tag:NAME; also a model that has left the
-    project. What is not known is said.
+    project. Unknown names are reported.
     """
     from infold import api
     from infold.render import json_shapes

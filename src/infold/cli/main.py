@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from infold import __version__
-from infold.cli.process_exit import OutputError, ReaderGone, unsaid
+from infold.cli.process_exit import OutputError, ReaderGone, report_failed_output
 from infold.messages.errors import ExitCode, InfoldError
 from infold.system import failures, signals
 
@@ -24,11 +24,11 @@ COMMANDS = {
     "backbuild": "Build models over a window again, with all that they read for it.",
     "show": "Print or export the rows of a table.",
     "manifest": "Write the manifest tables as Parquet files, for other engines.",
-    "status": "Show how every model stands.",
+    "status": "Show the state of every model.",
     "history": "Show past runs and their steps.",
     "explain": "Explain a model, or one cell of it.",
     "quarantine": "Put sessions into quarantine by hand, release them, list them.",
-    "forget": "Forget models and drop their tables; the next run builds them anew.",
+    "forget": "Forget models and drop their tables; the next run builds them again.",
     "teardown": "Drop all tables of a target, and its ledger.",
     "check": "Read the project and report all mistakes in it.",
     "verify": "Compare the tables with their definitions, evaluated from scratch.",
@@ -66,11 +66,11 @@ class Commands(click.Group):
         words = list(sys.argv[1:] if args is None else args)
         extra["standalone_mode"] = False
         try:
-            _no_text(words)
-            given = super().main(words, **extra)
-            code = given if isinstance(given, int) else 0
+            _refuse_other_encodings(words)
+            returned = super().main(words, **extra)
+            code = returned if isinstance(returned, int) else 0
         except BaseException as error:  # noqa: BLE001 - the one place where everything ends
-            code = _ended(error, words)
+            code = _failed(error, words)
         sys.exit(code)
 
 
@@ -98,8 +98,8 @@ def cli(ctx: click.Context, root: Path, target: str | None) -> None:
     ctx.obj = (root, target)
 
 
-def _no_text(words: Sequence[str]) -> None:
-    """Raise for a word whose bytes are no UTF-8: no name is like it, and no file could hold it."""
+def _refuse_other_encodings(words: Sequence[str]) -> None:
+    """Raise for a word that is not UTF-8: no name and no file can be meant by it."""
     for word in words:
         try:
             word.encode()
@@ -107,8 +107,8 @@ def _no_text(words: Sequence[str]) -> None:
             raise click.UsageError(f"{word!a} is no text: its bytes are not UTF-8.") from None
 
 
-def _ended(error: BaseException, words: Sequence[str]) -> int:
-    """Say how a command ended that did not end well, and with which code it does."""
+def _failed(error: BaseException, words: Sequence[str]) -> int:
+    """Print why a command did not succeed; its exit code."""
     code = signals.exit_code()
     if code is not None or isinstance(error, click.Abort | KeyboardInterrupt):
         # Whatever came after a signal came because of it: Spark is gone, for one thing.
@@ -125,16 +125,16 @@ def _ended(error: BaseException, words: Sequence[str]) -> int:
     if isinstance(error, ReaderGone):
         return 0
     if isinstance(error, OutputError):
-        return unsaid(error, ExitCode.FAILED)
+        return report_failed_output(error, ExitCode.FAILED)
     known = failures.as_user_error(error, _root_of(words))
     try:
-        return _told(known, as_json="--json" in words)
+        return _print_error(known, as_json="--json" in words)
     except OutputError as failed:
-        return unsaid(failed, known.exit_code)
+        return report_failed_output(failed, known.exit_code)
 
 
-def _told(error: InfoldError, *, as_json: bool) -> int:
-    """Say what is wrong; as a value on stdout for programs."""
+def _print_error(error: InfoldError, *, as_json: bool) -> int:
+    """Print an error, for programs as JSON on stdout; its exit code."""
     if as_json:
         import json
 

@@ -2,7 +2,7 @@
 How the program ends: with all that it printed handed over, and waiting for nothing else.
 
 Python ends by taking down, one by one, what libraries have set up, while their threads still run:
-on a busy machine Arrow's pool of threads aborted processes that had said all they had to say
+on a busy machine Arrow's pool of threads aborted processes that had printed everything
 (terminate called without an active exception). So once its output is flushed the process is over.
 """
 
@@ -35,7 +35,7 @@ class ReaderGone(Exception):  # noqa: N818 (no error: head, or a pager, has seen
 
 
 class _Output(io.FileIO):
-    """The standard output, whose failures are told from those of any other file."""
+    """The standard output; its failures are errors of their own."""
 
     def write(self, data: ReadableBuffer, /) -> int | None:  # type: ignore[override]
         """As ever; a reader that has gone away is no failure of the output."""
@@ -48,7 +48,7 @@ class _Output(io.FileIO):
 
 
 def run(command: Callable[[], object]) -> NoReturn:
-    """Carry out a command, which says by SystemExit how it ended, and end the process with it."""
+    """Carry out a command, and end the process with the code of its SystemExit."""
     code: object = 0
     try:
         _guard()
@@ -63,7 +63,7 @@ def run(command: Callable[[], object]) -> NoReturn:
 
 
 def _number(code: object) -> int:
-    """The exit code that a SystemExit means, as Python has it: anything else is said, and is 1."""
+    """The exit code of a SystemExit, as Python has it: what is no number is printed, and is 1."""
     if code is None or isinstance(code, int):
         return code or 0
     with suppress(OSError, ValueError, AttributeError):
@@ -95,7 +95,7 @@ def _leave(code: int) -> NoReturn:
         except (BrokenPipeError, ReaderGone):
             pass
         except OSError as error:
-            code = unsaid(error, code)
+            code = report_failed_output(error, code)
         except (ValueError, AttributeError):
             pass  # closed before this process began
     if ledgers := sys.modules.get("infold.ledger.database"):  # else none was opened
@@ -103,8 +103,8 @@ def _leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def unsaid(error: OSError, code: int) -> int:
-    """Output that has nowhere to go is a failure, said where something can still be said."""
+def report_failed_output(error: OSError, code: int) -> int:
+    """Report on stderr that the output could not be written; the exit code, which is not 0."""
     with suppress(OSError, ValueError):
         # What could not be written is let go of, or it would be tried again at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

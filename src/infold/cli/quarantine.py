@@ -27,7 +27,7 @@ _FORCE = click.option(
 @click.group("quarantine")
 def command() -> None:
     """
-    Put sessions into quarantine by hand, release them, list them; `auto` takes that back.
+    Put sessions into quarantine by hand, release them, list them; `auto` takes entries back.
 
     SESSION is a session's id, or in sessions by identifier an identifier, which means all of its
     sessions. The latest entry of a session wins, and overrides quarantine_after.
@@ -50,7 +50,9 @@ def add(
     as_json: bool,
 ) -> None:
     """Put sessions into quarantine: the next run takes them out of MODEL's table."""
-    _say(model, sessions, users, held=True, reason=reason, force=force, as_json=as_json)
+    _add_entries(
+        model, sessions, users, in_quarantine=True, reason=reason, force=force, as_json=as_json
+    )
 
 
 @command.command("release")
@@ -69,7 +71,9 @@ def release(
     as_json: bool,
 ) -> None:
     """Release sessions from quarantine, whatever their length: they come back with the next run."""
-    _say(model, sessions, users, held=False, reason=reason, force=force, as_json=as_json)
+    _add_entries(
+        model, sessions, users, in_quarantine=False, reason=reason, force=force, as_json=as_json
+    )
 
 
 @command.command("auto")
@@ -94,41 +98,41 @@ def auto(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Take back what was said of sessions: they are in quarantine if they are too long."""
-    _say(model, sessions, users, entries, held=None, force=force, as_json=as_json)
+    """Take entries back: the sessions are in quarantine if they are too long."""
+    _add_entries(model, sessions, users, entries, in_quarantine=None, force=force, as_json=as_json)
 
 
 @command.command("list")
 @shared_options.select
 @shared_options.as_json
 def list_(select: tuple[str, ...], as_json: bool) -> None:
-    """List the sessions that are in quarantine, and what was said by hand."""
+    """List the sessions that are in quarantine, and the entries made by hand."""
     from infold import api
     from infold.planning.selection import select_models
     from infold.render import json_shapes
     from infold.render.quarantine import quarantine_screen
 
     project = shared_options.opened()
-    held = api.manifest(project, "quarantined_sessions", select).to_pylist()
+    quarantined = api.manifest(project, "quarantined_sessions", select).to_pylist()
     names = select_models(project, select)
-    said = {
-        model: said
-        for model, said in api.list_quarantine_entries(project).items()
+    manual = {
+        model: entries
+        for model, entries in api.list_quarantine_entries(project).items()
         if model in names
     }
     if as_json:
-        print_json(json_shapes.quarantine(held, said))
+        print_json(json_shapes.quarantine(quarantined, manual))
     else:
-        click.echo(quarantine_screen(held, said))
+        click.echo(quarantine_screen(quarantined, manual))
 
 
-def _say(
+def _add_entries(
     model: str,
     sessions: tuple[str, ...],
     users: tuple[str, ...],
     entries: tuple[int, ...] = (),
     *,
-    held: bool | None,
+    in_quarantine: bool | None,
     reason: str = "",
     force: bool,
     as_json: bool,
@@ -140,17 +144,17 @@ def _say(
     if not sessions and not users and not entries:
         raise click.UsageError("Name a SESSION, or a user with --user.")
     project = shared_options.opened()
-    said = api.add_quarantine_entries(
+    made = api.add_quarantine_entries(
         project,
         model,
         terms=sessions,
         users=users,
         numbers=entries,
-        held=held,
+        in_quarantine=in_quarantine,
         reason=reason,
         force=force,
     )
     if as_json:
-        print_json(json_shapes.quarantine([], {model: [(entry, False) for entry in said]}))
+        print_json(json_shapes.quarantine([], {model: [(entry, False) for entry in made]}))
     else:
-        click.echo(entries_screen(model, said))
+        click.echo(entries_screen(model, made))

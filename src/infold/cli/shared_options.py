@@ -73,7 +73,7 @@ fail_fast = click.option(
 allow_refresh = click.option(
     "--allow-refresh",
     is_flag=True,
-    help="Let tables of a protected target be dropped or built anew, for this once.",
+    help="Let tables of a protected target be dropped or rebuilt, for this once.",
 )
 allow_removals = click.option(
     "--allow-removals",
@@ -83,7 +83,7 @@ allow_removals = click.option(
 
 
 def opened(*, downgrade: bool = False) -> Project:
-    """The project that the command was given, read and checked."""
+    """The project of the command's global options, read and checked."""
     from infold import api
 
     root, target = click.get_current_context().obj
@@ -234,9 +234,9 @@ def _declared(
     """A command with options, which it gets as one value by a name."""
 
     @wraps(command)
-    def called(**given: Any) -> Any:
-        own = {field.name: given.pop(field.name) for field in fields(made)}
-        return command(**{name: made(**own)}, **given)
+    def called(**values: Any) -> Any:
+        own = {field.name: values.pop(field.name) for field in fields(made)}
+        return command(**{name: made(**own)}, **values)
 
     declared: Command = called
     for option in reversed(options):
@@ -245,9 +245,9 @@ def _declared(
 
 
 def _typed(name: str, value: object) -> str:
-    """One option as it would be typed, as often as it was given; nothing where it was not."""
+    """One option as it would be typed, once for each value; nothing without one."""
     values = value if isinstance(value, tuple) else (value,)
-    given = [one for one in values if one is not None and one is not False]
+    typed = [one for one in values if one is not None and one is not False]
     return "".join(
-        f" --{name}" if one is True else f" --{name} {shlex.quote(str(one))}" for one in given
+        f" --{name}" if one is True else f" --{name} {shlex.quote(str(one))}" for one in typed
     )

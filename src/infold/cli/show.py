@@ -21,7 +21,7 @@ FORMATS = ("csv", "json", "parquet")
 @click.command("show")
 @click.argument("table")
 @click.option(
-    "--where", metavar="TEXT", help="Only rows for which this holds: day >= '2024-03-09'."
+    "--where", metavar="TEXT", help="Only rows for which this is true: day >= '2024-03-09'."
 )
 @click.option(
     "--select",

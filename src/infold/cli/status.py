@@ -18,7 +18,7 @@ def command(
     terms: tuple[str, ...], since: str | None, until: str | None, as_of: str | None, as_json: bool
 ) -> None:
     """
-    Show how every model stands.
+    Show the state of every model.
 
     One of four states for each: first run, new model, out of sync, standard run; with its rows,
     the event time it covers, gaps in it, what is stale, and when it was last built.

@@ -17,7 +17,7 @@ def command(yes: bool, allow_refresh: bool, wait: float, as_json: bool) -> None:
     """
     Drop all tables of a target, and its ledger.
 
-    What was said of sessions by hand (`infold quarantine`) is in the ledger and goes with it. The
+    Manual entries for sessions (`infold quarantine`) are in the ledger and go with it. The
     project's files and its sources stay as they are: the next run is a first run.
     """
     from infold import api
@@ -27,10 +27,10 @@ def command(yes: bool, allow_refresh: bool, wait: float, as_json: bool) -> None:
     project = shared_options.opened()
     target = project.target.name
     api.forgettable(project, None, allow_refresh=allow_refresh)
-    said = sum(map(len, api.list_quarantine_entries(project).values()))
+    entries = sum(map(len, api.list_quarantine_entries(project).values()))
     what = f"drop all tables and the ledger of {target}"
-    if said:
-        what += f", with {entries_text(said)}"
+    if entries:
+        what += f", with {entries_text(entries)}"
     confirm(what, yes=yes, asks=not as_json)
     done = api.teardown(project, allow_refresh=allow_refresh, wait=wait)
     if as_json:

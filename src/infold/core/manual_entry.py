@@ -1,4 +1,4 @@
-"""What people say of sessions by hand: into quarantine with them, or out of it."""
+"""What people write down by hand: sessions to put into quarantine, or to release from it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from hashlib import md5
 @dataclass(frozen=True, slots=True)
 class ManualEntry:
     """
-    What a person said of sessions: ``in_quarantine`` puts them into quarantine or, if false,
-    releases them. None takes back what was said before: they are in quarantine if they are too
-    long.
+    One entry: with ``in_quarantine`` the sessions are excluded, and released if it is false. With
+    None the entries before it no longer count: sessions are in quarantine if they are too long.
 
-    It is about the sessions of ``owner`` (as text) with an instant in ``[start, end]``, or about
-    all of them where these are None. Of the entries about a session the one with the greatest
-    ``number`` counts, and goes before every limit.
+    It is about the sessions of ``owner`` (as text) that overlap ``[start, end]``, or about all of
+    them where these are None. The entry with the greatest ``number`` about a session wins, and
+    overrides every limit.
     """
 
     number: int
@@ -27,15 +26,11 @@ class ManualEntry:
     made_at: int = 0
 
     @property
-    def effect(self) -> str:
-        """In one word, what it does."""
-        return (
-            "automatic"
-            if self.in_quarantine is None
-            else "held"
-            if self.in_quarantine
-            else "released"
-        )
+    def action(self) -> str:
+        """The command of `infold quarantine` that makes such an entry."""
+        if self.in_quarantine is None:
+            return "auto"
+        return "add" if self.in_quarantine else "release"
 
     def applies_to(self, of: str, start: int, end: int) -> bool:
         """Whether it is about a session."""
@@ -45,5 +40,5 @@ class ManualEntry:
 
 
 def session_id(of: str, start: int) -> str:
-    """The id of a session of ``of`` that starts at an instant: see ``spark.kinds.stored``."""
+    """The id of a session of ``of`` that starts at an instant: see ``spark.sessions.stored``."""
     return md5(f"{of}|{start}".encode(), usedforsecurity=False).hexdigest()

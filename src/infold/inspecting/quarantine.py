@@ -1,5 +1,5 @@
 """
-What people say of sessions by hand: which sessions they mean, and that it is written down.
+Manual entries: which sessions the words of a command mean, and what is written down.
 
 Nothing is computed here. An entry is one more thing that a table follows from, beside the events:
 the next run applies it, and so does every rebuild.
@@ -29,7 +29,7 @@ def manual_entries_for(
     terms: Sequence[str],
     users: Sequence[str] = (),
     numbers: Sequence[int] = (),
-    held: bool | None,
+    in_quarantine: bool | None,
     reason: str = "",
     force: bool = False,
 ) -> tuple[ManualEntry, ...]:
@@ -39,10 +39,10 @@ def manual_entries_for(
     A term is a session's id, or in sessions by identifier the identifier, which means all its
     sessions, also those to come; so do ``users`` in sessions by user and gap. ``numbers`` are
     entries whose sessions are meant. Users and identifiers of whom nothing is known are refused,
-    unless ``force`` says that they are to come. Said again without a reason, what was said keeps
-    its own.
+    unless ``force`` says that they are to come. An entry without a reason takes that of the entry
+    before it, if it does the same.
 
-    Raises ``errors.not_sessions``, ``errors.unknown_session`` and the like.
+    Raises ``command_errors.not_sessions``, ``command_errors.unknown_session`` and the like.
     """
     if model not in project:
         raise command_errors.unknown_model(model, [node.name for node in project])
@@ -60,7 +60,9 @@ def manual_entries_for(
         *(finder.entry(number) for number in numbers),
     ]
     return tuple(
-        ManualEntry(0, of, held, start, end, reason or finder.reason(of, start, end, held))
+        ManualEntry(
+            0, of, in_quarantine, start, end, reason or finder.reason(of, start, end, in_quarantine)
+        )
         for of, start, end in spans
     )
 
@@ -105,18 +107,20 @@ class _Finder:
                 return one.owner, one.start, one.end
         raise command_errors.unknown_entry(self.model, number, [one.number for one in self.entries])
 
-    def reason(self, of: str, start: int | None, end: int | None, held: bool | None) -> str:
-        """The reason that was given when the same was said of the same sessions before."""
+    def reason(
+        self, of: str, start: int | None, end: int | None, in_quarantine: bool | None
+    ) -> str:
+        """The reason of the newest entry about the same sessions, if it does the same."""
         about = (
             one
             for one in reversed(self.entries)
             if one.owner == of and (start is None or end is None or one.applies_to(of, start, end))
         )
         last = next(about, None)
-        return last.reason if last is not None and last.in_quarantine is held else ""
+        return last.reason if last is not None and last.in_quarantine is in_quarantine else ""
 
     def _known(self, of: str, column: str | None, value: str) -> bool:
-        """Whether there are sessions of somebody, or were spoken of."""
+        """Whether there are sessions of a user or identifier, or entries about them."""
         spoken = {one.owner for one in self.entries} | {one.owner for one in self.held}
         if self.force or of in spoken:
             return True

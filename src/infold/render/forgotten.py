@@ -11,7 +11,7 @@ def forgotten_screen(done: Forgotten) -> str:
     parts = []
     if done.models:
         parts.append(f"Deleted {_models(done.models)} from the manifest, and what was stored.")
-        parts.append("The next run builds what is still in the project anew.")
+        parts.append("The next run builds what is still in the project again.")
     if done.missing:
         verb = "does" if len(done.missing) == 1 else "do"
         parts.append(f"{formatting.names(done.missing)} {verb} not exist in the manifest.")
@@ -21,16 +21,16 @@ def forgotten_screen(done: Forgotten) -> str:
 def torn_down_screen(target: str, done: Forgotten) -> str:
     """What ``infold teardown`` did."""
     what = f": {formatting.names(done.models)}" if done.models else ""
-    said = f"{entries_text(done.entries)} went with it.\n" if done.entries else ""
+    entries = f"{entries_text(done.entries)} went with it.\n" if done.entries else ""
     return (
         f"Dropped {formatting.count(len(done.models), 'table')} and the ledger of {target}{what}.\n"
-        f"{said}The next run is a first run."
+        f"{entries}The next run is a first run."
     )
 
 
 def entries_text(number: int) -> str:
-    """How many things were said of sessions by hand."""
-    return formatting.count(number, "manual entry of quarantines", "manual entries of quarantines")
+    """How many manual entries there are."""
+    return formatting.count(number, "manual entry for sessions", "manual entries for sessions")
 
 
 def _models(models: tuple[str, ...]) -> str:

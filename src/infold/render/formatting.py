@@ -73,7 +73,7 @@ def bounded(ranges: Ranges) -> bool:
 
 
 def under_new(covered: Ranges, left: Ranges, granularity: Granularity | None) -> str:
-    """How much of a table that is built anew part by part is there: ``3 of 5 cells …``."""
+    """How much of a table that is rebuilt part by part is there: ``3 of 5 cells …``."""
     there = cells_in(covered, granularity) or 0
     all_ = there + (cells_in(left, granularity) or 0)
     of = f"{there:,} of {count(all_, 'cell')} under the new definition"

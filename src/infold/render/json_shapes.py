@@ -168,7 +168,7 @@ def receipt(value: Receipt) -> Shape:
 
 
 def status(project: str, models: Sequence[ModelStatus], gaps: Mapping[str, Ranges]) -> Shape:
-    """How every model stands."""
+    """The state of every model."""
     return {
         "project": project,
         "models": [
@@ -345,7 +345,8 @@ def _maybe(at: int | None) -> str | None:
 
 
 def quarantine(
-    held: Sequence[Mapping[str, Any]], said: Mapping[str, Sequence[tuple[ManualEntry, bool]]]
+    quarantined: Sequence[Mapping[str, Any]],
+    manual: Mapping[str, Sequence[tuple[ManualEntry, bool]]],
 ) -> Shape:
     """Sessions in quarantine, and the manual entries with whether a run has applied them."""
     return {
@@ -356,21 +357,21 @@ def quarantine(
                 else value
                 for name, value in row.items()
             }
-            for row in held
+            for row in quarantined
         ],
         "entries": [
             {
                 "model": model,
                 "number": entry.number or None,
-                "held": entry.in_quarantine,
+                "action": entry.action,
                 "of": entry.owner,
                 "start": _maybe(entry.start),
                 "end": _maybe(entry.end),
                 "reason": entry.reason,
                 "made_at": _maybe(entry.made_at or None),
-                "heeded": applied,
+                "applied": applied,
             }
-            for model, entries in said.items()
+            for model, entries in manual.items()
             for entry, applied in entries
         ],
     }

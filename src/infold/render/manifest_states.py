@@ -59,7 +59,7 @@ def _window(entry: ModelState) -> str:
 
 
 def states_text(model_states: Sequence[ModelState]) -> str:
-    """A block for the models of a run; those of which the same is said share a line."""
+    """A block for the models of a run; models with the same message share a line."""
     if model_states and all(_quiet(entry) for entry in model_states):
         return f"{message(model_states[0])}."
     lines = _blocks(model_states)

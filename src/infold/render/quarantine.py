@@ -1,4 +1,4 @@
-"""Sessions in quarantine, and what people said of sessions by hand."""
+"""Sessions in quarantine, and the entries that people made by hand."""
 
 from __future__ import annotations
 
@@ -10,46 +10,48 @@ from infold.core.manual_entry import ManualEntry
 from infold.render import formatting
 from infold.render.table import table_screen
 
-Said = Mapping[str, Sequence[tuple[ManualEntry, bool]]]
+ManualEntries = Mapping[str, Sequence[tuple[ManualEntry, bool]]]
 """By model, manual entries and whether a run has applied them."""
 
 
-def entries_screen(model: str, said: Sequence[ManualEntry]) -> str:
+def entries_screen(model: str, made: Sequence[ManualEntry]) -> str:
     """What ``infold quarantine add``, ``release`` or ``auto`` wrote down."""
-    head, then = _SAYS[said[0].effect]
+    head, then = _DONE[made[0].action]
     lines = [f"{head}, in {model}:"]
-    lines += [f"  {meant(entry)}{f': {entry.reason}' if entry.reason else ''}" for entry in said]
+    lines += [
+        f"  {entry_text(entry)}{f': {entry.reason}' if entry.reason else ''}" for entry in made
+    ]
     lines.append(f"`infold run` {then.format(model)}.")
     return "\n".join(lines)
 
 
-_SAYS = {
-    "held": ("Into quarantine", "takes them out of {}"),
-    "released": ("Released", "brings them back to {}"),
-    "automatic": ("Taken back", "goes by quarantine_after again, in {}"),
+_DONE = {
+    "add": ("Into quarantine", "takes them out of {}"),
+    "release": ("Released", "brings them back to {}"),
+    "auto": ("Taken back", "goes by quarantine_after again, in {}"),
 }
 
 
-def quarantine_screen(held: Sequence[Mapping[str, Any]], said: Said) -> str:
+def quarantine_screen(quarantined: Sequence[Mapping[str, Any]], manual: ManualEntries) -> str:
     """The sessions in quarantine, then the manual entries, newest last."""
-    columns = list(held[0]) if held else []
-    rows = [list(row.values()) for row in held]
+    columns = list(quarantined[0]) if quarantined else []
+    rows = [list(row.values()) for row in quarantined]
     parts = [
         table_screen("quarantined_sessions", columns, rows)
-        if held
+        if quarantined
         else "No session is in quarantine."
     ]
     lines = [
         [
             f"{entry.number:,}",
             model,
-            entry.effect,
-            meant(entry),
+            entry.action,
+            entry_text(entry),
             formatting.clock(entry.made_at),
             "" if applied else "with the next run",
             entry.reason,
         ]
-        for model, entries in said.items()
+        for model, entries in manual.items()
         for entry, applied in entries
     ]
     if lines:
@@ -57,7 +59,7 @@ def quarantine_screen(held: Sequence[Mapping[str, Any]], said: Said) -> str:
     return "\n".join(parts)
 
 
-def meant(entry: ManualEntry) -> str:
+def entry_text(entry: ManualEntry) -> str:
     """Which sessions an entry is about."""
     if entry.start is None or entry.end is None:
         return f"all sessions of {entry.owner}"

@@ -52,9 +52,9 @@ def status_screen(
     head = f"infold status · {project.name} · {project.target.name}"
     parts = [head, "\n".join(formatting.columns(rows, right=(2, 5)))]
     whole = (entry for entry in models if entry.refused is None)
-    said = states_lines(entry.model_state for entry in whole if entry.model_state is not None)
-    if said:
-        parts.append("\n".join(said))
+    states = states_lines(entry.model_state for entry in whole if entry.model_state is not None)
+    if states:
+        parts.append("\n".join(states))
     details = [line for entry in models for line in _details(project, entry, gaps)]
     if details:
         parts.append("\n".join(details))

@@ -18,7 +18,7 @@ _VALUE = 24
 """A longer value is cut; that it differs is seen all the same."""
 
 _NOTE = 40
-"""A longer note stands below the table."""
+"""A longer note is below the table."""
 
 
 def verification_screen(value: VerificationReport) -> str:
@@ -142,11 +142,11 @@ def _sentence(value: VerificationReport) -> str:
     unequal = [verdict for verdict in value.models if not verdict.equal]
     wrong = [verdict.model for verdict in unequal if _compared(verdict)]
     missed = [verdict.model for verdict in unequal if not _compared(verdict)]
-    said = []
+    parts = []
     if wrong:
         differ = "differs" if len(wrong) == 1 else "differ"
-        said.append(f"{formatting.names(wrong)} {differ} from a rebuild")
+        parts.append(f"{formatting.names(wrong)} {differ} from a rebuild")
     if missed:
         were = "was" if len(missed) == 1 else "were"
-        said.append(f"{formatting.names(missed)} {were} not compared")
-    return f"NOT verified: {', '.join(said)}{took}."
+        parts.append(f"{formatting.names(missed)} {were} not compared")
+    return f"NOT verified: {', '.join(parts)}{took}."
