@@ -3,6 +3,8 @@ For MkDocs: pages beside this folder are pages of the site too.
 
 The measurements and the changelog are elsewhere in the repository. Links to them are written for
 readers of the files, and turned here into links inside the site. Links to code lose their target.
+The theme would fetch a small script for the search of files that are opened without a server; the
+site has its own copy (``assets/iframe-worker.js``).
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 BESIDE = {"bench/RESULTS.md": "measurements.md", "CHANGELOG.md": "changelog.md"}
 """Pages of the site, by their place in the repository."""
+
+SHIM = "https://unpkg.com/iframe-worker/shim"
 
 _OUTWARD = re.compile(r"\[([^\]]+)\]\((?:\.\./)+((?:src|tests|bench)/[^)#]*|[A-Z]+\.md)(#[^)]*)?\)")
 
@@ -43,3 +47,14 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
         return f"[{text}]({up}{target}{anchor or ''})" if target else text
 
     return _OUTWARD.sub(inside, markdown)
+
+
+def on_post_page(output: str, *, page: Page, **_: Any) -> str:
+    """Load nothing from elsewhere."""
+    up = "../" * page.file.dest_uri.count("/")
+    return output.replace(SHIM, f"{up}assets/iframe-worker.js")
+
+
+def on_post_template(output_content: str, **_: Any) -> str:
+    """Nor does the page for what is not found."""
+    return output_content.replace(SHIM, "assets/iframe-worker.js")

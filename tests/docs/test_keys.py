@@ -22,6 +22,7 @@ from infold.core.model import (
     Strategy,
 )
 from infold.core.session_rules import Choose, Keep, Nulls
+from infold.core.storages import Storage
 from infold.declare import models
 
 PAGE = (DOCS / "reference" / "keys.md").read_text(encoding="utf-8")
@@ -123,7 +124,7 @@ VALUES: Mapping[str, Iterable[str]] = {
     "on_drift": Drift,
     "on_new_columns": NewColumns,
     "on_unreadable": Drift,
-    "storage": ("iceberg",),
+    "storage": Storage,
     "materialization": Materialization,
     "prefer": ("column", "column desc"),
     "deduplicate": Deduplicate,

@@ -11,6 +11,7 @@ from tests.docs.pages import DOCS
 from infold.core.plan import Action
 from infold.core.report import State
 from infold.core.trace import Cause
+from infold.inspecting.session_history import Verb
 from infold.messages.errors import ExitCode
 from infold.system.signals import SIGNALS
 
@@ -42,6 +43,11 @@ def test_the_reference_explains_every_state() -> None:
     part = COMMANDS.partition("\n| state | meaning |\n")[2].partition("\n\n")[0]
 
     assert re.findall(r"^\| ([a-z ]+) \|", part, re.MULTILINE) == [state.value for state in State]
+
+
+def test_the_reference_lists_every_change_of_a_session() -> None:
+    """The reference lists every verb that ``explain session --json`` shows."""
+    assert words(JSON, "\n`verb` is ", ".\n\n") == {verb.value for verb in Verb}
 
 
 def test_the_glossary_lists_every_reason() -> None:
