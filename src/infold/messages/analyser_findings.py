@@ -43,7 +43,7 @@ not_read = Finding(
 function_replaced = Finding(
     "function-replaced",
     "{function} in the query of {model} is not Spark's own function in this session",
-    {"stands for it": "{class_}"},
+    {"replaced by": "{class_}"},
     "Register it by another name: what it gives back decides what is in the table.",
 )
 

@@ -33,7 +33,7 @@ def unknown_tag(name: str, known: Sequence[str]) -> InfoldError:
         "unknown-tag",
         f"no model has the tag {name}",
         (("nearest", _nearest(name, known) or "no model has any tag"),),
-        "Tags stand in a model's front matter: `tags: [finance]`.",
+        "Tags are listed in a model's front matter: `tags: [finance]`.",
     )
 
 
@@ -57,8 +57,8 @@ not_built = Message(
 # A view over the rows of files that are in no table.
 no_table = Message(
     "not-built",
-    "{view} is evaluated over files of {source} when they are taken in, and not stored",
-    todo="Show a model that takes it in, or name {source} in a `table`, which lands it.",
+    "{view} is evaluated over files of {source} when they are ingested, and not stored",
+    todo="Show a model that ingests it, or name {source} in a `table`, which lands it.",
 )
 
 not_an_instant = Message(
@@ -75,7 +75,7 @@ def window_empty(
     first, last = options
     return InfoldError(
         "window-empty",
-        "the window holds no time",
+        "the window is empty",
         ((first, start), (last, end)),
         "A window reaches from its start up to, not including, its end: "
         f"for one day write {first} 2024-03-09 {last} 2024-03-10.",
@@ -151,7 +151,7 @@ def unknown_entry(model: str, number: int, known: Sequence[int]) -> InfoldError:
 # Sessions by identifier are not those of one user.
 sessions_by_identifier = Message(
     "sessions-by-identifier",
-    "{model} has sessions by identifier, and these are not told apart by user",
+    "{model} has sessions by identifier, so a user does not identify them",
     todo="Name identifiers in place of --user.",
 )
 

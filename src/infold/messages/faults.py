@@ -102,7 +102,7 @@ def out_of_memory(whose: str, why: str) -> InfoldError:
         "out-of-memory",
         f"{whose} ran out of memory",
         (("why", why or "no more can be had"),),
-        "INFOLD_MEMORY gives Spark more (2g unless it is said). A model's batch_size, or "
+        "INFOLD_MEMORY gives Spark more (2g by default). A model's batch_size, or "
         "`infold run --batch-size 1`, builds less at once.",
         exit_code=ExitCode.FAILED,
     )

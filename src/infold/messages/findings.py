@@ -228,7 +228,7 @@ needless_lookback = Finding(
 
 downgrade_is_an_option = Finding(
     "unknown-key",
-    "allow_downgrade holds for one run, so it is an option of the command and no key",
+    "allow_downgrade is for one run, so it is an option of the command and no key",
     todo="Remove it, and type `infold run --allow-downgrade`; or leave out `incremental`.",
 )
 
@@ -265,7 +265,7 @@ def bound_of_no_input(at: Spot, name: str, inputs: Iterable[str]) -> InfoldError
 # ``@name`` in a query; each of ``known`` is written with its @.
 unknown_variable = Finding(
     "unknown-variable",
-    "{name} stands for nothing here",
+    "{name} has no meaning here",
     {"known": "{known}"},
     "Remove it: infold filters each input to what the cells in hand are made from.",
 )

@@ -20,7 +20,7 @@ def ledger_behind(ledger: str, tables: Sequence[tuple[str, str]], *, empty: bool
     """Tables hold commits that the ledger knows nothing of; each with what it does not know."""
     models = " ".join(name for name, _ in tables)
     what = (
-        "these tables stand, and the ledger that tells what they hold is gone"
+        "these tables exist, and the ledger that describes them is missing"
         if empty
         else "the ledger does not know what is in these tables: it is older than they are, "
         "or another one"
@@ -29,9 +29,9 @@ def ledger_behind(ledger: str, tables: Sequence[tuple[str, str]], *, empty: bool
         "ledger-behind",
         what,
         (("ledger", ledger), *tables),
-        "Nothing was written: files that are in the tables would be taken in twice. "
+        "Nothing was written: files that are in the tables would be ingested twice. "
         "Put the ledger back that was written with these tables (of two targets, each needs a "
-        "warehouse of its own). If there is none, have the tables built anew:\n"
+        "warehouse of its own). If there is none, have the tables built again:\n"
         f"  infold forget {models}\n  infold run\n{_PROTECTED}",
         exit_code=ExitCode.REFUSED,
     )
@@ -46,7 +46,7 @@ def tables_behind(ledger: str, tables: Sequence[tuple[str, str]]) -> InfoldError
         (("ledger", ledger), *tables),
         "Nothing was written: what the ledger knows to be in the tables is not in them. "
         "Was the warehouse put back from a backup, or a table rolled back? Put back the ledger of "
-        "the same moment, or have the tables built anew:\n"
+        "the same moment, or have the tables built again:\n"
         f"  infold forget {models}\n  infold run\n{_PROTECTED}",
         exit_code=ExitCode.REFUSED,
     )
@@ -70,7 +70,7 @@ def damaged_table(model: str, what: str, files: int = 0) -> InfoldError:
         "damaged-table",
         f"the table of {model} is damaged",
         facts,
-        "Put back what is missing, from a backup; or have the table built anew from what it reads:"
+        "Put back what is missing, from a backup; or have the table built again from what it reads:"
         f"\n  infold forget {model}\n  infold run\n{_PROTECTED}",
         exit_code=ExitCode.REFUSED,
     )

@@ -21,7 +21,7 @@ _KEYS = {
         "batch_concurrency": "incremental.batch_concurrency",
         "partitioned_by": "timeseries.partition_column",
         "depends_on": "no key: what a model reads follows from its query",
-        "forward_only": "no key: a changed query builds its table anew",
+        "forward_only": "no key: a changed query builds its table again",
         "auto_restatement_cron": "`infold restate`, by hand",
     },
     "dbt": {
@@ -31,7 +31,7 @@ _KEYS = {
         "begin": "start",
         "partition_by": "timeseries.partition_column",
         "is_incremental": _SELF,
-        "on_schema_change": "no key: a changed query builds its table anew",
+        "on_schema_change": "no key: a changed query builds its table again",
         "full_refresh": "`infold restate`, by hand",
         "unique_key": "unique_key, of events; tables are replaced cell by cell and need none",
         "config": "front matter between two lines of ---",

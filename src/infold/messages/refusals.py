@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from infold.messages.errors import InfoldError, Spot
 from infold.messages.message import Finding
 
-_ANEW = "or use `materialization: table`, which is built anew when what it reads changes."
+_ANEW = "or use `materialization: table`, which is built again when an input changes."
 _WHOLE = "or build it whole (remove `incremental`)."
 _ANY = ", or say that any will do: `safety_overrides: {allow_nondeterministic: true}`."
 
@@ -50,7 +50,7 @@ column_outside_aggregate = Finding(
     todo="Say which one is meant: first, last, min, max of it, for example.",
 )
 
-nested_aggregate = Finding("nested-aggregate", "{call} stands inside another aggregate")
+nested_aggregate = Finding("nested-aggregate", "{call} is inside another aggregate")
 
 # The name of a column that every sessions model has.
 session_column_given = Finding(
@@ -160,7 +160,7 @@ any_value = Finding(
 
 mode = Finding(
     "not-deterministic",
-    "mode takes any of the values that stand equally often",
+    "mode takes any of the equally frequent values",
     todo=(
         "Say which one: mode(x, true) takes the least of them, mode() WITHIN GROUP (ORDER BY x "
         "DESC) the greatest."
@@ -337,7 +337,7 @@ no_time_input = Finding(
 # The partition column comes from the side of an outer join that can be missing.
 null_cell = Finding(
     "null-cell",
-    "{column} is NULL where an outer join finds no row, and {cell} holds no such rows",
+    "{column} is NULL where an outer join finds no row, and {cell} has no such rows",
     todo=(
         "Say that they are not wanted: SELECT * FROM (…) WHERE {column} IS NOT NULL; or take the "
         "time of the side that keeps its rows."

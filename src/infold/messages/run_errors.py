@@ -143,7 +143,7 @@ metadata_missing = Message(
 # The partition column is NULL, in a model for which nothing proves that it cannot be.
 rows_without_cell = Message(
     "null-cell",
-    "{column} is NULL in rows that {model} yields, and no cell holds them",
+    "{column} is NULL in rows that {model} yields, so they are in no cell",
     {"rows": "{rows:,}"},
     "Say what becomes of them: SELECT * FROM (…) WHERE {column} IS NOT NULL leaves them out, "
     "coalesce({column}, …) gives them a time.",
@@ -151,7 +151,7 @@ rows_without_cell = Message(
 
 append_would_repeat = Message(
     "append-would-repeat",
-    "{model} has the strategy append, and {cells:,} of the cells to build hold rows already",
+    "{model} has the strategy append, and {cells:,} of the cells to build already have rows",
     {"the first": "{first}"},
     "Use delete_insert, which replaces what is in the cells, in one commit.",
     exit_code=ExitCode.REFUSED,
@@ -228,7 +228,7 @@ def drift(source: str, files: Sequence[tuple[str, str]]) -> InfoldError:
         f"{'a file' if one else f'{len(files)} files'} of {source} "
         f"{'does' if one else 'do'} not have the declared columns",
         tuple(files),
-        "Nothing was taken in. Put the files right, change `columns` in infold.yml, "
+        "Nothing was ingested. Correct the files, change `columns` in infold.yml, "
         "or set such files aside: on_drift: set_aside.",
         exit_code=ExitCode.FAILED,
     )
@@ -239,7 +239,7 @@ unreadable_file = Message(
     "unreadable-file",
     "a file of a source cannot be read",
     {"file": "{path}", "why": "{why}"},
-    "Nothing was taken in. Put the file right or take it away, or let such files be set aside: "
+    "Nothing was ingested. Correct the file or remove it, or let such files be set aside: "
     "on_unreadable: set_aside. One that is still being written is left alone while its name "
     "starts with _.",
     exit_code=ExitCode.FAILED,
@@ -249,7 +249,7 @@ unreadable_folder = Message(
     "unreadable-folder",
     "a folder of {source} cannot be read",
     {"folder": "{path}", "why": "{why}"},
-    "Nothing was taken in, and nothing was taken out. Make it readable, or leave it out of "
+    "Nothing was ingested, and nothing was removed. Make it readable, or leave it out of "
     "`path` in infold.yml.",
     exit_code=ExitCode.FAILED,
 )
