@@ -153,8 +153,8 @@ class _Compiler:
             inputs = tuple(replace(entry, time_column=None) for entry in inputs)
         words = normal(text, resolved.references, self.views)
         read = source.without(unread) if source else None
-        said = found.vouched, declared_bounds(model, found)
-        print_ = fingerprint(model, words.of(draft.parsed.tree), columns, read, *said)
+        vouched_and_bounds = found.vouched, declared_bounds(model, found)
+        print_ = fingerprint(model, words.of(draft.parsed.tree), columns, read, *vouched_and_bounds)
         if model.kind is Kind.VIEW:
             exact = fingerprint(model, words.to_the_letter, columns, None)
             self.views[model.name] = (print_, exact)

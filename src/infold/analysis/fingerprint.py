@@ -131,32 +131,32 @@ def fingerprint(
     ``vouched`` and ``bounds`` are the overrides and declared bounds without which it would be
     refused: each cell is computed from what they leave.
     """
-    said: dict[str, object] = {
+    parts: dict[str, object] = {
         "sql": words,
         "columns": None if columns is None else [column.lower() for column in columns],
         "kind": _KINDS.get(model.kind, model.kind.value),
     }
     if model.kind in (Kind.EVENTS, Kind.SESSIONS, Kind.INCREMENTAL_TABLE) and model.timeseries:
         series = model.timeseries
-        said["timeseries"] = [
+        parts["timeseries"] = [
             series.event_time_column.lower(),
             series.partition_column.lower(),
             series.granularity.value,
         ]
     if model.kind is Kind.SESSIONS and model.sessions:
-        said["sessions"] = _sessions(model.sessions)
-        said["state"] = STATE
+        parts["sessions"] = _sessions(model.sessions)
+        parts["state"] = STATE
     if model.kind is Kind.EVENTS:
-        said["key"] = [[c.lower() for c in model.unique_key], [c.lower() for c in model.prefer]]
+        parts["key"] = [[c.lower() for c in model.unique_key], [c.lower() for c in model.prefer]]
         if model.deduplicate is not Deduplicate.SAME_TIME:
-            said["deduplicate"] = model.deduplicate.value
+            parts["deduplicate"] = model.deduplicate.value
     if vouched:
-        said["vouched"] = sorted(vouched)
+        parts["vouched"] = sorted(vouched)
     if bounds:
-        said["bounds"] = sorted([one.input, one.before, one.after] for one in bounds)
+        parts["bounds"] = sorted([one.input, one.before, one.after] for one in bounds)
     if source is not None:
-        said["source"] = _source(source)
-    return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+        parts["source"] = _source(source)
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def _sessions(sessions: Sessions) -> list[object]:

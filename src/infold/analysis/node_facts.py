@@ -98,10 +98,10 @@ def row_keys(subject: Subject, found: Allowed) -> Rows:
         time = () if everywhere else (model.timeseries.event_time_column,)
         return Rows((_key(*model.unique_key, *time),))
     if model.sessions is not None:
-        said = model.sessions
-        whose = IDENTIFIER if said.identifier else said.user_column
-        plain = whose is not None and said.fallback_gap is None
-        return Rows((_key("session_id"), *((_key(whose, "session_start"),) if plain else ())))
+        sessions = model.sessions
+        owner = IDENTIFIER if sessions.identifier else sessions.user_column
+        plain = owner is not None and sessions.fallback_gap is None
+        return Rows((_key("session_id"), *((_key(owner, "session_start"),) if plain else ())))
     if found.vouched or found.bounded:
         return Rows()  # what holds of the query over all rows need not hold of its cells
     stored = model.kind in (Kind.TABLE, Kind.INCREMENTAL_TABLE, Kind.CUMULATIVE_AGGREGATE)

@@ -67,5 +67,5 @@ def _facts(by: Mapping[str, Kind]) -> tuple[tuple[str, str], ...]:
     if not set(by.values()) <= {Kind.INCREMENTAL_TABLE, Kind.TABLE}:
         return (("read by", ", ".join(by)),)
     where = f"in {', '.join(by)}" if by else "in what reads it"
-    said = f"incremental: {{safety_overrides: {{{_ANY}: true}}}}, {where}"
-    return (*((("read by", ", ".join(by)),) if by else ()), ("or vouch", said))
+    override = f"incremental: {{safety_overrides: {{{_ANY}: true}}}}, {where}"
+    return (*((("read by", ", ".join(by)),) if by else ()), ("or vouch", override))

@@ -60,10 +60,10 @@ class Allowed:
 
 def allowed(subject: Subject, errors: Sequence[InfoldError]) -> Allowed:
     """The findings that overrides and declared bounds do not answer."""
-    said = subject.model.incremental
+    incremental = subject.model.incremental
     if subject.model.kind is Kind.TABLE:
         return _whole(subject, errors)
-    if said is None or subject.model.kind is not Kind.INCREMENTAL_TABLE:
+    if incremental is None or subject.model.kind is not Kind.INCREMENTAL_TABLE:
         return Allowed(tuple(errors))
     inputs = list(timed(subject))
     called = {name.lower(): name for name in inputs}
@@ -71,26 +71,26 @@ def allowed(subject: Subject, errors: Sequence[InfoldError]) -> Allowed:
         findings.bound_of_no_input(
             subject.draft.place(f"incremental.bounds.{bound.input}"), bound.input, inputs
         )
-        for bound in said.bounds
+        for bound in incremental.bounds
         if bound.input.lower() not in called
     ]
     if wrong:
         return Allowed((*errors, *wrong))
-    given = tuple(
+    declared = tuple(
         InputBound(called[bound.input.lower()], Bound(bound.before, bound.after), None)
-        for bound in said.bounds
+        for bound in incremental.bounds
     )
-    complete = bool(inputs) and {bound.name for bound in given} == set(inputs)
+    complete = bool(inputs) and {bound.name for bound in declared} == set(inputs)
     left, used, bounded = [], set(), False
     for error in errors:
         override = BY_SLUG.get(error.slug)
-        if override in said.overrides and override is not None:
+        if override in incremental.overrides and override is not None:
             used.add(override)
         elif complete and error.slug in REACH:
             bounded = True
         else:
             left.append(error)
-    return Allowed(tuple(left), tuple(sorted(used)), given if used or bounded else (), bounded)
+    return Allowed(tuple(left), tuple(sorted(used)), declared if used or bounded else (), bounded)
 
 
 def _whole(subject: Subject, errors: Sequence[InfoldError]) -> Allowed:

@@ -46,14 +46,14 @@ def _words(text: Text) -> Iterator[InfoldError]:
     """Clauses of other dialects, by their words."""
     for token, behind in pairwise(text.tokens):
         spot = text.spot_of_token(token)
-        said = f"{token.text} {behind.text}".upper()
+        words = f"{token.text} {behind.text}".upper()
         if token.token_type is TokenType.QUALIFY:
             todo = "Number rows in a subquery, and ask for the number outside of it."
             yield findings.not_in_spark(spot, what="QUALIFY", instead=todo)
-        elif said == "BY NAME" and token.token_type is not TokenType.STRING:
+        elif words == "BY NAME" and token.token_type is not TokenType.STRING:
             todo = "Name the columns of both sides in one order."
             yield findings.not_in_spark(spot, what="BY NAME", instead=todo)
-        elif said == "DISTINCT ON":
+        elif words == "DISTINCT ON":
             todo = "Number rows in a subquery, and ask for the first outside of it."
             yield findings.not_in_spark(spot, what="DISTINCT ON", instead=todo)
 

@@ -46,7 +46,7 @@ class IngestedFile:
     received_at: int = 0
 
 
-def with_judgement(seen: ListedFile, known: IngestedFile | None, judgement: str) -> ListedFile:
+def with_judgement(listed: ListedFile, known: IngestedFile | None, judgement: str) -> ListedFile:
     """
     A file as its source judges files as a whole, which its fingerprint then says too.
 
@@ -54,12 +54,12 @@ def with_judgement(seen: ListedFile, known: IngestedFile | None, judgement: str)
     judges otherwise (a column that it has was declared, say), and is read again. A file that was
     taken in stays what it is.
     """
-    plain = seen.fingerprint
+    plain = listed.fingerprint
     if known is not None and listed_fingerprint(known.fingerprint) == plain:
         aside = known.set_aside and not known.rows and not known.waiting
         if not aside:
-            return replace(seen, fingerprint=known.fingerprint)
-    return replace(seen, fingerprint=f"{plain}|{judgement}") if judgement else seen
+            return replace(listed, fingerprint=known.fingerprint)
+    return replace(listed, fingerprint=f"{plain}|{judgement}") if judgement else listed
 
 
 def listed_fingerprint(fingerprint: str) -> str:

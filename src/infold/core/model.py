@@ -109,8 +109,8 @@ class Source:
         """The source as it is to a reader that does not name some of its columns."""
         if not names:
             return self
-        kept = tuple(column for column in self.columns if column.name not in names)
-        return replace(self, columns=kept, unread_columns=(*self.unread_columns, *names))
+        columns = tuple(column for column in self.columns if column.name not in names)
+        return replace(self, columns=columns, unread_columns=(*self.unread_columns, *names))
 
 
 class Materialization(StrEnum):

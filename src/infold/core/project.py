@@ -182,8 +182,10 @@ class SessionsQuery:
         """The same of the events from an instant on."""
         time = f"`{self.time_column.replace('`', '``')}`"
         at = f"TIMESTAMP '{moment(start).isoformat(sep=' ')}'"
-        kept = "" if self.where is None else f"({self.where}) AND "
-        return replace(self, where=f"{kept}{time} >= {at}", before_start=f"{kept}{time} < {at}")
+        condition = "" if self.where is None else f"({self.where}) AND "
+        return replace(
+            self, where=f"{condition}{time} >= {at}", before_start=f"{condition}{time} < {at}"
+        )
 
     @property
     def may_quarantine(self) -> bool:

@@ -294,20 +294,20 @@ def _incremental(section: Keys, overrides: tuple[Override, ...]) -> Incremental 
 
 
 def _overrides(section: Keys) -> tuple[Override, ...]:
-    given = section.section("safety_overrides")
-    if given is None:
+    overrides = section.section("safety_overrides")
+    if overrides is None:
         return ()
-    given.check(tuple(Override))
-    return tuple(override for override in Override if given.flag(override, default=False))
+    overrides.check(tuple(Override))
+    return tuple(override for override in Override if overrides.flag(override, default=False))
 
 
 def _declared_bounds(section: Keys) -> tuple[DeclaredBound, ...]:
-    given = section.section("bounds")
-    if given is None:
+    bounds = section.section("bounds")
+    if bounds is None:
         return ()
     found = []
-    for name in given.entries:
-        bound = given.section(name)
+    for name in bounds.entries:
+        bound = bounds.section(name)
         if bound is not None:
             bound.check(BOUND)
             before, after = bound.length("before", 0), bound.length("after", 0)

@@ -61,20 +61,20 @@ def _bounded(node: Node, start: int | None, limit: int | None) -> Node:
     """
     own = node.model.start
     if node.model.kind is Kind.SESSIONS and node.query is not None and own is not None:
-        told = sha256(f"{node.fingerprint} from {own}".encode()).hexdigest()
-        return replace(node, fingerprint=told, start=own, query=node.query.since(own))
-    said = node.model.incremental
-    if node.model.kind is Kind.INCREMENTAL_TABLE and said is not None:
-        node = replace(node, backfill_limit=said.backfill_limit or limit)
-        start = start if said.start is None else said.start
+        fingerprint = sha256(f"{node.fingerprint} from {own}".encode()).hexdigest()
+        return replace(node, fingerprint=fingerprint, start=own, query=node.query.since(own))
+    incremental = node.model.incremental
+    if node.model.kind is Kind.INCREMENTAL_TABLE and incremental is not None:
+        node = replace(node, backfill_limit=incremental.backfill_limit or limit)
+        start = start if incremental.start is None else incremental.start
     elif node.model.kind is not Kind.EVENTS or node.model.timeseries is None:
         return node
     elif own is not None:
         start = own
     if start is None:
         return node
-    told = sha256(f"{node.fingerprint} from {start}".encode()).hexdigest()
-    return replace(node, fingerprint=told, start=start)
+    fingerprint = sha256(f"{node.fingerprint} from {start}".encode()).hexdigest()
+    return replace(node, fingerprint=fingerprint, start=start)
 
 
 def read_project(
@@ -186,9 +186,9 @@ def _protect(reading: _Reading, keys: Keys) -> None:
             findings.bad_value(at, key="dev_target", value=named, known=reading.targets)
         )
         return
-    said = keys.section("targets", "targets")
+    targets = keys.section("targets", "targets")
     for name, target in reading.targets.items():
-        value = said.entries.get(name) if said is not None else None
+        value = targets.entries.get(name) if targets is not None else None
         marked = value is not None and "protected" in value.entries
         if name == (named or DEV):
             if target.protected and value is not None:
@@ -220,8 +220,10 @@ def _read_models(reading: _Reading, keys: Keys) -> None:
         if not _claim(reading, path.stem, at):
             continue
         own = per_model.entries.get(path.stem) if per_model else None
-        given = defaults.value if defaults else None
-        draft = _draft(reading, path.stem, file, text, own, given) if text is not None else None
+        default_value = defaults.value if defaults else None
+        draft = (
+            _draft(reading, path.stem, file, text, own, default_value) if text is not None else None
+        )
         if draft is None:
             reading.broken.append(path.stem)
         else:

@@ -86,21 +86,21 @@ def _fallback(section: Keys) -> int | None:
     value = section.entries.get("without_identifier")
     if value is None or value.text == "set_aside":
         return None
-    given = section.section("without_identifier")
-    if given is None:
+    fallback = section.section("without_identifier")
+    if fallback is None:
         return None
-    given.check(("gap",))
-    if "gap" not in given.entries:
-        given.missing("gap", "the silence that ends a session by user")
-    return given.span("gap")
+    fallback.check(("gap",))
+    if "gap" not in fallback.entries:
+        fallback.missing("gap", "the silence that ends a session by user")
+    return fallback.span("gap")
 
 
 def _cuts(section: Keys) -> Cuts:
-    given = section.section("cuts")
-    if given is None:
+    cuts = section.section("cuts")
+    if cuts is None:
         return Cuts()
-    given.check(CUTS)
-    return Cuts(given.zone("midnight"), _campaign(given), given.text("start_events"))
+    cuts.check(CUTS)
+    return Cuts(cuts.zone("midnight"), _campaign(cuts), cuts.text("start_events"))
 
 
 def _campaign(cuts: Keys) -> Campaign | None:
@@ -110,12 +110,12 @@ def _campaign(cuts: Keys) -> Campaign | None:
     if value.kind in ("text", "a list"):
         columns = cuts.texts("campaign")
         return Campaign(columns) if columns else None
-    given = cuts.section("campaign")
-    if given is None:
+    campaign = cuts.section("campaign")
+    if campaign is None:
         return None
-    given.check(CAMPAIGN)
-    if "columns" not in given.entries:
-        given.missing("columns", "what tells one campaign from another")
-    nulls = Nulls(given.choice("nulls", tuple(Nulls)) or Nulls.IGNORE)
-    columns = given.texts("columns")
-    return Campaign(columns, nulls, given.texts("direct")) if columns else None
+    campaign.check(CAMPAIGN)
+    if "columns" not in campaign.entries:
+        campaign.missing("columns", "what tells one campaign from another")
+    nulls = Nulls(campaign.choice("nulls", tuple(Nulls)) or Nulls.IGNORE)
+    columns = campaign.texts("columns")
+    return Campaign(columns, nulls, campaign.texts("direct")) if columns else None

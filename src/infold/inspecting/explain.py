@@ -15,19 +15,19 @@ _MOST = 20
 """How many versions and arrivals are told of."""
 
 
-def explain(looking: Observer, name: str, cell: Interval | None = None) -> Explanation:
+def explain(observer: Observer, name: str, cell: Interval | None = None) -> Explanation:
     """Everything that is known about a model without a JVM."""
-    project, ledger = looking.project, looking.ledger
+    project, ledger = observer.project, observer.ledger
     node = project[name]
-    seen = looking.observe_all()
-    if name in seen.refused:
-        raise seen.refused[name]
-    todo = plan(project, seen)
+    observed = observer.observe_all()
+    if name in observed.refused:
+        raise observed.refused[name]
+    todo = plan(project, observed)
     step = next((entry for entry in todo.steps if entry.model == name), None)
     left = next((entry.why for entry in todo.skipped if entry.model == name), "")
     if cell is not None and step is not None and step.stale and not step.stale.overlaps(cell):
         step, left = None, "nothing that changed reaches this cell"
-    model = seen.models.get(name)
+    model = observed.models.get(name)
     trace = model.trace if model else None
     head = ledger.newest_versions().get(name)
     cells = [] if node.model.kind is Kind.VIEW else list(ledger.cells(name))
@@ -40,9 +40,9 @@ def explain(looking: Observer, name: str, cell: Interval | None = None) -> Expla
         sql=node.model.sql,
         granularity=granularity.value if granularity else "",
         fingerprint=node.fingerprint,
-        inputs=tuple(_input(looking, node, entry) for entry in node.inputs),
+        inputs=tuple(_input(observer, node, entry) for entry in node.inputs),
         trace=trace,
-        layout=_layout(looking, node),
+        layout=_layout(observer, node),
         version=head.number if head else 0,
         rows=sum(entry.rows for entry in cells),
         cells=len(cells),
@@ -50,19 +50,19 @@ def explain(looking: Observer, name: str, cell: Interval | None = None) -> Expla
         why_left=left,
         cell=cell,
         state=state,
-        arrivals=_arrivals(looking, name, cell) if cell else (),
-        built_by=_built_by(looking, name, cell),
+        arrivals=_arrivals(observer, name, cell) if cell else (),
+        built_by=_built_by(observer, name, cell),
         notes=(
             *_copies(node, sum(entry.rows for entry in cells)),
             *_keys(node),
-            *_notes(node, looking.as_of),
+            *_notes(node, observer.as_of),
         ),
     )
 
 
-def _input(looking: Observer, node: Node, entry: Input) -> ExplainedInput:
-    heads = looking.ledger.newest_versions()
-    trace = looking.ledger.traces().get(node.name)
+def _input(observer: Observer, node: Node, entry: Input) -> ExplainedInput:
+    heads = observer.ledger.newest_versions()
+    trace = observer.ledger.traces().get(node.name)
     return ExplainedInput(
         name=entry.name,
         mapping=_mapping(node, entry),
@@ -104,19 +104,19 @@ def _keys(node: Node) -> tuple[tuple[str, str], ...]:
 
 def _notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:
     """How a model is built cell by cell."""
-    said = node.model.incremental
-    if said is None or node.model.kind is not Kind.INCREMENTAL_TABLE:
+    incremental = node.model.incremental
+    if incremental is None or node.model.kind is not Kind.INCREMENTAL_TABLE:
         return ()
     notes = [("batches", _BATCHES[node.batches])]
-    if said.batch_size:
-        notes.append(("", f"at most {said.batch_size:,} cells in one commit"))
-    if said.batch_concurrency:
-        at_once = f"at most {said.batch_concurrency:,} computed at the same time"
+    if incremental.batch_size:
+        notes.append(("", f"at most {incremental.batch_size:,} cells in one commit"))
+    if incremental.batch_concurrency:
+        at_once = f"at most {incremental.batch_concurrency:,} computed at the same time"
         notes.append(("", f"{at_once}, committed one after the other"))
-    notes.append(("strategy", f"{said.strategy}, by {_PRIMITIVE[said.strategy]}"))
-    if said.cron is not None:
-        due = show_instant(cron.next_tick(said.cron, said.cron_tz, as_of))
-        notes.append(("cron", f"{said.cron} ({said.cron_tz}), next due {due}"))
+    notes.append(("strategy", f"{incremental.strategy}, by {_PRIMITIVE[incremental.strategy]}"))
+    if incremental.cron is not None:
+        due = show_instant(cron.next_tick(incremental.cron, incremental.cron_tz, as_of))
+        notes.append(("cron", f"{incremental.cron} ({incremental.cron_tz}), next due {due}"))
     if node.vouched:
         notes.append(("overrides", ", ".join(node.vouched)))
     if node.bounds_declared:
@@ -205,10 +205,10 @@ def _stretch(bound: Bound) -> str:
     return f"{first} to {end if bound.after else ''}its end"
 
 
-def _layout(looking: Observer, node: Node) -> str:
+def _layout(observer: Observer, node: Node) -> str:
     if node.model.kind is Kind.VIEW:
         return "nothing stored"
-    layout = looking.lake.layout(table_name(node.name))
+    layout = observer.lake.layout(table_name(node.name))
     if layout is None:
         return "not built yet"
     if layout.partition is None:
@@ -216,24 +216,24 @@ def _layout(looking: Observer, node: Node) -> str:
     return f"{layout.storage}, partitioned by {layout.partition.value} of {layout.column}"
 
 
-def _arrivals(looking: Observer, name: str, cell: Interval) -> tuple[Arrival, ...]:
+def _arrivals(observer: Observer, name: str, cell: Interval) -> tuple[Arrival, ...]:
     """What arrived for a cell, in the models that take in files at or above this one."""
-    names = looking.project.upstream([name]) | {name}
+    names = observer.project.upstream([name]) | {name}
     found = [
         entry
-        for node in looking.project
+        for node in observer.project
         if node.name in names and node.model.kind is Kind.EVENTS
-        for entry in looking.ledger.arrivals(node.name)
+        for entry in observer.ledger.arrivals(node.name)
         if entry.cell.overlaps(cell)
     ]
     return tuple(sorted(found, key=lambda entry: entry.received, reverse=True)[:_MOST])
 
 
 def _built_by(
-    looking: Observer, name: str, cell: Interval | None
+    observer: Observer, name: str, cell: Interval | None
 ) -> tuple[tuple[int, StepRecord], ...]:
     """The steps behind the newest versions, newest first; those that changed ``cell`` if given."""
-    ledger = looking.ledger
+    ledger = observer.ledger
     found: list[tuple[int, StepRecord]] = []
     newer = 0
     for version in reversed(ledger.versions(name)[-_MOST:]):

@@ -65,11 +65,13 @@ def rows_left_out(
 def _read(lake: Lake, table: str, nodes: Sequence[Node], limit: int | None) -> pa.Table | None:
     """The rows of a table that models leave out; None where it takes Spark to tell them."""
     tests = {node.name: _test(node, table) for node in nodes}
-    said = {name: test for name, test in tests.items() if test is not None}
-    if len(said) < len(tests):
+    known_tests = {name: test for name, test in tests.items() if test is not None}
+    if len(known_tests) < len(tests):
         return None
     try:
-        return lake.rows_matching(table_name(table), said, by=BY, beside=(FILE,), limit=limit)
+        return lake.rows_matching(
+            table_name(table), known_tests, by=BY, beside=(FILE,), limit=limit
+        )
     except ValueError:
         return None
 

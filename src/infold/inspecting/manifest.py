@@ -138,14 +138,14 @@ def _sessions(node: Node, lake: Lake, schema: pa.Schema) -> pa.Table:
     import pyarrow as pa
     from pyarrow import compute
 
-    said = node.model.sessions
-    assert said is not None, "a sessions model says what a session is"
-    ids = ["session_id", *([IDENTIFIER] if said.identifier else [])]
-    user = said.user_column
+    sessions = node.model.sessions
+    assert sessions is not None, "a sessions model says what a session is"
+    ids = ["session_id", *([IDENTIFIER] if sessions.identifier else [])]
+    user = sessions.user_column
     wanted = [*ids, *([user] if user else []), "session_start", "session_end"]
     stored = lake.rows(table_name(node.name), columns=list(dict.fromkeys(wanted)))
     identifier = stored["session_id"]
-    if said.identifier:  # sessions of users, where their events have no identifier
+    if sessions.identifier:  # sessions of users, where their events have no identifier
         own = stored[IDENTIFIER].cast(pa.string())
         identifier = compute.coalesce(own, identifier.cast(pa.string()))
     users = stored[user] if user else pa.nulls(len(stored))
@@ -183,12 +183,12 @@ def _held(
     node: Node, ledger: Ledger, lake: Lake
 ) -> Iterator[tuple[str, str | None, str, int, int, int]]:
     """The sessions of one model in quarantine, by start."""
-    said = node.model.sessions
-    assert said is not None, "a sessions model says what a session is"
+    sessions = node.model.sessions
+    assert sessions is not None, "a sessions model says what a session is"
     why, entries = quarantine_reasons(node, ledger), ledger.quarantined(node.name)
     heads = _users_of_heads(node, lake, [session_id(one.owner, one.start) for one in entries])
     for entry in entries:
-        own, identifier, user = names_of_quarantined(said, entry)
+        own, identifier, user = names_of_quarantined(sessions, entry)
         user = heads.get(own, user)
         shown = own if identifier is None else identifier
         yield shown, user, why(entry), entry.start, entry.end, entry.events
@@ -203,24 +203,29 @@ def _users_of_heads(node: Node, lake: Lake, ids: Collection[str]) -> Mapping[str
     """
     from pyarrow import string
 
-    said = node.model.sessions
-    assert said is not None, "a sessions model says what a session is"
-    if said.keep is Keep.NOTHING or not said.identifier or not said.user_column or not ids:
+    sessions = node.model.sessions
+    assert sessions is not None, "a sessions model says what a session is"
+    if (
+        sessions.keep is Keep.NOTHING
+        or not sessions.identifier
+        or not sessions.user_column
+        or not ids
+    ):
         return {}
     wanted = ", ".join(f"'{one}'" for one in ids)
     found = lake.rows(
         table_name(node.name),
-        columns=["session_id", said.user_column],
+        columns=["session_id", sessions.user_column],
         where=f"session_id in ({wanted})",
     )
-    users = found[said.user_column].cast(string()).to_pylist()
+    users = found[sessions.user_column].cast(string()).to_pylist()
     return dict(zip(found["session_id"].to_pylist(), users, strict=True))
 
 
 def quarantine_reasons(node: Node, ledger: Ledger) -> Callable[[QuarantinedSession], str]:
     """Says why a session is in quarantine: its length, or what somebody said last of it."""
-    said, trace = node.model.sessions, ledger.traces().get(node.name)
-    limit = said.quarantine_after if said else None
+    sessions, trace = node.model.sessions, ledger.traces().get(node.name)
+    limit = sessions.quarantine_after if sessions else None
     too_long = f"longer than {show_duration(limit)}" if limit else ""
     applied = trace.applied_entry if trace else 0
     last = [one for one in reversed(ledger.entries(node.name)) if one.number <= applied]
@@ -237,11 +242,11 @@ def quarantine_reasons(node: Node, ledger: Ledger) -> Callable[[QuarantinedSessi
 
 
 def names_of_quarantined(
-    said: Sessions, entry: QuarantinedSession
+    sessions: Sessions, entry: QuarantinedSession
 ) -> tuple[str, str | None, str | None]:
     """The id of a session in quarantine, its identifier if it is of one, and its user."""
-    by, of = bool(said.identifier), entry.owner
-    if by and said.fallback_gap is not None:  # then what it is of says which of both it is
+    by, of = bool(sessions.identifier), entry.owner
+    if by and sessions.fallback_gap is not None:  # then what it is of says which of both it is
         by, of = of.startswith("i"), of[1:]
     own = session_id(entry.owner, entry.start)
     return own, of if by else None, entry.user if by else of

@@ -16,7 +16,7 @@ from infold.planning.portions import cells_with_rows
 def model_status(
     node: Node,
     ledger: Ledger,
-    seen: Observations,
+    observed: Observations,
     step: Step | None,
     model_state: ModelState | None,
 ) -> ModelStatus:
@@ -24,17 +24,17 @@ def model_status(
     name = node.name
     if model_state is None:
         return ModelStatus(name, node.model.kind, State.VIEW)
-    model = seen.models[name]
+    model = observed.models[name]
     there = model.trace is not None  # else what the ledger knows is of a table that is gone
     cells = ledger.cells(name) if there else ()
     head = ledger.newest_versions().get(name) if there else None
     left_out = ledger.left_out().get(name, 0) if there else 0
     files = ledger.files(name)
-    said = node.model.incremental
-    said_cron = said.cron if said is not None else None
+    incremental = node.model.incremental
+    expression = incremental.cron if incremental is not None else None
     due = None
-    if said is not None and said_cron is not None:
-        due = cron.next_tick(said_cron, said.cron_tz, seen.as_of)
+    if incremental is not None and expression is not None:
+        due = cron.next_tick(expression, incremental.cron_tz, observed.as_of)
     last = [cell.last for cell in cells if cell.last is not None]
     return ModelStatus(
         model=name,

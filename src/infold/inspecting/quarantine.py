@@ -46,13 +46,13 @@ def manual_entries_for(
     """
     if model not in project:
         raise command_errors.unknown_model(model, [node.name for node in project])
-    said = project[model].model.sessions
-    if project[model].model.kind is not Kind.SESSIONS or said is None:
+    sessions = project[model].model.sessions
+    if project[model].model.kind is not Kind.SESSIONS or sessions is None:
         raise command_errors.not_sessions(
             model, [n.name for n in project if n.model.kind is Kind.SESSIONS]
         )
-    finder = _Finder(ledger, lake, model, said, force)
-    if users and said.identifier and said.fallback_gap is None:
+    finder = _Finder(ledger, lake, model, sessions, force)
+    if users and sessions.identifier and sessions.fallback_gap is None:
         raise command_errors.sessions_by_identifier(model=model)
     spans = [
         *(finder.meant(term) for term in terms),
@@ -70,8 +70,10 @@ def manual_entries_for(
 class _Finder:
     """Finds what sessions of one model are of, by the names that people know them by."""
 
-    def __init__(self, ledger: Ledger, lake: Lake, model: str, said: Sessions, force: bool) -> None:
-        self.lake, self.model, self.said, self.force = lake, model, said, force
+    def __init__(
+        self, ledger: Ledger, lake: Lake, model: str, sessions: Sessions, force: bool
+    ) -> None:
+        self.lake, self.model, self.said, self.force = lake, model, sessions, force
         self.held = ledger.quarantined(model)
         self.entries = ledger.entries(model)
         self.built = model in ledger.traces()

@@ -141,10 +141,10 @@ class _HistoryReader:
     def find(self, id_: str) -> list[_Found]:
         """The sessions that an id means, or those of an identifier, by start."""
         rows = {row.id: _Found(row.id, row, None) for row in self._rows(id_)}
-        said = self.node.model.sessions
-        assert said is not None, "a sessions model says what a session is"
+        sessions = self.node.model.sessions
+        assert sessions is not None, "a sessions model says what a session is"
         for entry in self.ledger.quarantined(self.node.name):
-            own, identifier, _ = names_of_quarantined(said, entry)
+            own, identifier, _ = names_of_quarantined(sessions, entry)
             if own in rows:
                 rows[own] = replace(rows[own], held=entry)
             elif id_ in (own, identifier):
@@ -153,8 +153,8 @@ class _HistoryReader:
 
     def _rows(self, id_: str) -> tuple[Session, ...]:
         """Found by the id alone in narrow columns, then read whole from the few files."""
-        said = self.node.model.sessions
-        wanted = [{ID: id_}, *([{IDENTIFIER: id_}] if said and said.identifier else [])]
+        sessions = self.node.model.sessions
+        wanted = [{ID: id_}, *([{IDENTIFIER: id_}] if sessions and sessions.identifier else [])]
         found = self.past.rows_equal_to(self.table, wanted, columns=[ID, FIRST])
         if not found:
             return ()
@@ -209,17 +209,17 @@ class _HistoryReader:
         )
         spans = [change.span for change in found if change.span]
         wide = (min([start, *(a for a, _ in spans)]), max([end, *(b for _, b in spans)]))
-        theirs = self._theirs(match, *wide)
+        user_events = self._theirs(match, *wide)
         made_from, before = self._made_from()
         limited = self.query.quarantine_after or self.ledger.entries(self.node.name)
-        done = session_changes(found, made_from, before, theirs.events if limited else ())
-        own = [event for event in theirs.events if start <= event.at <= end]
+        done = session_changes(found, made_from, before, user_events.events if limited else ())
+        own = [event for event in user_events.events if start <= event.at <= end]
         lately = changes_since(done, start, end)
         known = bool(lately) and lately[0].verb in (Verb.CREATED, Verb.RETURNED)
-        made = made_from.get(lately[0].change.version.number, {}) if lately else {}
-        groups = self._brought(own, made, known=known)
-        kept = [version for version in self.versions if version.snapshot in self.kept]
-        blind = blind or (not done and len(kept) < len(self.versions))
+        read_at_creation = made_from.get(lately[0].change.version.number, {}) if lately else {}
+        groups = self._brought(own, read_at_creation, known=known)
+        with_snapshot = [version for version in self.versions if version.snapshot in self.kept]
+        blind = blind or (not done and len(with_snapshot) < len(self.versions))
         return SessionHistory(
             model=self.node.name,
             id=one.id,
@@ -231,10 +231,12 @@ class _HistoryReader:
             else "",
             inputs=self.inputs,
             event_batches=groups,
-            why_no_events=theirs.why_missing,
+            why_no_events=user_events.why_missing,
             session_changes=done,
-            oldest_kept=kept[0] if blind and kept and self.reads < MOST_READS else None,
-            notes=tuple(self._notes(one, theirs, len(own))),
+            oldest_kept=with_snapshot[0]
+            if blind and with_snapshot and self.reads < MOST_READS
+            else None,
+            notes=tuple(self._notes(one, user_events, len(own))),
         )
 
     def _theirs(self, match: Mapping[str, Any], start: int, end: int) -> UserEvents:
@@ -262,7 +264,7 @@ class _HistoryReader:
 
     def _whose(self, one: _Found) -> tuple[Mapping[str, Any], tuple[str, Any]]:
         """What rows of the same user or identifier have in the table, and how it is shown."""
-        query, said = self.query, self.node.model.sessions
+        query, sessions = self.query, self.node.model.sessions
         chosen = query.chosen_user.name if query.chosen_user else query.user
         if one.row is not None:
             value = one.row.values.get(query.user)
@@ -270,10 +272,10 @@ class _HistoryReader:
                 user = one.row.values.get(chosen)
                 return {query.user: None, chosen: user}, (chosen, user)
             return {query.user: value}, (query.user, value)
-        assert said is not None
+        assert sessions is not None
         assert one.held is not None
-        _, identifier, user = names_of_quarantined(said, one.held)
-        if said.identifier and identifier is None:
+        _, identifier, user = names_of_quarantined(sessions, one.held)
+        if sessions.identifier and identifier is None:
             return {query.user: None, chosen: user}, (chosen, user)
         value = user if identifier is None else identifier
         return {query.user: value}, (query.user, value)
@@ -329,16 +331,16 @@ class _HistoryReader:
                 last = read
         return made, before
 
-    def _notes(self, one: _Found, theirs: UserEvents, found: int) -> Iterator[str]:
+    def _notes(self, one: _Found, events: UserEvents, found: int) -> Iterator[str]:
         """What has to be known to read the history right; ``found`` is how many events it has."""
         counted = one.held.events if one.held else one.row.events if one.row else None
         # With as many events as there have to be, none is among them that should not be.
-        if theirs.unapplied_where and counted != found:
-            said = "may be among its events: only Spark can tell (`--deep`)."
-            yield f"What {theirs.unapplied_where} leaves out {said}"
-        for name in theirs.undated:
+        if events.unapplied_where and counted != found:
+            doubt = "may be among its events: only Spark can tell (`--deep`)."
+            yield f"What {events.unapplied_where} leaves out {doubt}"
+        for name in events.undated:
             yield f"{name} is recomputed cell by cell: no row says when it came."
-        if not theirs.why_missing and counted not in (None, found):
+        if not events.why_missing and counted not in (None, found):
             yield f"The session counts {counted:,} events; {found:,} are found now."
         traced, heads = self.ledger.traces()[self.node.name].inputs, self.ledger.newest_versions()
         for name in self.inputs:

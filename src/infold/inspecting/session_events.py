@@ -52,7 +52,7 @@ BY_SPARK = "by Spark alone: `--deep` has it tell them"
 def events_of(
     project: Project,
     ledger: Ledger,
-    past: SnapshotReader,
+    snapshots: SnapshotReader,
     node: Node,
     match: Mapping[str, Any],
     start: int,
@@ -67,11 +67,11 @@ def events_of(
     assert query is not None, "a sessions model has a compiled query"
     any_of = _any_of(node, match)
     if any_of is None:
-        said = query.owner_sql or query.user
+        sql = query.owner_sql or query.user
         return UserEvents(
-            why_missing=f"whose an event is follows from {said}, {BY_SPARK}", spark_can_tell=True
+            why_missing=f"whose an event is follows from {sql}, {BY_SPARK}", spark_can_tell=True
         )
-    reader = _Reader(ledger, past, node, query, any_of, start, end)
+    reader = _Reader(ledger, snapshots, node, query, any_of, start, end)
     try:
         return reader.read(shown_tables(project, query.input))
     except NotPlainError:
@@ -91,11 +91,11 @@ class _Reader:
     start: int
     end: int
 
-    def read(self, seen: Sequence[ShownTable]) -> UserEvents:
+    def read(self, shown: Sequence[ShownTable]) -> UserEvents:
         """The events that are seen of some tables; NotPlainError where that needs Spark."""
         query, unsure = self.query, False
         found: list[pa.Table] = []
-        for part in seen:
+        for part in shown:
             conditions, applied = self._conditions(part, query.where)
             try:
                 rows = self._found(part, conditions)
@@ -110,9 +110,9 @@ class _Reader:
             unsure = unsure or (query.where is not None and not applied)
             found.append(rows)
         self._same_types(found)
-        every = [_events(rows, part.table) for rows, part in zip(found, seen, strict=True)]
+        every = [_events(rows, part.table) for rows, part in zip(found, shown, strict=True)]
         undated = [
-            p.table for r, p in zip(found, seen, strict=True) if VERSION not in r.schema.names
+            p.table for r, p in zip(found, shown, strict=True) if VERSION not in r.schema.names
         ]
         return UserEvents(
             events=tuple(sorted(itertools.chain(*every), key=lambda event: event.at)),
@@ -180,30 +180,30 @@ def _events(found: pa.Table, table: str) -> list[Event]:
     ]
 
 
-def snapshot_read(ledger: Ledger, past: SnapshotReader, node: Node, name: str) -> int | None:
+def snapshot_read(ledger: Ledger, reader: SnapshotReader, node: Node, name: str) -> int | None:
     """An input as the model has read it; None (as it is now) where that is no longer kept."""
     read = ledger.traces()[node.name].inputs.get(name)
-    kept = past.kept_snapshots(table_name(name))
+    snapshots = reader.kept_snapshots(table_name(name))
     for version in ledger.versions(name):
-        if version.number == read and version.snapshot in kept:
+        if version.number == read and version.snapshot in snapshots:
             return version.snapshot
     return None
 
 
 def _any_of(node: Node, match: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """What events of the same user or identifier have; None where that is computed."""
-    query, said = node.query, node.model.sessions
+    query, sessions = node.query, node.model.sessions
     assert query is not None
-    assert said is not None
+    assert sessions is not None
     value = match[query.user]
-    if not said.identifier:
+    if not sessions.identifier:
         return None if query.owner_sql is not None else [{query.user: value}]
-    columns = [name for name in map(_plain, said.identifier) if name is not None]
-    if len(columns) < len(said.identifier):
+    columns = [name for name in map(_plain, sessions.identifier) if name is not None]
+    if len(columns) < len(sessions.identifier):
         return None
     if value is not None:  # the first of several that is not NULL counts
         return [{**dict.fromkeys(columns[:at]), name: value} for at, name in enumerate(columns)]
-    user = _plain(said.user or "")
+    user = _plain(sessions.user or "")
     own = next(given for name, given in match.items() if name != query.user)
     return None if user is None else [{**dict.fromkeys(columns), user: own}]
 

@@ -12,7 +12,9 @@ from infold.core.project import Node, Project
 def project_advice(project: Project) -> tuple[str, ...]:
     """A sentence or two for each thing worth knowing, models in their order."""
     return tuple(
-        said for node in project for said in (*_unmatched(node), *_cut(node), *_begins(node))
+        sentence
+        for node in project
+        for sentence in (*_unmatched(node), *_cut(node), *_begins(node))
     )
 
 

@@ -38,10 +38,10 @@ def _bounded(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -> 
     if model.trace is None or model.trace.fingerprint != node.fingerprint:
         return
     unknown = [
-        news.name
-        for news in model.inputs
-        if node.matches_of(news.name)
-        and (news.name in steps or (news.changes and news.changed_keys is None))
+        diff.name
+        for diff in model.inputs
+        if node.matches_of(diff.name)
+        and (diff.name in steps or (diff.changes and diff.changed_keys is None))
     ]
     if unknown:
         names = " and ".join(unknown)

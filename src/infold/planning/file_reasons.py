@@ -38,9 +38,9 @@ def file_reasons(files: FileDiff, model: ModelObservation) -> list[Reason]:
 
 def files_to_reingest(files: FileDiff, model: ModelObservation) -> tuple[IngestedFile, ...]:
     """The files to take in again: those with rows of keys that changed in a lookup."""
-    changed = [news for news in model.inputs if news.changes]
-    every = any(news.changed_keys is None or news.changed_keys.everywhere for news in changed)
-    some = {id_ for news in changed if news.changed_keys for id_ in news.changed_keys.files}
+    changed = [diff for diff in model.inputs if diff.changes]
+    every = any(diff.changed_keys is None or diff.changed_keys.everywhere for diff in changed)
+    some = {id_ for diff in changed if diff.changed_keys for id_ in diff.changed_keys.files}
     out = {file.id for file in files.removed}
     return tuple(f for f in files.ingested if f.id not in out and (every or f.id in some))
 

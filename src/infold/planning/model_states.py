@@ -22,19 +22,21 @@ from infold.planning.portions import cells_with_rows, retained_range
 from infold.planning.staleness import affected_cells
 
 
-def model_states(project: Project, seen: Observations, todo: Plan) -> tuple[ModelState, ...]:
-    """How every stored model stands before ``todo`` is carried out, inputs before their readers."""
-    steps = {step.model: step for step in todo.steps}
+def model_states(project: Project, observed: Observations, plan: Plan) -> tuple[ModelState, ...]:
+    """How every stored model stands before ``plan`` is carried out, inputs before their readers."""
+    steps = {step.model: step for step in plan.steps}
     return tuple(
-        _state_of(project, node, seen, steps.get(node.name))
+        _state_of(project, node, observed, steps.get(node.name))
         for node in project
         if node.model.kind is not Kind.VIEW
     )
 
 
-def _state_of(project: Project, node: Node, seen: Observations, step: Step | None) -> ModelState:
-    model = seen.models[node.name]
-    state, why = _state(project, node, seen)
+def _state_of(
+    project: Project, node: Node, observed: Observations, step: Step | None
+) -> ModelState:
+    model = observed.models[node.name]
+    state, why = _state(project, node, observed)
     cells = _cells(node, model, step)
     lower, upper = _limits(node, model, step)
     late = _starts_late(node, model) if step is not None else ""
@@ -52,35 +54,35 @@ def _state_of(project: Project, node: Node, seen: Observations, step: Step | Non
     )
 
 
-def _state(project: Project, node: Node, seen: Observations) -> tuple[State, str]:
-    model = seen.models[node.name]
+def _state(project: Project, node: Node, observed: Observations) -> tuple[State, str]:
+    model = observed.models[node.name]
     if model.trace is None:
-        built = any(other.trace is not None for other in seen.models.values())
+        built = any(other.trace is not None for other in observed.models.values())
         return (State.NEW_MODEL if built else State.FIRST_RUN), ""
-    behind = next(_behind(project, node, model, seen), None)
+    behind = next(_behind(project, node, model, observed), None)
     return (State.STANDARD_RUN, "") if behind is None else (State.OUT_OF_SYNC, behind)
 
 
 def _behind(
-    project: Project, node: Node, model: ModelObservation, seen: Observations
+    project: Project, node: Node, model: ModelObservation, observed: Observations
 ) -> Iterator[str]:
     """Why a built model is not where its inputs are, although nothing new may have arrived."""
     trace = model.trace
     assert trace is not None, "only what was built can be behind"
     yield from _defined_otherwise(node, trace)
-    said = node.model.incremental
-    if said is not None and said.cron is not None:
+    incremental = node.model.incremental
+    if incremental is not None and incremental.cron is not None:
         return  # behind by intention until its next tick
     if trace.unbuilt & retained_range(node):
         yield "an earlier run left a part of it unbuilt"
     reach = (node.query.gap or 0) if node.query is not None else 0
-    for news in model.inputs:
-        times = Ranges.of(change.cell for change in news.changes)
-        if times and affected_cells(node, news.name, times, reach) & retained_range(node):
-            yield f"{news.name} was built further than it has read"
+    for diff in model.inputs:
+        times = Ranges.of(change.cell for change in diff.changes)
+        if times and affected_cells(node, diff.name, times, reach) & retained_range(node):
+            yield f"{diff.name} was built further than it has read"
     if model.files is not None and model.files.new:
         mine = {(file.path, file.fingerprint) for file in model.files.new}
-        for name, others in _siblings(project, node, seen).items():
+        for name, others in _siblings(project, node, observed).items():
             if mine - others:
                 yield f"{name} has taken in files that it has not"
 
@@ -98,14 +100,14 @@ def _defined_otherwise(node: Node, trace: Trace) -> Iterator[str]:
 
 
 def _siblings(
-    project: Project, node: Node, seen: Observations
+    project: Project, node: Node, observed: Observations
 ) -> Mapping[str, frozenset[tuple[str, str]]]:
     """The files that built models of the same source have yet to take in."""
     return {
         other.name: frozenset((file.path, file.fingerprint) for file in files.new)
         for other in project
         if other.name != node.name and other.source is not None and other.source == node.source
-        for model in (seen.models[other.name],)
+        for model in (observed.models[other.name],)
         for files in (model.files,)
         if files is not None
         and model.trace is not None
@@ -213,7 +215,7 @@ def _known_rows(node: Node, model: ModelObservation) -> list[Interval]:
         peek = model.files.estimate if model.files is not None else None
         return [state.cell for state in peek or ()]
     if node.model.kind is Kind.SESSIONS:
-        return [state.cell for news in model.inputs for state in news.cells if state.rows]
+        return [state.cell for diff in model.inputs for state in diff.cells if state.rows]
     return cells_with_rows(node, model)
 
 

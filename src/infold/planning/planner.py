@@ -60,7 +60,7 @@ NOT_EMPTIED = "its definition changed, and there are no rows where it is to be b
 """Why a window without rows does not take the place of a table whose definition changed."""
 
 
-def plan(project: Project, seen: Observations, asked: PlanOptions = _EVERYTHING) -> Plan:
+def plan(project: Project, observed: Observations, asked: PlanOptions = _EVERYTHING) -> Plan:
     """
     The steps that bring every selected model up to date, inputs before their readers.
 
@@ -68,8 +68,8 @@ def plan(project: Project, seen: Observations, asked: PlanOptions = _EVERYTHING)
     that arrived, because their cost follows what arrived and a half-folded table would be wrong.
     The result depends on the arguments alone.
     """
-    draft = _Draft(seen, asked)
-    notes = list(seen.notes)
+    draft = _Draft(observed, asked)
+    notes = list(observed.notes)
     for node in project:
         if node.model.kind is Kind.VIEW:
             continue
@@ -78,15 +78,15 @@ def plan(project: Project, seen: Observations, asked: PlanOptions = _EVERYTHING)
             continue
         draft.add(node)
         if node.name in draft.steps:
-            notes.extend(plan_notes(node, seen.models[node.name], draft.steps))
-    return Plan(tuple(draft.steps.values()), tuple(draft.left), seen.as_of, tuple(notes))
+            notes.extend(plan_notes(node, observed.models[node.name], draft.steps))
+    return Plan(tuple(draft.steps.values()), tuple(draft.left), observed.as_of, tuple(notes))
 
 
 class _Draft:
     """A plan while it is made: the steps so far, by model, and what was left alone."""
 
-    def __init__(self, seen: Observations, asked: PlanOptions) -> None:
-        self.seen, self.asked = seen, asked
+    def __init__(self, observed: Observations, asked: PlanOptions) -> None:
+        self.seen, self.asked = observed, asked
         self.wanted = Ranges((asked.window,)) if asked.window else Ranges.ever()
         self.steps: dict[str, Step] = {}
         self.left: list[Skipped] = []
@@ -131,23 +131,23 @@ class _Draft:
 
     def folded(self, node: Node, model: ModelObservation) -> Step | None:
         """A fold of what changed; a build where most of the input is new to the table."""
-        fed = [news for news in model.inputs if not node.is_lookup(news.name)]
-        rows = sum(cell.rows for news in fed for cell in news.cells)
+        fed = [diff for diff in model.inputs if not node.is_lookup(diff.name)]
+        rows = sum(cell.rows for diff in fed for cell in diff.cells)
         first = whole_table_reason(node, model) or next(iter(self._restated(node)), None)
         if first is not None:
             return self._step(node, Action.BUILD, [replace(first, rows=rows)])
         gap = (node.query.gap or 0) if node.query else 0
         reasons = [*self._stale(node, model, gap), *entry_reasons(model)]
-        changed = sum(c.added + c.removed for news in fed for c in news.changes)
+        changed = sum(c.added + c.removed for diff in fed for c in diff.changes)
         changed += 2 * sum(
-            news.changed_keys.rows for news in model.inputs if news.changed_keys
+            diff.changed_keys.rows for diff in model.inputs if diff.changed_keys
         )  # as they were
         anew = any(
-            news.dropped_since or (news.changed_keys and news.changed_keys.everywhere)
-            for news in model.inputs
+            diff.dropped_since or (diff.changed_keys and diff.changed_keys.everywhere)
+            for diff in model.inputs
         )
-        for news in fed:  # as it will be once the steps before this one are done
-            coming, there = self._coming(news.name)
+        for diff in fed:  # as it will be once the steps before this one are done
+            coming, there = self._coming(diff.name)
             changed, rows = changed + coming, max(rows, there)
         if reasons and (anew or changed * 2 > rows > 0):
             return self._step(node, Action.BUILD, reasons)
@@ -155,22 +155,22 @@ class _Draft:
 
     def _coming(self, name: str) -> tuple[int, int]:
         """About how many rows of an input the plan changes, and how many it holds then."""
-        step, seen = self.steps.get(name), self.seen.models.get(name)
-        if step is None or seen is None or not seen.rows:
+        step, observed = self.steps.get(name), self.seen.models.get(name)
+        if step is None or observed is None or not observed.rows:
             return 0, 0
         if step.action is Action.BUILD:
-            return 2 * seen.rows, seen.rows  # all go, all come
+            return 2 * observed.rows, observed.rows  # all go, all come
         gone, other = (
             sum(reason.rows for reason in step.reasons if reason.cause is cause)
             for cause in (Cause.REMOVED, Cause.LOOKUP)
         )
         other = other if step.files is not None else 0  # these rows are there before and after
         come = step.rows - gone - other
-        return come + gone + 2 * other, seen.rows + (come - gone if step.files else 0)
+        return come + gone + 2 * other, observed.rows + (come - gone if step.files else 0)
 
     def whole(self, node: Node, model: ModelObservation) -> Step | None:
         """One cell: all of it when anything it reads changed."""
-        rows = sum(cell.rows for news in model.inputs for cell in news.cells)
+        rows = sum(cell.rows for diff in model.inputs for cell in diff.cells)
         first = whole_table_reason(node, model)
         reasons = [first] if first else [*self._stale(node, model, 0), *self._restated(node)]
         if not reasons:
@@ -188,7 +188,7 @@ class _Draft:
         reasons += self._restated(node)
         if first is None and self._waits(node, model, reasons):
             return None
-        kept, over = (
+        retained, over = (
             retained_range(node),
             completed_range(node, self.seen.as_of, self.asked.ignore_cron),
         )
@@ -198,10 +198,10 @@ class _Draft:
             # Each tick ends a cell that was waited for; one without rows is right as it is.
             matters = Ranges.of((*cells_with_rows(node, model), *(s.cell for s in model.cells)))
         now = self.wanted & over & matters
-        taken, upto = continued_build(node, model, reasons, kept & now, self.asked)
+        taken, upto = continued_build(node, model, reasons, retained & now, self.asked)
         anew = self._anew(node)
         for reason in reasons:
-            within = reason.cells & kept
+            within = reason.cells & retained
             inside = within & now & taken & (anew if reason.cause in BACKLOG else within)
             if within - inside:
                 pending.append(Pending(reason.cause, within - inside))
@@ -209,7 +209,7 @@ class _Draft:
                 build.append(replace(reason, cells=inside, rows=rows_to_read(node, model, inside)))
         cells = Ranges.of(part for reason in build for part in reason.cells)
         replaces = first is not None and first.cause is Cause.REDEFINED
-        if replaces and self._would_empty(node, model, kept & over, cells):
+        if replaces and self._would_empty(node, model, retained & over, cells):
             return None
         self._leave(node, model, pending, over, taken, anew)
         if not build:
@@ -223,7 +223,7 @@ class _Draft:
         )
         if replaces:
             pending = split_pending(node, model, pending)
-        anything = Action.BUILD if not pending and cells == kept else Action.RECOMPUTE
+        anything = Action.BUILD if not pending and cells == retained else Action.RECOMPUTE
         action = Action.BUILD if replaces else anything
         step = self._step(node, action, build, merge_pending(pending))
         return replace(
@@ -246,15 +246,15 @@ class _Draft:
         Of a part of it, as a window would make it, the table would hold rows of two definitions, or
         lose days that nobody asked about. So until it is built whole, the old one stays.
         """
-        kept = retained_range(node)
+        retained = retained_range(node)
         holds = Ranges.of((*cells_with_rows(node, model), *(state.cell for state in model.cells)))
-        if (holds & kept) - self.wanted:
+        if (holds & retained) - self.wanted:
             self.held_back.add(node.name)
-            self.left.append(Skipped(node.name, HELD_BACK, holds & kept))
+            self.left.append(Skipped(node.name, HELD_BACK, holds & retained))
             return None
         over = completed_range(node, self.seen.as_of, self.asked.ignore_cron)
-        cells = kept & over & replaced_whole(node, model, self.asked)
-        later = kept - cells
+        cells = retained & over & replaced_whole(node, model, self.asked)
+        later = retained - cells
         pending = (Pending(Cause.MISSING, later),) if later else ()
         self._leave(node, model, pending, over, Ranges.ever() - later, Ranges.ever())
         reason = replace(first, cells=cells, rows=rows_to_read(node, model, cells))
@@ -314,8 +314,8 @@ class _Draft:
 
     def _together(self, node: Node) -> int:
         """How many batches of a model are built at the same time."""
-        said = node.model.incremental
-        limits = (said.batch_concurrency if said else None, self.asked.jobs)
+        incremental = node.model.incremental
+        limits = (incremental.batch_concurrency if incremental else None, self.asked.jobs)
         return min((limit for limit in limits if limit is not None), default=1)
 
     def _stale(self, node: Node, model: ModelObservation, reach: int) -> list[Reason]:
@@ -324,9 +324,9 @@ class _Draft:
             Reason(entry.cause, "left out before", entry.ranges)
             for entry in (model.trace.pending if model.trace else ())
         ]
-        for news in model.inputs:
-            for cause, changes in changes_by_cause(node, news).items():
-                reasons.append(changed_input_reason(node, news, cause, changes, reach))
+        for diff in model.inputs:
+            for cause, changes in changes_by_cause(node, diff).items():
+                reasons.append(changed_input_reason(node, diff, cause, changes, reach))
         for entry in node.stored_inputs:
             step = self.steps.get(entry.name)
             if step is not None:
@@ -339,9 +339,9 @@ class _Draft:
         return reasons
 
     def _head(self, node: Node, name: str) -> int:
-        for news in self.seen.models[node.name].inputs:
-            if news.name == name:
-                return news.newest_version
+        for diff in self.seen.models[node.name].inputs:
+            if diff.name == name:
+                return diff.newest_version
         return 0
 
     def _step(
@@ -352,25 +352,25 @@ class _Draft:
         pending: tuple[Pending, ...] = (),
     ) -> Step:
         model = self.seen.models[node.name]
-        heads = {news.name: news.newest_version for news in model.inputs}
+        heads = {diff.name: diff.newest_version for diff in model.inputs}
         cells = Ranges.of(part for reason in reasons for part in reason.cells)
         return Step(
             model=node.name,
             action=action,
             cells=retained_range(node) if action is Action.BUILD else cells,
             reasons=tuple(reasons),
-            inputs={news.name: (news.read_version, news.newest_version) for news in model.inputs},
+            inputs={diff.name: (diff.read_version, diff.newest_version) for diff in model.inputs},
             files=model.files,
             version=model.version + 1,
             trace=Trace(node.name, node.fingerprint, heads, pending, model.newest_entry),
             previous_trace=model.trace,
             expected=any(entry.name in self.steps for entry in node.stored_inputs),
-            scanned=sum(news.changed_keys.scanned for news in model.inputs if news.changed_keys),
+            scanned=sum(diff.changed_keys.scanned for diff in model.inputs if diff.changed_keys),
             changed_key_rows=tuple(
                 one
-                for news in model.inputs
-                if news.changed_keys
-                for one in news.changed_keys.by_input
+                for diff in model.inputs
+                if diff.changed_keys
+                for one in diff.changed_keys.by_input
             ),
         )
 

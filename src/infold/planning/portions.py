@@ -32,12 +32,12 @@ def retained_range(node: Node) -> Ranges:
 
 def completed_range(node: Node, as_of: int, ignore_cron: bool = False) -> Ranges:
     """The cells that a model may build: those that ended by the newest tick of its cron."""
-    said, granularity = node.model.incremental, node.model.granularity
-    if said is None or said.cron is None or granularity is None:
+    incremental, granularity = node.model.incremental, node.model.granularity
+    if incremental is None or incremental.cron is None or granularity is None:
         return Ranges.ever()
-    if said.allow_partials or ignore_cron:
+    if incremental.allow_partials or ignore_cron:
         return Ranges.ever()
-    tick = cron.last_tick(said.cron, said.cron_tz, as_of)
+    tick = cron.last_tick(incremental.cron, incremental.cron_tz, as_of)
     return Ranges((Interval(MIN, granularity.floor(tick)),))
 
 
@@ -48,10 +48,10 @@ def cells_with_rows(node: Node, model: ModelObservation) -> list[Interval]:
         return []
     reached = Ranges.of(
         part
-        for news in model.inputs
-        if node.input(news.name).time_column is not None
-        for part in node.input(news.name).times_affected(
-            Ranges.of(s.cell for s in news.cells if s.rows)
+        for diff in model.inputs
+        if node.input(diff.name).time_column is not None
+        for part in node.input(diff.name).times_affected(
+            Ranges.of(s.cell for s in diff.cells if s.rows)
         )
     )
     return [cell for part in granularity.cover(reached) for cell in granularity.cells(part)]
@@ -86,8 +86,11 @@ def continued_build(
 
 def replaces_by_parts(node: Node) -> bool:
     """Whether a changed definition replaces the table by the cells that happen to be built."""
-    said = node.model.incremental
-    return said is not None and said.on_definition_change is DefinitionChange.REBUILT_CELLS
+    incremental = node.model.incremental
+    return (
+        incremental is not None
+        and incremental.on_definition_change is DefinitionChange.REBUILT_CELLS
+    )
 
 
 def split_pending(node: Node, model: ModelObservation, pending: Sequence[Pending]) -> list[Pending]:
@@ -96,14 +99,20 @@ def split_pending(node: Node, model: ModelObservation, pending: Sequence[Pending
 
     So the cells that the new definition has yet to be built for can be counted.
     """
-    held = Ranges.of((*cells_with_rows(node, model), *(state.cell for state in model.cells)))
-    told = []
+    cells_with_content = Ranges.of(
+        (*cells_with_rows(node, model), *(state.cell for state in model.cells))
+    )
+    split = []
     for entry in pending:
         gone = entry.cause is Cause.REDEFINED
-        parts = (entry.ranges & held, entry.ranges - held) if gone else (entry.ranges,)
+        parts = (
+            (entry.ranges & cells_with_content, entry.ranges - cells_with_content)
+            if gone
+            else (entry.ranges,)
+        )
         causes = (entry.cause, Cause.MISSING)
-        told += [Pending(cause, part) for cause, part in zip(causes, parts, strict=False) if part]
-    return told
+        split += [Pending(cause, part) for cause, part in zip(causes, parts, strict=False) if part]
+    return split
 
 
 def replaced_whole(node: Node, model: ModelObservation, asked: PlanOptions) -> Ranges:
@@ -128,8 +137,8 @@ def split_into_batches(
     node: Node, model: ModelObservation, cells: Ranges, asked: PlanOptions
 ) -> list[Ranges]:
     """The batches that ``cells`` are cut into, in order."""
-    said = node.model.incremental
-    size = asked.batch_size or (said.batch_size if said else None)
+    incremental = node.model.incremental
+    size = asked.batch_size or (incremental.batch_size if incremental else None)
     if node.batches is Batches.PER_PARTITION_ONLY:
         size = min(size or CELLS_TOGETHER, CELLS_TOGETHER)
     if size is None or node.downgraded:

@@ -32,11 +32,11 @@ def refuse_removals(project: Project, plan: Plan, *, allowed: bool) -> None:
         raise mismatches.source_shrank(found)
 
 
-def refuse_lost_rows(source: Source, news: FileDiff) -> None:
+def refuse_lost_rows(source: Source, diff: FileDiff) -> None:
     """The same once the new files of one source were ``counted``, whatever their format."""
-    said = "" if news.removals_allowed else _too_much(source, news)
-    if said:
-        raise mismatches.source_shrank(((source.name, said),))
+    loss = "" if diff.removals_allowed else _too_much(source, diff)
+    if loss:
+        raise mismatches.source_shrank(((source.name, loss),))
 
 
 def removal_warnings(project: Project, plan: Plan) -> tuple[str, ...]:
@@ -50,46 +50,46 @@ def removal_warnings(project: Project, plan: Plan) -> tuple[str, ...]:
 def excessive_removals(project: Project, plan: Plan) -> Iterator[tuple[str, str]]:
     """The sources that lose too much, each with how much it is."""
     for step in plan.steps:
-        news = step.files
-        said = "" if news is None else _too_much(project.sources[news.source], news)
-        if news is not None and said:
-            yield news.source, said
+        diff = step.files
+        loss = "" if diff is None else _too_much(project.sources[diff.source], diff)
+        if diff is not None and loss:
+            yield diff.source, loss
 
 
-def _too_much(source: Source, news: FileDiff) -> str:
+def _too_much(source: Source, diff: FileDiff) -> str:
     """How much a source lost, if that is too much."""
-    fewer = _fewer(source, news)
-    if not news.lost and not fewer:
+    fewer = _fewer(source, diff)
+    if not diff.lost and not fewer:
         return ""
-    files, rows = len(news.ingested), _rows(news.ingested)
-    gone = _rows(news.lost) + sum(fewer)
-    part = max(ALL * len(news.lost) / files, ALL * gone / (rows or 1))
+    files, rows = len(diff.ingested), _rows(diff.ingested)
+    gone = _rows(diff.lost) + sum(fewer)
+    part = max(ALL * len(diff.lost) / files, ALL * gone / (rows or 1))
     limit = source.removal_limit
     allowed = part <= limit if limit is not None else part < ALL and (files <= FEW or part <= HALF)
     if allowed:
         return ""
-    away = f"{len(news.lost):,} of {files:,} files gone"
+    away = f"{len(diff.lost):,} of {files:,} files gone"
     if not fewer:
         return f"{away}, with {gone:,} of {rows:,} rows"
     less = f"{len(fewer):,} of {files:,} files replaced by ones with fewer rows"
-    return f"{f'{away} and {less}' if news.lost else less}: {gone:,} of {rows:,} rows gone"
+    return f"{f'{away} and {less}' if diff.lost else less}: {gone:,} of {rows:,} rows gone"
 
 
-def _fewer(source: Source, news: FileDiff) -> list[int]:
+def _fewer(source: Source, diff: FileDiff) -> list[int]:
     """
     How many rows each file lost that was replaced by one with fewer, as far as they are counted.
 
     In a table, rows of new files count for them: an update moves rows from file to file.
     """
-    lost = {file.path for file in news.lost}
+    lost = {file.path for file in diff.lost}
     found = (
-        file.rows + file.waiting - news.row_counts[file.path]
-        for file in news.removed
-        if file.path in news.row_counts and file.path not in lost
+        file.rows + file.waiting - diff.row_counts[file.path]
+        for file in diff.removed
+        if file.path in diff.row_counts and file.path not in lost
     )
     fewer = [rows for rows in found if rows > 0]
-    known = {file.path for file in news.ingested}
-    came = sum(rows for path, rows in news.row_counts.items() if path not in known)
+    known = {file.path for file in diff.ingested}
+    came = sum(rows for path, rows in diff.row_counts.items() if path not in known)
     moved = source.is_table and came >= sum(fewer)
     return [] if moved else fewer
 

@@ -32,14 +32,14 @@ def affected_cells(node: Node, name: str, touched: Ranges, reach: int = 0) -> Ra
 
 def next_due(node: Node, model: ModelObservation, as_of: int) -> int | None:
     """When a model is due that was built since the newest tick of its cron; None if it is due."""
-    said = node.model.incremental
-    if said is None or said.cron is None or model.as_of is None:
+    incremental = node.model.incremental
+    if incremental is None or incremental.cron is None or model.as_of is None:
         return None
-    if model.as_of < cron.last_tick(said.cron, said.cron_tz, as_of):
+    if model.as_of < cron.last_tick(incremental.cron, incremental.cron_tz, as_of):
         return None
     if model.trace is not None and model.trace.pending and model.as_of == as_of:
         return None  # the same run goes on with its batches
-    return cron.next_tick(said.cron, said.cron_tz, as_of)
+    return cron.next_tick(incremental.cron, incremental.cron_tz, as_of)
 
 
 def whole_table_reason(node: Node, model: ModelObservation) -> Reason | None:
@@ -63,15 +63,15 @@ def entry_reasons(model: ModelObservation) -> Iterator[Reason]:
 
 
 def changed_input_reason(
-    node: Node, news: InputDiff, cause: Cause, changes: Sequence[CellChange], reach: int
+    node: Node, diff: InputDiff, cause: Cause, changes: Sequence[CellChange], reach: int
 ) -> Reason:
     """That rows of an input changed, and where that can show."""
     rows = sum(change.added + change.removed for change in changes)
-    found = news.changed_keys
+    found = diff.changed_keys
     if found is None or found.everywhere:
-        cells = affected_cells(node, news.name, touched_cells(changes), reach)
-        detail = f"{rows:,} rows in {count_of(len(changes), 'cell')} of {news.name}"
-        if found is None and node.matches_of(news.name):
+        cells = affected_cells(node, diff.name, touched_cells(changes), reach)
+        detail = f"{rows:,} rows in {count_of(len(changes), 'cell')} of {diff.name}"
+        if found is None and node.matches_of(diff.name):
             detail += ": at most"
         return Reason(cause, detail, cells, rows)
     cells = Ranges.of(
@@ -79,7 +79,7 @@ def changed_input_reason(
         for name, times, _ in found.by_input
         for part in affected_cells(node, name, times, reach)
     )
-    return Reason(cause, f"{found.rows:,} rows with changed keys of {news.name}", cells, found.rows)
+    return Reason(cause, f"{found.rows:,} rows with changed keys of {diff.name}", cells, found.rows)
 
 
 def touched_cells(changes: Iterable[CellChange]) -> Ranges:
@@ -87,11 +87,11 @@ def touched_cells(changes: Iterable[CellChange]) -> Ranges:
     return Ranges.of(change.cell for change in changes)
 
 
-def changes_by_cause(node: Node, news: InputDiff) -> dict[Cause, list[CellChange]]:
+def changes_by_cause(node: Node, diff: InputDiff) -> dict[Cause, list[CellChange]]:
     """The net changes of an input, by what they are to the model that reads it."""
     found: dict[Cause, list[CellChange]] = {}
-    for change in news.changes:
-        if node.is_lookup(news.name):
+    for change in diff.changes:
+        if node.is_lookup(diff.name):
             cause = Cause.LOOKUP
         elif change.removed:
             cause = Cause.REMOVED
@@ -106,8 +106,8 @@ def changes_by_cause(node: Node, news: InputDiff) -> dict[Cause, list[CellChange
 def rows_to_read(node: Node, model: ModelObservation, cells: Ranges) -> int:
     """About how many rows of its inputs a model reads to build ``cells``."""
     total = 0
-    for news in model.inputs:
-        entry = node.input(news.name)
+    for diff in model.inputs:
+        entry = node.input(diff.name)
         times = cells if entry.time_column is None else entry.times_read(cells)
-        total += sum(state.rows for state in news.cells if times.overlaps(state.cell))
+        total += sum(state.rows for state in diff.cells if times.overlaps(state.cell))
     return total

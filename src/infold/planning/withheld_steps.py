@@ -32,20 +32,20 @@ def without_refused(
     if not own:
         return plan
     steps = {step.model: step for step in plan.steps}
-    held = {
+    withheld = {
         name: behind
         for name in steps
         if (behind := refused_inputs(project, name, own)) or name in own
     }
     left = {entry.model: entry for entry in plan.skipped if entry.model not in own}
-    for name in {**own, **held}:
+    for name in {**own, **withheld}:
         step = steps.get(name)
         by_cell = step is not None and project[name].model.kind is Kind.INCREMENTAL_TABLE
-        why = f"refused: {own[name].what}" if name in own else _waits(held[name])
+        why = f"refused: {own[name].what}" if name in own else _waits(withheld[name])
         left[name] = Skipped(name, why, step.stale if step is not None and by_cell else Ranges())
     return replace(
         plan,
-        steps=tuple(step for step in plan.steps if step.model not in held),
+        steps=tuple(step for step in plan.steps if step.model not in withheld),
         skipped=tuple(left[node.name] for node in project if node.name in left),
         refused=own,
     )

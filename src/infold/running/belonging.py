@@ -58,7 +58,7 @@ def foreign_tables(
     found, refused = _standing(project, lake, heads, moved)
     known = ledger.step_models(step for head in found.values() for step in head.steps)
     newer = [(name, _unknown(head, known)) for name, head in found.items()]
-    newer = [(name, said) for name, said in newer if said]
+    newer = [(name, difference) for name, difference in newer if difference]
     if newer:
         raise mismatches.ledger_behind(_ledger(project), newer, empty=not heads)
     older = []

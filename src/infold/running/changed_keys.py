@@ -20,9 +20,9 @@ KeyQuestion = tuple[str, str, int, int, tuple[int, ...]]
 
 def unlocated_lookups(node: Node, model: ModelObservation) -> Iterator[InputDiff]:
     """The changed lookups of a model of which nobody has looked yet where their keys are."""
-    for news in model.inputs:
-        if news.changes and news.changed_keys is None and node.matches_of(news.name):
-            yield news
+    for diff in model.inputs:
+        if diff.changes and diff.changed_keys is None and node.matches_of(diff.name):
+            yield diff
 
 
 @dataclass
@@ -32,13 +32,13 @@ class KeyLocations:
     project: Project
     known: dict[KeyQuestion, ChangedKeyRows] = field(default_factory=dict)
 
-    def missing(self, seen: Observations, plan: Plan) -> list[KeyQuestion]:
+    def missing(self, observed: Observations, plan: Plan) -> list[KeyQuestion]:
         """What is to be looked for before the steps of a plan can be carried out."""
         found = []
         for step in plan.steps:
             node = self.project[step.model]
             if not step.expected:
-                model = seen.models[step.model]
+                model = observed.models[step.model]
                 found += [_key(step.model, model, one) for one in unlocated_lookups(node, model)]
         return [key for key in found if key not in self.known]
 
@@ -46,24 +46,24 @@ class KeyLocations:
         """Have the engine look."""
         self.known[sought] = engine.find_changed_keys(*sought[:4])
 
-    def added_to(self, seen: Observations) -> Observations:
+    def added_to(self, observed: Observations) -> Observations:
         """What was observed, with what was found."""
-        models = {name: self._told(name, model) for name, model in seen.models.items()}
-        return replace(seen, models=models) if self.known else seen
+        models = {name: self._told(name, model) for name, model in observed.models.items()}
+        return replace(observed, models=models) if self.known else observed
 
     def _told(self, name: str, model: ModelObservation) -> ModelObservation:
         inputs = tuple(
-            replace(news, changed_keys=self.known.get(_key(name, model, news)))
-            for news in model.inputs
+            replace(diff, changed_keys=self.known.get(_key(name, model, diff)))
+            for diff in model.inputs
         )
         return replace(model, inputs=inputs)
 
 
-def _key(name: str, model: ModelObservation, news: InputDiff) -> KeyQuestion:
+def _key(name: str, model: ModelObservation, diff: InputDiff) -> KeyQuestion:
     return (
         name,
-        news.name,
-        news.read_version,
-        news.newest_version,
+        diff.name,
+        diff.read_version,
+        diff.newest_version,
         tuple(one.newest_version for one in model.inputs),
     )

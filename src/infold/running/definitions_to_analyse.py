@@ -24,14 +24,14 @@ class DefinitionsToAnalyse:
     project: Project
     asked: set[str] = field(default_factory=set)
 
-    def undecided(self, seen: Observations, plan: Plan) -> frozenset[str]:
+    def undecided(self, observed: Observations, plan: Plan) -> frozenset[str]:
         """The models of a plan that nothing was built by as they are defined now."""
         planned = {step.model for step in plan.steps} - self.asked
-        changed = {name for name in planned if self._changed(seen, name)}
+        changed = {name for name in planned if self._changed(observed, name)}
         return frozenset(changed | (planned & self.project.downstream(changed)))
 
-    def _changed(self, seen: Observations, name: str) -> bool:
-        trace = seen.models[name].trace
+    def _changed(self, observed: Observations, name: str) -> bool:
+        trace = observed.models[name].trace
         return trace is None or trace.fingerprint != self.project[name].fingerprint
 
     def analyse(self, engine: Engine, models: Collection[str]) -> Mapping[str, InfoldError]:

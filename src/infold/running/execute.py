@@ -114,9 +114,9 @@ class Runner:
             asked = still_asked(request.options, course.done)
             self.observer.restated = frozenset(asked.restated)
             self.observer.removals_allowed = request.allow_removals
-            seen = located.added_to(self.observer.observe_all())
-            now = plan(self.project, seen, asked)
-            if missing := located.missing(seen, course.runnable(now)):
+            observed = located.added_to(self.observer.observe_all())
+            now = plan(self.project, observed, asked)
+            if missing := located.missing(observed, course.runnable(now)):
                 engine = engine or self.engine(course.run, now)
                 self._look(course, located, engine, missing)
                 continue
@@ -126,14 +126,14 @@ class Runner:
                 refuse_removals(self.project, now, allowed=request.allow_removals)
                 course.model_states = tuple(
                     entry
-                    for entry in model_states(self.project, seen, now)
+                    for entry in model_states(self.project, observed, now)
                     if is_selected(request, entry)
                 )
             course.plans.append(now)
-            course.refuse(seen.refused, now)
+            course.refuse(observed.refused, now)
             course.refuse(self._protected(now, asked, request), now)
             ready = self._ready(course, now, asked)
-            if ready and (new := judging.undecided(seen, course.runnable(now))):
+            if ready and (new := judging.undecided(observed, course.runnable(now))):
                 engine = engine or self.engine(course.run, now)
                 if found := judging.analyse(engine, new):
                     course.fail_models(found)

@@ -89,12 +89,12 @@ class Observer:
 
         Raises what :meth:`look` only says of a table or a source, and what that raises.
         """
-        seen = self.observe_all()
-        if len(seen.refused) > 1:
-            raise errors.InfoldErrors(seen.refused.values())
-        for error in seen.refused.values():
+        observed = self.observe_all()
+        if len(observed.refused) > 1:
+            raise errors.InfoldErrors(observed.refused.values())
+        for error in observed.refused.values():
             raise error
-        return seen
+        return observed
 
     def observe_all(self) -> Observations:
         """
@@ -189,13 +189,13 @@ class Observer:
             self._input(entry.name, trace, heads, fresh, node.name in self.restated)
             for entry in node.stored_inputs
         )
-        if any(news.changes for news in inputs):  # what one changes is built from the others too
+        if any(diff.changes for diff in inputs):  # what one changes is built from the others too
             inputs = tuple(
-                news if news.cells else replace(news, cells=tuple(self.ledger.cells(news.name)))
-                for news in inputs
+                diff if diff.cells else replace(diff, cells=tuple(self.ledger.cells(diff.name)))
+                for diff in inputs
             )
-        said = node.model.incremental
-        waits = said is not None and said.cron is not None
+        incremental = node.model.incremental
+        waits = incremental is not None and incremental.cron is not None
         holds = waits or (fresh and trace is not None) or (files and files.estimate)
         cells = self.ledger.cells(node.name) if holds else ()
         return ModelObservation(
@@ -211,8 +211,8 @@ class Observer:
 
     def _as_of(self, node: Node, head: Version | None) -> int | None:
         """The clock of the run behind a model's newest version, where a cron asks for it."""
-        said = node.model.incremental
-        if head is None or said is None or said.cron is None:
+        incremental = node.model.incremental
+        if head is None or incremental is None or incremental.cron is None:
             return None
         return next((run.as_of for run in self.ledger.runs(1, run=head.run)), None)
 
@@ -263,8 +263,10 @@ class Observer:
             for path, file in known.items()
             if path not in steady and _left(file, by_path.get(path))
         ]
-        kept = [file for file in known.values() if file not in gone]
-        due = [file for file in kept if file.next_due is not None and file.next_due <= self.as_of]
+        unchanged = [file for file in known.values() if file not in gone]
+        due = [
+            file for file in unchanged if file.next_due is not None and file.next_due <= self.as_of
+        ]
         new = list(present) if fresh else changed
         peek = None
         granularity = node.model.granularity
@@ -281,7 +283,7 @@ class Observer:
             removed=tuple(gone),
             come_due=() if fresh else tuple(due),
             settling=len(settling),
-            unchanged=len(kept),
+            unchanged=len(unchanged),
             estimate=None if peek is None else peek[0],
             future_rows=0 if peek is None else peek[1],
             as_of=self.as_of,
@@ -325,6 +327,6 @@ def _lost(
     return () if came >= enough else lost
 
 
-def _left(known: IngestedFile, seen: ListedFile | None) -> bool:
+def _left(known: IngestedFile, observed: ListedFile | None) -> bool:
     """Whether a version of a file is no longer there."""
-    return seen is None or seen.fingerprint != known.fingerprint
+    return observed is None or observed.fingerprint != known.fingerprint

@@ -62,8 +62,8 @@ class RunProgress:
         """What of a plan can be carried out: neither a failed model, nor what reads it."""
         if self.failures and self.fail_fast:
             return replace(now, steps=())
-        held = self.failures.keys() | self.project.downstream(self.failures)
-        return replace(now, steps=tuple(step for step in now.steps if step.model not in held))
+        withheld = self.failures.keys() | self.project.downstream(self.failures)
+        return replace(now, steps=tuple(step for step in now.steps if step.model not in withheld))
 
     @property
     def receipt(self) -> Receipt:
@@ -108,10 +108,13 @@ class RunProgress:
 
     def _with_kept(self, failure: Failure) -> Failure:
         """A failure of one batch says how many others of its model were committed and stay."""
-        kept = sum(step.model == failure.model for step, _ in self.done)
-        if not kept or failure.batches < 2:
+        committed = sum(step.model == failure.model for step, _ in self.done)
+        if not committed or failure.batches < 2:
             return failure
-        fact = ("committed", f"{kept:,} of {failure.batches:,} batches of this run, which stay")
+        fact = (
+            "committed",
+            f"{committed:,} of {failure.batches:,} batches of this run, which stay",
+        )
         return replace(failure, error=failure.error.saying(fact))
 
     def _untried(self) -> Iterable[tuple[str, tuple[str, ...]]]:

@@ -148,8 +148,8 @@ class Cells:
 
     def select(self, block: Block) -> SelectColumns:
         """The output columns of a block."""
-        said = self.subject.model.incremental
-        vouched = said is not None and Override.WINDOW_FUNCTIONS in said.overrides
+        incremental = self.subject.model.incremental
+        vouched = incremental is not None and Override.WINDOW_FUNCTIONS in incremental.overrides
         return SelectColumns(block, self.scope(block), self.subject.relation, vouched)
 
     def scope(self, block: Block) -> Scope:
@@ -253,8 +253,8 @@ class Cells:
         Such a subquery has one finding, whatever else it does. Where its bounds are declared
         instead, its SELECTs are checked as any.
         """
-        said = self.subject.model.incremental
-        if self._unbounded_laterals is None and said is not None and said.bounds:
+        incremental = self.subject.model.incremental
+        if self._unbounded_laterals is None and incremental is not None and incremental.bounds:
             self._unbounded_laterals = set()
         elif self._unbounded_laterals is None:
             self._unbounded_laterals = selects_without_bound(
@@ -295,8 +295,8 @@ class Cells:
         ``FROM days LEFT JOIN clicks ON …``: the partition column is the lookup's own, and the join
         says how far from it the rows are that are missing.
         """
-        said = self.subject.model.incremental
-        if said is not None and (said.overrides or said.bounds):
+        incremental = self.subject.model.incremental
+        if incremental is not None and (incremental.overrides or incremental.bounds):
             return False  # each cell would be computed by itself, and there are any number of them
         column, scope = self.partition_column.lower(), self.scope(block)
         known = self.known(self.subject.relation)

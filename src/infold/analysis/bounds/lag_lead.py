@@ -111,9 +111,9 @@ def _reads(block: Block, entry: From) -> bool:
 
 def _used(block: Block, entry: From, column: str, by: set[str], back: bool) -> int | None:
     """How far a column of an entry matters in one SELECT; None when there is no end to it."""
-    kept = _kept(block, entry, column, by, back)
-    if kept is not None:
-        return kept
+    limit = _kept(block, entry, column, by, back)
+    if limit is not None:
+        return limit
     outputs = block.outputs
     if outputs is None or any(_passed(out.origin, entry, column) for out in outputs):
         return None

@@ -83,8 +83,10 @@ def _many_to_one(subject: Subject, table: Table, lookups: Iterable[str]) -> bool
     for name in lookups:
         grouped = subject.nodes[name].grouped
         keys = {key.name.lower() for key in grouped.keys} if grouped else set()
-        said = [{own.strip("`").lower() for _, own in m.pairs} for m in matches if m.lookup == name]
-        if not keys or not all(keys <= columns for columns in said):
+        key_columns = [
+            {own.strip("`").lower() for _, own in m.pairs} for m in matches if m.lookup == name
+        ]
+        if not keys or not all(keys <= columns for columns in key_columns):
             return False
     return True
 

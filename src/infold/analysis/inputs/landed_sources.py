@@ -50,11 +50,11 @@ def _passing(drafts: Sequence[Draft]) -> frozenset[str]:
     read = {name for draft in drafts for name in _named(draft)} & found
     found &= read
     while True:
-        kept = frozenset(found)
+        before = frozenset(found)
         for draft in drafts:
-            found.difference_update(beside(draft, kept))
-        if found == kept:
-            return kept
+            found.difference_update(beside(draft, before))
+        if found == before:
+            return before
 
 
 def _named(draft: Draft) -> list[str]:

@@ -140,14 +140,14 @@ class Tracer:
         entry = known[0].entry
         return entry if all(one.entry is entry for one in known) else None
 
-    def _made(self, block: Block, node: exp.Expr, entry: From, way: Way) -> tuple[Found, ...]:
+    def _made(self, block: Block, node: exp.Expr, entry: From, path: Way) -> tuple[Found, ...]:
         """An expression over an entry's columns, as expressions over the stored rows behind it."""
         columns = list(node.find_all(exp.Column))
         traced = []
         for column in columns:
             origin = block.origins.get(column)
             assert isinstance(origin, Origin), "looked up before"
-            traced.append(self.traced(entry.relation, origin.column, way))
+            traced.append(self.traced(entry.relation, origin.column, path))
         if not traced or any([o.way for o in one] != [o.way for o in traced[0]] for one in traced):
             return ()
         return tuple(
@@ -155,30 +155,30 @@ class Tracer:
             for values in zip(*traced, strict=True)
         )
 
-    def traced(self, relation: Relation, column: str, way: Way) -> tuple[Found, ...]:
+    def traced(self, relation: Relation, column: str, path: Way) -> tuple[Found, ...]:
         """What a column is of stored rows: a column of theirs, or made of some row by row."""
         if isinstance(relation, Renamed):
             names = [name.lower() for name in relation.columns or ()]
-            return self._placed(relation.inner, names, column, way)
+            return self._placed(relation.inner, names, column, path)
         if isinstance(relation, SetOperation):
             names = [name.lower() for name in relation.columns or ()]
             if not isinstance(relation.node, exp.Union) or relation.node.args.get("by_name"):
                 return ()
             left, right = (
-                self._placed(side, names, column, (*way, at))
+                self._placed(side, names, column, (*path, at))
                 for at, side in enumerate((relation.left, relation.right))
             )
             return (*left, *right) if left and right else ()
         if isinstance(relation, Table):
             if relation.view is not None:
-                return self.traced(relation.view, column, way)
+                return self.traced(relation.view, column, path)
             found = [name for name in relation.columns or () if name.lower() == column]
-            named = [Found(relation.name, exp.column(name, quoted=True), way) for name in found]
+            named = [Found(relation.name, exp.column(name, quoted=True), path) for name in found]
             return tuple(named) if len(named) == 1 else ()
-        return self._output(relation, column, way) if isinstance(relation, Block) else ()
+        return self._output(relation, column, path) if isinstance(relation, Block) else ()
 
     def _placed(
-        self, relation: Relation, names: Sequence[str], column: str, way: Way
+        self, relation: Relation, names: Sequence[str], column: str, path: Way
     ) -> tuple[Found, ...]:
         """The column of a relation at the place that a name has."""
         there = relation.columns
@@ -186,15 +186,15 @@ class Tracer:
             return ()
         at = names.index(column)
         if isinstance(relation, Block) and relation.outputs is not None:
-            return self._made_of(relation, relation.outputs[at], way)
-        return self.traced(relation, there[at].lower(), way)
+            return self._made_of(relation, relation.outputs[at], path)
+        return self.traced(relation, there[at].lower(), path)
 
-    def _output(self, block: Block, column: str, way: Way) -> tuple[Found, ...]:
+    def _output(self, block: Block, column: str, path: Way) -> tuple[Found, ...]:
         """A column of a SELECT."""
         outputs = [out for out in block.outputs or () if out.name.lower() == column]
-        return self._made_of(block, outputs[0], way) if len(outputs) == 1 else ()
+        return self._made_of(block, outputs[0], path) if len(outputs) == 1 else ()
 
-    def _made_of(self, block: Block, out: Output, way: Way) -> tuple[Found, ...]:
+    def _made_of(self, block: Block, out: Output, path: Way) -> tuple[Found, ...]:
         """An output of a SELECT: passed on, or made of one row where each row is of one."""
         if _merges_columns(block):
             return ()
@@ -204,34 +204,34 @@ class Tracer:
         if isinstance(origin, Origin):
             if origin.fields or not any(origin.entry is one for one in block.entries):
                 return ()
-            return self.traced(origin.entry.relation, origin.column, (*way, origin.entry))
+            return self.traced(origin.entry.relation, origin.column, (*path, origin.entry))
         if any(not isinstance(part, (*_STRICT, *_OF_ONE_ROW)) for part in out.node.walk()):
             return ()
         if not _row_wise(block) or any(part in block.aliases for part in out.node.walk()):
             return ()
         [entry] = block.entries
         if not any(out.node.find_all(exp.Column)):
-            rows = self._rows(entry.relation, (*way, entry))
+            rows = self._rows(entry.relation, (*path, entry))
             return tuple(Found(table, out.node, through) for table, through in rows)
         if self._entry_of(block, out.node) is not entry:
             return ()
-        return self._made(block, out.node, entry, (*way, entry))
+        return self._made(block, out.node, entry, (*path, entry))
 
-    def _rows(self, relation: Relation, way: Way) -> list[tuple[str, Way]]:
+    def _rows(self, relation: Relation, path: Way) -> list[tuple[str, Way]]:
         """The stored tables of which a relation has a row for each row, at most."""
         if isinstance(relation, Renamed):
-            return self._rows(relation.inner, way)
+            return self._rows(relation.inner, path)
         if isinstance(relation, Table):
             if relation.view is not None:
-                return self._rows(relation.view, way)
-            return [(relation.name, way)]
+                return self._rows(relation.view, path)
+            return [(relation.name, path)]
         if isinstance(relation, SetOperation):
             sides = (relation.left, relation.right)
-            found = [self._rows(side, (*way, at)) for at, side in enumerate(sides)]
+            found = [self._rows(side, (*path, at)) for at, side in enumerate(sides)]
             return [*found[0], *found[1]] if all(found) else []
         if isinstance(relation, Block) and _row_wise(relation):
             [entry] = relation.entries
-            return self._rows(entry.relation, (*way, entry))
+            return self._rows(entry.relation, (*path, entry))
         return []
 
 

@@ -51,8 +51,8 @@ def as_grouped(node: exp.Subquery, columns: Columns, text: Text) -> exp.Select |
 
 def _field(pivot: exp.Pivot) -> exp.In | None:
     """The FOR of a PIVOT, where it is of one column and of texts."""
-    given = {key for key, value in pivot.args.items() if value}
-    if pivot.args.get("unpivot") or given - _KNOWN:
+    options = {key for key, value in pivot.args.items() if value}
+    if pivot.args.get("unpivot") or options - _KNOWN:
         return None
     fields = pivot.args.get("fields") or []
     if len(fields) != 1 or type(fields[0]) is not exp.In or not fields[0].expressions:

@@ -22,7 +22,7 @@ def spelled(model: Model, columns: Sequence[str]) -> Model:
     def own(name: str) -> str:
         return known.get(name.lower(), name)
 
-    series, said = model.timeseries, model.incremental
+    series, incremental = model.timeseries, model.incremental
     if series is not None:
         own_time = model.kind is Kind.EVENTS
         series = replace(
@@ -32,7 +32,7 @@ def spelled(model: Model, columns: Sequence[str]) -> Model:
             else series.event_time_column,
             partition_column=own(series.partition_column),
         )
-    if said is not None:
-        said = replace(said, unique_key=tuple(map(own, said.unique_key)))
+    if incremental is not None:
+        incremental = replace(incremental, unique_key=tuple(map(own, incremental.unique_key)))
     key = tuple(map(own, model.unique_key))
-    return replace(model, timeseries=series, incremental=said, unique_key=key)
+    return replace(model, timeseries=series, incremental=incremental, unique_key=key)

@@ -24,8 +24,8 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             continue
         if block in cells.bounded_by_where:
             continue
-        kept = cells.known(block)
-        if kept.reads_time and not kept.columns:
+        known = cells.known(block)
+        if known.reads_time and not known.columns:
             spans = [span for item in block.node.expressions if (span := hull(item)) is not None]
             start = min((span[0] for span in spans), default=len(block.text.sql))
             token = block.text.before(start, TokenType.DISTINCT)

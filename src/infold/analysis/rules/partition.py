@@ -32,20 +32,20 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     if cells is None or series is None:
         return
     column, relation = series.partition_column, subject.relation
-    kept = cells.known(relation)
+    known = cells.known(relation)
     names = [name.lower() for name in relation.columns or ()]
     if relation.columns is not None and column.lower() not in names:
         return  # time_columns says so
-    if not kept.reads_time:
+    if not known.reads_time:
         spot = subject.text.spot(0, len(subject.text.tokens[0].text))
         yield refusals.no_time_input(spot, cell=cells.cell_name)
-    elif not _says(cells, kept.columns.get(column.lower(), {})):
+    elif not _says(cells, known.columns.get(column.lower(), {})):
         at = names.index(column.lower()) if names else 0
         found = [*_refused(cells, relation, at)]
         if not found and not _others(cells):
             found = [_unknown(cells, "what is said of its parts does not hold of them together")]
         yield from found
-    elif kept.nulls.get(column.lower()) and not _others(cells):
+    elif known.nulls.get(column.lower()) and not _others(cells):
         out = _output(relation, column)
         spot = out if out is not None else subject.text.spot(0, len(subject.text.tokens[0].text))
         yield refusals.null_cell(spot, cell=cells.cell_name, column=column)

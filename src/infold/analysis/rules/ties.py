@@ -120,8 +120,8 @@ def _chosen(subject: Subject, identity: Identity, block: Block) -> Iterator[Info
     over = {id(called(window)) for window in windows(block)}
     for node in block.expressions():
         if isinstance(node, _CHOOSES) and id(node) not in over:
-            given = [*group_keys(block), node.expression]
-            alike = Alike.given(identity, block, given)
+            agreed = [*group_keys(block), node.expression]
+            alike = Alike.given(identity, block, agreed)
             yield from _choice(subject, block, node, alike)
 
 

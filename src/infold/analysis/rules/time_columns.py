@@ -21,8 +21,8 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         return
     known = {column.lower() for column in columns}
     wanted = [(f"unique_key.{i}", "unique_key", c) for i, c in enumerate(subject.model.unique_key)]
-    said = subject.model.incremental
-    for i, c in enumerate(said.unique_key if said is not None else ()):
+    incremental = subject.model.incremental
+    for i, c in enumerate(incremental.unique_key if incremental is not None else ()):
         wanted.append((f"incremental.unique_key.{i}", "incremental.unique_key", c))
     for i, text in enumerate(subject.model.prefer):
         wanted.append((f"prefer.{i}", "prefer", _DIRECTION.sub("", text).strip().strip("`")))

@@ -78,15 +78,15 @@ _TEXTS = (exp.DType.TEXT, exp.DType.VARCHAR)
 def _of_parts(node: exp.Expr) -> Change | None:
     """``make_date(year(ts), month(ts), 1)``: a time put together of its own parts."""
     if isinstance(node, exp.Anonymous) and node.name.lower() == "make_date":
-        given: list[exp.Expr | None] = list(node.expressions)
+        parts: list[exp.Expr | None] = list(node.expressions)
     elif isinstance(node, exp.TimestampFromParts) and not node.args.get("zone"):
-        given = [node.args.get(key) for key in ("year", "month", "day", "hour", "min", "sec")]
+        parts = [node.args.get(key) for key in ("year", "month", "day", "hour", "min", "sec")]
     else:
         return None
     times: list[exp.Expr] = []
-    for part, (kinds, first) in zip(given, _PARTS, strict=False):
+    for part, (kinds, first) in zip(parts, _PARTS, strict=False):
         if isinstance(part, kinds):
-            if len(times) < given.index(part):
+            if len(times) < parts.index(part):
                 return None  # a finer part than one that is left out
             inner = part.this
             times.append(inner.this if isinstance(inner, exp.TsOrDsToDate) else inner)
@@ -150,10 +150,10 @@ def _amount(node: exp.Expr) -> tuple[exp.Expr | None, int | None, exp.Expr | Non
     if isinstance(node, exp.TsOrDsAdd) and str(node.args.get("unit", "DAY")).upper() == "DAY":
         return node.expression, DAY, node.this
     if isinstance(node, exp.Add) and isinstance(node.expression, exp.MakeInterval):
-        given = {key: value for key, value in node.expression.args.items() if value is not None}
-        moving = [key for key, value in given.items() if number(value) != 0]
+        parts = {key: value for key, value in node.expression.args.items() if value is not None}
+        moving = [key for key, value in parts.items() if number(value) != 0]
         if len(moving) == 1 and moving[0] in _SIZES:
-            return given[moving[0]], _SIZES[moving[0]], node.this
+            return parts[moving[0]], _SIZES[moving[0]], node.this
     return None, None, None
 
 

@@ -129,9 +129,9 @@ def needed(predicate: exp.Expr | None) -> Iterator[exp.Expr]:
             for side in (node.this, node.args["low"], node.args["high"]):
                 yield offset(side)[0]
         elif isinstance(node, exp.Not) and isinstance(node.this.unnest(), exp.Is):
-            said = node.this.unnest()
-            if isinstance(said.expression, exp.Null):
-                yield offset(said.this)[0]
+            condition = node.this.unnest()
+            if isinstance(condition.expression, exp.Null):
+                yield offset(condition.this)[0]
     for link in links(predicate):
         if not link.or_null:
             yield from (link.left, link.right)
