@@ -15,7 +15,15 @@ from bench.processes import infold
 from bench.project import DATA, lay_out
 
 from infold import api
-from infold.core.interval import DAY, HOUR, MINUTE, Granularity, Interval, Ranges, instant
+from infold.core.interval import (
+    DAY,
+    HOUR,
+    MINUTE,
+    Granularity,
+    Interval,
+    Ranges,
+    parse_instant_text,
+)
 from infold.core.plan import PlanOptions
 from infold.core.record import Outcome
 from infold.core.trace import CellChange, Trace
@@ -75,7 +83,7 @@ def _all_built(root: Path, days: int) -> None:
     """A ledger in which every model is built for so many days, each cell with a row."""
     project = api.open_project(root)
     book = api.ledger(project)
-    start = instant("2020-01-01")
+    start = parse_instant_text("2020-01-01")
     cells = list(Granularity.HOUR.cells(Interval(start, start + days * DAY)))
     changes = tuple(
         CellChange(cell, 1, 0, 0, 1, 0, hash(cell) % 2**60, cell.start) for cell in cells
@@ -103,7 +111,7 @@ def _all_built(root: Path, days: int) -> None:
 
 def _algebra() -> list[Line]:
     """One missing cell among five years of cells of five minutes."""
-    start = instant("2020-01-01")
+    start = parse_instant_text("2020-01-01")
     whole = Ranges((Interval(start, start + YEARS * 365 * DAY),))
     at = start + 700 * DAY + 7 * HOUR
     hole = Ranges((Interval(at, at + 5 * MINUTE),))
@@ -153,7 +161,7 @@ def sixty_days(size: Size) -> list[Line]:
     rows = size.rows(1_000_000)
     lines = ["event_id,user_id,event_ts,url,amount"]
     draw = random.Random(1)
-    start = instant("2024-01-01")
+    start = parse_instant_text("2024-01-01")
     for number in range(rows):
         at = start + draw.randrange(60 * DAY)
         seconds, micros = divmod(at, 1_000_000)

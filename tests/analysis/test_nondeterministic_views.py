@@ -44,7 +44,7 @@ def test_the_reader_may_allow_it(model: str) -> None:
 
     assert errors == []
     assert found is not None
-    assert found["reader"].vouched == (Override.NONDETERMINISTIC,)
+    assert found["reader"].overrides_used == (Override.NONDETERMINISTIC,)
 
 
 @pytest.mark.parametrize("model", [WHOLE.format(""), DAILY.format("")])

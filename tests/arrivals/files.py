@@ -45,7 +45,7 @@ def _json_value(value: Any, type_: str) -> str:
     if value is None:
         return "null"
     if type_ == "timestamp":
-        return f'"{interval.moment(value).isoformat().replace("+00:00", "Z")}"'
+        return f'"{interval.datetime_of(value).isoformat().replace("+00:00", "Z")}"'
     return str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)
 
 

@@ -119,7 +119,7 @@ class Play:
 
     def __post_init__(self) -> None:
         self._people = people(self.users)
-        self.world.as_of = interval.instant("2024-03-11")
+        self.world.as_of = interval.parse_instant_text("2024-03-11")
         self._begin()
         for name in self.shape.tables:
             self._declare(name, self.shape.versions.get(name, 0))

@@ -19,7 +19,7 @@ from tests.reference.world import Aside, Broken, Record, Row
 from infold.core import interval
 from infold.core.interval import DAY, HOUR, MINUTE, SECOND
 
-START = interval.instant("2024-03-01")
+START = interval.parse_instant_text("2024-03-01")
 """Where every user's own clock starts, give or take a day."""
 
 GAP = 30 * MINUTE

@@ -162,7 +162,7 @@ def project_file(name: str, warehouse: str, shape: Shape) -> str:
 
 def day_of(at: int | None) -> date | None:
     """``cast(at AS date)``."""
-    return None if at is None else interval.moment(at).date()
+    return None if at is None else interval.datetime_of(at).date()
 
 
 def truncated(granularity: Granularity, at: int | None) -> int | None:

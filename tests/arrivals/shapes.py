@@ -31,7 +31,7 @@ from tests.reference.aggregates import Aggregate
 from tests.reference.tables import Deduplicated, events, grouped, left_joined, sessions
 from tests.reference.world import Row, Rules
 
-from infold.core.interval import HOUR, MINUTE, Granularity, instant
+from infold.core.interval import HOUR, MINUTE, Granularity, parse_instant_text
 
 GAP = 30 * MINUTE
 
@@ -88,7 +88,7 @@ _FOLDED: Mapping[str, Aggregate] = {
 }
 
 
-BEGIN = instant("2024-03-01T12:30")
+BEGIN = parse_instant_text("2024-03-01T12:30")
 """The ``start`` of models that have one: in the midst of the first events."""
 STARTS = "start: 2024-03-01T12:30:00Z\n"
 

@@ -89,10 +89,10 @@ def test_models_that_do_not_read_it_are_built(play: DryPlay) -> None:
     assert end.exit_code == 1
     assert result.state == "failed"
     assert [failure.model for failure in result.failures] == [first]
-    assert {model for model, _ in result.untried} == below
-    assert all(because == (first,) for _, because in result.untried)
-    assert set(result.current) == stored(play) - below - {first}
-    assert {step.model for step, _ in result.steps} == set(result.current)
+    assert {model for model, _ in result.not_tried} == below
+    assert all(because == (first,) for _, because in result.not_tried)
+    assert set(result.up_to_date) == stored(play) - below - {first}
+    assert {step.model for step, _ in result.steps} == set(result.up_to_date)
     assert result.receipt.read == sum(receipt.read for _, receipt in result.steps) > 0
 
 
@@ -102,7 +102,7 @@ def test_what_failed_is_built_by_the_next_run(play: DryPlay) -> None:
 
     again = play._go(None, ())
 
-    assert {step.model for step, _ in again.steps} == {"sessions", *dict(end.result.untried)}
+    assert {step.model for step, _ in again.steps} == {"sessions", *dict(end.result.not_tried)}
     assert not play._go(None, ()).steps
 
 
@@ -130,7 +130,7 @@ def test_fail_fast_stops_at_the_first(play: DryPlay) -> None:
 
     assert len(end.result.failures) == 1
     assert end.result.steps == ()
-    assert end.result.untried
+    assert end.result.not_tried
 
 
 @contextmanager
@@ -160,7 +160,7 @@ def test_a_wrong_definition_is_reported_before_any_step(play: DryPlay) -> None:
     assert end.exit_code == end.record["exit_code"] == 2
     assert end.result.state == "failed"
     assert [failure.model for failure in end.result.failures] == ["sessions"]
-    assert {model for model, _ in end.result.untried} == below
+    assert {model for model, _ in end.result.not_tried} == below
     assert {step.model for step, _ in end.result.steps} == stored(play) - below - {"sessions"}
     assert asked == [{node.name for node in play.project}]
 
@@ -192,7 +192,7 @@ def test_a_wrong_view_blocks_its_readers(tmp_path: Path) -> None:
         play._go(None, ())
 
     assert [failure.model for failure in caught.value.result.failures] == [view]
-    assert {model for model, _ in caught.value.result.untried} == {
+    assert {model for model, _ in caught.value.result.not_tried} == {
         name for name in play.project.downstream([view]) if name in stored(play)
     }
 
@@ -252,10 +252,10 @@ def test_steps_after_batches_that_failed_together_have_numbers_of_their_own(
         numbers.append(seq)
         return refusal(step.model)
 
-    monkeypatch.setattr(Runner, "_attempt", attempt)
+    monkeypatch.setattr(Runner, "_try_step", attempt)
     engine = runner.engine("run", todo)
     for size in (3, 2):
-        runner._wave(course, size, [(step, CommitTurn(step.cells))] * size, engine)
+        runner._execute_steps(course, size, [(step, CommitTurn(step.cells))] * size, engine)
 
     assert sorted(numbers) == [1, 2, 3, 4, 5]
     assert len(course.failures) == 1
@@ -328,7 +328,7 @@ def test_runs_that_fail_in_part_are_completed(
                     result = end.result
             names = {failure.model for failure in result.failures}
             assert names <= {name for name, fails in fate.items() if fails}
-            assert not names & set(result.current)
+            assert not names & set(result.up_to_date)
             self._complete = False
             return super()._go(window, terms)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from infold.core.files import IngestedFile, ListedFile
 from infold.core.formats import Format
-from infold.core.interval import DAY, EVER, MAX, MINUTE, Interval, Ranges, instant
+from infold.core.interval import DAY, EVER, MAX, MINUTE, Interval, Ranges, parse_instant_text
 from infold.core.model import (
     Column,
     Incremental,
@@ -59,7 +59,7 @@ from infold.inspecting.session_history import (
 )
 from infold.messages import run_errors
 
-AS_OF = instant("2024-03-11T06:30")
+AS_OF = parse_instant_text("2024-03-11T06:30")
 
 
 def days(text: str) -> Ranges:
@@ -67,8 +67,8 @@ def days(text: str) -> Ranges:
     parts = []
     for word in text.split():
         first, _, last = word.partition("-")
-        start = instant(f"2024-03-{int(first):02}")
-        end = instant(f"2024-03-{int(last or first):02}") + DAY
+        start = parse_instant_text(f"2024-03-{int(first):02}")
+        end = parse_instant_text(f"2024-03-{int(last or first):02}") + DAY
         parts.append(Interval(start, end))
     return Ranges.of(parts)
 
@@ -141,7 +141,7 @@ def project(*nodes: Node) -> Project:
     return Project(
         name="shop",
         root=Path("shop"),
-        start=instant("2024-01-01"),
+        start=parse_instant_text("2024-01-01"),
         sources={clicks.name: clicks},
         nodes=nodes or (COUNTRIES, CLICKS, SESSIONS, DAILY, LATEST),
         target=Target("dev"),
@@ -334,8 +334,8 @@ def failed() -> RunResult:
             Failure("daily", daily.saying(committed), 47),
             Failure("users", run_errors.protected("dev", "rebuild", (("users", "restated"),))),
         ),
-        untried=(("weekly", ("daily", "users")),),
-        current=("countries", "clicks", "sessions"),
+        not_tried=(("weekly", ("daily", "users")),),
+        up_to_date=("countries", "clicks", "sessions"),
     )
 
 
@@ -346,7 +346,7 @@ def refused() -> RunResult:
         "r",
         "refused",
         failures=(Failure("daily", run_errors.protected("prod", "rebuild", why)),),
-        untried=(("users", ("daily",)),),
+        not_tried=(("users", ("daily",)),),
     )
 
 
@@ -391,7 +391,7 @@ def verification(*, equal: bool = True) -> VerificationReport:
 
 def status() -> tuple[ModelStatus, ...]:
     """A model in each of the states."""
-    built = instant("2024-03-10T06:31:12")
+    built = parse_instant_text("2024-03-10T06:31:12")
     return (
         ModelStatus(
             "countries",
@@ -412,7 +412,7 @@ def status() -> tuple[ModelStatus, ...]:
             stale=days("6 10"),
             version=7,
             last_built_at=built,
-            last_event=instant("2024-03-09T23:59:58"),
+            last_event=parse_instant_text("2024-03-09T23:59:58"),
             set_aside=12,
             waiting=3,
             model_state=STANDINGS["clicks"],
@@ -442,7 +442,7 @@ def status() -> tuple[ModelStatus, ...]:
 
 def history() -> tuple[RunRecord, ...]:
     """A run that failed, one with nothing to do, one that was done."""
-    start = instant("2024-03-11T06:30")
+    start = parse_instant_text("2024-03-11T06:30")
     done = tuple(
         StepRecord(
             f"20240311T063000-a1b2c3-{i}",
@@ -518,7 +518,7 @@ def _version(table: str, number: int, minute: int, *, whole: bool = False) -> Ve
 
 def _session(start: str, end: str, version: int, events: int, **values: object) -> Session:
     """A session of ann's on the 8th."""
-    first, last = (instant(f"2024-03-08T{time}") for time in (start, end))
+    first, last = (parse_instant_text(f"2024-03-08T{time}") for time in (start, end))
     own = f"{start.replace(':', '')}c0ffee0123456789abcdef0123456789"[:32]
     return Session(
         own, first, last, version, events, {"user_id": "ann", "events": events, **values}
@@ -576,7 +576,7 @@ def histories(*, held: bool = False) -> SessionHistories:
             history,
             session=None,
             quarantined=QuarantinedSession(
-                "ann", early.start, instant("2024-03-12T10:00"), 1_204, "ann"
+                "ann", early.start, parse_instant_text("2024-03-12T10:00"), 1_204, "ann"
             ),
             why_quarantined="longer than 3 days",
             event_batches=(),

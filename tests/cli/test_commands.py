@@ -17,7 +17,7 @@ from tests.cli.conftest import FakeApi, Infold, Screen
 
 from infold import api, demo
 from infold.api import rows
-from infold.core.interval import Interval, instant
+from infold.core.interval import Interval, parse_instant_text
 from infold.core.plan import PlanOptions
 from infold.core.record import Receipt
 from infold.core.report import RunFailed, RunResult
@@ -25,7 +25,7 @@ from infold.core.trace import Version
 from infold.messages import command_errors, errors, faults
 from infold.spark.jvm import java
 
-DAY = Interval(instant("2024-03-06"), instant("2024-03-07"))
+DAY = Interval(parse_instant_text("2024-03-06"), parse_instant_text("2024-03-07"))
 
 
 class TestGlobalOptions:
@@ -60,8 +60,8 @@ class TestPlan:
         )
 
         assert result.exit_code == 0
-        assert fake.asked["observe"] == {"as_of": instant("2024-03-11")}
-        assert fake.asked["make_plan"]["asked"].window.start == instant("2024-03-06")
+        assert fake.asked["observe"] == {"as_of": parse_instant_text("2024-03-11")}
+        assert fake.asked["make_plan"]["asked"].window.start == parse_instant_text("2024-03-06")
         assert fake.asked["make_plan"]["select"] == ("+daily",)
         screen("plan_command", result.stdout)
 
@@ -129,7 +129,7 @@ class TestRun:
             "asked": PlanOptions(window=DAY, batch_size=1, ignore_cron=True),
             "select": ("daily",),
             "exclude": ("countries",),
-            "as_of": instant("2024-03-11"),
+            "as_of": parse_instant_text("2024-03-11"),
             "max_rows": 1000,
             "wait": 2.5,
             "jobs": None,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from tests.cli import sample
 from tests.cli.conftest import Infold, Screen
 
-from infold.core.interval import EVER, Granularity, Interval, Ranges, instant
+from infold.core.interval import EVER, Granularity, Interval, Ranges, parse_instant_text
 from infold.core.model import Kind
 from infold.core.plan import (
     Action,
@@ -89,7 +89,9 @@ class TestPlan:
 
     def test_ranges_from_far_apart(self, screen: Screen) -> None:
         """Ranges far apart are one column each: an event of 1999 beside today's is two columns."""
-        old = Ranges((Interval(instant("1999-05-04"), instant("1999-05-05")),))
+        old = Ranges(
+            (Interval(parse_instant_text("1999-05-04"), parse_instant_text("1999-05-05")),)
+        )
         step = replace(sample.FOLD, cells=old | sample.days("10"), expected=False)
 
         text = plan_screen(
@@ -103,10 +105,10 @@ class TestPlan:
 
     def test_years_without_a_row(self, screen: Screen) -> None:
         """Years built or to be built from end to end are one column."""
-        days = Ranges((Interval(instant("2016-05-04"), instant("2016-05-06")),)) | sample.days(
-            "8-9"
-        )
-        every = Interval(instant("2016-05-04"), sample.day(9).end)
+        days = Ranges(
+            (Interval(parse_instant_text("2016-05-04"), parse_instant_text("2016-05-06")),)
+        ) | sample.days("8-9")
+        every = Interval(parse_instant_text("2016-05-04"), sample.day(9).end)
         cells = tuple(
             CellState(cell, 1, 1) for part in days for cell in Granularity.DAY.cells(part)
         )

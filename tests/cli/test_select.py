@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.cli import sample
 
-from infold.core.interval import MAX, MIN, Granularity, Interval, instant
+from infold.core.interval import MAX, MIN, Granularity, Interval, parse_instant_text
 from infold.core.model import Timeseries
 from infold.core.project import Input, Project
 from infold.messages.errors import InfoldError
@@ -108,7 +108,7 @@ class TestWindow:
 
     def test_half_open(self) -> None:
         """A window includes its start and excludes its end; a missing end is open."""
-        first, last = instant("2024-03-09"), instant("2024-03-10")
+        first, last = parse_instant_text("2024-03-09"), parse_instant_text("2024-03-10")
         project = sample.project()
 
         assert parse_window(project, ["daily"], "2024-03-09", "2024-03-10") == Interval(first, last)
@@ -169,7 +169,7 @@ class TestWindow:
         """
         found = parse_window(sample.project(), ["countries"], "2024-03-09T12:00", None)
 
-        assert found == Interval(instant("2024-03-09T12:00"), MAX)
+        assert found == Interval(parse_instant_text("2024-03-09T12:00"), MAX)
 
     def test_an_empty_window(self) -> None:
         """A window that ends where it starts is empty and refused."""

@@ -167,5 +167,5 @@ def test_unbuilt_is_the_union_of_what_is_pending() -> None:
             Pending(Cause.MISSING, Ranges.of([CELLS[1]])),
         ),
     )
-    assert trace.unbuilt == Ranges.of([Interval(0, 2 * DAY)])
-    assert Trace("daily", "f").unbuilt == Ranges()
+    assert trace.pending_ranges == Ranges.of([Interval(0, 2 * DAY)])
+    assert Trace("daily", "f").pending_ranges == Ranges()

@@ -27,7 +27,7 @@ from tests.reference.tables import grouped
 from tests.reference.world import Record, Row
 
 from infold import api
-from infold.core.interval import DAY, HOUR, moment
+from infold.core.interval import DAY, HOUR, datetime_of
 from infold.core.model import table_name
 
 DAYS = 6
@@ -67,7 +67,9 @@ SHAPE = Shape(
         "clicks": FOLD.tables["clicks"],
         "people": (_batched("people", "user_id", "user_id", lambda row: row["user_id"]),),
         "hours": (
-            _batched("hours", "hour", "hour(event_ts)", lambda row: moment(row["event_ts"]).hour),
+            _batched(
+                "hours", "hour", "hour(event_ts)", lambda row: datetime_of(row["event_ts"]).hour
+            ),
         ),
     },
 )
@@ -129,7 +131,7 @@ class Batched(Scenario):
         ledger = api.ledger(self.project)
         try:
             return {
-                name: {moment(c.cell.start).date(): c.rows for c in ledger.cells(name)}
+                name: {datetime_of(c.cell.start).date(): c.rows for c in ledger.cells(name)}
                 for name in self.shape.tables
             }
         finally:
@@ -218,5 +220,5 @@ def _of(rows: Rows, days: Sequence[date]) -> Rows:
 
 
 def _day(row: Row) -> date:
-    found: date = row["day"] if "day" in row else moment(row["event_ts"]).date()
+    found: date = row["day"] if "day" in row else datetime_of(row["event_ts"]).date()
     return found

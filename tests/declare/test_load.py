@@ -12,7 +12,7 @@ import pytest
 from tests.declare.shop import CLICKS, DAILY, INFOLD, SHOP, project, write
 
 from infold.core.formats import Format
-from infold.core.interval import DAY, HOUR, MINUTE, Granularity, instant
+from infold.core.interval import DAY, HOUR, MINUTE, Granularity, parse_instant_text
 from infold.core.model import Column, Drift, Kind, Materialization, Target, Timeseries
 from infold.core.project import Fallback, Input, Output, SessionsQuery
 from infold.core.session_rules import Campaign, Cuts, Nulls
@@ -72,7 +72,7 @@ class TestADeclaredProject:
 
     def test_start_is_an_instant(self) -> None:
         """A start given as a date is its midnight in UTC, and a project may have no start."""
-        assert project().start == instant("2024-01-01")
+        assert project().start == parse_instant_text("2024-01-01")
         assert (
             project({**SHOP, "infold.yml": INFOLD.replace("start: 2024-01-01\n", "")}).start is None
         )
@@ -90,10 +90,10 @@ class TestADeclaredProject:
         }
         plain, own = project(), project(begun)
 
-        assert plain["clicks"].start == instant("2024-01-01")
+        assert plain["clicks"].start == parse_instant_text("2024-01-01")
         assert plain["sessions"].start is None
-        assert own["clicks"].start == instant("2024-03-01")
-        assert own["sessions"].start == instant("2024-03-02")
+        assert own["clicks"].start == parse_instant_text("2024-03-01")
+        assert own["sessions"].start == parse_instant_text("2024-03-02")
         query = own["sessions"].query
         assert query is not None
         assert query.where == "`event_ts` >= TIMESTAMP '2024-03-02 00:00:00+00:00'"

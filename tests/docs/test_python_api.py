@@ -57,7 +57,7 @@ class TestWithoutSpark:
         plan = api.plan(project, select=["+daily"], window=window)
 
         assert [step.model for step in plan.steps] == ["clicks", "sessions", "daily"]
-        assert plan.steps[-1].cells.hull == window
+        assert plan.steps[-1].cells.span == window
         assert not (shop / ".infold" / "ledger.db").exists()
 
     def test_rows(self, shop: Path) -> None:

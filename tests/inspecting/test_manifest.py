@@ -15,14 +15,14 @@ from tests.running.standing_tables import day, stand_up
 
 from infold import api
 from infold.cli import cli
-from infold.core.interval import Ranges, moment
+from infold.core.interval import Ranges, datetime_of
 from infold.core.project import Project
 from infold.core.record import Outcome, QuarantinedSession
 from infold.core.trace import Cause, CellChange, Pending, Trace
 from infold.inspecting.manifest import manifest_table_of
 from infold.lake.iceberg.tables import IcebergLake
 
-FIRST, SECOND = (moment(day(i).start + (i + 1) * 1_000) for i in (0, 1))
+FIRST, SECOND = (datetime_of(day(i).start + (i + 1) * 1_000) for i in (0, 1))
 """The newest event of each of the two days that were built."""
 
 
@@ -33,7 +33,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     rows = {
         "session_id": ["s1", "s2"],
         "user_id": ["ann", None],
-        "session_start": [moment(day(0).start), moment(day(1).start)],
+        "session_start": [datetime_of(day(0).start), datetime_of(day(1).start)],
         "session_end": [FIRST, SECOND],
     }
 
@@ -88,7 +88,7 @@ class TestLastSuccess:
         step(shop, Outcome("clicks", 2, trace, (change(2, 5, 9_000),), snapshot=104))
 
         assert success(shop) == {
-            "clicks": moment(day(2).start + 9_000),
+            "clicks": datetime_of(day(2).start + 9_000),
             "sessions": SECOND,
             "daily": SECOND,
         }
@@ -156,13 +156,13 @@ class TestCommands:
             {
                 "session_identifier": "s1",
                 "user_identifier": "ann",
-                "start_tstamp": moment(day(0).start),
+                "start_tstamp": datetime_of(day(0).start),
                 "end_tstamp": FIRST,
             },
             {
                 "session_identifier": "s2",
                 "user_identifier": None,
-                "start_tstamp": moment(day(1).start),
+                "start_tstamp": datetime_of(day(1).start),
                 "end_tstamp": SECOND,
             },
         ]
@@ -181,8 +181,8 @@ class TestCommands:
             "session_identifier": md5(f"ann|{start}".encode()).hexdigest(),
             "user_identifier": "ann",
             "reason": "",
-            "start_tstamp": moment(start),
-            "end_tstamp": moment(end),
+            "start_tstamp": datetime_of(start),
+            "end_tstamp": datetime_of(end),
             "events": 12,
         }
         many = ("show", "quarantined_sessions", "--where", "events > 12", "--format", "csv")

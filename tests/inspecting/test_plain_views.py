@@ -100,9 +100,9 @@ def test_a_condition_over_a_view() -> None:
     """A condition over a view gets the table's names; one over a constant needs no comparison."""
     part = ShownTable("clicks", {"u": "Who", "src": None})
 
-    assert part.condition("u = 'a' OR shown.u IS NULL") == "`Who` = 'a' OR `Who` IS NULL"
+    assert part.own_condition("u = 'a' OR shown.u IS NULL") == "`Who` = 'a' OR `Who` IS NULL"
     with pytest.raises(NotPlainError):
-        part.condition("src = 'web'")
+        part.own_condition("src = 'web'")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.running.standing_tables import day, stand_up
 
 from infold import api
 from infold.cli import cli
-from infold.core.interval import moment
+from infold.core.interval import datetime_of
 from infold.core.manual_entry import ManualEntry
 from infold.core.project import Project
 from infold.core.record import Outcome, QuarantinedSession
@@ -36,7 +36,10 @@ def id_of(of: str, start: int = START) -> str:
 def stored(monkeypatch: pytest.MonkeyPatch, **columns: list[Any]) -> None:
     """Let the sessions table hold these rows, all with one span."""
     number = len(columns["session_id"])
-    spans = {"session_start": [moment(START)] * number, "session_end": [moment(END)] * number}
+    spans = {
+        "session_start": [datetime_of(START)] * number,
+        "session_end": [datetime_of(END)] * number,
+    }
     table = pa.table({**columns, **spans})
 
     def rows(

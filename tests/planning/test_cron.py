@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from infold.core.interval import instant, show_instant
+from infold.core.interval import parse_instant_text, show_instant
 from infold.planning.cron import last_tick, next_tick, normal_cron, time_zone
 
 
@@ -23,8 +23,8 @@ def test_ticks_around_an_instant(cron: str, place: str, at: str, before: str, af
     """The last tick is at or before an instant and the next one is after it, in UTC."""
     fields = normal_cron(cron)
 
-    assert show_instant(last_tick(fields, place, instant(at))) == f"2024-{before}"
-    assert show_instant(next_tick(fields, place, instant(at))) == f"2024-{after}"
+    assert show_instant(last_tick(fields, place, parse_instant_text(at))) == f"2024-{before}"
+    assert show_instant(next_tick(fields, place, parse_instant_text(at))) == f"2024-{after}"
 
 
 def test_a_time_that_summer_time_skips_occurs_once() -> None:
@@ -33,8 +33,8 @@ def test_a_time_that_summer_time_skips_occurs_once() -> None:
     """
     for day in ("2024-03-31", "2024-10-27"):
         ticks = set()
-        at = instant(f"{day}T00:00")
-        while at < instant(f"{day}T23:00"):
+        at = parse_instant_text(f"{day}T00:00")
+        while at < parse_instant_text(f"{day}T23:00"):
             at = next_tick("30 2 * * *", "Europe/Berlin", at)
             ticks.add(show_instant(at)[:10])
         assert day in ticks

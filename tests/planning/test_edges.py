@@ -106,7 +106,7 @@ def test_the_rows_that_a_step_reads_are_those_within_its_bounds() -> None:
 
     [step] = plan(project(back), Observations(0, {"daily": seen})).steps
 
-    assert step.rows == 30
+    assert step.rows_to_read == 30
 
 
 def test_only_a_version_without_a_snapshot_says_that_a_table_was_dropped() -> None:

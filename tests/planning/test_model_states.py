@@ -20,7 +20,7 @@ from tests.planning.test_planner import (
 )
 
 from infold.core.files import ListedFile
-from infold.core.interval import DAY, MAX, Interval, Ranges, instant, show_instant
+from infold.core.interval import DAY, MAX, Interval, Ranges, parse_instant_text, show_instant
 from infold.core.model import Incremental, Materialization, Model, Timeseries
 from infold.core.plan import (
     Action,
@@ -267,7 +267,7 @@ class TestLimits:
 
     def test_a_start_after_all_data_is_reported(self) -> None:
         """With a start after all data the table is built empty, and the message says why."""
-        far = hourly("a", start=instant("2031-01-01"))
+        far = hourly("a", start=parse_instant_text("2031-01-01"))
         found = stand(EVENTS, far, events=built(EVENTS), a=new())["a"]
 
         assert message(found) == (
@@ -289,7 +289,7 @@ class TestLimits:
             "No data in events between 2019-10-23 and 2019-10-26; covered without rows"
         )
         assert step.trace is not None
-        assert not step.trace.unbuilt.overlaps(window)
+        assert not step.trace.pending_ranges.overlaps(window)
 
     def test_rows_in_files_are_not_guessed(self) -> None:
         """Before its files are read, a run has no limits and is not called empty."""
@@ -365,8 +365,8 @@ class TestBackfillLimit:
         step = next((step for step in todo.steps if step.model == target.name), None)
         if step is None or step.trace is None:
             return "", Ranges(), Ranges()
-        marks = ("B" if step.stale.overlaps(day(i)) else "-" for i in range(7))
-        return " ".join(marks), step.cells, step.trace.unbuilt
+        marks = ("B" if step.stale_cells.overlaps(day(i)) else "-" for i in range(7))
+        return " ".join(marks), step.cells, step.trace.pending_ranges
 
     def after(self, left: Ranges, strip: str, changes: str = "") -> ModelObservation:
         """The model once a run has left some of it, with what changed since."""
@@ -435,7 +435,7 @@ class TestBackfillLimit:
         made, cells, _ = self.rounds(early, new())
 
         assert made == "B B - - - - -"
-        assert cells.hull == Interval(day(0).start - 3650 * DAY, day(1).end)
+        assert cells.span == Interval(day(0).start - 3650 * DAY, day(1).end)
 
     def test_a_limit_shorter_than_a_cell_builds_one(self) -> None:
         """A limit shorter than a cell builds one cell, so that runs progress."""
@@ -457,8 +457,8 @@ class TestBackfillLimit:
         made, cells, _ = self.rounds(self.LIMITED, new(), batch_size=1)
 
         assert made == "B B - - - - -"
-        assert cells.hull is not None
-        assert cells.hull.end == day(0).end
+        assert cells.span is not None
+        assert cells.span.end == day(0).end
 
     def test_a_changed_definition_is_built_at_once(self) -> None:
         """A changed definition is rebuilt in one run, as

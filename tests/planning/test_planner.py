@@ -19,7 +19,7 @@ from infold.core.interval import (
     Granularity,
     Interval,
     Ranges,
-    instant,
+    parse_instant_text,
 )
 from infold.core.model import (
     Column,
@@ -48,7 +48,7 @@ from infold.core.trace import Cause, CellChange, CellState, Pending, Trace
 from infold.planning.planner import HELD_BACK, plan
 from infold.render.plan import plan_screen
 
-FIRST = instant("2019-10-21")
+FIRST = parse_instant_text("2019-10-21")
 DAYS = 7
 ALL = Ranges.ever()
 
@@ -197,7 +197,15 @@ class TestLateRows:
 
     def test_far_apart_days_are_two_ranges(self) -> None:
         """Days far apart stay two ranges and never become their hull."""
-        old = CellChange(Interval(instant("2009-01-01"), instant("2009-01-02")), 1, 0, 0, 1, 0, 1)
+        old = CellChange(
+            Interval(parse_instant_text("2009-01-01"), parse_instant_text("2009-01-02")),
+            1,
+            0,
+            0,
+            1,
+            0,
+            1,
+        )
         seen = changed(DAILY, "sessions", "# # # # # # +")
         news = (replace(seen.inputs[0], changes=(old, *seen.inputs[0].changes)), seen.inputs[1])
 
@@ -212,7 +220,7 @@ class TestLateRows:
         made = plan(project(MONTHLY), seen)
 
         assert made.steps[0].cells == Ranges(
-            (Interval(instant("2019-10-01"), instant("2019-11-01")),)
+            (Interval(parse_instant_text("2019-10-01"), parse_instant_text("2019-11-01")),)
         )
 
     def test_without_changes_a_model_is_skipped(self) -> None:
@@ -518,7 +526,7 @@ class TestBatches:
             assert strip(made, "daily") == (first or "- B - B B - B")
             assert step.batches == batches
             assert step.trace is not None
-            assert step.stale == step.cells | step.trace.unbuilt
+            assert step.stale_cells == step.cells | step.trace.pending_ranges
 
     @pytest.mark.parametrize(
         ("own", "jobs", "beside"),
@@ -553,7 +561,7 @@ class TestBatches:
     ) -> None:
         """Cells built singly are a query each, and a limited number of them is one commit."""
         monkeypatch.setattr("infold.planning.portions.CELLS_TOGETHER", together)
-        made = self.made(replace(DAILY, vouched=(Override.LIMIT,)), PlanOptions())
+        made = self.made(replace(DAILY, overrides_used=(Override.LIMIT,)), PlanOptions())
 
         assert strip(made, "daily") == built
 
@@ -577,7 +585,7 @@ class TestExchange:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Batches of a new definition are computed one by one and committed together."""
-        by_cell = replace(DAILY, vouched=(Override.LIMIT,))
+        by_cell = replace(DAILY, overrides_used=(Override.LIMIT,))
         monkeypatch.setattr("infold.planning.portions.CELLS_TOGETHER", 2)
         for target, pieces in ((said(DAILY, batch_size=3), 3), (by_cell, 4)):
             [step] = self.made(target).steps

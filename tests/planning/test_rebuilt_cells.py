@@ -149,9 +149,9 @@ class Played:
         if trace is None or trace.fingerprint != self.fingerprint:
             return
         assert set(self.held.values()) <= {self.fingerprint}, made
-        waiting = {at for at in self.rows if trace.unbuilt.overlaps(day(at))}
+        waiting = {at for at in self.rows if trace.pending_ranges.overlaps(day(at))}
         assert self.held.keys() == self.rows - waiting
-        assert not Ranges.of(day(at) for at in self.held) & trace.unbuilt
+        assert not Ranges.of(day(at) for at in self.held) & trace.pending_ranges
         ends = [part for e in trace.pending if e.cause is Cause.REDEFINED for part in e.ranges]
         assert all(part.start > MIN and part.end < MAX for part in ends), "they can be counted"
 

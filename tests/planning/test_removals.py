@@ -15,7 +15,7 @@ from tests.declare.shop import INFOLD, SHOP, write
 from infold import api
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.formats import Format
-from infold.core.interval import DAY, Interval, instant
+from infold.core.interval import DAY, Interval, parse_instant_text
 from infold.core.model import Column, Source
 from infold.core.plan import FileDiff
 from infold.core.project import Project
@@ -58,7 +58,7 @@ class Share:
             IngestedFile(ids[file.path], file.path, file.size, file.fingerprint, 0, rows=10)
             for file in seen.new
         )
-        day = Interval(instant("2024-03-01"), instant("2024-03-01") + DAY)
+        day = Interval(parse_instant_text("2024-03-01"), parse_instant_text("2024-03-01") + DAY)
         cells = tuple(FileCell(file.id, day, 10) for file in taken)
         rows = 10 * len(taken)
         trace = Trace("clicks", self.project["clicks"].fingerprint)

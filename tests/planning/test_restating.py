@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.declare.shop import read
 
-from infold.core.interval import Granularity, Interval, Ranges, instant
+from infold.core.interval import Granularity, Interval, Ranges, parse_instant_text
 from infold.core.plan import FileDiff, InputDiff, ModelObservation, Observations
 from infold.core.project import Project
 from infold.core.trace import Cause, CellState, Pending, Trace
@@ -45,7 +45,7 @@ def project() -> Project:
 
 def window(start: str, end: str) -> Interval:
     """A stretch of days."""
-    return Interval(instant(start), instant(end))
+    return Interval(parse_instant_text(start), parse_instant_text(end))
 
 
 def test_restate_builds_the_named_models_and_runs_their_readers(project: Project) -> None:
@@ -105,7 +105,7 @@ def test_a_table_that_was_never_built_is_built_in_its_window(
     }
     asked = replace(again.options, restated={}) if changed else again.options
 
-    found = plan(project, Observations(instant("2024-04-01"), seen), asked)
+    found = plan(project, Observations(parse_instant_text("2024-04-01"), seen), asked)
 
     (left,) = (entry for entry in found.skipped if entry.model == "daily")
     assert left.why == "outside the window"

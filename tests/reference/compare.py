@@ -24,7 +24,7 @@ SHOWN = 6
 def plain(value: Any) -> Any:
     """A stored value as the reference writes it."""
     if isinstance(value, datetime):
-        return interval.micros(value)
+        return interval.micros_of(value)
     if isinstance(value, list):
         return [plain(entry) for entry in value]
     return value

@@ -26,8 +26,8 @@ def at(text: str, day: str = DAY) -> int:
         head, _, clock = text.rpartition(" ")
         if head:
             day = f"{day[:8]}{int(head):02}"
-        return interval.instant(f"{day}T{clock}")
-    return interval.instant(text)
+        return interval.parse_instant_text(f"{day}T{clock}")
+    return interval.parse_instant_text(text)
 
 
 def spread(start: str, end: str, events: int) -> list[int]:
@@ -63,7 +63,7 @@ def drawn(sessions: Sequence[Row], *columns: str) -> list[list[str]]:
 
 
 def _clock(when: int) -> str:
-    text = interval.moment(when).strftime("%Y-%m-%d %H:%M")
+    text = interval.datetime_of(when).strftime("%Y-%m-%d %H:%M")
     day, clock = text.split(" ")
     if day == DAY:
         return clock

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 from tests.reference.aggregates import Aggregate
 from tests.reference.world import Row, frozen
 
-from infold.core.interval import moment
+from infold.core.interval import datetime_of
 
 Identity = tuple[Any, ...]
 
@@ -271,8 +271,8 @@ def parts(own: Sequence[Row], time: str, gap: int | None, ends: Ends) -> list[li
 def local_day(at: int, zone: str) -> date:
     """The last day of a time zone that had begun by an instant."""
     where = ZoneInfo(zone)
-    day = moment(at).astimezone(where).date() + timedelta(days=1)
-    while datetime(day.year, day.month, day.day, tzinfo=where).astimezone(UTC) > moment(at):
+    day = datetime_of(at).astimezone(where).date() + timedelta(days=1)
+    while datetime(day.year, day.month, day.day, tzinfo=where).astimezone(UTC) > datetime_of(at):
         day -= timedelta(days=1)
     return day
 

@@ -162,7 +162,7 @@ class TestGroupsAndJoins:
 
     def test_grouping_by_cells(self) -> None:
         """Rows are grouped into the cells of their time, and a row in no cell is in no table."""
-        start = interval.instant("2024-03-09")
+        start = interval.parse_instant_text("2024-03-09")
         rows: list[Row] = [{"t": start + hour * HOUR} for hour in (0, 23, 24)] + [{"t": None}]
         found = grouped(
             rows,
@@ -218,6 +218,6 @@ class TestDifference:
 
     def test_stored_rows_become_reference_rows(self) -> None:
         """Timestamps of stored rows become instants, and columns may be left out."""
-        rows = [{"t": interval.moment(5), "l": [interval.moment(6)], "session_id": "x"}]
+        rows = [{"t": interval.datetime_of(5), "l": [interval.datetime_of(6)], "session_id": "x"}]
         assert stored(rows, leave_out=["session_id"]) == [{"t": 5, "l": [6]}]
         assert frozen({"b": [1], "a": None}) == (("a", None), ("b", (1,)))

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infold.core.interval import DAY, EVER, HOUR, Granularity, Interval, Ranges, instant
+from infold.core.interval import DAY, EVER, HOUR, Granularity, Interval, Ranges, parse_instant_text
 from infold.render.coverage_strip import COLUMNS, Row, axis, header, strip
 
 
 def span(start: str, end: str) -> Ranges:
     """One range."""
-    return Ranges((Interval(instant(start), instant(end)),))
+    return Ranges((Interval(parse_instant_text(start), parse_instant_text(end)),))
 
 
 def drawn(built: Ranges, arrived: Ranges, granularity: Granularity = Granularity.DAY) -> str:
@@ -183,7 +183,9 @@ def test_texts_beside_the_strip_are_cut_to_the_screen() -> None:
     assert line.endswith("…")
 
 
-instants = st.integers(instant("1900-01-01") // HOUR, instant("2200-01-01") // HOUR)
+instants = st.integers(
+    parse_instant_text("1900-01-01") // HOUR, parse_instant_text("2200-01-01") // HOUR
+)
 ranges = st.lists(st.tuples(instants, st.integers(1, 24 * 400)), min_size=1, max_size=8).map(
     lambda drawn: Ranges.of(Interval(at * HOUR, (at + hours) * HOUR) for at, hours in drawn)
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from infold.core.interval import EVER, MAX, MIN, Granularity, Interval, Ranges, instant
+from infold.core.interval import EVER, MAX, MIN, Granularity, Interval, Ranges, parse_instant_text
 from infold.render import formatting
 
 DAY = Granularity.DAY
@@ -23,9 +23,12 @@ def test_ranges() -> None:
     """One cell is shown by its name, ranges as half-open,
     open ends as words, and long lists are cut.
     """
-    march = [Interval(instant(f"2024-03-{d:02}"), instant(f"2024-03-{d + 1:02}")) for d in (1, 3)]
-    longer = Interval(instant("2024-03-05"), instant("2024-03-08"))
-    last = Interval(instant("2024-04-01"), MAX)
+    march = [
+        Interval(parse_instant_text(f"2024-03-{d:02}"), parse_instant_text(f"2024-03-{d + 1:02}"))
+        for d in (1, 3)
+    ]
+    longer = Interval(parse_instant_text("2024-03-05"), parse_instant_text("2024-03-08"))
+    last = Interval(parse_instant_text("2024-04-01"), MAX)
 
     text = formatting.ranges_text(Ranges.of([*march, longer, last]), DAY)
 
@@ -37,7 +40,7 @@ def test_ranges() -> None:
 
 def test_cells() -> None:
     """A cell is as short as its granularity allows."""
-    at = instant("2024-03-01")
+    at = parse_instant_text("2024-03-01")
 
     assert formatting.cell_text(Granularity.MONTH.cell(at), Granularity.MONTH) == "2024-03"
     assert formatting.cell_text(Granularity.YEAR.cell(at), Granularity.YEAR) == "2024"
@@ -46,7 +49,7 @@ def test_cells() -> None:
 
 def test_counting_cells() -> None:
     """Calendar cells are counted, and open ranges are not."""
-    year = Ranges((Interval(instant("2024-01-01"), instant("2025-01-01")),))
+    year = Ranges((Interval(parse_instant_text("2024-01-01"), parse_instant_text("2025-01-01")),))
 
     assert formatting.cells_in(year, DAY) == 366
     assert formatting.cells_in(year, Granularity.MONTH) == 12
@@ -55,5 +58,8 @@ def test_counting_cells() -> None:
 
 def test_instants_for_programs() -> None:
     """Instants in JSON are ISO 8601 with a Z and microseconds; an open end is null."""
-    assert formatting.iso(instant("2024-03-09T12:00:00.000001")) == "2024-03-09T12:00:00.000001Z"
+    assert (
+        formatting.iso(parse_instant_text("2024-03-09T12:00:00.000001"))
+        == "2024-03-09T12:00:00.000001Z"
+    )
     assert formatting.iso(MAX) is None

@@ -181,7 +181,7 @@ def records(path: Path) -> Rows:
                 **{name: value or None for name, value in row.items()},
                 "Quantity": int(row["Quantity"]),
                 "UnitPrice": Decimal(row["UnitPrice"]),
-                "InvoiceDate": interval.instant(row["InvoiceDate"]),
+                "InvoiceDate": interval.parse_instant_text(row["InvoiceDate"]),
             }
             for row in csv.DictReader(file)
         ]

@@ -11,13 +11,13 @@ from tests.declare.shop import INFOLD, SHOP, write
 
 from infold import api
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
-from infold.core.interval import DAY, Interval, instant
+from infold.core.interval import DAY, Interval, parse_instant_text
 from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, Trace
 from infold.ledger.store import SqlLedger
 
-START = instant("2024-03-01")
+START = parse_instant_text("2024-03-01")
 NAMES = ("clicks", "sessions", "daily")
 INPUTS = {"clicks": {}, "sessions": {"clicks": 1}, "daily": {"sessions": 1}}
 

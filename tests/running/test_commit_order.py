@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import pytest
 
-from infold.core.interval import DAY, Interval, Ranges, instant
+from infold.core.interval import DAY, Interval, Ranges, parse_instant_text
 from infold.core.plan import Action, Reason, Step
 from infold.core.record import Outcome
 from infold.core.trace import Cause, Pending, Trace
 from infold.running.commit_order import CommitLock, CommitTurn, concurrent_batches
 
-FIRST = instant("2024-03-01")
+FIRST = parse_instant_text("2024-03-01")
 
 
 def days(*numbers: int) -> Ranges:
@@ -53,7 +53,7 @@ def test_batches_beside_a_step_build_their_own_cells() -> None:
 
 def test_before_any_batch_all_of_their_cells_are_pending() -> None:
     """Before the first batch commits, all of the step's cells are pending, its own included."""
-    assert CommitLock.of(STEP).trace.unbuilt == days(0, 1, 2, 3, 4, 5)
+    assert CommitLock.of(STEP).trace.pending_ranges == days(0, 1, 2, 3, 4, 5)
 
 
 def test_each_batch_leaves_pending_what_the_others_have_yet_to_build() -> None:
@@ -64,7 +64,7 @@ def test_each_batch_leaves_pending_what_the_others_have_yet_to_build() -> None:
         turn = CommitTurn(cells, lock)
         holds = turn.take(outcome())
         turn.release(holds)
-        left.append(holds.trace.unbuilt)
+        left.append(holds.trace.pending_ranges)
 
     assert left == [days(0, 1, 4, 5), days(4, 5), Ranges()]
 
@@ -93,7 +93,7 @@ def test_a_batch_that_wrote_nothing_leaves_its_cells_pending() -> None:
 
     holds = CommitTurn(days(2, 3), lock).take(outcome())
 
-    assert (holds.version, holds.trace.unbuilt) == (7, days(0, 1, 4, 5))
+    assert (holds.version, holds.trace.pending_ranges) == (7, days(0, 1, 4, 5))
 
 
 def test_nobody_builds_on_a_commit_that_the_ledger_does_not_know() -> None:
@@ -104,7 +104,7 @@ def test_nobody_builds_on_a_commit_that_the_ledger_does_not_know() -> None:
     cut = CommitTurn(days(0, 1), lock)
 
     def end_between() -> None:
-        with cut.released_at_end():
+        with cut.released_after_error():
             cut.take(outcome())
             raise OSError("the disk is full")
 

@@ -127,7 +127,7 @@ class TestForget:
         todo = api.make_plan(shop, api.observe(shop), select=["sessions"])
 
         assert [(step.model, step.action) for step in todo.steps] == [("sessions", Action.BUILD)]
-        assert todo.steps[0].stale.overlaps(day(1))
+        assert todo.steps[0].stale_cells.overlaps(day(1))
 
     def test_files_stay_known(self, shop: Project) -> None:
         """Files of a forgotten model stay known, so that rows

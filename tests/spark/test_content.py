@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F
 
-from infold.core.interval import DAY, Granularity, Interval, Ranges, instant
+from infold.core.interval import DAY, Granularity, Interval, Ranges, parse_instant_text
 from infold.core.trace import signed
 from infold.spark.content import (
     cell_start,
@@ -124,7 +124,7 @@ class TestCells:
     @pytest.mark.parametrize("type_", ["timestamp", "date"])
     def test_within_selects_the_ranges(self, spark: SparkSession, type_: str) -> None:
         """A range of timestamps or dates includes its start and excludes its end."""
-        first = instant("2024-01-01")
+        first = parse_instant_text("2024-01-01")
         ranges = Ranges.of(
             [Interval(first, first + 2 * DAY), Interval(first + 5 * DAY, first + 6 * DAY)]
         )
@@ -138,7 +138,7 @@ class TestCells:
 
     def test_any_number_of_cells(self, spark: SparkSession) -> None:
         """Rows of thousands of cells are selected, and none between them."""
-        first = instant("2020-01-01")
+        first = parse_instant_text("2020-01-01")
         cells = [Interval(first + at * DAY, first + (at + 1) * DAY) for at in range(0, 600, 2)]
         days = spark.range(600).select(
             F.timestamp_micros(F.lit(first) + F.col("id") * DAY + 7).alias("a`t"), "id"
@@ -152,7 +152,7 @@ class TestCells:
         """Beyond 200 ranges the nearest are joined into a
         superset, unless the filter has to be exact.
         """
-        first = instant("2020-01-01")
+        first = parse_instant_text("2020-01-01")
         ranges = Ranges.of(
             Interval(first + 2 * i * DAY, first + (2 * i + 1) * DAY) for i in range(300)
         )

@@ -9,7 +9,7 @@ from tests.running.standing_tables import drop
 from tests.spark.time_range.test_recompute import DAILY, ROLLING, Shop, model
 
 from infold import api
-from infold.core.interval import Interval, instant
+from infold.core.interval import Interval, parse_instant_text
 
 pytestmark = pytest.mark.spark
 
@@ -75,7 +75,7 @@ def test_an_explicit_window_without_data_is_covered(tmp_path: Path) -> None:
     shop = Shop(tmp_path / "shop")
     shop.models(daily=model(DAILY))
     shop.land("2024-03-01 10:00", "2024-03-09 10:00", day="2024-03-01")
-    window = Interval(instant("2024-03-04"), instant("2024-03-06"))
+    window = Interval(parse_instant_text("2024-03-04"), parse_instant_text("2024-03-06"))
     first = shop.run(window=window)
     (daily,) = (entry for entry in first.model_states if entry.model == "daily")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.ledger.memory import MemoryLedger
 
-from infold.core.interval import DAY, Granularity, Interval, Ranges, instant
+from infold.core.interval import DAY, Granularity, Interval, Ranges, parse_instant_text
 from infold.core.record import Outcome
 from infold.core.trace import CellChange, Trace
 from infold.lake.iceberg.tables import IcebergLake
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-JANUARY = instant("2024-01-01")
+JANUARY = parse_instant_text("2024-01-01")
 
 
 class Shop:

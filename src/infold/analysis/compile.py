@@ -9,15 +9,20 @@ from sqlglot import exp
 
 from infold.analysis.bounds.cells import causes_of
 from infold.analysis.bounds.known_columns import InputBound
-from infold.analysis.cumulative_query import take_grouped
-from infold.analysis.fingerprint import fingerprint, normal
-from infold.analysis.inputs.ingested import taken_in
-from infold.analysis.inputs.landed_sources import landed, landing, readers, tables_named
-from infold.analysis.inputs.optional_columns import unnamed
-from infold.analysis.names.column_types import Types, kept
+from infold.analysis.cumulative_query import split_cumulative_query
+from infold.analysis.fingerprint import fingerprint, normal_text
+from infold.analysis.inputs.ingested import ingested_table
+from infold.analysis.inputs.landed_sources import (
+    landed_sources,
+    landing_model,
+    readers_of,
+    tables_named,
+)
+from infold.analysis.inputs.optional_columns import unnamed_columns
+from infold.analysis.names.column_types import Types, followed_type
 from infold.analysis.names.relation import Columns, Rows, Table
 from infold.analysis.names.resolve import Resolved, resolve
-from infold.analysis.names.spelling import spelled
+from infold.analysis.names.spelling import with_column_spelling
 from infold.analysis.names.subject import Draft, Subject, time_column
 from infold.analysis.node_facts import (
     bounded_references,
@@ -33,10 +38,16 @@ from infold.analysis.node_facts import (
     rule_findings,
 )
 from infold.analysis.nondeterministic_views import Chance
-from infold.analysis.overrides import BY_SLUG, REACH, Allowed, allowed, offered
+from infold.analysis.overrides import (
+    BY_SLUG,
+    REACH,
+    RemainingFindings,
+    apply_overrides,
+    offer_overrides,
+)
 from infold.analysis.session_input import session_input
-from infold.analysis.sessions_query import take_apart
-from infold.analysis.spark_syntax import unreadable
+from infold.analysis.sessions_query import split_sessions_query
+from infold.analysis.spark_syntax import unreadable_by_spark
 from infold.analysis.times.shape import Grain
 from infold.core.model import Kind, Model, Source
 from infold.core.project import Bound, Input, Node, SessionsQuery
@@ -69,7 +80,7 @@ def compile_models(
     work = _Compiler(sources, downgrade)
     for source in sources.values():
         columns = tuple(column.name for column in source.columns) or None
-        known = {column.name.lower(): kept(column.type) for column in source.columns}
+        known = {column.name.lower(): followed_type(column.type) for column in source.columns}
         work.types[source.name] = {name: of for name, of in known.items() if of is not None}
         work.tables[source.name.lower()] = Table(source.name, columns)
     for name in broken:
@@ -79,16 +90,20 @@ def compile_models(
         name: [table.lower() for table in tables_named(draft.parsed.tree) if table.lower() in names]
         for name, draft in names.items()
     }
-    order, cycles = _ordered(reads)
+    order, cycles = _in_dependency_order(reads)
     for cycle in cycles:
         first = names[cycle[0]]
         shown = [names[name].model.name for name in (*cycle, cycle[0])]
-        at = _reading(first, cycle[1 % len(cycle)])
+        at = _first_naming(first, cycle[1 % len(cycle)])
         work.errors.append(findings.dependency_cycle(at, path=" -> ".join(shown)))
     for name in order:
         work.tables.setdefault(name, Table(names[name].model.name, None))
-    for source in landed(drafts, sources):
-        work.add(landing(source.without(unnamed(source, readers(drafts, source)))))
+    for source in landed_sources(drafts, sources):
+        work.add(
+            landing_model(
+                source.without_columns(unnamed_columns(source, readers_of(drafts, source)))
+            )
+        )
     in_cycle = {name for cycle in cycles for name in cycle}
     for name in order:
         if name not in in_cycle:
@@ -96,7 +111,7 @@ def compile_models(
                 work.add(names[name])
             except RecursionError:
                 work.errors.append(findings.too_deep(names[name].parsed.text.spot(0)))
-    return Compiled(tuple(work.nodes.values()), (*work.errors, *work.chance.errors()))
+    return Compiled(tuple(work.nodes.values()), (*work.errors, *work.nondeterministic.unanswered()))
 
 
 @dataclass(slots=True)
@@ -106,11 +121,11 @@ class _Compiler:
     tables: dict[str, Table] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     views: dict[str, tuple[str, str]] = field(default_factory=dict)
-    kept: dict[str, Mapping[str, Grain]] = field(default_factory=dict)
+    kept_columns: dict[str, Mapping[str, Grain]] = field(default_factory=dict)
     rows: dict[str, Rows] = field(default_factory=dict)
     types: dict[str, Types] = field(default_factory=dict)
     errors: list[InfoldError] = field(default_factory=list)
-    chance: Chance = field(default_factory=Chance)
+    nondeterministic: Chance = field(default_factory=Chance)
 
     def add(self, draft: Draft) -> None:
         """Check one model whose inputs have been checked, and make its node."""
@@ -118,48 +133,58 @@ class _Compiler:
         extra = model.sessions.visible_columns if model.sessions else ()
         resolved = resolve(text, draft.parsed.tree, self.tables, extra)
         subject = Subject(
-            draft, resolved.relation, self.sources, self.nodes, self.kept, self.rows, self.types
+            draft,
+            resolved.relation,
+            self.sources,
+            self.nodes,
+            self.kept_columns,
+            self.rows,
+            self.types,
         )
-        subject.named = tuple(dict.fromkeys(r.name for r in resolved.references))
-        subject.inputs_are_right = all(name in self.nodes for name in subject.named)
+        subject.tables_read = tuple(dict.fromkeys(r.name for r in resolved.references))
+        subject.inputs_are_right = all(name in self.nodes for name in subject.tables_read)
         columns = output_columns(model, resolved)
-        found = Allowed((*unreadable(text, draft.parsed.tree, resolved.relation), *resolved.errors))
+        found = RemainingFindings(
+            (*unreadable_by_spark(text, draft.parsed.tree, resolved.relation), *resolved.errors)
+        )
         query = None
         if not found.errors:
-            query, errors = self._check(subject)
-            found = self.chance.judged(subject, allowed(subject, errors))
-            offered(subject, found.errors, days_back(subject))
+            query, errors = self._apply_rules(subject)
+            found = self.nondeterministic.put_off(subject, apply_overrides(subject, errors))
+            offer_overrides(subject, found.errors, days_back(subject))
         # What PIVOT has once stands in each of its columns.
         errors = list({str(error): error for error in found.errors}.values())
         downgraded: tuple[str, ...] = ()
-        if self.downgrade and errors and all(_downgradable(model, error) for error in errors):
+        if self.downgrade and errors and all(_can_be_downgraded(model, error) for error in errors):
             downgraded = tuple(str(error) for error in errors)
             errors = []
         misnamed = any(error.slug in _MISNAMED for error in errors)
-        self._remember(model, None if misnamed else columns, resolved)
+        self._add_table(model, None if misnamed else columns, resolved)
         if errors:
             self.errors.extend(errors)
             return
-        self.kept[model.name] = kept_columns(subject)
+        self.kept_columns[model.name] = kept_columns(subject)
         self.rows[model.name] = row_keys(subject, found)
         self.types[model.name] = output_types(subject)
-        source = self._source(model, resolved)
+        source = self._ingested_source(model, resolved)
         plain = source is not None and source.name == resolved.references[0].name
-        unread = unnamed(source, [draft]) if source and plain else ()
+        unread = unnamed_columns(source, [draft]) if source and plain else ()
         proven = [] if found.bounded else input_bounds(subject)
         bounds = [*proven, *found.declared] if not downgraded else []
         inputs = self._inputs(resolved, source, bounds)
         if downgraded:
             inputs = tuple(replace(entry, time_column=None) for entry in inputs)
-        words = normal(text, resolved.references, self.views)
-        read = source.without(unread) if source else None
+        words = normal_text(text, resolved.references, self.views)
+        read = source.without_columns(unread) if source else None
         vouched_and_bounds = found.vouched, declared_bounds(model, found)
-        print_ = fingerprint(model, words.of(draft.parsed.tree), columns, read, *vouched_and_bounds)
+        print_ = fingerprint(
+            model, words.words_of(draft.parsed.tree), columns, read, *vouched_and_bounds
+        )
         if model.kind is Kind.VIEW:
             exact = fingerprint(model, words.to_the_letter, columns, None)
             self.views[model.name] = (print_, exact)
         self.nodes[model.name] = Node(
-            model=spelled(model, columns or ()),
+            model=with_column_spelling(model, columns or ()),
             inputs=inputs,
             references=bounded_references(resolved.references, bounds),
             fingerprint=print_,
@@ -167,11 +192,11 @@ class _Compiler:
             source=source.name if source else None,
             unread_columns=unread,
             query=query,
-            grouped=take_grouped(subject).query
+            grouped=split_cumulative_query(subject).query
             if model.kind is Kind.CUMULATIVE_AGGREGATE
             else None,
             landed=draft.landed,
-            vouched=found.vouched,
+            overrides_used=found.vouched,
             bounds_declared=found.bounded,
             downgraded=downgraded,
             matches=lookup_matches(subject, source) if not downgraded else (),
@@ -179,7 +204,7 @@ class _Compiler:
             fills_cells=not downgraded and keeps_unmatched(subject),
         )
 
-    def _check(self, subject: Subject) -> tuple[SessionsQuery | None, list[InfoldError]]:
+    def _apply_rules(self, subject: Subject) -> tuple[SessionsQuery | None, list[InfoldError]]:
         errors = rule_findings(subject)
         if sum(error.slug in REACH for error in errors) > 1:
             # What hangs on another finding is not judged yet, and hides nothing of its own.
@@ -192,17 +217,19 @@ class _Compiler:
             return None, errors
         found = session_input(subject)
         errors.extend(found.errors)
-        taken = take_apart(subject, found.time_column, found.key, found.name, unique=found.unique)
+        taken = split_sessions_query(
+            subject, found.time_column, found.key, found.name, unique=found.unique
+        )
         errors.extend(taken.errors)
         return taken.query and replace(taken.query, passed_columns=found.passed), errors
 
-    def _remember(self, model: Model, columns: Columns, resolved: Resolved) -> None:
+    def _add_table(self, model: Model, columns: Columns, resolved: Resolved) -> None:
         view = resolved.relation if model.kind is Kind.VIEW else None
         if model.name.lower() not in self.sources:
             self.tables[model.name.lower()] = Table(model.name, columns, view)
 
-    def _source(self, model: Model, resolved: Resolved) -> Source | None:
-        main = taken_in(resolved.relation) if model.kind is Kind.EVENTS else None
+    def _ingested_source(self, model: Model, resolved: Resolved) -> Source | None:
+        main = ingested_table(resolved.relation) if model.kind is Kind.EVENTS else None
         return self.sources[main] if main is not None else None
 
     def _inputs(
@@ -231,7 +258,7 @@ class _Compiler:
         )
 
 
-def _downgradable(model: Model, error: InfoldError) -> bool:
+def _can_be_downgraded(model: Model, error: InfoldError) -> bool:
     """Whether a model with this finding can be built whole."""
     return model.kind is Kind.INCREMENTAL_TABLE and (error.slug in REACH or error.slug in BY_SLUG)
 
@@ -240,7 +267,7 @@ _MISNAMED = ("session-column", "unnamed-column")
 """After these, what reads the model would be told about columns that have yet to be named."""
 
 
-def _reading(draft: Draft, name: str) -> Spot:
+def _first_naming(draft: Draft, name: str) -> Spot:
     """Where a model names a table for the first time."""
     for table in draft.parsed.tree.find_all(exp.Table):
         if table.name.lower() == name and not table.args.get("db"):
@@ -248,7 +275,9 @@ def _reading(draft: Draft, name: str) -> Spot:
     return draft.parsed.text.spot(0)
 
 
-def _ordered(reads: Mapping[str, Sequence[str]]) -> tuple[list[str], list[tuple[str, ...]]]:
+def _in_dependency_order(
+    reads: Mapping[str, Sequence[str]],
+) -> tuple[list[str], list[tuple[str, ...]]]:
     """Names with what they read before them, and each circle once."""
     order: list[str] = []
     cycles: list[tuple[str, ...]] = []

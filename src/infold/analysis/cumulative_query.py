@@ -14,12 +14,12 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.inputs.fold_inputs import FoldInputs, fold_inputs_of
-from infold.analysis.names.query_pieces import Cut, first_outside, qualifiers
-from infold.analysis.names.relation import Block, Origin, Table, own
-from infold.analysis.names.row_wise import calls_over_rows, clauses
+from infold.analysis.names.query_pieces import QueryPieces, first_outside, qualifier_spans
+from infold.analysis.names.relation import Block, Origin, Table, own_nodes
+from infold.analysis.names.row_wise import calls_over_rows, clauses_beyond_row_wise
 from infold.analysis.names.subject import Subject, time_column
 from infold.analysis.sql.aggregate_calls import is_aggregate
-from infold.analysis.sql.token_calls import split
+from infold.analysis.sql.token_calls import split_arguments
 from infold.core.project import GroupedQuery, Output
 from infold.messages import refusals
 from infold.messages.errors import InfoldError, Spot
@@ -33,9 +33,9 @@ class GroupedParts:
     errors: tuple[InfoldError, ...] = ()
 
 
-def take_grouped(subject: Subject) -> GroupedParts:
+def split_cumulative_query(subject: Subject) -> GroupedParts:
     """The parts of a cumulative aggregate's query."""
-    errors = [refusals.not_by_key(at, what=what) for what, at in _constructs(subject)]
+    errors = [refusals.not_by_key(at, what=what) for what, at in _refused_constructs(subject)]
     block = subject.relation
     if errors or not isinstance(block, Block):
         return GroupedParts(None, tuple(errors))
@@ -55,10 +55,12 @@ def take_grouped(subject: Subject) -> GroupedParts:
 _FINE = ("GROUP BY", "HAVING")
 
 
-def _constructs(subject: Subject) -> Iterator[tuple[str, Spot]]:
+def _refused_constructs(subject: Subject) -> Iterator[tuple[str, Spot]]:
     """Whatever looks beyond one table and the rows of one key."""
     text, block = subject.text, subject.relation
-    yield from ((what, at) for what, at in clauses(text, block) if what not in _FINE)
+    yield from (
+        (what, at) for what, at in clauses_beyond_row_wise(text, block) if what not in _FINE
+    )
     if not isinstance(block, Block):
         return
     for what, node in calls_over_rows(block):
@@ -68,12 +70,12 @@ def _constructs(subject: Subject) -> Iterator[tuple[str, Spot]]:
         if item.is_star:
             yield "a star", text.spot_of_token(text.tokens[1])
     group = block.node.args.get("group")
-    if group is not None and _several(group):
-        token = text.after(-1, TokenType.GROUP_BY)
+    if group is not None and _has_several_sets(group):
+        token = text.token_after(-1, TokenType.GROUP_BY)
         yield "GROUPING SETS, ROLLUP and CUBE", text.spot_of_token(token or text.tokens[0])
 
 
-def _several(group: exp.Group) -> bool:
+def _has_several_sets(group: exp.Group) -> bool:
     """Whether rows are grouped in several ways at once."""
     if any(group.args.get(key) for key in ("rollup", "cube", "grouping_sets", "totals")):
         return True
@@ -87,15 +89,15 @@ class _Splitter:
     subject: Subject
     block: Block
     errors: list[InfoldError] = field(default_factory=list)
-    cut: Cut = field(init=False)
+    cut: QueryPieces = field(init=False)
     items: list[tuple[int, int]] = field(init=False)
     """The items of the SELECT as ranges of tokens, without their aliases."""
 
     def __post_init__(self) -> None:
         text = self.subject.text
-        self.cut = Cut(text, qualifiers(self.block))
+        self.cut = QueryPieces(text, qualifier_spans(self.block))
         begin = 2 if text.tokens[1].token_type is TokenType.ALL else 1
-        ranges = split(text.tokens, begin, first_outside(text.tokens, TokenType.FROM))
+        ranges = split_arguments(text.tokens, begin, first_outside(text.tokens, TokenType.FROM))
         self.items = []
         for (start, stop), item in zip(ranges, self.block.node.expressions, strict=True):
             if isinstance(item, exp.Alias):
@@ -110,11 +112,13 @@ class _Splitter:
             self.errors.append(refusals.no_group_by(text.spot_of_token(text.tokens[0])))
             return []
         if group.args.get("all"):
-            chosen = [at for at, item in enumerate(self._outputs()) if not _aggregated(item)]
-            return self._named(chosen)
+            chosen = [at for at, item in enumerate(self._outputs()) if not _is_aggregated(item)]
+            return self._output_names(chosen)
         tokens = text.tokens
         start = first_outside(tokens, TokenType.GROUP_BY) + 1
-        ranges = split(tokens, start, first_outside(tokens, TokenType.HAVING, start=start))
+        ranges = split_arguments(
+            tokens, start, first_outside(tokens, TokenType.HAVING, start=start)
+        )
         found: dict[int, None] = {}
         for (begin, end), key in zip(ranges, group.expressions, strict=True):
             at = self._output_of(begin, end, key)
@@ -123,12 +127,12 @@ class _Splitter:
                 self.errors.append(refusals.key_not_selected(spot))
             else:
                 found[at] = None
-        return self._named(list(found))
+        return self._output_names(list(found))
 
     def _outputs(self) -> list[exp.Expr]:
         return [item.unalias() for item in self.block.node.expressions]
 
-    def _named(self, chosen: list[int]) -> list[Output]:
+    def _output_names(self, chosen: list[int]) -> list[Output]:
         found = []
         for at in chosen:
             start, stop = self.items[at]
@@ -173,7 +177,7 @@ class _Splitter:
         assert isinstance(table, Table), "anything else is a construct that was refused"
         node = self.subject.nodes.get(table.name)
         fed = fold_inputs_of(self.subject, table) if node is not None else None
-        if fed is not None and (fed.why_not or not _folds(fed)):
+        if fed is not None and (fed.why_not or not _fold_inputs(fed)):
             at = self.subject.text.spot_of(self.block.entries[0].node)
             why = fed.why_not or "tables without times are joined, or put together, in it"
             self.errors.append(refusals.not_by_key(at, what=f"a view of which {why}"))
@@ -200,11 +204,11 @@ class _Splitter:
         return tuple(found)
 
 
-def _folds(fed: FoldInputs) -> bool:
+def _fold_inputs(fed: FoldInputs) -> bool:
     """Whether what changed in the tables can be told; of several each has to have times."""
-    alone = len(fed.feeds) == 1 and not fed.lookups
-    return alone or all(time_column(feed.node) is not None for feed in fed.feeds)
+    alone = len(fed.inputs) == 1 and not fed.lookups
+    return alone or all(time_column(feed.node) is not None for feed in fed.inputs)
 
 
-def _aggregated(item: exp.Expr) -> bool:
-    return any(is_aggregate(node) for node in own(item))
+def _is_aggregated(item: exp.Expr) -> bool:
+    return any(is_aggregate(node) for node in own_nodes(item))

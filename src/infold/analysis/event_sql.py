@@ -18,7 +18,7 @@ from infold.messages.errors import InfoldError, Spot
 _TABLE = "infold_events"
 
 
-def event_sql(at: Spot, key: str, sql: str, columns: Columns) -> Iterator[InfoldError]:
+def check_event_sql(at: Spot, key: str, sql: str, columns: Columns) -> Iterator[InfoldError]:
     """Why the SQL under a key of front matter is no function of one event of a table."""
     if re.fullmatch(r"\s*(\w+|`[^`]+`)\s*", sql) and columns is not None:
         name = sql.strip().strip("`")
@@ -33,7 +33,7 @@ def event_sql(at: Spot, key: str, sql: str, columns: Columns) -> Iterator[Infold
     known = {_TABLE: Table(_TABLE, columns)}
     resolved = resolve(parsed.text, parsed.tree, known)
     if resolved.errors:
-        yield _moved(resolved.errors[0], at)
+        yield _at_front_matter(resolved.errors[0], at)
         return
     block = resolved.relation
     if not isinstance(block, Block) or block.nested or len(block.node.expressions) != 1:
@@ -50,7 +50,7 @@ def event_sql(at: Spot, key: str, sql: str, columns: Columns) -> Iterator[Infold
             return
 
 
-def _moved(error: InfoldError, at: Spot) -> InfoldError:
+def _at_front_matter(error: InfoldError, at: Spot) -> InfoldError:
     """The same finding, at another place."""
     facts = tuple(fact for fact in error.facts if fact[0] != "at")
     return InfoldError(error.slug, error.what, facts, error.todo, error.exit_code, at)

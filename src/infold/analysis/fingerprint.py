@@ -46,12 +46,12 @@ class NormalText:
     folded: list[str]
     to_the_letter: list[str]
 
-    def of(self, tree: exp.Expr) -> list[str]:
+    def words_of(self, tree: exp.Expr) -> list[str]:
         """Those that decide: the case of names shows where structs are made of them."""
         return self.to_the_letter if _makes_structs(tree) else self.folded
 
 
-def normal(
+def normal_text(
     text: Text, references: tuple[Reference, ...], views: Mapping[str, tuple[str, str]]
 ) -> NormalText:
     """
@@ -144,7 +144,7 @@ def fingerprint(
             series.granularity.value,
         ]
     if model.kind is Kind.SESSIONS and model.sessions:
-        parts["sessions"] = _sessions(model.sessions)
+        parts["sessions"] = _session_parts(model.sessions)
         parts["state"] = STATE
     if model.kind is Kind.EVENTS:
         parts["key"] = [[c.lower() for c in model.unique_key], [c.lower() for c in model.prefer]]
@@ -155,11 +155,11 @@ def fingerprint(
     if bounds:
         parts["bounds"] = sorted([one.input, one.before, one.after] for one in bounds)
     if source is not None:
-        parts["source"] = _source(source)
+        parts["source"] = _source_parts(source)
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _sessions(sessions: Sessions) -> list[object]:
+def _session_parts(sessions: Sessions) -> list[object]:
     """What a session is of, and where it ends; what is not declared leaves no trace."""
     others = {
         entry.name: value
@@ -172,7 +172,7 @@ def _sessions(sessions: Sessions) -> list[object]:
     return [*plain, others] if others else plain
 
 
-def _source(source: Source) -> list[object]:
+def _source_parts(source: Source) -> list[object]:
     """
     All of a source that decides which rows come out of a file.
 

@@ -10,13 +10,13 @@ from infold.analysis.bounds.known_columns import InputBound
 from infold.analysis.bounds.propagation import common_grain
 from infold.analysis.bounds.transitive import Shapes
 from infold.analysis.event_grain import event_grain
-from infold.analysis.inputs.ingested import matched_with
-from infold.analysis.inputs.lookup_keys import matches_of
+from infold.analysis.inputs.ingested import source_lookup_matches
+from infold.analysis.inputs.lookup_keys import lookup_matches_of
 from infold.analysis.names.column_types import Types, types_of
 from infold.analysis.names.relation import Columns, Key, Rows
 from infold.analysis.names.resolve import Resolved
 from infold.analysis.names.subject import Subject
-from infold.analysis.overrides import Allowed
+from infold.analysis.overrides import RemainingFindings
 from infold.analysis.rules import RULES
 from infold.analysis.times.shape import Grain
 from infold.core.model import DeclaredBound, Deduplicate, Kind, Model, Source
@@ -28,13 +28,13 @@ from infold.messages.errors import InfoldError
 def lookup_matches(subject: Subject, source: Source | None) -> tuple[Match, ...]:
     """How the lookups of a model are matched that is built cell by cell, or by folds."""
     if source is not None:
-        return matched_with(subject, source.name)
+        return source_lookup_matches(subject, source.name)
     if subject.model.kind in (Kind.VIEW, Kind.TABLE):
         return ()
-    return matches_of(subject.relation, subject.nodes)
+    return lookup_matches_of(subject.relation, subject.nodes)
 
 
-def declared_bounds(model: Model, found: Allowed) -> tuple[DeclaredBound, ...]:
+def declared_bounds(model: Model, found: RemainingFindings) -> tuple[DeclaredBound, ...]:
     """The declared bounds that say what rows a table has."""
     return model.incremental.bounds if model.incremental and found.declared else ()
 
@@ -59,7 +59,7 @@ def rule_findings(subject: Subject) -> list[InfoldError]:
 def input_bounds(subject: Subject) -> list[InputBound]:
     """How far a model built cell by cell reads each input, at each place that names it."""
     cells = cells_of(subject)
-    return cells.bounds() if cells is not None else []
+    return cells.input_bounds() if cells is not None else []
 
 
 def bounded_references(
@@ -69,7 +69,7 @@ def bounded_references(
     at: dict[int, Bound] = {}
     for entry in bounds:
         if entry.start is not None:
-            at[entry.start] = entry.bound.hull(at.get(entry.start, entry.bound))
+            at[entry.start] = entry.bound.widest(at.get(entry.start, entry.bound))
     return tuple(replace(one, bound=at.get(one.start)) for one in references)
 
 
@@ -83,25 +83,28 @@ def kept_columns(subject: Subject) -> Mapping[str, Grain]:
         return {
             name: common_grain(shapes)
             for name, shapes in columns.items()
-            if _beside(cells, own, shapes) and nulls[name] <= nulls.get(column, frozenset())
+            if _is_in_same_cell(cells, own, shapes)
+            and nulls[name] <= nulls.get(column, frozenset())
         }
     if subject.model.kind is Kind.EVENTS and series is not None:
         return {series.event_time_column.lower(): event_grain(subject)}
     return {}
 
 
-def row_keys(subject: Subject, found: Allowed) -> Rows:
+def row_keys(subject: Subject, found: RemainingFindings) -> Rows:
     """What tells the rows of a model's table apart."""
     model = subject.model
     if model.kind is Kind.EVENTS and model.unique_key and model.timeseries:
         everywhere = model.deduplicate is Deduplicate.EVERYWHERE
         time = () if everywhere else (model.timeseries.event_time_column,)
-        return Rows((_key(*model.unique_key, *time),))
+        return Rows((_lower_key(*model.unique_key, *time),))
     if model.sessions is not None:
         sessions = model.sessions
         owner = IDENTIFIER if sessions.identifier else sessions.user_column
         plain = owner is not None and sessions.fallback_gap is None
-        return Rows((_key("session_id"), *((_key(owner, "session_start"),) if plain else ())))
+        return Rows(
+            (_lower_key("session_id"), *((_lower_key(owner, "session_start"),) if plain else ()))
+        )
     if found.vouched or found.bounded:
         return Rows()  # what holds of the query over all rows need not hold of its cells
     stored = model.kind in (Kind.TABLE, Kind.INCREMENTAL_TABLE, Kind.CUMULATIVE_AGGREGATE)
@@ -116,18 +119,18 @@ def output_types(subject: Subject) -> Types:
     return found
 
 
-def _key(*columns: str | None) -> Key:
+def _lower_key(*columns: str | None) -> Key:
     return frozenset(column.lower() for column in columns if column is not None)
 
 
-def _beside(cells: Cells, own: Shapes, shapes: Shapes) -> bool:
+def _is_in_same_cell(cells: Cells, own: Shapes, shapes: Shapes) -> bool:
     """Whether a column with ``shapes`` is always in the cell of the partition column."""
     return own.keys() == shapes.keys() and all(
-        shape.exact
-        and own[key].exact
+        shape.is_exact
+        and own[key].is_exact
         and shape.low == own[key].low
-        and shape.nested(cells.granularity)
-        and own[key].nested(cells.granularity)
+        and shape.stays_in_cell(cells.granularity)
+        and own[key].stays_in_cell(cells.granularity)
         for key, shape in shapes.items()
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from infold.analysis.names.subject import Subject
-from infold.analysis.overrides import BY_SLUG, Allowed
+from infold.analysis.overrides import BY_SLUG, RemainingFindings
 from infold.core.model import Kind, Override
 from infold.messages.errors import InfoldError
 
@@ -23,36 +23,36 @@ _ANY = Override.NONDETERMINISTIC
 class Chance:
     """What in views may come out one way or another, and who reads that without a word."""
 
-    of: dict[str, tuple[InfoldError, ...]] = field(default_factory=dict)
+    findings: dict[str, tuple[InfoldError, ...]] = field(default_factory=dict)
     """By view, those of the views that it reads included."""
     readers: dict[str, list[tuple[str, Kind]]] = field(default_factory=dict)
     """By view, the models that read it and vouch for nothing."""
-    vouched: set[str] = field(default_factory=set)
+    overridden: set[str] = field(default_factory=set)
     """The views that a model reads whose author vouches for them."""
 
-    def judged(self, subject: Subject, found: Allowed) -> Allowed:
+    def put_off(self, subject: Subject, found: RemainingFindings) -> RemainingFindings:
         """The findings of a model, those of a view put off until something reads it."""
-        views = [name for name in subject.named if self.of.get(name)]
+        views = [name for name in subject.tables_read if self.findings.get(name)]
         if subject.model.kind is Kind.VIEW:
             own = tuple(error for error in found.errors if BY_SLUG.get(error.slug) is _ANY)
-            read = tuple(error for name in views for error in self.of[name])
-            self.of[subject.model.name] = (*own, *read)
+            read = tuple(error for name in views for error in self.findings[name])
+            self.findings[subject.model.name] = (*own, *read)
             return replace(found, errors=tuple(e for e in found.errors if e not in own))
         if not views:
             return found
         may = subject.model.kind in (Kind.INCREMENTAL_TABLE, Kind.TABLE)
         if may and _ANY in subject.model.overrides:
-            self.vouched.update(views)
+            self.overridden.update(views)
             return replace(found, vouched=tuple(sorted({*found.vouched, _ANY})))
         for name in views:
             self.readers.setdefault(name, []).append((subject.model.name, subject.model.kind))
         return found
 
-    def errors(self) -> list[InfoldError]:
+    def unanswered(self) -> list[InfoldError]:
         """What nobody vouches for, or not all that read it do, each once."""
-        passed = {id(error) for view in self.vouched for error in self.of[view]}
+        passed = {id(error) for view in self.overridden for error in self.findings[view]}
         found: dict[int, tuple[InfoldError, dict[str, Kind]]] = {}
-        for view, errors in self.of.items():
+        for view, errors in self.findings.items():
             for error in errors:
                 readers = self.readers.get(view, [])
                 if readers or id(error) not in passed:

@@ -47,7 +47,7 @@ REACH = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class RemainingFindings:
     """What is left of the findings, and what let the others pass."""
 
     errors: tuple[InfoldError, ...]
@@ -58,14 +58,14 @@ class Allowed:
     """Whether they stand for what could not be proven: each cell is made from them alone."""
 
 
-def allowed(subject: Subject, errors: Sequence[InfoldError]) -> Allowed:
+def apply_overrides(subject: Subject, errors: Sequence[InfoldError]) -> RemainingFindings:
     """The findings that overrides and declared bounds do not answer."""
     incremental = subject.model.incremental
     if subject.model.kind is Kind.TABLE:
-        return _whole(subject, errors)
+        return _allowed_for_whole_table(subject, errors)
     if incremental is None or subject.model.kind is not Kind.INCREMENTAL_TABLE:
-        return Allowed(tuple(errors))
-    inputs = list(timed(subject))
+        return RemainingFindings(tuple(errors))
+    inputs = list(timed_inputs(subject))
     called = {name.lower(): name for name in inputs}
     wrong = [
         findings.bound_of_no_input(
@@ -75,7 +75,7 @@ def allowed(subject: Subject, errors: Sequence[InfoldError]) -> Allowed:
         if bound.input.lower() not in called
     ]
     if wrong:
-        return Allowed((*errors, *wrong))
+        return RemainingFindings((*errors, *wrong))
     declared = tuple(
         InputBound(called[bound.input.lower()], Bound(bound.before, bound.after), None)
         for bound in incremental.bounds
@@ -90,19 +90,21 @@ def allowed(subject: Subject, errors: Sequence[InfoldError]) -> Allowed:
             bounded = True
         else:
             left.append(error)
-    return Allowed(tuple(left), tuple(sorted(used)), declared if used or bounded else (), bounded)
+    return RemainingFindings(
+        tuple(left), tuple(sorted(used)), declared if used or bounded else (), bounded
+    )
 
 
-def _whole(subject: Subject, errors: Sequence[InfoldError]) -> Allowed:
+def _allowed_for_whole_table(subject: Subject, errors: Sequence[InfoldError]) -> RemainingFindings:
     """Of a table that is built whole, what its author vouches for is that any result will do."""
     chance = Override.NONDETERMINISTIC
     if chance not in subject.model.overrides:
-        return Allowed(tuple(errors))
+        return RemainingFindings(tuple(errors))
     left = tuple(error for error in errors if BY_SLUG.get(error.slug) is not chance)
-    return Allowed(left, (chance,) if len(left) < len(errors) else ())
+    return RemainingFindings(left, (chance,) if len(left) < len(errors) else ())
 
 
-def offered(subject: Subject, errors: Sequence[InfoldError], days: int | None) -> None:
+def offer_overrides(subject: Subject, errors: Sequence[InfoldError], days: int | None) -> None:
     """
     Name what lets each refusal pass: declared bounds, or the override of its construct.
 
@@ -110,7 +112,7 @@ def offered(subject: Subject, errors: Sequence[InfoldError], days: int | None) -
     """
     if subject.model.kind is not Kind.INCREMENTAL_TABLE:
         return
-    inputs = list(timed(subject))
+    inputs = list(timed_inputs(subject))
     for error in errors:
         facts = []
         if error.slug in REACH and inputs:
@@ -126,10 +128,10 @@ def offered(subject: Subject, errors: Sequence[InfoldError], days: int | None) -
 _HOW = ", how far around its cell each is read (before, after)"
 
 
-def timed(subject: Subject) -> Iterable[str]:
+def timed_inputs(subject: Subject) -> Iterable[str]:
     """The stored inputs with a time column that a model reads, views seen through."""
     found: dict[str, None] = {}
-    for name in subject.named:
+    for name in subject.tables_read:
         node = subject.nodes.get(name)
         if node is None:
             continue

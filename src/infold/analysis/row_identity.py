@@ -28,14 +28,14 @@ from infold.analysis.names.relation import (
     Rows,
     SetOperation,
     Table,
-    blocks,
-    own,
+    blocks_of,
+    own_nodes,
 )
 from infold.analysis.names.row_wise import calls_over_rows
-from infold.analysis.names.select_parts import aggregates, named_windows
+from infold.analysis.names.select_parts import is_grouped, named_windows
 from infold.analysis.sql.normal_sql import normal_sql
 from infold.analysis.times.buckets import makes_several
-from infold.analysis.times.window_frames import base_of
+from infold.analysis.times.window_frames import base_window
 
 PICKS = (exp.AnyValue, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.NthValue)
 """Functions that take a value from one of many rows."""
@@ -53,21 +53,21 @@ class Identity:
 
     tables: Mapping[str, Rows]
 
-    def unique(self, relation: Relation, names: Key) -> bool:
+    def is_unique(self, relation: Relation, names: Key) -> bool:
         """Whether no two rows of a relation agree in these columns."""
         if isinstance(relation, Table):
             if relation.view is not None:
-                return self.unique(relation.view, names)
+                return self.is_unique(relation.view, names)
             rows = self.tables.get(relation.name, Rows())
             if any(key <= names for key in rows.keys):
                 return True
-            return rows.query is not None and self.unique(rows.query, names)
+            return rows.query is not None and self.is_unique(rows.query, names)
         if isinstance(relation, Other):
             return False
         if isinstance(relation, Renamed):
             pairs = zip(relation.columns or (), relation.inner.columns or (), strict=False)
             inner = frozenset(old.lower() for new, old in pairs if new.lower() in names)
-            return self.unique(relation.inner, inner)
+            return self.is_unique(relation.inner, inner)
         if isinstance(relation, SetOperation):
             return self._unique_in_set(relation, names)
         return self._unique_in_block(relation, names)
@@ -78,12 +78,12 @@ class Identity:
         columns = relation.columns
         if columns is not None and {name.lower() for name in columns} <= names:
             return True
-        return not isinstance(relation.node, exp.Union) and self.unique(relation.left, names)
+        return not isinstance(relation.node, exp.Union) and self.is_unique(relation.left, names)
 
     def _unique_in_block(self, block: Block, names: Key) -> bool:
         if block.outputs is None:
             return False
-        alike = Alike(self, block)
+        alike = AgreeingRows(self, block)
         for out in block.outputs:
             if out.name.lower() in names:
                 alike.give_output(out)
@@ -94,26 +94,26 @@ class Identity:
             node = out.node.unalias()
             numbered = isinstance(node, exp.Window) and isinstance(node.this, exp.RowNumber)
             if numbered and out.origin is None and out.name.lower() in names:
-                parts = clause(node, named_windows(block), "partition_by")
+                parts = window_clause_nodes(node, named_windows(block), "partition_by")
                 if all(map(alike.has, parts)):
                     return True
         makes_rows = any("several rows" in what for what, _ in calls_over_rows(block))
         return not makes_rows and alike.one_row()
 
-    def keys(self, relation: Relation) -> list[Key]:
+    def keys_of(self, relation: Relation) -> list[Key]:
         """Keys of a relation that are easily named, for messages."""
         if isinstance(relation, Table):
             if relation.view is not None:
-                return self.keys(relation.view)
+                return self.keys_of(relation.view)
             rows = self.tables.get(relation.name, Rows())
-            return [*rows.keys, *(self.keys(rows.query) if rows.query is not None else ())]
+            return [*rows.keys, *(self.keys_of(rows.query) if rows.query is not None else ())]
         if not isinstance(relation, Block) or relation.outputs is None:
             return []
         names = {name: out for out in relation.outputs if (name := out.name.lower())}
         grouped = group_keys(relation)
         if grouped:
             alike = [
-                next((n for n, out in names.items() if _same(relation, out, key)), None)
+                next((n for n, out in names.items() if _same_column(relation, out, key)), None)
                 for key in grouped
             ]
             return [frozenset(n for n in alike if n)] if all(alike) else []
@@ -122,17 +122,17 @@ class Identity:
         passed = {
             origin.column: name
             for name, out in names.items()
-            if (origin := _origin(relation, out)) is not None and not origin.fields
+            if (origin := _origin_of(relation, out)) is not None and not origin.fields
         }
         return [
             frozenset(passed[column] for column in key)
-            for key in self.keys(relation.entries[0].relation)
+            for key in self.keys_of(relation.entries[0].relation)
             if key <= passed.keys()
         ]
 
 
 @dataclass(slots=True)
-class Alike:
+class AgreeingRows:
     """
     What is the same in all rows of a block that agree in what was given.
 
@@ -147,9 +147,9 @@ class Alike:
     """The entries of FROM of which it is the same row."""
 
     @staticmethod
-    def given(identity: Identity, block: Block, nodes: Iterable[exp.Expr]) -> Alike:
+    def given(identity: Identity, block: Block, nodes: Iterable[exp.Expr]) -> AgreeingRows:
         """All that follows from these expressions being equal."""
-        found = Alike(identity, block)
+        found = AgreeingRows(identity, block)
         for node in nodes:
             found.give(node)
         found.close()
@@ -188,11 +188,11 @@ class Alike:
             return origin is not None and self._has_origin(origin)
         if (text := self._text(node)) is not None and text in self.texts:
             return True
-        parts = [*own(node)]
+        parts = [*own_nodes(node)]
         if any(map(makes_several, parts)):
             return False  # one of several buckets
         if any(isinstance(part, (exp.Query, exp.Window, exp.AggFunc)) for part in parts):
-            return aggregates(self.block) and self._one_group() and not node.find(exp.Window)
+            return is_grouped(self.block) and self._one_group() and not node.find(exp.Window)
         return all(self.has(part) for part in parts if isinstance(part, exp.Column))
 
     def has_output(self, out: Output) -> bool:
@@ -201,7 +201,7 @@ class Alike:
 
     def one_row(self) -> bool:
         """Whether all these are one row (of those that GROUP BY makes, if there is one)."""
-        if aggregates(self.block):
+        if is_grouped(self.block):
             return self._one_group()
         return self.one_source_row()
 
@@ -215,7 +215,7 @@ class Alike:
 
     def as_one_row(self) -> bool:
         """Whether they are alike in all that the block makes use of."""
-        used = None if aggregates(self.block) else _used(self.block)
+        used = None if is_grouped(self.block) else _columns_used(self.block)
         return used is not None and self._one_bucket() and all(map(self._has_origin, used))
 
     def _one_bucket(self) -> bool:
@@ -229,10 +229,10 @@ class Alike:
         for entry in self.block.entries:
             if entry not in self.fixed and not entry.hidden:
                 known = {name for at, name, fields in self.atoms if at is entry and not fields}
-                found = [sorted(key - known) for key in self.identity.keys(entry.relation)]
+                found = [sorted(key - known) for key in self.identity.keys_of(entry.relation)]
                 if found:
                     return min(found, key=len)
-        used = _used(self.block) or []
+        used = _columns_used(self.block) or []
         return sorted({one.column for one in used if not self._has_origin(one)})
 
     def close(self) -> None:
@@ -243,7 +243,7 @@ class Alike:
             for entry in self.block.entries:
                 if entry not in self.fixed and not entry.lateral:
                     names = {name for at, name, path in self.atoms if at is entry and not path}
-                    if self.identity.unique(entry.relation, frozenset(names)):
+                    if self.identity.is_unique(entry.relation, frozenset(names)):
                         self.fixed.add(entry)
             for known, new in pairs:
                 if self.has(known):
@@ -296,15 +296,17 @@ class Alike:
         return "\0".join((self.block.place_of(origin.entry), origin.column, *origin.fields))
 
 
-def clause(window: exp.Expr, known: Mapping[str, exp.Expr], key: str) -> list[exp.Expr]:
+def window_clause_nodes(
+    window: exp.Expr, known: Mapping[str, exp.Expr], key: str
+) -> list[exp.Expr]:
     """What stands in ``partition_by`` or ``order`` of a window, or of the named one below it."""
     found = window.args.get(key)
     if isinstance(found, exp.Order):
         return list(found.expressions)
     if isinstance(found, list) and found:
         return found
-    base = base_of(window, known)
-    return clause(base, known, key) if base is not None else []
+    base = base_window(window, known)
+    return window_clause_nodes(base, known, key) if base is not None else []
 
 
 def group_keys(block: Block) -> list[exp.Expr]:
@@ -327,21 +329,21 @@ def group_keys(block: Block) -> list[exp.Expr]:
     return found
 
 
-def _same(block: Block, out: Output, key: exp.Expr) -> bool:
+def _same_column(block: Block, out: Output, key: exp.Expr) -> bool:
     """Whether an output is a key of GROUP BY."""
     key = block.aliases.get(key, key)
     if out.node.unalias() is key or out.node.unalias() == key:
         return True
-    mine = _origin(block, out)
+    mine = _origin_of(block, out)
     theirs = block.origins.get(key)
     return mine is not None and theirs is not None and mine == theirs
 
 
-def _origin(block: Block, out: Output) -> Origin | None:
+def _origin_of(block: Block, out: Output) -> Origin | None:
     return out.origin or block.origins.get(out.node)
 
 
-def _used(block: Block) -> list[Origin] | None:
+def _columns_used(block: Block) -> list[Origin] | None:
     """The columns that a block makes use of after WHERE; None where they are not all known."""
     if block.outputs is None:
         return None
@@ -350,11 +352,11 @@ def _used(block: Block) -> list[Origin] | None:
         if key in ("from_", "with_", "where", "joins", "laterals", "hint"):
             continue
         for part in value if isinstance(value, list) else [value]:
-            for node in own(part) if isinstance(part, exp.Expr) else ():
+            for node in own_nodes(part) if isinstance(part, exp.Expr) else ():
                 known = isinstance(node, exp.Column) and not isinstance(node.this, exp.Star)
                 if known and node not in block.aliases:
                     found.append(block.origins.get(node))
     for _, relation in block.nested:
-        for inner in blocks(relation):
+        for inner in blocks_of(relation):
             found.extend(inner.origins.values() if isinstance(inner, Block) else ())
     return None if None in found else [origin for origin in found if origin is not None]

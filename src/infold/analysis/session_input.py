@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from infold.analysis.event_sql import event_sql
+from infold.analysis.event_sql import check_event_sql
 from infold.analysis.inputs.fold_inputs import FoldInputs, fold_inputs_of
 from infold.analysis.names.relation import Block, Table
 from infold.analysis.names.subject import Subject
@@ -46,7 +46,7 @@ def session_input(subject: Subject) -> SessionInput:
     if errors:
         return SessionInput(table.name, "", (), errors)
     fed = fold_inputs_of(subject, table)
-    for feed in fed.feeds or (None,):
+    for feed in fed.inputs or (None,):
         if feed is None or _event_time(subject, feed.node) is None:
             why = fed.why_not or _why_not(feed.node if feed else None)
             return SessionInput(
@@ -58,22 +58,22 @@ def session_input(subject: Subject) -> SessionInput:
 def _in_order(subject: Subject, table: Table, at: Spot, fed: FoldInputs) -> SessionInput:
     """By which columns of what is read events are put in order."""
     if table.view is None:
-        [feed] = fed.feeds
+        [feed] = fed.inputs
         return SessionInput(
             table.name, str(_event_time(subject, feed.node)), feed.node.model.unique_key
         )
     times: list[tuple[str, ...]] = []
     keys: dict[str, None] = {}
-    for feed in fed.feeds:
+    for feed in fed.inputs:
         time = str(_event_time(subject, feed.node))
         for column in (time, *feed.node.model.unique_key):
-            if not feed.shown(column):
+            if not feed.names_of(column):
                 error = refusals.view_hides(
                     at, view=table.name, column=column, table=feed.node.name
                 )
                 return SessionInput(table.name, time, (), (error,))
-        times.append(feed.shown(time))
-        keys |= {feed.shown(column)[0]: None for column in feed.node.model.unique_key}
+        times.append(feed.names_of(time))
+        keys |= {feed.names_of(column)[0]: None for column in feed.node.model.unique_key}
     both = [name for name in times[0] if all(name in shown for shown in times)]
     if not both:
         error = refusals.view_mixes_times(
@@ -82,14 +82,16 @@ def _in_order(subject: Subject, table: Table, at: Spot, fed: FoldInputs) -> Sess
         return SessionInput(table.name, "", (), (error,))
     written = {name.lower(): name for name in table.columns or ()}
     named = tuple(written.get(name, name) for name in (both[0], *keys))
-    return SessionInput(table.name, named[0], named[1:], unique=fed.unique, passed=_passed(fed))
+    return SessionInput(
+        table.name, named[0], named[1:], unique=fed.unique, passed=_passed_columns(fed)
+    )
 
 
-def _passed(fed: FoldInputs) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+def _passed_columns(fed: FoldInputs) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
     """The columns that a view shows as they are, of each table (wherever it reads the table)."""
     found: dict[str, frozenset[tuple[str, str]]] = {}
-    for feed in fed.feeds:
-        pairs = frozenset(feed.passed.items())
+    for feed in fed.inputs:
+        pairs = frozenset(feed.passed_columns.items())
         found[feed.node.name] = found.get(feed.node.name, pairs) & pairs
     return tuple((name, tuple(sorted(pairs))) for name, pairs in found.items())
 
@@ -100,22 +102,22 @@ def _of_events(subject: Subject, table: Table) -> Iterator[InfoldError]:
     if sessions is None:
         return
     said: list[tuple[str, str]] = [("user", sessions.user)] if sessions.user else []
-    said += _numbered("identifier", sessions.identifier)
+    said += _with_numbers("identifier", sessions.identifier)
     if sessions.cuts.campaign:
         campaign = sessions.cuts.campaign
         place = "cuts.campaign.columns"
         if "sessions.cuts.campaign.columns" not in subject.draft.places:
             place = "cuts.campaign"
-        said += _numbered(place, campaign.columns)
+        said += _with_numbers(place, campaign.columns)
     if sessions.cuts.start:
         said.append(("cuts.start_events", sessions.cuts.start))
     for key, sql in said:
         named = f"sessions.{key}"
         at = subject.draft.places.get(named) or subject.draft.place(named.rpartition(".")[0])
-        yield from event_sql(at, re.sub(r"\.\d+\Z", "", named), sql, table.columns)
+        yield from check_event_sql(at, re.sub(r"\.\d+\Z", "", named), sql, table.columns)
 
 
-def _numbered(key: str, texts: Sequence[str]) -> list[tuple[str, str]]:
+def _with_numbers(key: str, texts: Sequence[str]) -> list[tuple[str, str]]:
     return [(f"{key}.{at}", text) for at, text in enumerate(texts)]
 
 
@@ -127,7 +129,7 @@ def _event_time(subject: Subject, node: Node) -> str | None:
         return None
     if node.model.kind is Kind.EVENTS:
         return series.event_time_column
-    proven = subject.kept.get(node.name, {})
+    proven = subject.kept_columns.get(node.name, {})
     return series.event_time_column if series.event_time_column.lower() in proven else None
 
 

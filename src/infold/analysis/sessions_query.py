@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold.analysis.names.query_pieces import Cut, first_outside, qualifiers
+from infold.analysis.names.query_pieces import QueryPieces, first_outside, qualifier_spans
 from infold.analysis.names.relation import Block, Origin
-from infold.analysis.names.row_wise import clauses
+from infold.analysis.names.row_wise import clauses_beyond_row_wise
 from infold.analysis.names.subject import Subject
 from infold.analysis.names.visible_columns import visible_columns
 from infold.analysis.sql.text import Text
-from infold.analysis.sql.token_calls import Call, calls, split
+from infold.analysis.sql.token_calls import Call, calls, split_arguments
 from infold.core.aggregates import AGGREGATES
 from infold.core.project import Aggregate, Fallback, Output, SessionsQuery
 from infold.core.session_rules import IDENTIFIER, Sessions
@@ -47,10 +47,10 @@ class _Splitter:
     aggregates: dict[tuple[str, ...], Aggregate] = field(default_factory=dict)
     outputs: list[Output] = field(default_factory=list)
     errors: list[InfoldError] = field(default_factory=list)
-    cut: Cut = field(init=False)
+    cut: QueryPieces = field(init=False)
 
     def __post_init__(self) -> None:
-        self.cut = Cut(self.subject.text, qualifiers(self.block))
+        self.cut = QueryPieces(self.subject.text, qualifier_spans(self.block))
 
     @property
     def text(self) -> Text:
@@ -61,7 +61,7 @@ class _Splitter:
         return self.subject.text.tokens
 
 
-def take_apart(
+def split_sessions_query(
     subject: Subject,
     time_column: str,
     key: tuple[str, ...],
@@ -79,7 +79,8 @@ def take_apart(
     )
     taker = _Splitter(subject, block, given, seen)
     taker.errors.extend(
-        refusals.not_one_row_per_session(at, what=what) for what, at in clauses(subject.text, block)
+        refusals.not_one_row_per_session(at, what=what)
+        for what, at in clauses_beyond_row_wise(subject.text, block)
     )
     if taker.errors:
         return SessionsParts(None, tuple(taker.errors))
@@ -102,8 +103,8 @@ def take_apart(
         where=_where(taker),
         aggregates=(*taker.aggregates.values(), *_own_aggregates(sessions)),
         outputs=tuple(taker.outputs),
-        owner_sql=_who(sessions),
-        chosen_user=_chosen(sessions),
+        owner_sql=_owner(sessions),
+        chosen_user=_chosen_user(sessions),
         fallback=_fallback(sessions),
         cuts=sessions.cuts,
         max_length=sessions.max_length,
@@ -114,7 +115,7 @@ def take_apart(
     return SessionsParts(query, ())
 
 
-def _who(sessions: Sessions) -> str | None:
+def _owner(sessions: Sessions) -> str | None:
     """SQL over an event for what sessions are of; None where a column says it."""
     if len(sessions.identifier) > 1:  # as strings: Spark would cast text to numbers otherwise
         return f"coalesce({', '.join(f'cast(({sql}) AS string)' for sql in sessions.identifier)})"
@@ -127,7 +128,7 @@ def _who(sessions: Sessions) -> str | None:
 _USER, _EVENTS = "_user", "_events"
 
 
-def _chosen(sessions: Sessions) -> Output | None:
+def _chosen_user(sessions: Sessions) -> Output | None:
     user = sessions.user_column if sessions.identifier else None
     return Output(user, _USER) if user else None
 
@@ -151,7 +152,7 @@ def _take_items(taker: _Splitter) -> None:
     tokens = taker.tokens
     end = first_outside(tokens, TokenType.FROM)
     begin = 2 if tokens[1].token_type is TokenType.ALL else 1
-    ranges = split(tokens, begin, end)
+    ranges = split_arguments(tokens, begin, end)
     taken = set(taker.given)
     for (start, stop), item in zip(ranges, taker.block.node.expressions, strict=True):
         at = taker.text.spot(tokens[start].start, tokens[stop - 1].end + 1)
@@ -221,7 +222,7 @@ def _aggregate(taker: _Splitter, call: Call) -> str:
     if call.over:
         taker.errors.append(refusals.not_one_row_per_session(spot, what="a window function"))
     name = f"_a{len(taker.aggregates)}"
-    kind, argument, ignore = _kind(taker, call)
+    kind, argument, ignore = _kind_of_call(taker, call)
     taker.aggregates[words] = Aggregate(
         name=name,
         call=kind,
@@ -234,7 +235,7 @@ def _aggregate(taker: _Splitter, call: Call) -> str:
     return name
 
 
-def _kind(taker: _Splitter, call: Call) -> tuple[str, str | None, bool]:
+def _kind_of_call(taker: _Splitter, call: Call) -> tuple[str, str | None, bool]:
     """How a call is merged, over which argument, and whether NULLs are passed over."""
     merge = AGGREGATES[call.name].merge or "other"
     arguments = [taker.cut.text_of(*part) for part in call.arguments]

@@ -14,8 +14,8 @@ from itertools import pairwise
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold.analysis.names.relation import Block, Relation, blocks
-from infold.analysis.names.select_parts import named_windows, windows
+from infold.analysis.names.relation import Block, Relation, blocks_of
+from infold.analysis.names.select_parts import named_windows, window_calls
 from infold.analysis.sql.functions import BUILT_IN, GRAMMAR
 from infold.analysis.sql.text import CALL, SPAN, Text
 from infold.analysis.times.durations import MONTHS
@@ -25,24 +25,24 @@ from infold.messages.errors import InfoldError
 _MARKS = (exp.Parameter, exp.Placeholder, exp.SessionParameter)
 
 
-def unreadable(text: Text, tree: exp.Expr, relation: Relation) -> Iterator[InfoldError]:
+def unreadable_by_spark(text: Text, tree: exp.Expr, relation: Relation) -> Iterator[InfoldError]:
     """Everything in a query that Spark has no such form of, or that hides what is read."""
-    yield from _words(text)
-    for block in blocks(relation):
+    yield from _ambiguous_words(text)
+    for block in blocks_of(relation):
         if isinstance(block, Block):
             yield from _mixed_frames(block)
     for node in tree.walk():
         name = node.meta.get(CALL) if node.meta else None
         if name is not None:
-            yield from _called(text, node, str(name))
+            yield from _refused_calls(text, node, str(name))
         if isinstance(node, exp.QueryTransform):
-            spot = text.spot_of_token(text.after(-1, TokenType.USING) or text.tokens[0])
+            spot = text.spot_of_token(text.token_after(-1, TokenType.USING) or text.tokens[0])
             yield findings.unsupported_sql(spot, what="TRANSFORM … USING, which runs a program")
         elif isinstance(node, _MARKS):
             yield findings.unsupported_sql(text.spot_of(node), what="a parameter")
 
 
-def _words(text: Text) -> Iterator[InfoldError]:
+def _ambiguous_words(text: Text) -> Iterator[InfoldError]:
     """Clauses of other dialects, by their words."""
     for token, behind in pairwise(text.tokens):
         spot = text.spot_of_token(token)
@@ -58,9 +58,9 @@ def _words(text: Text) -> Iterator[InfoldError]:
             yield findings.not_in_spark(spot, what="DISTINCT ON", instead=todo)
 
 
-def _called(text: Text, node: exp.Expr, name: str) -> Iterator[InfoldError]:
+def _refused_calls(text: Text, node: exp.Expr, name: str) -> Iterator[InfoldError]:
     """A call of a function, by the name that is written."""
-    i = text.index(node.meta[SPAN][0])
+    i = text.token_index(node.meta[SPAN][0])
     spot = text.spot_of_token(text.tokens[i])
     if name.lower() == "identifier":
         yield findings.unsupported_sql(spot, what="IDENTIFIER(…), a name that is made of a text")
@@ -72,7 +72,7 @@ def _called(text: Text, node: exp.Expr, name: str) -> Iterator[InfoldError]:
 
 def _mixed_frames(block: Block) -> Iterator[InfoldError]:
     """RANGE frames from a number of months to a number of days: Spark takes one kind for both."""
-    for window in (*windows(block), *named_windows(block).values()):
+    for window in (*window_calls(block), *named_windows(block).values()):
         spec = window.args.get("spec")
         if not isinstance(spec, exp.WindowSpec) or str(spec.args.get("kind")).upper() != "RANGE":
             continue

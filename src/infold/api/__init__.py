@@ -228,8 +228,10 @@ def forgettable(
     Raises ``run_errors.protected``, so that nobody is asked to confirm what would be refused.
     """
     dropper = _dropper(project)
-    found, missing = (dropper.known(), ()) if terms is None else dropper.find_models(terms)
-    dropper.refuse("forget" if terms else "tear down", found, allowed=allow_refresh)
+    found, missing = (
+        (dropper.models_with_data(), ()) if terms is None else dropper.find_models(terms)
+    )
+    dropper.refuse_protected("forget" if terms else "tear down", found, allowed=allow_refresh)
     return found, missing
 
 
@@ -269,7 +271,7 @@ def verify(
 
     chosen = _selected(project, select, ())
     looking = observer(project)
-    looking.check()
+    looking.check_ledger()
     started = time.monotonic()
     verifier = Verifier(
         session(project, size=whole_size(looking)),

@@ -84,11 +84,15 @@ def _new_session(project: Project, size: Size) -> Any:
 def run_size(looking: Observer, first: Plan) -> Size:
     """How a run is sized: by the rows it is known to read, the files it takes in, the history."""
     files = sum(file.size for step in first.steps if step.files for file in step.files.new)
-    if first.rows > LARGE_ROWS or files > LARGE_BYTES:
+    if first.rows_to_read > LARGE_ROWS or files > LARGE_BYTES:
         return "large"
     heads = looking.ledger.newest_versions()
     stored = [heads[step.model].rows for step in first.steps if step.model in heads]
-    if first.rows > MEDIUM_ROWS or files > MEDIUM_BYTES or max(stored, default=0) > MEDIUM_HISTORY:
+    if (
+        first.rows_to_read > MEDIUM_ROWS
+        or files > MEDIUM_BYTES
+        or max(stored, default=0) > MEDIUM_HISTORY
+    ):
         return "medium"
     return "small"
 

@@ -94,7 +94,7 @@ class Moving(Lines):
     def step(self, index: int, total: int | None, step: Step) -> None:
         """Show the step; ``total`` may change as the run plans again."""
         super().step(index, total, step)
-        about = f", about {count(step.rows, 'row')}" if step.rows else ""
+        about = f", about {count(step.rows_to_read, 'row')}" if step.rows_to_read else ""
         text = f"{step.model}: {step.action.value}{about}"
         bars = self._bars()
         if self.task is None:

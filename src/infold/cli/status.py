@@ -48,7 +48,7 @@ def command(
     ]
     gaps = {}
     for entry in models:
-        hull = entry.covered.hull
+        hull = entry.covered.span
         if hull is not None:
             start = hull.start if first is None else first
             end = hull.end if last is None else last

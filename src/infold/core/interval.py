@@ -41,7 +41,7 @@ _FIRST = -62_135_596_800 * SECOND  # 0001-01-01, the first day that Spark's cale
 _LAST = 253_402_300_800 * SECOND  # 10000-01-01, one past the last
 
 
-def instant(text: str) -> int:
+def parse_instant_text(text: str) -> int:
     """
     The instant of an ISO-8601 date or timestamp; without an offset it is UTC.
 
@@ -50,15 +50,15 @@ def instant(text: str) -> int:
     moment = datetime.fromisoformat(text.strip())
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return micros(moment)
+    return micros_of(moment)
 
 
-def micros(moment: datetime) -> int:
+def micros_of(moment: datetime) -> int:
     """The instant of an aware datetime, exact to the microsecond."""
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
-def moment(at: int) -> datetime:
+def datetime_of(at: int) -> datetime:
     """The aware UTC datetime of an instant in the years 1 to 9999."""
     return _EPOCH + timedelta(microseconds=at)
 
@@ -82,7 +82,7 @@ def show_instant(at: int) -> str:
         return "ever"
     if at >= _LAST:
         return "ever"
-    when = moment(at)
+    when = datetime_of(at)
     if at % DAY == 0:  # not strftime: its %Y leaves the zeros of early years out
         return when.date().isoformat()
     timespec = "minutes" if at % MINUTE == 0 else "auto"
@@ -200,7 +200,7 @@ class Ranges:
         return Ranges.of(part.widen(before, after) for part in self.parts)
 
     @property
-    def hull(self) -> Interval | None:
+    def span(self) -> Interval | None:
         """From the first start to the last end, or None when empty."""
         return Interval(self.parts[0].start, self.parts[-1].end) if self.parts else None
 
@@ -280,7 +280,7 @@ class Granularity(StrEnum):
             yield Interval(start, end)
             start = end
 
-    def holds(self, finer: Granularity) -> bool:
+    def contains(self, finer: Granularity) -> bool:
         """Whether every cell of ``finer`` lies inside one cell of this granularity."""
         return finer is self or finer in _INSIDE[self]
 
@@ -329,7 +329,7 @@ _UNITS = {
 _DURATION = re.compile(r"\s*(\d+)\s*([a-z]+)\s*")
 
 
-def duration(text: str) -> int:
+def parse_duration(text: str) -> int:
     """
     The microseconds of a text such as ``30 minutes``, ``1 hour 30 minutes`` or ``0 seconds``.
 

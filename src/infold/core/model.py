@@ -105,7 +105,7 @@ class Source:
         """What comes of a new file with columns that are not declared."""
         return self.on_new_columns or NewColumns(self.on_drift.value)
 
-    def without(self, names: Collection[str]) -> Source:
+    def without_columns(self, names: Collection[str]) -> Source:
         """The source as it is to a reader that does not name some of its columns."""
         if not names:
             return self

@@ -211,14 +211,14 @@ class Step:
     """The event time at which this run's backfill of the model ends; None without a limit."""
 
     @property
-    def stale(self) -> Ranges:
+    def stale_cells(self) -> Ranges:
         """All cells that have reasons to be built, those of later batches among them."""
         if self.batches == 1:
             return self.cells
         return Ranges.of(part for reason in self.reasons for part in reason.cells)
 
     @property
-    def rows(self) -> int:
+    def rows_to_read(self) -> int:
         """About how many rows the step reads, with its later batches."""
         return sum(reason.rows for reason in self.reasons)
 
@@ -247,6 +247,6 @@ class Plan:
         return bool(self.steps)
 
     @property
-    def rows(self) -> int:
+    def rows_to_read(self) -> int:
         """About how many rows all steps read."""
-        return sum(step.rows for step in self.steps)
+        return sum(step.rows_to_read for step in self.steps)

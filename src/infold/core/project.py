@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import reduce
 from pathlib import Path
 
-from infold.core.interval import Ranges, moment
+from infold.core.interval import Ranges, datetime_of
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import Kind, Model, Override, Source, Target
 from infold.core.session_rules import IDENTIFIER, NUMBERS, Cuts, Keep
@@ -33,7 +33,7 @@ class Bound:
     before: int = 0
     after: int = 0
 
-    def hull(self, other: Bound) -> Bound:
+    def widest(self, other: Bound) -> Bound:
         """The wider of two in both directions."""
         return Bound(max(self.before, other.before), max(self.after, other.after))
 
@@ -70,7 +70,7 @@ class Input:
     @property
     def bound(self) -> Bound:
         """The widest of its bounds in both directions."""
-        return reduce(Bound.hull, self.bounds)
+        return reduce(Bound.widest, self.bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +178,10 @@ class SessionsQuery:
     passed_columns: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     """Of each table seen through a view the columns that it shows as they are: theirs, own."""
 
-    def since(self, start: int) -> SessionsQuery:
+    def from_start(self, start: int) -> SessionsQuery:
         """The same of the events from an instant on."""
         time = f"`{self.time_column.replace('`', '``')}`"
-        at = f"TIMESTAMP '{moment(start).isoformat(sep=' ')}'"
+        at = f"TIMESTAMP '{datetime_of(start).isoformat(sep=' ')}'"
         condition = "" if self.where is None else f"({self.where}) AND "
         return replace(
             self, where=f"{condition}{time} >= {at}", before_start=f"{condition}{time} < {at}"
@@ -275,7 +275,7 @@ class Node:
     """
     backfill_limit: int | None = None
     """How much event time of its backfill one run takes on: the model's, or the project's."""
-    vouched: tuple[Override, ...] = ()
+    overrides_used: tuple[Override, ...] = ()
     """Overrides without which the model would be refused."""
     bounds_declared: bool = False
     """Whether each cell is made from the bounds that the model's author declares, and no more."""
@@ -298,7 +298,7 @@ class Node:
     @property
     def batches(self) -> Batches:
         """How cells may be built together."""
-        if self.bounds_declared or set(self.vouched) - {Override.HAVING}:
+        if self.bounds_declared or set(self.overrides_used) - {Override.HAVING}:
             return Batches.PER_PARTITION_ONLY
         if any(bound != Bound() for e in self.inputs for bound in e.bounds):
             return Batches.BOUNDED_SAFE
@@ -379,7 +379,7 @@ class Project:
 
     def upstream(self, names: Iterable[str]) -> frozenset[str]:
         """The models that ``names`` depend on, directly or not, views included."""
-        return self._closure(names, {node.name: node.reads for node in self.nodes})
+        return self._reachable(names, {node.name: node.reads for node in self.nodes})
 
     def downstream(self, names: Iterable[str]) -> frozenset[str]:
         """The models that depend on ``names``, directly or not, views included."""
@@ -387,9 +387,11 @@ class Project:
         for node in self.nodes:
             for name in node.reads:
                 readers[name] = (*readers.get(name, ()), node.name)
-        return self._closure(names, readers)
+        return self._reachable(names, readers)
 
-    def _closure(self, names: Iterable[str], edges: Mapping[str, Iterable[str]]) -> frozenset[str]:
+    def _reachable(
+        self, names: Iterable[str], edges: Mapping[str, Iterable[str]]
+    ) -> frozenset[str]:
         known = {node.name for node in self.nodes}
         found: set[str] = set()
         todo = list(names)

@@ -72,9 +72,9 @@ class RunResult:
     model_states: tuple[ModelState, ...] = ()
     """The models that were asked for, with the limits that were processed."""
     failures: tuple[Failure, ...] = ()
-    untried: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    not_tried: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Models that were left alone, each with those that it reads and that failed; none: asked."""
-    current: tuple[str, ...] = ()
+    up_to_date: tuple[str, ...] = ()
     """The models that were asked for and are up to date now."""
 
 

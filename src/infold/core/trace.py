@@ -70,7 +70,9 @@ class CellChange:
         return (self.rows_before, self.content_before) != (self.rows_after, self.content_after)
 
 
-def rewritten(before: Iterable[CellState], after: Iterable[CellState]) -> tuple[CellChange, ...]:
+def changes_of_rewrite(
+    before: Iterable[CellState], after: Iterable[CellState]
+) -> tuple[CellChange, ...]:
     """Every cell before or after, in order: all its rows go, and all its rows come."""
     old, new = ({state.cell: state for state in states} for states in (before, after))
     changes = []
@@ -178,11 +180,11 @@ class Trace:
     applied_entry: int = 0
 
     @property
-    def unbuilt(self) -> Ranges:
+    def pending_ranges(self) -> Ranges:
         """All pending ranges as one set."""
         return Ranges.of(part for entry in self.pending for part in entry.ranges)
 
-    def without(self, built: Ranges) -> Trace:
+    def with_built(self, built: Ranges) -> Trace:
         """The trace once these cells are built too."""
         left = (Pending(entry.cause, entry.ranges - built) for entry in self.pending)
         return replace(self, pending=tuple(entry for entry in left if entry.ranges))

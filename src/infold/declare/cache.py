@@ -35,7 +35,7 @@ _MODULES = frozenset(
 )
 
 
-class _Values(pickle.Unpickler):
+class _ValueUnpickler(pickle.Unpickler):
     """Makes values of :data:`_MODULES`, and of nothing else."""
 
     def find_class(self, module: str, name: str) -> Any:
@@ -48,13 +48,13 @@ class _Values(pickle.Unpickler):
         return found
 
 
-def kept(folder: Folder) -> dict[str, Any] | None:
+def load_cached(folder: Folder) -> dict[str, Any] | None:
     """The fields of the project that was kept for exactly these files, or None."""
     try:
         with (folder.root / FILE).open("rb") as file:
-            if file.readline().decode().strip() != _head(folder):
+            if file.readline().decode().strip() != _cache_key(folder):
                 return None
-            found = _Values(io.BytesIO(file.read())).load()
+            found = _ValueUnpickler(io.BytesIO(file.read())).load()
     except Exception:  # noqa: BLE001 (a broken pickle raises anything; then it is made anew)
         return None
     return found if isinstance(found, dict) and set(found) == _FIELDS else None
@@ -63,7 +63,7 @@ def kept(folder: Folder) -> dict[str, Any] | None:
 _FIELDS = {"name", "start", "sources", "nodes", "targets", "default"}
 
 
-def keep(folder: Folder, project: Project, default: str) -> None:
+def cache(folder: Folder, project: Project, default: str) -> None:
     """Keep a project for these files; a folder that cannot be written to is no mistake."""
     fields = {
         "name": project.name,
@@ -77,15 +77,15 @@ def keep(folder: Folder, project: Project, default: str) -> None:
     fresh = path.with_name(f"project.{os.getpid()}.tmp")
     with contextlib.suppress(OSError):
         path.parent.mkdir(exist_ok=True)
-        fresh.write_bytes(_head(folder).encode() + b"\n" + pickle.dumps(fields, protocol=5))
+        fresh.write_bytes(_cache_key(folder).encode() + b"\n" + pickle.dumps(fields, protocol=5))
         fresh.replace(path)
 
 
-def _head(folder: Folder) -> str:
-    return f"infold {__version__} {_code()} {folder.key}"
+def _cache_key(folder: Folder) -> str:
+    return f"infold {__version__} {_code_version()} {folder.key}"
 
 
-def _code() -> int:
+def _code_version() -> int:
     """
     When a file of the package last changed: a checkout changes without a new version.
 

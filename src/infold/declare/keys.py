@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from infold.core.interval import duration, instant
+from infold.core.interval import parse_duration, parse_instant_text
 from infold.declare.tree import Value
 from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot
@@ -29,7 +29,7 @@ class Keys:
     where: str
     errors: list[InfoldError]
     prefix: str = ""
-    meant: frozenset[str] = frozenset()
+    misspelled: frozenset[str] = frozenset()
     """Keys that unknown ones seem to stand for: that these are not there has been said."""
 
     @property
@@ -45,7 +45,7 @@ class Keys:
                 self.errors.append(findings.later_key(at, key=key, where=self.where))
             elif key not in known:
                 self.errors.append(findings.unknown_key(at, key, self.where, known))
-                self.meant |= findings.meant_by(key, known)
+                self.misspelled |= findings.meant_by(key, known)
 
     def key_at(self, key: str) -> Spot:
         """Where the key itself stands, or the mapping when it is absent."""
@@ -55,51 +55,51 @@ class Keys:
         """Where the key's value stands, or the mapping when it is absent."""
         return self.entries[key].at if key in self.entries else self.value.at
 
-    def named(self, key: str) -> str:
+    def full_name(self, key: str) -> str:
         """The key with those around it (``timeseries.granularity``)."""
         return f"{self.prefix}{key}"
 
     def missing(self, key: str, why: str = "") -> None:
         """Note that a key is needed, unless one that is there is wrong and seems to be it."""
-        if key in self.meant:
+        if key in self.misspelled:
             return
         self.errors.append(
-            findings.missing_key(self.value.at, key=self.named(key), where=self.where, why=why)
+            findings.missing_key(self.value.at, key=self.full_name(key), where=self.where, why=why)
         )
 
-    def _take(self, key: str, kinds: tuple[str, ...], wanted: str) -> Value | None:
+    def _of_kind(self, key: str, kinds: tuple[str, ...], wanted: str) -> Value | None:
         value = self.entries.get(key)
         if value is None or value.kind in kinds:
             return value
         self.errors.append(
-            findings.wrong_type(value.at, key=self.named(key), wanted=wanted, found=value.kind)
+            findings.wrong_type(value.at, key=self.full_name(key), wanted=wanted, found=value.kind)
         )
         return None
 
     def text(self, key: str) -> str | None:
         """A text that is not empty."""
-        value = self._take(key, ("text",), "text")
+        value = self._of_kind(key, ("text",), "text")
         if value is not None and not value.text.strip():
             self.errors.append(
-                findings.wrong_type(value.at, key=self.named(key), wanted="text", found="empty")
+                findings.wrong_type(value.at, key=self.full_name(key), wanted="text", found="empty")
             )
             return None
         return value.text if value else None
 
     def flag(self, key: str, default: bool) -> bool:
         """True or false."""
-        value = self._take(key, ("true or false",), "true or false")
+        value = self._of_kind(key, ("true or false",), "true or false")
         return default if value is None else value.text.lower() in ("true", "yes", "on")
 
     def count(self, key: str) -> int | None:
         """A whole number of at least one."""
-        value = self._take(key, ("a number",), "a whole number")
+        value = self._of_kind(key, ("a number",), "a whole number")
         if value is None:
             return None
         if not value.text.isdigit() or int(value.text) < 1:
             wanted = "a whole number of at least 1"
             error = findings.wrong_type(
-                value.at, key=self.named(key), wanted=wanted, found=value.text
+                value.at, key=self.full_name(key), wanted=wanted, found=value.text
             )
             self.errors.append(error)
             return None
@@ -107,14 +107,14 @@ class Keys:
 
     def length(self, key: str, default: int | None = None) -> int | None:
         """A length of time in microseconds."""
-        value = self._take(key, ("text", "a number"), "a length of time")
+        value = self._of_kind(key, ("text", "a number"), "a length of time")
         if value is None:
             return default
         try:
-            return duration(value.text)
+            return parse_duration(value.text)
         except ValueError:
             self.errors.append(
-                findings.bad_duration(value.at, key=self.named(key), value=value.text)
+                findings.bad_duration(value.at, key=self.full_name(key), value=value.text)
             )
             return default
 
@@ -125,7 +125,9 @@ class Keys:
         if match is not None and float(match[1]) <= 100:
             return float(match[1])
         if text is not None:
-            self.errors.append(findings.bad_percent(self.at(key), key=self.named(key), value=text))
+            self.errors.append(
+                findings.bad_percent(self.at(key), key=self.full_name(key), value=text)
+            )
         return None
 
     def span(self, key: str) -> int | None:
@@ -133,20 +135,22 @@ class Keys:
         found = self.length(key)
         if found == 0:
             text = self.entries[key].text
-            self.errors.append(findings.bad_duration(self.at(key), key=self.named(key), value=text))
+            self.errors.append(
+                findings.bad_duration(self.at(key), key=self.full_name(key), value=text)
+            )
             return None
         return found
 
     def instant(self, key: str) -> int | None:
         """A date or a time."""
-        value = self._take(key, ("text", "a date"), "a date")
+        value = self._of_kind(key, ("text", "a date"), "a date")
         if value is None:
             return None
         try:
-            return instant(value.text)
+            return parse_instant_text(value.text)
         except ValueError:
             self.errors.append(
-                findings.bad_instant(value.at, key=self.named(key), value=value.text)
+                findings.bad_instant(value.at, key=self.full_name(key), value=value.text)
             )
             return None
 
@@ -171,16 +175,18 @@ class Keys:
         if value is None:
             return None
         if value.kind in ("a list", "a mapping"):
-            self._take(key, ("text",), "one of " + ", ".join(known))
+            self._of_kind(key, ("text",), "one of " + ", ".join(known))
         elif value.text in known:
             return value.text
         elif value.text in later:
             self.errors.append(
-                findings.later_value(value.at, key=self.named(key), value=value.text, known=known)
+                findings.later_value(
+                    value.at, key=self.full_name(key), value=value.text, known=known
+                )
             )
         else:
             self.errors.append(
-                findings.bad_value(value.at, key=self.named(key), value=value.text, known=known)
+                findings.bad_value(value.at, key=self.full_name(key), value=value.text, known=known)
             )
         return None
 
@@ -190,24 +196,24 @@ class Keys:
         if value is not None and value.kind == "text":
             value = Value("a list", value.at, items=(value,))
             return tuple(item.text for item in value.items)
-        value = self._take(key, ("a list",), "a list of names")
+        value = self._of_kind(key, ("a list",), "a list of names")
         found = []
         for item in value.items if value else ():
             if item.kind == "text":
                 found.append(item.text)
             else:
                 error = findings.wrong_type(
-                    item.at, key=f"{self.named(key)}[]", wanted="text", found=item.kind
+                    item.at, key=f"{self.full_name(key)}[]", wanted="text", found=item.kind
                 )
                 self.errors.append(error)
         return tuple(found)
 
     def section(self, key: str, where: str | None = None) -> Keys | None:
         """A mapping inside this one."""
-        value = self._take(key, ("a mapping",), "a mapping")
+        value = self._of_kind(key, ("a mapping",), "a mapping")
         if value is None:
             return None
-        return Keys(value, where or self.where, self.errors, f"{self.named(key)}.")
+        return Keys(value, where or self.where, self.errors, f"{self.full_name(key)}.")
 
     def sections(self, what: str) -> Iterator[tuple[str, Keys]]:
         """Every entry of this mapping as a mapping called ``what`` and its key."""

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from infold.core.model import Target
 from infold.core.project import Project
-from infold.declare.cache import keep, kept
+from infold.declare.cache import cache, load_cached
 from infold.declare.folder import PROJECT_FILE, Folder, read_folder
 from infold.messages import command_errors
 from infold.messages.errors import InfoldError, InfoldErrors
@@ -32,13 +32,13 @@ def load(root: Path, target: str | None = None, *, downgrade: bool = False) -> P
     such target.
     """
     folder = _folder(root)
-    fields = kept(folder)
+    fields = load_cached(folder)
     if fields is None:
         project, default, found = _read(folder, downgrade=downgrade)
         if project is None or found:
             raise InfoldErrors(found)
         if not downgrade:
-            keep(folder, project, default)
+            cache(folder, project, default)
         fields = {
             "name": project.name,
             "start": project.start,

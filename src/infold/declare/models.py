@@ -21,7 +21,7 @@ from infold.core.model import (
 )
 from infold.declare.keys import Keys
 from infold.declare.sessions import read_sessions
-from infold.declare.tree import Page, Value, merged
+from infold.declare.tree import Page, Value, merge
 from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot
 
@@ -104,7 +104,7 @@ def split_front_matter(file: str, source: str) -> FrontMatter:
     A file without any has an empty one.
     """
     lines = source.split("\n")
-    first = next((i for i, line in enumerate(lines) if not _skipped(line)), len(lines))
+    first = next((i for i, line in enumerate(lines) if not _is_blank_or_comment(line)), len(lines))
     page = Page(file, tuple(line.rstrip("\r") for line in lines))
     if first == len(lines) or lines[first].strip() != "---":
         return FrontMatter("", 0, 0, page.spot(0, 0))
@@ -116,7 +116,7 @@ def split_front_matter(file: str, source: str) -> FrontMatter:
     return FrontMatter(text, first + 1, min(start, len(source)), page.spot(first, 0))
 
 
-def _skipped(line: str) -> bool:
+def _is_blank_or_comment(line: str) -> bool:
     line = line.strip()
     return not line or (line.startswith("--") and line != "---")
 
@@ -142,7 +142,7 @@ def read_model(
     known = {key: entry for key, entry in own.entries.items() if key != "backfill_limit"}
     mine = Keys(replace(own, entries=known), where, errors)
     mine.check(KEYS, LATER)
-    keys = Keys(merged(own, defaults) or own, where, errors, meant=mine.meant)
+    keys = Keys(merge(own, defaults) or own, where, errors, misspelled=mine.misspelled)
     written = keys.choice("materialization", tuple(Materialization), LATER_MATERIALIZATIONS)
     if written is None:
         if "materialization" not in keys.entries:
@@ -154,7 +154,10 @@ def read_model(
             at = own.keys[key]
             errors.append(
                 findings.needless_key(
-                    at, key=key, where=f"materialization {kind}", todo=_instead(kind, key)
+                    at,
+                    key=key,
+                    where=f"materialization {kind}",
+                    todo=_misplaced_key_hint(kind, key),
                 )
             )
     if "backfill_limit" in own.entries:
@@ -171,7 +174,7 @@ def read_model(
         incremental=_incremental(section, overrides) if section is not None else None,
         sessions=read_sessions(keys) if kind is Materialization.SESSIONS else None,
         unique_key=keys.texts("unique_key"),
-        prefer=_prefer(keys),
+        prefer=_read_prefer(keys),
         deduplicate=Deduplicate(
             keys.choice("deduplicate", tuple(Deduplicate)) or Deduplicate.SAME_TIME
         ),
@@ -182,11 +185,11 @@ def read_model(
         place=Place(file),
     )
     _check_needs(keys, model)
-    places = dict(_places(keys.value, ""))
+    places = dict(_places_of_keys(keys.value, ""))
     return Declared(model, places) if len(errors) == before else None
 
 
-def _instead(kind: Materialization, key: str) -> str:
+def _misplaced_key_hint(kind: Materialization, key: str) -> str:
     """What is meant by a key that stands at the wrong place."""
     if key == "start" and kind is Materialization.TABLE:
         return "A table that is built cell by cell says it in `incremental`, as `start`."
@@ -231,7 +234,7 @@ def _timeseries(keys: Keys, kind: Materialization) -> Timeseries | None:
     if kind is Materialization.EVENTS and partition != time:
         at = section.at("partition_column")
         known = (time or "",)
-        name = section.named("partition_column")
+        name = section.full_name("partition_column")
         section.errors.append(findings.bad_value(at, key=name, value=partition or "", known=known))
     return Timeseries(time or "", partition or "", _granularity(section))
 
@@ -246,7 +249,7 @@ def _sessions_timeseries(section: Keys | None) -> Timeseries:
         text = section.text(key)
         if text is not None and text.lower() != start:
             error = findings.bad_value(
-                section.at(key), key=section.named(key), value=text, known=(start,)
+                section.at(key), key=section.full_name(key), value=text, known=(start,)
             )
             section.errors.append(error)
     return Timeseries(start, start, _granularity(section))
@@ -259,7 +262,7 @@ def _granularity(section: Keys) -> Granularity:
         at = section.key_at("week_start")
         where = f"granularity {written}"
         section.errors.append(
-            findings.needless_key(at, key=section.named("week_start"), where=where)
+            findings.needless_key(at, key=section.full_name("week_start"), where=where)
         )
     return Granularity.SUNDAY_WEEK if week == "sunday" else Granularity(written)
 
@@ -325,14 +328,14 @@ def _cron(section: Keys) -> str | None:
                 if key in section.entries:
                     at, where = section.key_at(key), "a model without a cron"
                     section.errors.append(
-                        findings.needless_key(at, key=section.named(key), where=where)
+                        findings.needless_key(at, key=section.full_name(key), where=where)
                     )
         return None
     try:
         return normal_cron(text)
     except ValueError as error:
         found = findings.bad_cron(
-            section.at("cron"), key=section.named("cron"), text=text, why=str(error)
+            section.at("cron"), key=section.full_name("cron"), text=text, why=str(error)
         )
         section.errors.append(found)
         return None
@@ -341,7 +344,7 @@ def _cron(section: Keys) -> str | None:
 _PREFER = re.compile(r"\s*(\w+|`[^`]+`)(?:\s+(asc|desc))?\s*\Z", re.IGNORECASE)
 
 
-def _prefer(keys: Keys) -> tuple[str, ...]:
+def _read_prefer(keys: Keys) -> tuple[str, ...]:
     found = keys.texts("prefer")
     for text in found:
         if not _PREFER.match(text):
@@ -376,10 +379,10 @@ def _check_needs(keys: Keys, model: Model) -> None:
         keys.missing("timeseries", "an incremental table is built cell by cell of time")
 
 
-def _places(value: Value, prefix: str) -> list[tuple[str, Spot]]:
+def _places_of_keys(value: Value, prefix: str) -> list[tuple[str, Spot]]:
     found = []
     for key, entry in value.entries.items():
         found.append((prefix + key, entry.at))
-        found.extend(_places(entry, f"{prefix}{key}."))
+        found.extend(_places_of_keys(entry, f"{prefix}{key}."))
         found.extend((f"{prefix}{key}.{i}", item.at) for i, item in enumerate(entry.items))
     return found

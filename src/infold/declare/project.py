@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from infold.analysis.compile import compile_models
 from infold.analysis.names.subject import Draft
 from infold.analysis.sql.parse import parse
-from infold.analysis.sql.run_interval import replaced
+from infold.analysis.sql.run_interval import replace_run_interval
 from infold.analysis.sql.text import spot_in
 from infold.core.model import SET_ASIDE, Kind, Source, Target, table_name
 from infold.core.project import Node, Project
@@ -18,7 +18,7 @@ from infold.declare.keys import NAME, Keys
 from infold.declare.models import read_model, split_front_matter
 from infold.declare.sources import read_source
 from infold.declare.targets import read_target
-from infold.declare.tree import Page, Value, merged, read
+from infold.declare.tree import Page, Value, merge, read
 from infold.messages import findings, other_tools
 from infold.messages.errors import InfoldError, Spot
 
@@ -47,11 +47,11 @@ class _Reading:
     targets: dict[str, Target] = field(default_factory=dict)
     drafts: list[Draft] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
-    taken: dict[str, str] = field(default_factory=lambda: {SET_ASIDE: "infold's own"})
+    names_taken: dict[str, str] = field(default_factory=lambda: {SET_ASIDE: "infold's own"})
     """Storage names in lower case -> where they are declared."""
 
 
-def _bounded(node: Node, start: int | None, limit: int | None) -> Node:
+def _with_start_and_limit(node: Node, start: int | None, limit: int | None) -> Node:
     """
     A model built cell by cell with its start and its backfill_limit, its own or the project's.
 
@@ -62,7 +62,7 @@ def _bounded(node: Node, start: int | None, limit: int | None) -> Node:
     own = node.model.start
     if node.model.kind is Kind.SESSIONS and node.query is not None and own is not None:
         fingerprint = sha256(f"{node.fingerprint} from {own}".encode()).hexdigest()
-        return replace(node, fingerprint=fingerprint, start=own, query=node.query.since(own))
+        return replace(node, fingerprint=fingerprint, start=own, query=node.query.from_start(own))
     incremental = node.model.incremental
     if node.model.kind is Kind.INCREMENTAL_TABLE and incremental is not None:
         node = replace(node, backfill_limit=incremental.backfill_limit or limit)
@@ -107,7 +107,7 @@ def read_project(
         root=folder.root,
         start=start,
         sources=reading.sources,
-        nodes=tuple(_bounded(node, start, limit) for node in compiled.nodes),
+        nodes=tuple(_with_start_and_limit(node, start, limit) for node in compiled.nodes),
         target=reading.targets[default],
         targets=reading.targets,
     )
@@ -115,7 +115,7 @@ def read_project(
     return project, default, order
 
 
-def _decoded(reading: _Reading, file: str, content: bytes) -> str | None:
+def _decode(reading: _Reading, file: str, content: bytes) -> str | None:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -125,7 +125,7 @@ def _decoded(reading: _Reading, file: str, content: bytes) -> str | None:
 
 
 def _project_keys(reading: _Reading) -> Keys | None:
-    text = _decoded(reading, PROJECT_FILE, reading.folder.project_file)
+    text = _decode(reading, PROJECT_FILE, reading.folder.project_file)
     if text is None:
         return None
     page = Page(PROJECT_FILE, tuple(text.splitlines()))
@@ -152,7 +152,7 @@ def _read_sources(reading: _Reading, keys: Keys) -> None:
         source = read_source(name, source_keys)
         if source is None:
             reading.broken.append(name)
-        elif _claim(reading, name, section.value.keys[name]):
+        elif _claim_name(reading, name, section.value.keys[name]):
             reading.sources[name] = source
 
 
@@ -164,7 +164,7 @@ def _read_targets(reading: _Reading, keys: Keys) -> str:
             reading.targets[name] = read_target(name, target_keys)
     if not reading.targets:
         reading.targets["dev"] = Target("dev")
-    _protect(reading, keys)
+    _protect_targets(reading, keys)
     default = keys.text("default_target")
     if default is not None and default not in reading.targets:
         at = keys.at("default_target")
@@ -173,7 +173,7 @@ def _read_targets(reading: _Reading, keys: Keys) -> str:
     return default if default in reading.targets else next(iter(reading.targets))
 
 
-def _protect(reading: _Reading, keys: Keys) -> None:
+def _protect_targets(reading: _Reading, keys: Keys) -> None:
     """
     The target for development is free. Where it is named, all others are protected unless they say.
 
@@ -212,17 +212,19 @@ def _read_models(reading: _Reading, keys: Keys) -> None:
             reading.errors.append(findings.python_model(Spot(file)))
             reading.broken.append(path.stem)
             continue
-        text = _decoded(reading, file, content)
+        text = _decode(reading, file, content)
         at = Spot(file)
         if not NAME.match(path.stem):
             reading.errors.append(findings.bad_model_name(at, name=path.stem))
             continue
-        if not _claim(reading, path.stem, at):
+        if not _claim_name(reading, path.stem, at):
             continue
         own = per_model.entries.get(path.stem) if per_model else None
         default_value = defaults.value if defaults else None
         draft = (
-            _draft(reading, path.stem, file, text, own, default_value) if text is not None else None
+            _read_draft(reading, path.stem, file, text, own, default_value)
+            if text is not None
+            else None
         )
         if draft is None:
             reading.broken.append(path.stem)
@@ -235,7 +237,7 @@ def _read_models(reading: _Reading, keys: Keys) -> None:
                 reading.errors.append(findings.unknown_key(at, key, "models", sorted(names)))
 
 
-def _draft(
+def _read_draft(
     reading: _Reading,
     name: str,
     file: str,
@@ -261,10 +263,10 @@ def _draft(
         wrong = findings.wrong_type(own.at, key="front matter", wanted="a mapping", found=own.kind)
         reading.errors.append(wrong)
     elif len(reading.errors) == before:
-        both = merged(own, per_model) or own
+        both = merge(own, per_model) or own
         declared = read_model(name, file, both, defaults, reading.errors)
     try:
-        text, filters = replaced(file, text, front.sql_start)
+        text, filters = replace_run_interval(file, text, front.sql_start)
         parsed = parse(file, text, front.sql_start)
     except InfoldError as error:
         if other_tools.configured(text) and not own.entries:  # in it stands what is missing here
@@ -278,11 +280,13 @@ def _draft(
     return Draft(model, parsed, declared.places, filters=filters)
 
 
-def _claim(reading: _Reading, name: str, at: Spot) -> bool:
+def _claim_name(reading: _Reading, name: str, at: Spot) -> bool:
     """Take a name for a table; False when another one has it, with the error noted."""
     key = table_name(name).lower()
-    if key in reading.taken:
-        reading.errors.append(findings.duplicate_name(at, name=name, other=reading.taken[key]))
+    if key in reading.names_taken:
+        reading.errors.append(
+            findings.duplicate_name(at, name=name, other=reading.names_taken[key])
+        )
         return False
-    reading.taken[key] = str(at)
+    reading.names_taken[key] = str(at)
     return True

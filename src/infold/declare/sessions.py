@@ -45,40 +45,44 @@ def read_sessions(keys: Keys) -> Sessions | None:
         keep=Keep(section.choice("keep", tuple(Keep)) or Keep.NOTHING),
         numbered=section.flag("session_number", default=False),
     )
-    _check(section, found)
+    _check_companions(section, found)
     return found if len(section.errors) == before else None
 
 
-def _check(section: Keys, found: Sessions) -> None:
+def _check_companions(section: Keys, found: Sessions) -> None:
     """Keys that need others, or that mean nothing beside others."""
     if "identifier" not in section.entries:
         for key in ("user", "gap"):
             if key not in section.entries:
                 section.missing(key, "or identifier: what a session is of")
-        _needless(section, ("choose_user", "without_identifier"), "sessions without identifier")
+        _refuse_needless(
+            section, ("choose_user", "without_identifier"), "sessions without identifier"
+        )
     elif not found.identifier and section.entries["identifier"].kind in ("a list", "text"):
-        at, named = section.at("identifier"), section.named("identifier")
+        at, named = section.at("identifier"), section.full_name("identifier")
         section.errors.append(
             findings.wrong_type(at, key=named, wanted="a column or a list of them", found="empty")
         )
     elif "user" not in section.entries:
-        _needless(section, ("choose_user",), "sessions without user")
+        _refuse_needless(section, ("choose_user",), "sessions without user")
         if found.fallback_gap is not None:
             section.missing("user", "whose sessions events without identifier belong to")
         if found.numbered:
             section.missing("user", "whose sessions are numbered")
     if "quarantine_after" not in section.entries:
-        _needless(section, ("keep",), "sessions without quarantine_after")
+        _refuse_needless(section, ("keep",), "sessions without quarantine_after")
     elif found.max_length and found.quarantine_after and found.max_length <= found.quarantine_after:
         where = "sessions that max_length keeps shorter"
-        _needless(section, ("quarantine_after",), where)
+        _refuse_needless(section, ("quarantine_after",), where)
 
 
-def _needless(section: Keys, keys: tuple[str, ...], where: str) -> None:
+def _refuse_needless(section: Keys, keys: tuple[str, ...], where: str) -> None:
     for key in keys:
         if key in section.entries:
             at = section.key_at(key)
-            section.errors.append(findings.needless_key(at, key=section.named(key), where=where))
+            section.errors.append(
+                findings.needless_key(at, key=section.full_name(key), where=where)
+            )
 
 
 def _fallback(section: Keys) -> int | None:

@@ -154,7 +154,7 @@ def _column(section: Keys, name: str) -> Column:
         wanted = f"a value of {type_} (text, number, truth or date)"
         mapping.errors.append(
             findings.wrong_type(
-                default.at, key=mapping.named("default"), wanted=wanted, found=found
+                default.at, key=mapping.full_name("default"), wanted=wanted, found=found
             )
         )
     return Column(name, type_, optional, default.text)

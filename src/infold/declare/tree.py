@@ -121,7 +121,7 @@ class _Converter:
         return self.page.spot(start.line, start.column, (end.line, end.column))
 
 
-def merged(first: Value | None, second: Value | None) -> Value | None:
+def merge(first: Value | None, second: Value | None) -> Value | None:
     """Two mappings key by key, ``first`` before ``second``, mappings inside them alike."""
     if first is None or second is None:
         return first or second
@@ -129,5 +129,5 @@ def merged(first: Value | None, second: Value | None) -> Value | None:
         return first
     entries = dict(first.entries)
     for key, value in second.entries.items():
-        entries[key] = merged(entries.get(key), value) or value
+        entries[key] = merge(entries.get(key), value) or value
     return Value("a mapping", first.at, entries=entries, keys={**second.keys, **first.keys})

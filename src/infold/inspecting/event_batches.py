@@ -77,7 +77,7 @@ def event_batches(
                 last=max(event.at for event in group),
                 files=tuple(files[:FILES]),
                 more=max(0, len(files) - FILES),
-                late=None if rebuilt else _late(number, made, known),
+                late=None if rebuilt else _is_late(number, made, known),
                 rebuilt=rebuilt,
                 input=name,
             )
@@ -85,7 +85,7 @@ def event_batches(
     return tuple(found)
 
 
-def _late(number: int | None, made: int | None, known: bool) -> bool | None:
+def _is_late(number: int | None, made: int | None, known: bool) -> bool | None:
     if number is None or made is None:
         return None
     return True if number > made else False if known else None

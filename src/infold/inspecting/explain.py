@@ -25,7 +25,12 @@ def explain(observer: Observer, name: str, cell: Interval | None = None) -> Expl
     todo = plan(project, observed)
     step = next((entry for entry in todo.steps if entry.model == name), None)
     left = next((entry.why for entry in todo.skipped if entry.model == name), "")
-    if cell is not None and step is not None and step.stale and not step.stale.overlaps(cell):
+    if (
+        cell is not None
+        and step is not None
+        and step.stale_cells
+        and not step.stale_cells.overlaps(cell)
+    ):
         step, left = None, "nothing that changed reaches this cell"
     model = observed.models.get(name)
     trace = model.trace if model else None
@@ -40,9 +45,9 @@ def explain(observer: Observer, name: str, cell: Interval | None = None) -> Expl
         sql=node.model.sql,
         granularity=granularity.value if granularity else "",
         fingerprint=node.fingerprint,
-        inputs=tuple(_input(observer, node, entry) for entry in node.inputs),
+        inputs=tuple(_explained_input(observer, node, entry) for entry in node.inputs),
         trace=trace,
-        layout=_layout(observer, node),
+        layout=_layout_text(observer, node),
         version=head.number if head else 0,
         rows=sum(entry.rows for entry in cells),
         cells=len(cells),
@@ -50,22 +55,22 @@ def explain(observer: Observer, name: str, cell: Interval | None = None) -> Expl
         why_left=left,
         cell=cell,
         state=state,
-        arrivals=_arrivals(observer, name, cell) if cell else (),
+        arrivals=_arrivals_at_cell(observer, name, cell) if cell else (),
         built_by=_built_by(observer, name, cell),
         notes=(
-            *_copies(node, sum(entry.rows for entry in cells)),
-            *_keys(node),
-            *_notes(node, observer.as_of),
+            *_deduplication_notes(node, sum(entry.rows for entry in cells)),
+            *_fold_notes(node),
+            *_incremental_notes(node, observer.as_of),
         ),
     )
 
 
-def _input(observer: Observer, node: Node, entry: Input) -> ExplainedInput:
+def _explained_input(observer: Observer, node: Node, entry: Input) -> ExplainedInput:
     heads = observer.ledger.newest_versions()
     trace = observer.ledger.traces().get(node.name)
     return ExplainedInput(
         name=entry.name,
-        mapping=_mapping(node, entry),
+        mapping=_mapping_text(node, entry),
         built=trace.inputs.get(entry.name) if trace else None,
         now=heads[entry.name].number if entry.name in heads else None,
         bound=entry.bound if _by_time(node, entry) else None,
@@ -77,7 +82,7 @@ def _by_time(node: Node, entry: Input) -> bool:
     return node.model.kind is Kind.INCREMENTAL_TABLE and entry.time_column is not None
 
 
-def _copies(node: Node, rows: int) -> tuple[tuple[str, str], ...]:
+def _deduplication_notes(node: Node, rows: int) -> tuple[tuple[str, str], ...]:
     """What makes rows copies of one event, and what looking for them costs."""
     if not node.model.unique_key or node.model.timeseries is None:
         return ()
@@ -88,7 +93,7 @@ def _copies(node: Node, rows: int) -> tuple[tuple[str, str], ...]:
     return (("copies", f"one row for each {key} and {time}, sought in the cells of new rows"),)
 
 
-def _keys(node: Node) -> tuple[tuple[str, str], ...]:
+def _fold_notes(node: Node) -> tuple[tuple[str, str], ...]:
     """How a cumulative aggregate is folded, and what that reads."""
     query = node.grouped
     if query is None:
@@ -102,7 +107,7 @@ def _keys(node: Node) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:
+def _incremental_notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:
     """How a model is built cell by cell."""
     incremental = node.model.incremental
     if incremental is None or node.model.kind is not Kind.INCREMENTAL_TABLE:
@@ -117,8 +122,8 @@ def _notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:
     if incremental.cron is not None:
         due = show_instant(cron.next_tick(incremental.cron, incremental.cron_tz, as_of))
         notes.append(("cron", f"{incremental.cron} ({incremental.cron_tz}), next due {due}"))
-    if node.vouched:
-        notes.append(("overrides", ", ".join(node.vouched)))
+    if node.overrides_used:
+        notes.append(("overrides", ", ".join(node.overrides_used)))
     if node.bounds_declared:
         notes.append(
             (
@@ -144,27 +149,27 @@ _PRIMITIVE = {
 }
 
 
-def _mapping(node: Node, entry: Input) -> str:
+def _mapping_text(node: Node, entry: Input) -> str:
     """Which cells of the input a cell of the model depends on, in words."""
     if node.is_lookup(entry.name):
-        return _looked_up(node, entry)
+        return _lookup_text(node, entry)
     if node.model.kind is Kind.EVENTS:
         return "its files; each row is in the cell of its own event time"
     if node.model.kind is Kind.SESSIONS and node.query is not None:
         since = "" if node.start is None else f"; of events from {show_instant(node.start)} on"
-        return _sessions(node.query) + since
+        return _sessions_text(node.query) + since
     if node.grouped is not None:
         keys = ", ".join(key.name for key in node.grouped.keys)
         return f"the rows of the same {keys}"
     if node.model.kind is Kind.INCREMENTAL_TABLE and entry.time_column is not None:
         if entry.bounds == (Bound(),):
             return f"the same cell of {entry.time_column}"
-        stretches = " and ".join(_stretch(bound) for bound in entry.bounds)
+        stretches = " and ".join(_bound_text(bound) for bound in entry.bounds)
         return f"{entry.time_column} {stretches}"
     return "all of it"
 
 
-def _looked_up(node: Node, entry: Input) -> str:
+def _lookup_text(node: Node, entry: Input) -> str:
     """What of a model follows from some rows of a lookup, in words."""
     keys = sorted(
         {own.strip("`") for match in node.matches_of(entry.name) for _, own in match.pairs}
@@ -177,7 +182,7 @@ def _looked_up(node: Node, entry: Input) -> str:
     return f"rows by {', '.join(keys)}; when some change, {then}"
 
 
-def _sessions(query: SessionsQuery) -> str:
+def _sessions_text(query: SessionsQuery) -> str:
     """What a session is made of, in words."""
     whose = "a user's events" if query.owner_sql is None else f"the events of one {query.user}"
     if query.gap is not None:
@@ -197,7 +202,7 @@ def _sessions(query: SessionsQuery) -> str:
     return f"{whose}; cut at {', '.join(ends)}" if ends else whose
 
 
-def _stretch(bound: Bound) -> str:
+def _bound_text(bound: Bound) -> str:
     """A bound in words."""
     start = f"{show_duration(abs(bound.before))} {'before' if bound.before > 0 else 'after'} "
     end = f"{show_duration(abs(bound.after))} {'after' if bound.after > 0 else 'before'} "
@@ -205,7 +210,7 @@ def _stretch(bound: Bound) -> str:
     return f"{first} to {end if bound.after else ''}its end"
 
 
-def _layout(observer: Observer, node: Node) -> str:
+def _layout_text(observer: Observer, node: Node) -> str:
     if node.model.kind is Kind.VIEW:
         return "nothing stored"
     layout = observer.lake.layout(table_name(node.name))
@@ -216,7 +221,7 @@ def _layout(observer: Observer, node: Node) -> str:
     return f"{layout.storage}, partitioned by {layout.partition.value} of {layout.column}"
 
 
-def _arrivals(observer: Observer, name: str, cell: Interval) -> tuple[Arrival, ...]:
+def _arrivals_at_cell(observer: Observer, name: str, cell: Interval) -> tuple[Arrival, ...]:
     """What arrived for a cell, in the models that take in files at or above this one."""
     names = observer.project.upstream([name]) | {name}
     found = [

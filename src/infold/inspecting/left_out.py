@@ -56,15 +56,17 @@ def rows_left_out(
         if room == 0:
             break
         if lake.metadata(table_name(table)) is not None:
-            found = _read(lake, table, nodes, room)
+            found = _read_without_spark(lake, table, nodes, room)
             found = evaluate(table, nodes, room) if found is None else found
-            parts.append(_listed(project, ledger, project[table], nodes, found))
+            parts.append(_as_set_aside(project, ledger, project[table], nodes, found))
     return pa.concat_tables(parts) if any(part.num_rows for part in parts) else None
 
 
-def _read(lake: Lake, table: str, nodes: Sequence[Node], limit: int | None) -> pa.Table | None:
+def _read_without_spark(
+    lake: Lake, table: str, nodes: Sequence[Node], limit: int | None
+) -> pa.Table | None:
     """The rows of a table that models leave out; None where it takes Spark to tell them."""
-    tests = {node.name: _test(node, table) for node in nodes}
+    tests = {node.name: _filter_of(node, table) for node in nodes}
     known_tests = {name: test for name, test in tests.items() if test is not None}
     if len(known_tests) < len(tests):
         return None
@@ -76,7 +78,7 @@ def _read(lake: Lake, table: str, nodes: Sequence[Node], limit: int | None) -> p
         return None
 
 
-def _test(node: Node, table: str) -> str | None:
+def _filter_of(node: Node, table: str) -> str | None:
     """As a filter, which rows of a table a model leaves out; None where columns do not say it."""
     query, sessions = node.query, node.model.sessions
     if query is None or sessions is None or query.input != table or len(node.inputs) > 1:
@@ -95,7 +97,7 @@ def _test(node: Node, table: str) -> str | None:
 _COLUMN = re.compile(r"\w+|`\w+`")
 
 
-def _listed(
+def _as_set_aside(
     project: Project, ledger: Ledger, node: Node, nodes: Sequence[Node], found: pa.Table
 ) -> pa.Table:
     """Rows of a table as rows of ``set_aside``."""
@@ -117,13 +119,13 @@ def _listed(
             "file_id": files,
             "reason": [", ".join(dict.fromkeys(reasons[name] for name in names)) for names in by],
             "raw": [json_text.text(row) for row in own.to_pylist()],
-            "event_time": _times(node, own),
+            "event_time": _event_times(node, own),
         },
         schema=set_aside_schema(),
     )
 
 
-def _times(node: Node, own: pa.Table) -> pa.Array:
+def _event_times(node: Node, own: pa.Table) -> pa.Array:
     """The event times of rows of a table, those of days at their midnight; UTC."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -54,38 +54,39 @@ def last_success(project: Project, ledger: Ledger) -> Mapping[str, int | None]:
         if trace is None:
             continue
         if node.model.kind is Kind.EVENTS:
-            found[node.name] = _newest(ledger.cells(node.name))
+            found[node.name] = _newest_event_time(ledger.cells(node.name))
         else:
             times = [
                 at
                 for entry in node.inputs
-                for at in (_processed(node, trace, entry.name, ledger, found),)
+                for at in (_newest_processed(node, trace, entry.name, ledger, found),)
                 if at is not None
             ]
             found[node.name] = max(times, default=None)
     return found
 
 
-def _processed(
+def _newest_processed(
     node: Node, trace: Trace, name: str, ledger: Ledger, known: Mapping[str, int | None]
 ) -> int | None:
     """The newest event time of one input that a model has processed."""
     cells = ledger.cells(name)
     late = {change.cell for change in net_changes(ledger.changes(name, trace.inputs.get(name, 0)))}
-    read = [cell for cell in cells if cell.cell not in late and _built(node, trace, name, cell)]
-    return known.get(name) if len(read) == len(cells) else _newest(read)
+    read = [cell for cell in cells if cell.cell not in late and _is_built(node, trace, name, cell)]
+    return known.get(name) if len(read) == len(cells) else _newest_event_time(read)
 
 
-def _built(node: Node, trace: Trace, name: str, cell: CellState) -> bool:
+def _is_built(node: Node, trace: Trace, name: str, cell: CellState) -> bool:
     """Whether any cell of the model that rows of this one show in was built."""
     if not trace.pending and node.start is None:
         return True
     return bool(
-        (affected_cells(node, name, Ranges((cell.cell,))) & retained_range(node)) - trace.unbuilt
+        (affected_cells(node, name, Ranges((cell.cell,))) & retained_range(node))
+        - trace.pending_ranges
     )
 
 
-def _newest(cells: Collection[CellState]) -> int | None:
+def _newest_event_time(cells: Collection[CellState]) -> int | None:
     return max((cell.last for cell in cells if cell.last is not None), default=None)
 
 
@@ -104,36 +105,40 @@ def manifest_rows(
     )
 
 
-def _incremental(project: Project, ledger: Ledger, lake: Lake, names: Collection[str]) -> pa.Table:
+def _incremental_rows(
+    project: Project, ledger: Ledger, lake: Lake, names: Collection[str]
+) -> pa.Table:
     import pyarrow as pa
 
     del lake
     found = [(name, at) for name, at in last_success(project, ledger).items() if name in names]
-    schema = pa.schema([("model", pa.string()), ("last_success", _time())])
+    schema = pa.schema([("model", pa.string()), ("last_success", _timestamp_type())])
     return pa.table([[name for name, _ in found], [at for _, at in found]], schema=schema)
 
 
-def _lifecycle(project: Project, ledger: Ledger, lake: Lake, names: Collection[str]) -> pa.Table:
+def _lifecycle_rows(
+    project: Project, ledger: Ledger, lake: Lake, names: Collection[str]
+) -> pa.Table:
     import pyarrow as pa
 
     schema = pa.schema(
         [
             ("session_identifier", pa.string()),
             ("user_identifier", pa.string()),
-            ("start_tstamp", _time()),
-            ("end_tstamp", _time()),
+            ("start_tstamp", _timestamp_type()),
+            ("end_tstamp", _timestamp_type()),
         ]
     )
     traces = ledger.traces()
     parts = [
-        _sessions(node, lake, schema)
+        _lifecycle_of_model(node, lake, schema)
         for node in project
         if node.model.kind is Kind.SESSIONS and node.name in names and node.name in traces
     ]
     return pa.concat_tables([schema.empty_table(), *parts])
 
 
-def _sessions(node: Node, lake: Lake, schema: pa.Schema) -> pa.Table:
+def _lifecycle_of_model(node: Node, lake: Lake, schema: pa.Schema) -> pa.Table:
     """The sessions of one model under the names of the manifest."""
     import pyarrow as pa
     from pyarrow import compute
@@ -156,7 +161,9 @@ def _sessions(node: Node, lake: Lake, schema: pa.Schema) -> pa.Table:
     )
 
 
-def _quarantined(project: Project, ledger: Ledger, lake: Lake, names: Collection[str]) -> pa.Table:
+def _quarantined_rows(
+    project: Project, ledger: Ledger, lake: Lake, names: Collection[str]
+) -> pa.Table:
     import pyarrow as pa
 
     schema = pa.schema(
@@ -164,8 +171,8 @@ def _quarantined(project: Project, ledger: Ledger, lake: Lake, names: Collection
             ("session_identifier", pa.string()),
             ("user_identifier", pa.string()),
             ("reason", pa.string()),
-            ("start_tstamp", _time()),
-            ("end_tstamp", _time()),
+            ("start_tstamp", _timestamp_type()),
+            ("end_tstamp", _timestamp_type()),
             ("events", pa.int64()),
         ]
     )
@@ -173,13 +180,13 @@ def _quarantined(project: Project, ledger: Ledger, lake: Lake, names: Collection
         row
         for node in project
         if node.model.kind is Kind.SESSIONS and node.name in names
-        for row in _held(node, ledger, lake)
+        for row in _quarantined_of_model(node, ledger, lake)
     ]
     columns = [[row[at] for row in found] for at in range(len(schema))]
     return pa.table(columns, schema=schema)
 
 
-def _held(
+def _quarantined_of_model(
     node: Node, ledger: Ledger, lake: Lake
 ) -> Iterator[tuple[str, str | None, str, int, int, int]]:
     """The sessions of one model in quarantine, by start."""
@@ -252,15 +259,15 @@ def names_of_quarantined(
     return own, of if by else None, entry.user if by else of
 
 
-def _time() -> pa.DataType:
+def _timestamp_type() -> pa.DataType:
     import pyarrow as pa
 
     return pa.timestamp("us", tz="UTC")
 
 
 TABLES: Mapping[str, Rows] = {
-    INCREMENTAL: _incremental,
-    LIFECYCLE: _lifecycle,
-    QUARANTINED: _quarantined,
+    INCREMENTAL: _incremental_rows,
+    LIFECYCLE: _lifecycle_rows,
+    QUARANTINED: _quarantined_rows,
 }
 """Each table by its name; another one is another line here, and a section of the reference."""

@@ -42,8 +42,8 @@ def model_status(
         state=model_state.state,
         rows=sum(cell.rows for cell in cells),
         covered=Ranges.of(cell.cell for cell in cells),
-        stale=_stale(node, model, step, Ranges.of(cell.cell for cell in cells)),
-        partly=step is not None and _partly(node, step),
+        stale=_stale_cells(node, model, step, Ranges.of(cell.cell for cell in cells)),
+        partly=step is not None and _is_partial(node, step),
         pending=model.trace.pending if model.trace else (),
         version=model.version,
         last_built_at=head.committed_at if head else None,
@@ -55,7 +55,7 @@ def model_status(
     )
 
 
-def _stale(node: Node, model: ModelObservation, step: Step | None, stored: Ranges) -> Ranges:
+def _stale_cells(node: Node, model: ModelObservation, step: Step | None, stored: Ranges) -> Ranges:
     """
     The cells that a step would build.
 
@@ -63,13 +63,13 @@ def _stale(node: Node, model: ModelObservation, step: Step | None, stored: Range
     some, unless that is all there are.
     """
     if step is None or node.model.kind is not Kind.INCREMENTAL_TABLE or not stored:
-        return Ranges() if step is None else step.stale
+        return Ranges() if step is None else step.stale_cells
     there = Ranges.of((*cells_with_rows(node, model), *stored))
-    endless = any(part.start <= MIN or part.end >= MAX for part in step.stale)
-    return step.stale & there if endless and there - step.stale else step.stale
+    endless = any(part.start <= MIN or part.end >= MAX for part in step.stale_cells)
+    return step.stale_cells & there if endless and there - step.stale_cells else step.stale_cells
 
 
-def _partly(node: Node, step: Step) -> bool:
+def _is_partial(node: Node, step: Step) -> bool:
     """Whether a step builds only a part of what it names: which one shows when its inputs are."""
     if step.action is Action.FOLD:
         return True

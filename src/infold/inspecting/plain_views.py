@@ -45,21 +45,21 @@ class ShownTable:
             raise NotPlainError(column)
         return found
 
-    def condition(self, sql: str) -> str:
+    def own_condition(self, sql: str) -> str:
         """A condition over what is shown, as one over the table's columns."""
         text = f"SELECT * FROM shown WHERE {sql}"
-        return _translated(self, text, _where(text), "shown")
+        return _translate_condition(self, text, _where_span(text), "shown")
 
 
 def shown_tables(project: Project, name: str) -> tuple[ShownTable, ...]:
     """What a stored table or a plain view shows; NotPlainError for any other view."""
     try:
-        return tuple(_parts(project, name))
+        return tuple(_tables_behind(project, name))
     except (InfoldError, RecursionError) as error:
         raise NotPlainError(name) from error
 
 
-def _parts(project: Project, name: str) -> Iterator[ShownTable]:
+def _tables_behind(project: Project, name: str) -> Iterator[ShownTable]:
     node = project[name]
     if node.model.kind is not Kind.VIEW:
         own = {column.lower(): column for column in node.columns}
@@ -67,33 +67,33 @@ def _parts(project: Project, name: str) -> Iterator[ShownTable]:
         return
     sql = node.model.sql
     parsed = parse("", sql)
-    tokens, selects = parsed.text.tokens, list(_selects(parsed.tree))
+    tokens, selects = parsed.text.tokens, list(_sides_of_union(parsed.tree))
     start = 0
     names: tuple[str, ...] | None = None
     for select in selects:
         end = first_outside(tokens, TokenType.UNION, start=start)
         at = first_outside(tokens, TokenType.WHERE, start=start)
         test = (tokens[at + 1].start, tokens[end - 1].end + 1) if at < end else None
-        read, alias = _from(node, select)
-        for part in _parts(project, read):
-            shown = _shown(select, part, alias)
+        read, alias = _table_and_alias(node, select)
+        for part in _tables_behind(project, read):
+            shown = _shown_columns(select, part, alias)
             names = names or tuple(shown)
             if len(names) != len(shown):
                 raise NotPlainError(name)
             columns = dict(zip(names, shown.values(), strict=True))
-            where = () if test is None else (_translated(part, sql, test, alias),)
+            where = () if test is None else (_translate_condition(part, sql, test, alias),)
             yield ShownTable(part.table, columns, (*part.where, *where))
         start = end + 2  # UNION ALL
 
 
-def _selects(tree: exp.Expr) -> Iterator[exp.Select]:
+def _sides_of_union(tree: exp.Expr) -> Iterator[exp.Select]:
     """The sides of UNION ALL, as they stand in the text; nothing else around them."""
     if isinstance(tree, exp.Union):
         _nothing_but(tree, ("this", "expression", "distinct"))
         if tree.args.get("distinct"):
             raise NotPlainError("UNION")
-        yield from _selects(tree.this)
-        yield from _selects(tree.expression)
+        yield from _sides_of_union(tree.this)
+        yield from _sides_of_union(tree.expression)
     elif isinstance(tree, exp.Select):
         _nothing_but(tree, ("expressions", "from_", "where"))
         yield tree
@@ -107,7 +107,7 @@ def _nothing_but(node: exp.Expr, known: Iterable[str]) -> None:
             raise NotPlainError(key)
 
 
-def _from(node: Node, select: exp.Select) -> tuple[str, str]:
+def _table_and_alias(node: Node, select: exp.Select) -> tuple[str, str]:
     """The table or view in FROM, and the name that its columns may have before them."""
     from_ = select.args.get("from_")
     table = from_.this if from_ is not None else None
@@ -124,7 +124,7 @@ def _from(node: Node, select: exp.Select) -> tuple[str, str]:
     raise NotPlainError(written)
 
 
-def _shown(select: exp.Select, part: ShownTable, alias: str) -> dict[str, str | None]:
+def _shown_columns(select: exp.Select, part: ShownTable, alias: str) -> dict[str, str | None]:
     """The columns of a SELECT, lower-case, in order, and which of the table's own each one is."""
     found: dict[str, str | None] = {}
     for item in select.expressions:
@@ -135,7 +135,7 @@ def _shown(select: exp.Select, part: ShownTable, alias: str) -> dict[str, str | 
             more = dict(part.columns)
         else:
             value = item.this if isinstance(item, exp.Alias) else item
-            own = _column(value, part, alias) if isinstance(value, exp.Column) else None
+            own = _own_column(value, part, alias) if isinstance(value, exp.Column) else None
             more = {item.alias_or_name.lower(): own}
         if more.keys() & found.keys():
             raise NotPlainError("two columns of one name")
@@ -143,7 +143,7 @@ def _shown(select: exp.Select, part: ShownTable, alias: str) -> dict[str, str | 
     return found
 
 
-def _column(column: exp.Column, part: ShownTable, alias: str) -> str | None:
+def _own_column(column: exp.Column, part: ShownTable, alias: str) -> str | None:
     *before, name = [entry.name.lower() for entry in column.parts]
     if before not in ([], [alias]):  # a field of a struct, or all columns of a table
         return None
@@ -154,13 +154,13 @@ def _column(column: exp.Column, part: ShownTable, alias: str) -> str | None:
     return part.columns[name]
 
 
-def _where(sql: str) -> tuple[int, int]:
+def _where_span(sql: str) -> tuple[int, int]:
     tokens = parse("", sql).text.tokens
     at = first_outside(tokens, TokenType.WHERE)
     return tokens[at + 1].start, tokens[-1].end + 1
 
 
-def _translated(part: ShownTable, sql: str, span: tuple[int, int], alias: str) -> str:
+def _translate_condition(part: ShownTable, sql: str, span: tuple[int, int], alias: str) -> str:
     """The condition at ``span`` of a text, with the names that the table's columns have."""
     at, end = span
     pieces = []
@@ -172,7 +172,7 @@ def _translated(part: ShownTable, sql: str, span: tuple[int, int], alias: str) -
     for first, last, column in sorted(columns, key=lambda entry: entry[0]):
         if not at <= first < end:
             continue
-        own = _column(column, part, alias)
+        own = _own_column(column, part, alias)
         if own is None:
             raise NotPlainError(column.name)
         quoted = own.replace("`", "``")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from infold.core.interval import micros
+from infold.core.interval import micros_of
 from infold.core.manual_entry import ManualEntry, session_id
 from infold.core.model import Kind, table_name
 from infold.core.ports import Lake, Ledger
@@ -55,13 +55,18 @@ def manual_entries_for(
     if users and sessions.identifier and sessions.fallback_gap is None:
         raise command_errors.sessions_by_identifier(model=model)
     spans = [
-        *(finder.meant(term) for term in terms),
-        *((finder.user(user), None, None) for user in users),
-        *(finder.entry(number) for number in numbers),
+        *(finder.sessions_of_term(term) for term in terms),
+        *((finder.owner_of_user(user), None, None) for user in users),
+        *(finder.sessions_of_entry(number) for number in numbers),
     ]
     return tuple(
         ManualEntry(
-            0, of, in_quarantine, start, end, reason or finder.reason(of, start, end, in_quarantine)
+            0,
+            of,
+            in_quarantine,
+            start,
+            end,
+            reason or finder.earlier_reason(of, start, end, in_quarantine),
         )
         for of, start, end in spans
     )
@@ -73,43 +78,43 @@ class _Finder:
     def __init__(
         self, ledger: Ledger, lake: Lake, model: str, sessions: Sessions, force: bool
     ) -> None:
-        self.lake, self.model, self.said, self.force = lake, model, sessions, force
-        self.held = ledger.quarantined(model)
+        self.lake, self.model, self.sessions, self.force = lake, model, sessions, force
+        self.quarantined = ledger.quarantined(model)
         self.entries = ledger.entries(model)
         self.built = model in ledger.traces()
 
-    def meant(self, term: str) -> tuple[str, int | None, int | None]:
+    def sessions_of_term(self, term: str) -> tuple[str, int | None, int | None]:
         """What a session is of and its span; no span for all sessions of an identifier."""
-        for one in self.held:
+        for one in self.quarantined:
             if session_id(one.owner, one.start) == term:
                 return one.owner, one.start, one.end
-        for row in self._stored("session_id", term):
-            start = _at(row["session_start"])
-            for of in self._named(row):
+        for row in self._stored_sessions("session_id", term):
+            start = _micros(row["session_start"])
+            for of in self._owners_of(row):
                 if session_id(of, start) == term:
-                    return of, start, _at(row["session_end"])
-        if not self.said.identifier:
+                    return of, start, _micros(row["session_end"])
+        if not self.sessions.identifier:
             raise command_errors.unknown_session(model=self.model, session=term)
         of = f"i{term}" if self._fallback else term
-        if not self._known(of, IDENTIFIER, term):
+        if not self._is_known(of, IDENTIFIER, term):
             raise command_errors.nobody_known(model=self.model, what="identifier", value=term)
         return of, None, None
 
-    def user(self, user: str) -> str:
+    def owner_of_user(self, user: str) -> str:
         """What the sessions of a user are of."""
         of = f"u{user}" if self._fallback else user
-        if not self._known(of, self.said.user_column, user):
+        if not self._is_known(of, self.sessions.user_column, user):
             raise command_errors.nobody_known(model=self.model, what="user", value=user)
         return of
 
-    def entry(self, number: int) -> tuple[str, int | None, int | None]:
+    def sessions_of_entry(self, number: int) -> tuple[str, int | None, int | None]:
         """What an entry is about."""
         for one in self.entries:
             if one.number == number:
                 return one.owner, one.start, one.end
         raise command_errors.unknown_entry(self.model, number, [one.number for one in self.entries])
 
-    def reason(
+    def earlier_reason(
         self, of: str, start: int | None, end: int | None, in_quarantine: bool | None
     ) -> str:
         """The reason of the newest entry about the same sessions, if it does the same."""
@@ -121,26 +126,26 @@ class _Finder:
         last = next(about, None)
         return last.reason if last is not None and last.in_quarantine is in_quarantine else ""
 
-    def _known(self, of: str, column: str | None, value: str) -> bool:
+    def _is_known(self, of: str, column: str | None, value: str) -> bool:
         """Whether there are sessions of a user or identifier, or entries about them."""
-        spoken = {one.owner for one in self.entries} | {one.owner for one in self.held}
-        if self.force or of in spoken:
+        mentioned = {one.owner for one in self.entries} | {one.owner for one in self.quarantined}
+        if self.force or of in mentioned:
             return True
-        return column is not None and bool(self._stored(column, value))
+        return column is not None and bool(self._stored_sessions(column, value))
 
     @property
     def _fallback(self) -> bool:
-        return self.said.fallback_gap is not None
+        return self.sessions.fallback_gap is not None
 
-    def _stored(self, column: str, value: str) -> Sequence[dict[str, Any]]:
+    def _stored_sessions(self, column: str, value: str) -> Sequence[dict[str, Any]]:
         """A few of the stored sessions that have a value; none where the column cannot have it."""
         if not self.built:
             return []
         wanted = ["session_id", "session_start", "session_end"]
-        if self.said.identifier:
+        if self.sessions.identifier:
             wanted.append(IDENTIFIER)
-        if self.said.user_column:
-            wanted.append(self.said.user_column)
+        if self.sessions.user_column:
+            wanted.append(self.sessions.user_column)
         quoted = value.replace("\\", "\\\\").replace("'", "\\'")
         where = f"`{column}` = '{quoted}'"
         try:
@@ -152,14 +157,14 @@ class _Finder:
         rows: list[dict[str, Any]] = found.to_pylist()
         return rows
 
-    def _named(self, row: dict[str, Any]) -> Iterator[str]:
+    def _owners_of(self, row: dict[str, Any]) -> Iterator[str]:
         """What a stored session may be of, as the ledger writes it."""
-        for column, letter in ((IDENTIFIER, "i"), (self.said.user_column, "u")):
+        for column, letter in ((IDENTIFIER, "i"), (self.sessions.user_column, "u")):
             value = row.get(column or "")
             if value is not None:
                 text = str(value).lower() if isinstance(value, bool) else str(value)
                 yield letter + text if self._fallback else text
 
 
-def _at(value: datetime) -> int:
-    return micros(value if value.tzinfo else value.replace(tzinfo=UTC))
+def _micros(value: datetime) -> int:
+    return micros_of(value if value.tzinfo else value.replace(tzinfo=UTC))

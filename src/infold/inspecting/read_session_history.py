@@ -97,11 +97,11 @@ class _Found:
 
     id: str
     row: Session | None
-    held: QuarantinedSession | None
+    quarantined: QuarantinedSession | None
 
     @property
     def start(self) -> int:
-        known = self.row or self.held
+        known = self.row or self.quarantined
         assert known is not None, "something was found"
         return known.start
 
@@ -112,18 +112,18 @@ class _HistoryReader:
 
     project: Project
     ledger: Ledger
-    past: SnapshotReader
+    snapshots: SnapshotReader
     node: Node
-    judge: SparkEventReader | None = None
+    by_spark: SparkEventReader | None = None
     reads: int = 0
-    kept: frozenset[int] = frozenset()
+    kept_snapshots: frozenset[int] = frozenset()
     versions: Sequence[Version] = ()
 
     def __post_init__(self) -> None:
-        self.kept = self.past.kept_snapshots(self.table)
+        self.kept_snapshots = self.snapshots.kept_snapshots(self.table)
         self.versions = self.ledger.versions(self.node.name)
-        self._losing: dict[Interval, frozenset[int]] = {}
-        self._known: dict[tuple[int, int, int], tuple[Session, ...] | None] = {}
+        self._versions_losing: dict[Interval, frozenset[int]] = {}
+        self._sessions_read: dict[tuple[int, int, int], tuple[Session, ...] | None] = {}
 
     @property
     def table(self) -> str:
@@ -140,40 +140,40 @@ class _HistoryReader:
 
     def find(self, id_: str) -> list[_Found]:
         """The sessions that an id means, or those of an identifier, by start."""
-        rows = {row.id: _Found(row.id, row, None) for row in self._rows(id_)}
+        rows = {row.id: _Found(row.id, row, None) for row in self._find_rows(id_)}
         sessions = self.node.model.sessions
         assert sessions is not None, "a sessions model says what a session is"
         for entry in self.ledger.quarantined(self.node.name):
             own, identifier, _ = names_of_quarantined(sessions, entry)
             if own in rows:
-                rows[own] = replace(rows[own], held=entry)
+                rows[own] = replace(rows[own], quarantined=entry)
             elif id_ in (own, identifier):
                 rows[own] = _Found(own, None, entry)
         return sorted(rows.values(), key=lambda one: (one.start, one.id))
 
-    def _rows(self, id_: str) -> tuple[Session, ...]:
+    def _find_rows(self, id_: str) -> tuple[Session, ...]:
         """Found by the id alone in narrow columns, then read whole from the few files."""
         sessions = self.node.model.sessions
         wanted = [{ID: id_}, *([{IDENTIFIER: id_}] if sessions and sessions.identifier else [])]
-        found = self.past.rows_equal_to(self.table, wanted, columns=[ID, FIRST])
+        found = self.snapshots.rows_equal_to(self.table, wanted, columns=[ID, FIRST])
         if not found:
             return ()
         starts = instants_of(found, FIRST)
         near = TimeSpan(FIRST, FIRST, min(starts), max(starts))
-        return self._sessions(
-            self.past.rows_equal_to(self.table, wanted, columns=self._all, near=near)
+        return self._as_sessions(
+            self.snapshots.rows_equal_to(self.table, wanted, columns=self._columns, near=near)
         )
 
     @property
-    def _all(self) -> list[str]:
+    def _columns(self) -> list[str]:
         """The columns of its table, and the version that wrote each row."""
         return [*self.query.fixed_columns, *(output.name for output in self.query.outputs), VERSION]
 
-    def _sessions(self, found: pa.Table | None) -> tuple[Session, ...]:
+    def _as_sessions(self, found: pa.Table | None) -> tuple[Session, ...]:
         """Rows of the table as sessions, by start."""
         if found is None or VERSION not in found.column_names:
             return ()
-        counted = self._counted
+        counted = self._count_column
         starts, ends = instants_of(found, FIRST), instants_of(found, LAST)
         sessions = []
         for start, end, row in zip(starts, ends, found.to_pylist(), strict=True):
@@ -184,7 +184,7 @@ class _HistoryReader:
         return tuple(sorted(sessions, key=lambda one: one.start))
 
     @property
-    def _counted(self) -> str | None:
+    def _count_column(self) -> str | None:
         """The column that counts all events of a session, where there is one."""
         every = {
             one.name
@@ -197,37 +197,42 @@ class _HistoryReader:
 
     def history(self, one: _Found) -> SessionHistory:
         """One session: as it stands, its events by arrival, what each run did to it."""
-        match, of = self._whose(one)
-        start, end = one.start, one.held.end if one.held else one.row.end if one.row else one.start
-        self.reads, self._known = 0, {}
+        match, of = self._owner_of(one)
+        start, end = (
+            one.start,
+            one.quarantined.end if one.quarantined else one.row.end if one.row else one.start,
+        )
+        self.reads, self._sessions_read = 0, {}
         found, blind = changes_in_span(
             self.versions,
-            lambda version, first, last: self._at(match, version, first, last),
+            lambda version, first, last: self._sessions_at(match, version, first, last),
             self._may_have_lost,
             start,
             end,
         )
         spans = [change.span for change in found if change.span]
         wide = (min([start, *(a for a, _ in spans)]), max([end, *(b for _, b in spans)]))
-        user_events = self._theirs(match, *wide)
-        made_from, before = self._made_from()
+        user_events = self._events_of_user(match, *wide)
+        made_from, before = self._inputs_of_versions()
         limited = self.query.quarantine_after or self.ledger.entries(self.node.name)
         done = session_changes(found, made_from, before, user_events.events if limited else ())
         own = [event for event in user_events.events if start <= event.at <= end]
         lately = changes_since(done, start, end)
         known = bool(lately) and lately[0].verb in (Verb.CREATED, Verb.RETURNED)
         read_at_creation = made_from.get(lately[0].change.version.number, {}) if lately else {}
-        groups = self._brought(own, read_at_creation, known=known)
-        with_snapshot = [version for version in self.versions if version.snapshot in self.kept]
+        groups = self._event_batches(own, read_at_creation, known=known)
+        with_snapshot = [
+            version for version in self.versions if version.snapshot in self.kept_snapshots
+        ]
         blind = blind or (not done and len(with_snapshot) < len(self.versions))
         return SessionHistory(
             model=self.node.name,
             id=one.id,
             owner=of,
             session=one.row,
-            quarantined=one.held,
-            why_quarantined=quarantine_reasons(self.node, self.ledger)(one.held)
-            if one.held
+            quarantined=one.quarantined,
+            why_quarantined=quarantine_reasons(self.node, self.ledger)(one.quarantined)
+            if one.quarantined
             else "",
             inputs=self.inputs,
             event_batches=groups,
@@ -239,18 +244,18 @@ class _HistoryReader:
             notes=tuple(self._notes(one, user_events, len(own))),
         )
 
-    def _theirs(self, match: Mapping[str, Any], start: int, end: int) -> UserEvents:
+    def _events_of_user(self, match: Mapping[str, Any], start: int, end: int) -> UserEvents:
         """Their events in a stretch of time; Spark is asked where it has to be, and may be."""
-        found = events_of(self.project, self.ledger, self.past, self.node, match, start, end)
-        if self.judge is None or not found.spark_can_tell:
+        found = events_of(self.project, self.ledger, self.snapshots, self.node, match, start, end)
+        if self.by_spark is None or not found.spark_can_tell:
             return found
         snapshots = {
-            entry.name: snapshot_read(self.ledger, self.past, self.node, entry.name)
+            entry.name: snapshot_read(self.ledger, self.snapshots, self.node, entry.name)
             for entry in self.node.inputs
         }
-        return self.judge(self.node, match, snapshots, start, end)
+        return self.by_spark(self.node, match, snapshots, start, end)
 
-    def _brought(
+    def _event_batches(
         self, events: Sequence[Event], made: Mapping[str, int], *, known: bool
     ) -> tuple[EventBatch, ...]:
         """Events by what brought them, in order of arrival, those of all inputs together."""
@@ -262,7 +267,7 @@ class _HistoryReader:
             found += event_batches(own, versions, files, made.get(name), known=known, name=name)
         return tuple(sorted(found, key=lambda one: one.version.committed_at if one.version else 0))
 
-    def _whose(self, one: _Found) -> tuple[Mapping[str, Any], tuple[str, Any]]:
+    def _owner_of(self, one: _Found) -> tuple[Mapping[str, Any], tuple[str, Any]]:
         """What rows of the same user or identifier have in the table, and how it is shown."""
         query, sessions = self.query, self.node.model.sessions
         chosen = query.chosen_user.name if query.chosen_user else query.user
@@ -273,46 +278,48 @@ class _HistoryReader:
                 return {query.user: None, chosen: user}, (chosen, user)
             return {query.user: value}, (query.user, value)
         assert sessions is not None
-        assert one.held is not None
-        _, identifier, user = names_of_quarantined(sessions, one.held)
+        assert one.quarantined is not None
+        _, identifier, user = names_of_quarantined(sessions, one.quarantined)
         if sessions.identifier and identifier is None:
             return {query.user: None, chosen: user}, (chosen, user)
         value = user if identifier is None else identifier
         return {query.user: value}, (query.user, value)
 
-    def _at(
+    def _sessions_at(
         self, match: Mapping[str, Any], version: Version, start: int, end: int
     ) -> tuple[Session, ...] | None:
         """The sessions of whoever it is that overlap a span, as a version held them."""
         if version.snapshot is None:
             return ()
         place = (version.snapshot, start, end)
-        if place not in self._known:
-            if version.snapshot not in self.kept or self.reads >= MOST_READS:
+        if place not in self._sessions_read:
+            if version.snapshot not in self.kept_snapshots or self.reads >= MOST_READS:
                 return None
             self.reads += 1
             near = TimeSpan(FIRST, LAST, start, end)
-            found = self.past.rows_equal_to(
-                self.table, [match], columns=self._all, near=near, snapshot=version.snapshot
+            found = self.snapshots.rows_equal_to(
+                self.table, [match], columns=self._columns, near=near, snapshot=version.snapshot
             )
-            self._known[place] = None if found is None else self._sessions(found)
-        return self._known[place]
+            self._sessions_read[place] = None if found is None else self._as_sessions(found)
+        return self._sessions_read[place]
 
     def _may_have_lost(self, version: Version, start: int, end: int) -> bool:
         """Whether a session of that time may have left the table with a version."""
         around = Interval(start - DAY, end + 1)  # it is in the cell of its start
-        if around not in self._losing:
-            self._losing[around] = frozenset(
+        if around not in self._versions_losing:
+            self._versions_losing[around] = frozenset(
                 self.ledger.versions_losing_rows(self.node.name, around)
             )
-        return version.whole or version.number in self._losing[around]
+        return version.whole or version.number in self._versions_losing[around]
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The stored tables that its events are in."""
         return tuple(entry.name for entry in self.node.folded_inputs)
 
-    def _made_from(self) -> tuple[Mapping[int, InputVersions], Mapping[int, InputVersions]]:
+    def _inputs_of_versions(
+        self,
+    ) -> tuple[Mapping[int, InputVersions], Mapping[int, InputVersions]]:
         """Up to which versions of the inputs was read for each version, and just before it."""
         numbers = {version.step: version.number for version in self.versions}
         made: dict[int, InputVersions] = {}
@@ -333,7 +340,7 @@ class _HistoryReader:
 
     def _notes(self, one: _Found, events: UserEvents, found: int) -> Iterator[str]:
         """What has to be known to read the history right; ``found`` is how many events it has."""
-        counted = one.held.events if one.held else one.row.events if one.row else None
+        counted = one.quarantined.events if one.quarantined else one.row.events if one.row else None
         # With as many events as there have to be, none is among them that should not be.
         if events.unapplied_where and counted != found:
             doubt = "may be among its events: only Spark can tell (`--deep`)."
@@ -350,7 +357,7 @@ class _HistoryReader:
                     f"{name} has moved on to version {head.number}; {self.node.name} has read it "
                     f"up to version {read}: `infold run` folds in what came since."
                 )
-        if one.held is not None and one.row is not None:
+        if one.quarantined is not None and one.row is not None:
             yield "Its head stays in the table: what runs did is told of the head alone."
         if self.reads >= MOST_READS:
             yield f"{MOST_READS} looks into the past were taken: what was before is untold."

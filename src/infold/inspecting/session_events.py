@@ -84,7 +84,7 @@ class _Reader:
     """Reads what some tables hold of somebody's events, under the names that they have there."""
 
     ledger: Ledger
-    past: SnapshotReader
+    snapshots: SnapshotReader
     node: Node
     query: SessionsQuery
     any_of: Sequence[Mapping[str, Any]]
@@ -98,11 +98,11 @@ class _Reader:
         for part in shown:
             conditions, applied = self._conditions(part, query.where)
             try:
-                rows = self._found(part, conditions)
+                rows = self._rows_of(part, conditions)
             except (ValueError, TypeError) as error:  # more than columns compared with values
                 if part.where or not applied:
                     raise NotPlainError(query.input) from error
-                applied, rows = False, self._found(part, ())
+                applied, rows = False, self._rows_of(part, ())
             if rows is None:
                 return UserEvents(
                     why_missing=f"{part.table} has no column that says whose they are"
@@ -110,7 +110,7 @@ class _Reader:
             unsure = unsure or (query.where is not None and not applied)
             found.append(rows)
         self._same_types(found)
-        every = [_events(rows, part.table) for rows, part in zip(found, shown, strict=True)]
+        every = [_as_events(rows, part.table) for rows, part in zip(found, shown, strict=True)]
         undated = [
             p.table for r, p in zip(found, shown, strict=True) if VERSION not in r.schema.names
         ]
@@ -128,24 +128,24 @@ class _Reader:
         if part.table == self.query.input:  # no names to translate
             return (where,), True
         try:
-            return (*part.where, part.condition(where)), True
+            return (*part.where, part.own_condition(where)), True
         except (NotPlainError, InfoldError):
             return part.where, False
 
-    def _found(self, part: ShownTable, conditions: Sequence[str]) -> pa.Table | None:
+    def _rows_of(self, part: ShownTable, conditions: Sequence[str]) -> pa.Table | None:
         time = part.stored_name(self.query.time_column)
         any_of = [
             {part.stored_name(name): value for name, value in match.items()}
             for match in self.any_of
         ]
         names = list(dict.fromkeys(name for match in any_of for name in match))
-        rows = self.past.rows_equal_to(
+        rows = self.snapshots.rows_equal_to(
             table_name(part.table),
             any_of,
             columns=[time, *names, VERSION, FILE],
             near=TimeSpan(time, time, self.start, self.end),
-            where=_all(conditions),
-            snapshot=snapshot_read(self.ledger, self.past, self.node, part.table),
+            where=_conjunction(conditions),
+            snapshot=snapshot_read(self.ledger, self.snapshots, self.node, part.table),
         )
         if rows is None:
             return None
@@ -162,13 +162,13 @@ class _Reader:
             raise NotPlainError(self.node.name)
 
 
-def _all(conditions: Sequence[str]) -> str | None:
+def _conjunction(conditions: Sequence[str]) -> str | None:
     if len(conditions) < 2:
         return conditions[0] if conditions else None
     return " AND ".join(f"({one})" for one in conditions)
 
 
-def _events(found: pa.Table, table: str) -> list[Event]:
+def _as_events(found: pa.Table, table: str) -> list[Event]:
     nothing = [None] * found.num_rows
     versions, files = (
         found[name].to_pylist() if name in found.column_names else nothing
@@ -198,12 +198,12 @@ def _any_of(node: Node, match: Mapping[str, Any]) -> list[dict[str, Any]] | None
     value = match[query.user]
     if not sessions.identifier:
         return None if query.owner_sql is not None else [{query.user: value}]
-    columns = [name for name in map(_plain, sessions.identifier) if name is not None]
+    columns = [name for name in map(_plain_column, sessions.identifier) if name is not None]
     if len(columns) < len(sessions.identifier):
         return None
     if value is not None:  # the first of several that is not NULL counts
         return [{**dict.fromkeys(columns[:at]), name: value} for at, name in enumerate(columns)]
-    user = _plain(sessions.user or "")
+    user = _plain_column(sessions.user or "")
     own = next(given for name, given in match.items() if name != query.user)
     return None if user is None else [{**dict.fromkeys(columns), user: own}]
 
@@ -211,6 +211,6 @@ def _any_of(node: Node, match: Mapping[str, Any]) -> list[dict[str, Any]] | None
 _COLUMN = re.compile(r"\s*(\w+|`[^`]+`)\s*\Z")
 
 
-def _plain(sql: str) -> str | None:
+def _plain_column(sql: str) -> str | None:
     """The column that SQL over an event names, if it is no more than that."""
     return sql.strip().strip("`") if _COLUMN.match(sql) else None

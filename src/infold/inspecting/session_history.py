@@ -177,10 +177,10 @@ def changes_in_span(
         wrote = tuple(one for one in after or () if one.version == version.number)
         if not wrote and not lost(version, start, end):
             continue
-        both = _both(version, older, at, start, end)
+        both = _before_and_after(version, older, at, start, end)
         if both is not None:
-            found.extend(reversed(_apart(version, *both)))
-            start, end = _wider((*both[0], *both[1]), start, end)
+            found.extend(reversed(_split_by_time(version, *both)))
+            start, end = _widened_span((*both[0], *both[1]), start, end)
             after = both[0]
             continue
         blind = True
@@ -193,7 +193,7 @@ def changes_in_span(
 BeforeAndAfter = tuple[tuple[Session, ...], tuple[Session, ...]]
 
 
-def _both(
+def _before_and_after(
     version: Version, older: Version | None, at: SessionsAt, start: int, end: int
 ) -> BeforeAndAfter | None:
     """What is in a span before and after a version; the span grows with what reaches out of it."""
@@ -202,18 +202,18 @@ def _both(
         after = at(version, start, end)
         if after is None or before is None:
             return None
-        wider = _wider((*before, *after), start, end)
+        wider = _widened_span((*before, *after), start, end)
         if wider == (start, end):
             return before, after
         start, end = wider
 
 
-def _wider(sessions: Iterable[Session], start: int, end: int) -> tuple[int, int]:
+def _widened_span(sessions: Iterable[Session], start: int, end: int) -> tuple[int, int]:
     ends = span_of(sessions)
     return (min(start, ends[0]), max(end, ends[1])) if ends else (start, end)
 
 
-def _apart(
+def _split_by_time(
     version: Version, before: Sequence[Session], after: Sequence[Session]
 ) -> list[VersionChange]:
     """The changes of one version, in order of time: what shares no instant is another change."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from infold.core.files import ListedFile
-from infold.core.interval import moment
+from infold.core.interval import datetime_of
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
 from infold.core.ports import Clock
@@ -364,4 +364,4 @@ class SqlLedger(SqlLedgerReader):
 
 
 def _clock(at: int) -> str:
-    return moment(at).strftime("%Y-%m-%d %H:%M:%S")
+    return datetime_of(at).strftime("%Y-%m-%d %H:%M:%S")

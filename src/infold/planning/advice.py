@@ -14,11 +14,15 @@ def project_advice(project: Project) -> tuple[str, ...]:
     return tuple(
         sentence
         for node in project
-        for sentence in (*_unmatched(node), *_cut(node), *_begins(node))
+        for sentence in (
+            *_unmatched_lookups(node),
+            *_start_inside_cell(node),
+            *_rows_before_start(node),
+        )
     )
 
 
-def _unmatched(node: Node) -> Iterator[str]:
+def _unmatched_lookups(node: Node) -> Iterator[str]:
     """The lookups of which every change builds all of a model."""
     for name in node.unmatched_lookups:
         yield (
@@ -27,7 +31,7 @@ def _unmatched(node: Node) -> Iterator[str]:
         )
 
 
-def _begins(node: Node) -> Iterator[str]:
+def _rows_before_start(node: Node) -> Iterator[str]:
     """What a start of its own makes a model leave out, besides cells."""
     at = node.model.start
     if at is None:
@@ -44,7 +48,7 @@ def _begins(node: Node) -> Iterator[str]:
         )
 
 
-def _cut(node: Node) -> Iterator[str]:
+def _start_inside_cell(node: Node) -> Iterator[str]:
     """What a start inside of a cell leaves out."""
     granularity, series = node.model.granularity, node.model.timeseries
     if node.start is None or node.model.kind is not Kind.INCREMENTAL_TABLE:

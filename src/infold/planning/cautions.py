@@ -12,16 +12,16 @@ from infold.core.trace import Cause
 
 def plan_notes(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -> Iterator[str]:
     """The notes on one model that a plan has a step for."""
-    yield from _warnings(node)
-    yield from _bounded(node, model, steps)
+    yield from _unproven(node)
+    yield from _unlocated_keys(node, model, steps)
     yield from _in_parts(node, steps[node.name])
 
 
-def _warnings(node: Node) -> Iterator[str]:
+def _unproven(node: Node) -> Iterator[str]:
     """What its definition stands on that nothing proves."""
-    if node.vouched:
-        words = ", ".join(node.vouched)
-        alone = set(node.vouched) - {Override.NONDETERMINISTIC}
+    if node.overrides_used:
+        words = ", ".join(node.overrides_used)
+        alone = set(node.overrides_used) - {Override.NONDETERMINISTIC}
         what = "each cell be built by itself" if alone else "rows depend on more than the inputs"
         yield f"{node.name}: {words} lets {what}; `infold verify` checks it"
     if node.bounds_declared:
@@ -33,7 +33,9 @@ def _warnings(node: Node) -> Iterator[str]:
         yield f"{node.name} is built whole for this run: {why.splitlines()[0]}"
 
 
-def _bounded(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -> Iterator[str]:
+def _unlocated_keys(
+    node: Node, model: ModelObservation, steps: Mapping[str, Step]
+) -> Iterator[str]:
     """Of which lookups a run has yet to find which rows their changed keys have."""
     if model.trace is None or model.trace.fingerprint != node.fingerprint:
         return

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from infold.core.interval import micros, moment
+from infold.core.interval import datetime_of, micros_of
 
 _NICKNAMES = {
     "@yearly": "0 0 1 1 *",
@@ -51,13 +51,13 @@ def last_tick(cron: str, cron_tz: str, at: int) -> int:
     """The newest tick that is not after the instant ``at``."""
     from cronsim import CronSim
 
-    here = moment(at).astimezone(time_zone(cron_tz))
+    here = datetime_of(at).astimezone(time_zone(cron_tz))
     simulated = CronSim(cron, here, reverse=True)
     # Going back, the library leaves out the minute that it starts in.
     minute = here.replace(second=0, microsecond=0)
     if _is_tick(cron, minute):
-        return micros(minute.astimezone(UTC))
-    return micros(next(simulated).astimezone(UTC))
+        return micros_of(minute.astimezone(UTC))
+    return micros_of(next(simulated).astimezone(UTC))
 
 
 @lru_cache(maxsize=1024)
@@ -65,8 +65,8 @@ def next_tick(cron: str, cron_tz: str, at: int) -> int:
     """The first tick after the instant ``at``."""
     from cronsim import CronSim
 
-    here = moment(at).astimezone(time_zone(cron_tz))
-    return micros(next(CronSim(cron, here)).astimezone(UTC))
+    here = datetime_of(at).astimezone(time_zone(cron_tz))
+    return micros_of(next(CronSim(cron, here)).astimezone(UTC))
 
 
 def _is_tick(cron: str, minute: datetime) -> bool:

@@ -36,8 +36,8 @@ def _state_of(
     project: Project, node: Node, observed: Observations, step: Step | None
 ) -> ModelState:
     model = observed.models[node.name]
-    state, why = _state(project, node, observed)
-    cells = _cells(node, model, step)
+    state, why = _state_and_reason(project, node, observed)
+    cells = _cells_of_step(node, model, step)
     lower, upper = _limits(node, model, step)
     late = _starts_late(node, model) if step is not None else ""
     return ModelState(
@@ -47,23 +47,26 @@ def _state_of(
         lower=lower,
         upper=upper,
         work=step is not None,
-        empty=step is not None and not step.expected and _known(step) and reads_nothing(step),
+        empty=step is not None
+        and not step.expected
+        and _known_before_reading(step)
+        and reads_nothing(step),
         reads=tuple(entry.name for entry in node.inputs),
         cells=cells,
         granularity=node.model.granularity,
     )
 
 
-def _state(project: Project, node: Node, observed: Observations) -> tuple[State, str]:
+def _state_and_reason(project: Project, node: Node, observed: Observations) -> tuple[State, str]:
     model = observed.models[node.name]
     if model.trace is None:
         built = any(other.trace is not None for other in observed.models.values())
         return (State.NEW_MODEL if built else State.FIRST_RUN), ""
-    behind = next(_behind(project, node, model, observed), None)
+    behind = next(_reasons_out_of_sync(project, node, model, observed), None)
     return (State.STANDARD_RUN, "") if behind is None else (State.OUT_OF_SYNC, behind)
 
 
-def _behind(
+def _reasons_out_of_sync(
     project: Project, node: Node, model: ModelObservation, observed: Observations
 ) -> Iterator[str]:
     """Why a built model is not where its inputs are, although nothing new may have arrived."""
@@ -73,7 +76,7 @@ def _behind(
     incremental = node.model.incremental
     if incremental is not None and incremental.cron is not None:
         return  # behind by intention until its next tick
-    if trace.unbuilt & retained_range(node):
+    if trace.pending_ranges & retained_range(node):
         yield "an earlier run left a part of it unbuilt"
     reach = (node.query.gap or 0) if node.query is not None else 0
     for diff in model.inputs:
@@ -82,7 +85,7 @@ def _behind(
             yield f"{diff.name} was built further than it has read"
     if model.files is not None and model.files.new:
         mine = {(file.path, file.fingerprint) for file in model.files.new}
-        for name, others in _siblings(project, node, observed).items():
+        for name, others in _files_left_by_siblings(project, node, observed).items():
             if mine - others:
                 yield f"{name} has taken in files that it has not"
 
@@ -99,7 +102,7 @@ def _defined_otherwise(node: Node, trace: Trace) -> Iterator[str]:
         yield "its definition changed, and it holds the cells that were built since"
 
 
-def _siblings(
+def _files_left_by_siblings(
     project: Project, node: Node, observed: Observations
 ) -> Mapping[str, frozenset[tuple[str, str]]]:
     """The files that built models of the same source have yet to take in."""
@@ -115,19 +118,19 @@ def _siblings(
     }
 
 
-def _cells(node: Node, model: ModelObservation, step: Step | None) -> Ranges:
+def _cells_of_step(node: Node, model: ModelObservation, step: Step | None) -> Ranges:
     """The cells that a step builds; of endless ones those with rows, as far as they are known."""
     if step is None or node.model.granularity is None:
         return Ranges()
-    cells = processed(step) & retained_range(node)
-    if _closed(cells):
+    cells = processed_cells(step) & retained_range(node)
+    if _is_bounded(cells):
         return cells
     known = cells & node.model.granularity.cover(Ranges.of(_known_rows(node, model)))
-    return known if _closed(known) else Ranges()
+    return known if _is_bounded(known) else Ranges()
 
 
-def _closed(cells: Ranges) -> bool:
-    return None not in _ends(cells)
+def _is_bounded(cells: Ranges) -> bool:
+    return None not in _bounds_of(cells)
 
 
 def _limits(
@@ -140,10 +143,10 @@ def _limits(
     """
     if step is None or node.model.granularity is None:
         return None, None
-    cells = processed(step) & retained_range(node)
-    lower, upper = _ends(cells)
+    cells = processed_cells(step) & retained_range(node)
+    lower, upper = _bounds_of(cells)
     if cells and (lower is None or upper is None):
-        known = (Ranges.of(_known_rows(node, model)) & cells).hull
+        known = (Ranges.of(_known_rows(node, model)) & cells).span
         if known is not None:
             lower = known.start if lower is None else lower
             upper = known.end if upper is None else upper
@@ -162,10 +165,10 @@ def state_after_run(
     if node.model.granularity is None:
         return entry
     known = node.model.kind is Kind.INCREMENTAL_TABLE
-    cells = Ranges.of(part for step, _ in done if known for part in processed(step))
-    lower, upper = _ends(cells)
-    first, last = _ends(touched)
-    shown = next((some for some in (cells, touched, entry.cells) if _closed(some)), Ranges())
+    cells = Ranges.of(part for step, _ in done if known for part in processed_cells(step))
+    lower, upper = _bounds_of(cells)
+    first, last = _bounds_of(touched)
+    shown = next((some for some in (cells, touched, entry.cells) if _is_bounded(some)), Ranges())
     return replace(
         entry,
         cells=shown,
@@ -174,9 +177,9 @@ def state_after_run(
     )
 
 
-def _ends(cells: Ranges) -> tuple[int | None, int | None]:
+def _bounds_of(cells: Ranges) -> tuple[int | None, int | None]:
     """The start and the end of some cells, None where it is open."""
-    hull = cells.hull
+    hull = cells.span
     if hull is None:
         return None, None
     return (
@@ -185,11 +188,11 @@ def _ends(cells: Ranges) -> tuple[int | None, int | None]:
     )
 
 
-def processed(step: Step) -> Ranges:
+def processed_cells(step: Step) -> Ranges:
     """The cells of a step; of one under a backfill_limit those of the backfill, if any."""
     if step.backfill_end is None:
-        return step.stale
-    return step.stale & Ranges((Interval(MIN, step.backfill_end),)) or step.stale
+        return step.stale_cells
+    return step.stale_cells & Ranges((Interval(MIN, step.backfill_end),)) or step.stale_cells
 
 
 def reads_nothing(step: Step, receipt: Receipt | None = None, *, timed: bool = True) -> bool:
@@ -203,8 +206,8 @@ def reads_nothing(step: Step, receipt: Receipt | None = None, *, timed: bool = T
     if any(reason.cause in _WITHOUT_ROWS for reason in step.reasons):
         return False
     if receipt is None:
-        return not step.rows
-    return not (receipt.read or receipt.arrived or (timed and step.rows))
+        return not step.rows_to_read
+    return not (receipt.read or receipt.arrived or (timed and step.rows_to_read))
 
 
 _WITHOUT_ROWS = (Cause.REMOVED, Cause.LOOKUP, Cause.DUE, Cause.QUARANTINE)
@@ -219,7 +222,7 @@ def _known_rows(node: Node, model: ModelObservation) -> list[Interval]:
     return cells_with_rows(node, model)
 
 
-def _known(step: Step) -> bool:
+def _known_before_reading(step: Step) -> bool:
     """Whether it is known, before anything is read, what a step reads."""
     return step.files is None or (step.files.estimate is not None and not step.files.future_rows)
 

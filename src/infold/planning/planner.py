@@ -74,70 +74,74 @@ def plan(project: Project, observed: Observations, asked: PlanOptions = _EVERYTH
         if node.model.kind is Kind.VIEW:
             continue
         if asked.selected is not None and node.name not in asked.selected:
-            draft.left.append(Skipped(node.name, "not selected"))
+            draft.skipped.append(Skipped(node.name, "not selected"))
             continue
         draft.add(node)
         if node.name in draft.steps:
             notes.extend(plan_notes(node, observed.models[node.name], draft.steps))
-    return Plan(tuple(draft.steps.values()), tuple(draft.left), observed.as_of, tuple(notes))
+    return Plan(tuple(draft.steps.values()), tuple(draft.skipped), observed.as_of, tuple(notes))
 
 
 class _Draft:
     """A plan while it is made: the steps so far, by model, and what was left alone."""
 
     def __init__(self, observed: Observations, asked: PlanOptions) -> None:
-        self.seen, self.asked = observed, asked
-        self.wanted = Ranges((asked.window,)) if asked.window else Ranges.ever()
+        self.observed, self.options = observed, asked
+        self.window = Ranges((asked.window,)) if asked.window else Ranges.ever()
         self.steps: dict[str, Step] = {}
-        self.left: list[Skipped] = []
+        self.skipped: list[Skipped] = []
         self.held_back: set[str] = set()
         """Models whose table stays of its old definition, as a part of it was asked for."""
 
     def add(self, node: Node) -> None:
         """The step that a model needs, or the reason why it is left alone."""
         for entry in node.stored_inputs:
-            known = self.seen.models.get(entry.name)
+            known = self.observed.models.get(entry.name)
             dropped = known is not None and known.trace is None
-            if entry.name not in self.steps and (dropped or self._head(node, entry.name) == 0):
-                self.left.append(Skipped(node.name, f"its input {entry.name} was never built"))
+            if entry.name not in self.steps and (
+                dropped or self._newest_version(node, entry.name) == 0
+            ):
+                self.skipped.append(Skipped(node.name, f"its input {entry.name} was never built"))
                 return
             if entry.name in self.held_back and whole_table_reason(
-                node, self.seen.models[node.name]
+                node, self.observed.models[node.name]
             ):
-                self.left.append(
+                self.skipped.append(
                     Skipped(node.name, f"its input {entry.name} is of an old definition")
                 )
                 return
-        step = _RULES[node.model.kind](self, node, self.seen.models[node.name])
+        step = _RULES[node.model.kind](self, node, self.observed.models[node.name])
         if step is not None:
             self.steps[node.name] = step
-        elif not any(entry.model == node.name for entry in self.left):
-            self.left.append(Skipped(node.name, UP_TO_DATE))
+        elif not any(entry.model == node.name for entry in self.skipped):
+            self.skipped.append(Skipped(node.name, UP_TO_DATE))
 
     def events(self, node: Node, model: ModelObservation) -> Step | None:
         """Files in and out; everything when there is no table yet or another definition."""
         files = model.files if model.files is not None else FileDiff(node.source or "")
-        first = next(iter(self._restated(node)), None) or whole_table_reason(node, model)
+        first = next(iter(self._restate_reasons(node)), None) or whole_table_reason(node, model)
         if first is not None:
             rows = sum(cell.rows for cell in files.estimate or ())
-            return self._step(node, Action.BUILD, [replace(first, rows=rows)])
+            return self._make_step(node, Action.BUILD, [replace(first, rows=rows)])
         # Where rows of files with changed keys are, as they were and as they will be, is not known.
-        looked_up = [replace(reason, cells=Ranges()) for reason in self._stale(node, model, 0)]
+        looked_up = [
+            replace(reason, cells=Ranges()) for reason in self._stale_reasons(node, model, 0)
+        ]
         reasons = [*file_reasons(files, model), *looked_up]
         if not reasons:
             return None
-        step = self._step(node, Action.INGEST, reasons)
+        step = self._make_step(node, Action.INGEST, reasons)
         return replace(step, files=replace(files, reingest=files_to_reingest(files, model)))
 
-    def folded(self, node: Node, model: ModelObservation) -> Step | None:
+    def fold(self, node: Node, model: ModelObservation) -> Step | None:
         """A fold of what changed; a build where most of the input is new to the table."""
         fed = [diff for diff in model.inputs if not node.is_lookup(diff.name)]
         rows = sum(cell.rows for diff in fed for cell in diff.cells)
-        first = whole_table_reason(node, model) or next(iter(self._restated(node)), None)
+        first = whole_table_reason(node, model) or next(iter(self._restate_reasons(node)), None)
         if first is not None:
-            return self._step(node, Action.BUILD, [replace(first, rows=rows)])
+            return self._make_step(node, Action.BUILD, [replace(first, rows=rows)])
         gap = (node.query.gap or 0) if node.query else 0
-        reasons = [*self._stale(node, model, gap), *entry_reasons(model)]
+        reasons = [*self._stale_reasons(node, model, gap), *entry_reasons(model)]
         changed = sum(c.added + c.removed for diff in fed for c in diff.changes)
         changed += 2 * sum(
             diff.changed_keys.rows for diff in model.inputs if diff.changed_keys
@@ -147,15 +151,15 @@ class _Draft:
             for diff in model.inputs
         )
         for diff in fed:  # as it will be once the steps before this one are done
-            coming, there = self._coming(diff.name)
+            coming, there = self._expected_changes(diff.name)
             changed, rows = changed + coming, max(rows, there)
         if reasons and (anew or changed * 2 > rows > 0):
-            return self._step(node, Action.BUILD, reasons)
-        return self._step(node, Action.FOLD, reasons) if reasons else None
+            return self._make_step(node, Action.BUILD, reasons)
+        return self._make_step(node, Action.FOLD, reasons) if reasons else None
 
-    def _coming(self, name: str) -> tuple[int, int]:
+    def _expected_changes(self, name: str) -> tuple[int, int]:
         """About how many rows of an input the plan changes, and how many it holds then."""
-        step, observed = self.steps.get(name), self.seen.models.get(name)
+        step, observed = self.steps.get(name), self.observed.models.get(name)
         if step is None or observed is None or not observed.rows:
             return 0, 0
         if step.action is Action.BUILD:
@@ -165,41 +169,45 @@ class _Draft:
             for cause in (Cause.REMOVED, Cause.LOOKUP)
         )
         other = other if step.files is not None else 0  # these rows are there before and after
-        come = step.rows - gone - other
+        come = step.rows_to_read - gone - other
         return come + gone + 2 * other, observed.rows + (come - gone if step.files else 0)
 
-    def whole(self, node: Node, model: ModelObservation) -> Step | None:
+    def whole_table(self, node: Node, model: ModelObservation) -> Step | None:
         """One cell: all of it when anything it reads changed."""
         rows = sum(cell.rows for diff in model.inputs for cell in diff.cells)
         first = whole_table_reason(node, model)
-        reasons = [first] if first else [*self._stale(node, model, 0), *self._restated(node)]
+        reasons = (
+            [first]
+            if first
+            else [*self._stale_reasons(node, model, 0), *self._restate_reasons(node)]
+        )
         if not reasons:
             return None
         reasons = [replace(reason, cells=Ranges.ever(), rows=0) for reason in reasons]
         reasons[0] = replace(reasons[0], rows=rows)
-        return self._step(node, Action.BUILD, reasons)
+        return self._make_step(node, Action.BUILD, reasons)
 
-    def time_range(self, node: Node, model: ModelObservation) -> Step | None:
+    def incremental_table(self, node: Node, model: ModelObservation) -> Step | None:
         """The stale cells inside the window that are due; the others stay pending in the trace."""
         first = whole_table_reason(node, model)
         if first is not None and first.cause is Cause.DEFINITION:
-            return self._exchange(node, model, first)
-        reasons = [first] if first else self._stale(node, model, 0)
-        reasons += self._restated(node)
-        if first is None and self._waits(node, model, reasons):
+            return self._replace_table(node, model, first)
+        reasons = [first] if first else self._stale_reasons(node, model, 0)
+        reasons += self._restate_reasons(node)
+        if first is None and self._waits_for_cron(node, model, reasons):
             return None
         retained, over = (
             retained_range(node),
-            completed_range(node, self.seen.as_of, self.asked.ignore_cron),
+            completed_range(node, self.observed.as_of, self.options.ignore_cron),
         )
         pending, build = [], []
         matters = Ranges.ever()
         if first is None and over != Ranges.ever() and not node.fills_cells:
             # Each tick ends a cell that was waited for; one without rows is right as it is.
             matters = Ranges.of((*cells_with_rows(node, model), *(s.cell for s in model.cells)))
-        now = self.wanted & over & matters
-        taken, upto = continued_build(node, model, reasons, retained & now, self.asked)
-        anew = self._anew(node)
+        now = self.window & over & matters
+        taken, upto = continued_build(node, model, reasons, retained & now, self.options)
+        anew = self._build_missing_in(node)
         for reason in reasons:
             within = reason.cells & retained
             inside = within & now & taken & (anew if reason.cause in BACKLOG else within)
@@ -211,12 +219,12 @@ class _Draft:
         replaces = first is not None and first.cause is Cause.REDEFINED
         if replaces and self._would_empty(node, model, retained & over, cells):
             return None
-        self._leave(node, model, pending, over, taken, anew)
+        self._note_skipped(node, model, pending, over, taken, anew)
         if not build:
             return None
         # What makes the table does so before other batches come.
-        together = 1 if first else self._together(node)
-        parts = split_into_batches(node, model, cells, self.asked)
+        together = 1 if first else self._most_concurrent_batches(node)
+        parts = split_into_batches(node, model, cells, self.options)
         batch, beside = parts[0], tuple(parts[1:together])
         pending.extend(
             Pending(reason.cause, reason.cells - batch) for reason in build if reason.cells - batch
@@ -225,21 +233,23 @@ class _Draft:
             pending = split_pending(node, model, pending)
         anything = Action.BUILD if not pending and cells == retained else Action.RECOMPUTE
         action = Action.BUILD if replaces else anything
-        step = self._step(node, action, build, merge_pending(pending))
+        step = self._make_step(node, action, build, merge_pending(pending))
         return replace(
             step, cells=batch, batches=len(parts), concurrent_batches=beside, backfill_end=upto
         )
 
-    def _waits(self, node: Node, model: ModelObservation, reasons: Sequence[Reason]) -> bool:
+    def _waits_for_cron(
+        self, node: Node, model: ModelObservation, reasons: Sequence[Reason]
+    ) -> bool:
         """Whether a built model is left alone until the next tick of its cron."""
-        if self.asked.ignore_cron or node.name in self.asked.restated:
+        if self.options.ignore_cron or node.name in self.options.restated:
             return False
-        due = next_due(node, model, self.seen.as_of)
+        due = next_due(node, model, self.observed.as_of)
         if due is not None and reasons:
-            self.left.append(Skipped(node.name, f"not due before {show_instant(due)}"))
+            self.skipped.append(Skipped(node.name, f"not due before {show_instant(due)}"))
         return due is not None
 
-    def _exchange(self, node: Node, model: ModelObservation, first: Reason) -> Step | None:
+    def _replace_table(self, node: Node, model: ModelObservation, first: Reason) -> Step | None:
         """
         A table of a changed definition in the place of the old one: one step, one commit.
 
@@ -248,18 +258,18 @@ class _Draft:
         """
         retained = retained_range(node)
         holds = Ranges.of((*cells_with_rows(node, model), *(state.cell for state in model.cells)))
-        if (holds & retained) - self.wanted:
+        if (holds & retained) - self.window:
             self.held_back.add(node.name)
-            self.left.append(Skipped(node.name, HELD_BACK, holds & retained))
+            self.skipped.append(Skipped(node.name, HELD_BACK, holds & retained))
             return None
-        over = completed_range(node, self.seen.as_of, self.asked.ignore_cron)
-        cells = retained & over & replaced_whole(node, model, self.asked)
+        over = completed_range(node, self.observed.as_of, self.options.ignore_cron)
+        cells = retained & over & replaced_whole(node, model, self.options)
         later = retained - cells
         pending = (Pending(Cause.MISSING, later),) if later else ()
-        self._leave(node, model, pending, over, Ranges.ever() - later, Ranges.ever())
+        self._note_skipped(node, model, pending, over, Ranges.ever() - later, Ranges.ever())
         reason = replace(first, cells=cells, rows=rows_to_read(node, model, cells))
-        step = self._step(node, Action.BUILD, [reason], pending)
-        pieces = tuple(split_into_batches(node, model, cells, self.asked))
+        step = self._make_step(node, Action.BUILD, [reason], pending)
+        pieces = tuple(split_into_batches(node, model, cells, self.options))
         return replace(step, cells=cells, pieces=pieces if len(pieces) > 1 else ())
 
     def _would_empty(self, node: Node, model: ModelObservation, may: Ranges, cells: Ranges) -> bool:
@@ -268,12 +278,12 @@ class _Draft:
         if not there or there & cells:
             return False
         self.held_back.add(node.name)
-        self.left.append(Skipped(node.name, NOT_EMPTIED, there))
+        self.skipped.append(Skipped(node.name, NOT_EMPTIED, there))
         return True
 
-    def _restated(self, node: Node) -> list[Reason]:
+    def _restate_reasons(self, node: Node) -> list[Reason]:
         """What someone asked to have built again."""
-        ranges = self.asked.restated.get(node.name)
+        ranges = self.options.restated.get(node.name)
         granularity = node.model.granularity
         if ranges is None:
             return []
@@ -281,12 +291,12 @@ class _Draft:
             return [Reason(Cause.RESTATED, "asked for", Ranges.ever())]
         return [Reason(Cause.RESTATED, "asked for", granularity.cover(ranges))]
 
-    def _anew(self, node: Node) -> Ranges:
+    def _build_missing_in(self, node: Node) -> Ranges:
         """Where cells of a model that were never built are built."""
-        ranges, granularity = self.asked.build_missing_in.get(node.name), node.model.granularity
+        ranges, granularity = self.options.build_missing_in.get(node.name), node.model.granularity
         return Ranges.ever() if ranges is None or granularity is None else granularity.cover(ranges)
 
-    def _leave(
+    def _note_skipped(
         self,
         node: Node,
         model: ModelObservation,
@@ -297,28 +307,28 @@ class _Draft:
     ) -> None:
         """Say what is stale and not built: by window or limit, or because it is not over yet."""
         stale = Ranges.of(part for entry in pending for part in entry.ranges)
-        outside = (stale & over) - (self.wanted & anew)
+        outside = (stale & over) - (self.window & anew)
         if outside:
-            self.left.append(Skipped(node.name, "outside the window", outside))
-        beyond = ((stale & over & self.wanted & anew) - taken) & Ranges.of(
+            self.skipped.append(Skipped(node.name, "outside the window", outside))
+        beyond = ((stale & over & self.window & anew) - taken) & Ranges.of(
             cells_with_rows(node, model)
         )
         if beyond and node.backfill_limit is not None:
             limit = show_duration(node.backfill_limit)
-            self.left.append(Skipped(node.name, f"beyond its backfill_limit of {limit}", beyond))
-        early = (stale - over) & self.wanted
+            self.skipped.append(Skipped(node.name, f"beyond its backfill_limit of {limit}", beyond))
+        early = (stale - over) & self.window
         if early:
             early &= Ranges.of(cells_with_rows(node, model))
         if early:
-            self.left.append(Skipped(node.name, "not over by the last tick of its cron", early))
+            self.skipped.append(Skipped(node.name, "not over by the last tick of its cron", early))
 
-    def _together(self, node: Node) -> int:
+    def _most_concurrent_batches(self, node: Node) -> int:
         """How many batches of a model are built at the same time."""
         incremental = node.model.incremental
-        limits = (incremental.batch_concurrency if incremental else None, self.asked.jobs)
+        limits = (incremental.batch_concurrency if incremental else None, self.options.jobs)
         return min((limit for limit in limits if limit is not None), default=1)
 
-    def _stale(self, node: Node, model: ModelObservation, reach: int) -> list[Reason]:
+    def _stale_reasons(self, node: Node, model: ModelObservation, reach: int) -> list[Reason]:
         """Why cells of a built model no longer hold; changes reach ``reach`` beyond their cells."""
         reasons = [
             Reason(entry.cause, "left out before", entry.ranges)
@@ -332,26 +342,30 @@ class _Draft:
             if step is not None:
                 # Which keys change is not known yet, so rows of them may be anywhere.
                 anywhere = node.is_lookup(entry.name)
-                known = step.stale or anywhere
-                cells = affected_cells(node, entry.name, step.stale, reach) if known else Ranges()
+                known = step.stale_cells or anywhere
+                cells = (
+                    affected_cells(node, entry.name, step.stale_cells, reach) if known else Ranges()
+                )
                 cause = Cause.LOOKUP if anywhere else step.reasons[0].cause
-                reasons.append(Reason(cause, f"because {entry.name} is built", cells, step.rows))
+                reasons.append(
+                    Reason(cause, f"because {entry.name} is built", cells, step.rows_to_read)
+                )
         return reasons
 
-    def _head(self, node: Node, name: str) -> int:
-        for diff in self.seen.models[node.name].inputs:
+    def _newest_version(self, node: Node, name: str) -> int:
+        for diff in self.observed.models[node.name].inputs:
             if diff.name == name:
                 return diff.newest_version
         return 0
 
-    def _step(
+    def _make_step(
         self,
         node: Node,
         action: Action,
         reasons: Sequence[Reason],
         pending: tuple[Pending, ...] = (),
     ) -> Step:
-        model = self.seen.models[node.name]
+        model = self.observed.models[node.name]
         heads = {diff.name: diff.newest_version for diff in model.inputs}
         cells = Ranges.of(part for reason in reasons for part in reason.cells)
         return Step(
@@ -377,8 +391,8 @@ class _Draft:
 
 _RULES = {
     Kind.EVENTS: _Draft.events,
-    Kind.SESSIONS: _Draft.folded,
-    Kind.CUMULATIVE_AGGREGATE: _Draft.folded,
-    Kind.TABLE: _Draft.whole,
-    Kind.INCREMENTAL_TABLE: _Draft.time_range,
+    Kind.SESSIONS: _Draft.fold,
+    Kind.CUMULATIVE_AGGREGATE: _Draft.fold,
+    Kind.TABLE: _Draft.whole_table,
+    Kind.INCREMENTAL_TABLE: _Draft.incremental_table,
 }

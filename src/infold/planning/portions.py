@@ -68,7 +68,7 @@ def continued_build(
     taken on at once, however long the backlog is.
     """
     granularity = node.model.granularity
-    if node.backfill_limit is None or granularity is None or _chosen(asked):
+    if node.backfill_limit is None or granularity is None or _has_bounded_window(asked):
         return Ranges.ever(), None
     missing = [reason.cells for reason in reasons if reason.cause in BACKLOG]
     backlog = Ranges.of(part for cells in missing for part in cells & due)
@@ -99,17 +99,11 @@ def split_pending(node: Node, model: ModelObservation, pending: Sequence[Pending
 
     So the cells that the new definition has yet to be built for can be counted.
     """
-    cells_with_content = Ranges.of(
-        (*cells_with_rows(node, model), *(state.cell for state in model.cells))
-    )
+    filled = Ranges.of((*cells_with_rows(node, model), *(state.cell for state in model.cells)))
     split = []
     for entry in pending:
         gone = entry.cause is Cause.REDEFINED
-        parts = (
-            (entry.ranges & cells_with_content, entry.ranges - cells_with_content)
-            if gone
-            else (entry.ranges,)
-        )
+        parts = (entry.ranges & filled, entry.ranges - filled) if gone else (entry.ranges,)
         causes = (entry.cause, Cause.MISSING)
         split += [Pending(cause, part) for cause, part in zip(causes, parts, strict=False) if part]
     return split
@@ -121,14 +115,14 @@ def replaced_whole(node: Node, model: ModelObservation, asked: PlanOptions) -> R
 
     What no run came to yet, under a backfill_limit, is left for those to come.
     """
-    if node.backfill_limit is None or _chosen(asked) or model.trace is None:
+    if node.backfill_limit is None or _has_bounded_window(asked) or model.trace is None:
         return Ranges.ever()
     entries = [entry for entry in model.trace.pending if entry.cause is Cause.MISSING]
     missing = Ranges.of(part for entry in entries for part in entry.ranges)
     return Ranges.ever() - (missing - Ranges.of(state.cell for state in model.cells))
 
 
-def _chosen(asked: PlanOptions) -> bool:
+def _has_bounded_window(asked: PlanOptions) -> bool:
     """Whether somebody said exactly what is to be built, which goes before any limit."""
     return asked.window is not None and asked.window.start > MIN and asked.window.end < MAX
 

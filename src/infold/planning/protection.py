@@ -45,7 +45,7 @@ def protection_warnings(
         return ()
     return tuple(
         f"{name}: {why}; {project.target.name} is protected, so a run needs --allow-refresh"
-        for name, why in rebuilds(plan, asked, exists)
+        for name, why in rebuilt_tables(plan, asked, exists)
     )
 
 
@@ -57,19 +57,21 @@ def refused_rebuilds(
         return {}
     return {
         name: run_errors.protected(project.target.name, "rebuild", ((name, why),))
-        for name, why in rebuilds(plan, asked, exists)
+        for name, why in rebuilt_tables(plan, asked, exists)
     }
 
 
-def rebuilds(plan: Plan, asked: PlanOptions, exists: TableExists) -> Iterator[tuple[str, str]]:
+def rebuilt_tables(
+    plan: Plan, asked: PlanOptions, exists: TableExists
+) -> Iterator[tuple[str, str]]:
     """The models that a plan builds anew although they were built, each with the reason."""
     for step in plan.steps:
-        why = _why(step, asked, exists)
+        why = _rebuild_reason(step, asked, exists)
         if why:
             yield step.model, why
 
 
-def _why(step: Step, asked: PlanOptions, exists: TableExists) -> str:
+def _rebuild_reason(step: Step, asked: PlanOptions, exists: TableExists) -> str:
     if asked.restated.get(step.model) == Ranges.ever() and step.previous_trace is not None:
         return "all of it is to be built again"
     if step.previous_trace is None:

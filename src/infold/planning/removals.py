@@ -58,11 +58,11 @@ def excessive_removals(project: Project, plan: Plan) -> Iterator[tuple[str, str]
 
 def _too_much(source: Source, diff: FileDiff) -> str:
     """How much a source lost, if that is too much."""
-    fewer = _fewer(source, diff)
+    fewer = _rows_lost_in_files(source, diff)
     if not diff.lost and not fewer:
         return ""
-    files, rows = len(diff.ingested), _rows(diff.ingested)
-    gone = _rows(diff.lost) + sum(fewer)
+    files, rows = len(diff.ingested), _rows_of(diff.ingested)
+    gone = _rows_of(diff.lost) + sum(fewer)
     part = max(ALL * len(diff.lost) / files, ALL * gone / (rows or 1))
     limit = source.removal_limit
     allowed = part <= limit if limit is not None else part < ALL and (files <= FEW or part <= HALF)
@@ -75,7 +75,7 @@ def _too_much(source: Source, diff: FileDiff) -> str:
     return f"{f'{away} and {less}' if diff.lost else less}: {gone:,} of {rows:,} rows gone"
 
 
-def _fewer(source: Source, diff: FileDiff) -> list[int]:
+def _rows_lost_in_files(source: Source, diff: FileDiff) -> list[int]:
     """
     How many rows each file lost that was replaced by one with fewer, as far as they are counted.
 
@@ -94,5 +94,5 @@ def _fewer(source: Source, diff: FileDiff) -> list[int]:
     return [] if moved else fewer
 
 
-def _rows(files: Sequence[IngestedFile]) -> int:
+def _rows_of(files: Sequence[IngestedFile]) -> int:
     return sum(file.rows + file.waiting for file in files)

@@ -33,7 +33,7 @@ def restate(project: Project, terms: Sequence[str], window: Interval | None) -> 
     A window means models that are built cell by cell; others named are left as they are.
     """
     ranges = Ranges.ever() if window is None else Ranges((window,))
-    names = _stored(project, select_models(project, terms))
+    names = _with_table(project, select_models(project, terms))
     again = {name: ranges for name in names if window is None or _by_cell(project, name)}
     left = tuple(
         (name, "a window bounds no model of its kind") for name in sorted(names - again.keys())
@@ -52,7 +52,9 @@ def backbuild(project: Project, terms: Sequence[str], window: Interval) -> Resta
     Each model upstream is built again over the union of the stretches that its readers read.
     Tables that are folded hold what their files say at any time, and are only brought up to date.
     """
-    targets = _stored(project, select_models(project, [term.removeprefix("+") for term in terms]))
+    targets = _with_table(
+        project, select_models(project, [term.removeprefix("+") for term in terms])
+    )
     ranges = dict.fromkeys(targets, Ranges((window,)))
     for node in reversed(project.nodes):
         if node.name not in ranges:
@@ -70,7 +72,7 @@ def backbuild(project: Project, terms: Sequence[str], window: Interval) -> Resta
     return RestateRequest(PlanOptions(selected=names, restated=again, build_missing_in=again), left)
 
 
-def _stored(project: Project, names: Iterable[str]) -> frozenset[str]:
+def _with_table(project: Project, names: Iterable[str]) -> frozenset[str]:
     """Those that have a table; a view has nothing to build."""
     return frozenset(name for name in names if project[name].model.kind is not Kind.VIEW)
 

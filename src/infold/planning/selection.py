@@ -20,8 +20,8 @@ def select_models(
 ) -> frozenset[str]:
     """The names of the models that are meant: all of them when nothing is selected."""
     every = frozenset(node.name for node in project)
-    included = _union(project, select) if select else every
-    return included - _union(project, exclude)
+    included = _models_of_terms(project, select) if select else every
+    return included - _models_of_terms(project, exclude)
 
 
 def with_landed(
@@ -34,20 +34,20 @@ def with_landed(
     """
     reads = {entry.name for node in project if node.name in names for entry in node.stored_inputs}
     landed = {node.name for node in project if node.landed and node.name in reads}
-    return names | (landed - _union(project, exclude))
+    return names | (landed - _models_of_terms(project, exclude))
 
 
-def _union(project: Project, terms: Sequence[str]) -> frozenset[str]:
+def _models_of_terms(project: Project, terms: Sequence[str]) -> frozenset[str]:
     """All models that any term names; a term may list several, with commas between them."""
     names = [name.strip() for term in terms for name in term.split(",")]
-    return frozenset().union(*(_matching(project, name) for name in names if name))
+    return frozenset().union(*(_models_of_term(project, name) for name in names if name))
 
 
-def _matching(project: Project, term: str) -> frozenset[str]:
+def _models_of_term(project: Project, term: str) -> frozenset[str]:
     """The models that one term names; never empty."""
     bare = term.removeprefix("+").removesuffix("+")
     if bare.startswith("tag:"):
-        found = _tagged(project, bare.removeprefix("tag:"))
+        found = _models_with_tag(project, bare.removeprefix("tag:"))
     else:
         found = frozenset(
             node.name for node in project if fnmatchcase(node.name.lower(), bare.lower())
@@ -59,7 +59,7 @@ def _matching(project: Project, term: str) -> frozenset[str]:
     return found | before | after
 
 
-def _tagged(project: Project, tag: str) -> frozenset[str]:
+def _models_with_tag(project: Project, tag: str) -> frozenset[str]:
     found = frozenset(
         node.name for node in project if any(fnmatchcase(known, tag) for known in node.model.tags)
     )

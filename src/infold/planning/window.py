@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from infold.core.interval import MAX, MIN, Granularity, Interval, instant, show_instant
+from infold.core.interval import MAX, MIN, Granularity, Interval, parse_instant_text, show_instant
 from infold.core.model import Kind
 from infold.core.project import Project
 from infold.messages import command_errors
@@ -52,7 +52,7 @@ def parse_instant(option: str, text: str | None) -> int | None:
 def is_instant(text: str) -> bool:
     """Whether a text says a date or time."""
     try:
-        instant(text)
+        parse_instant_text(text)
     except ValueError:
         return False
     return True
@@ -60,7 +60,7 @@ def is_instant(text: str) -> bool:
 
 def _instant(option: str, text: str) -> int:
     try:
-        return instant(text)
+        return parse_instant_text(text)
     except ValueError:
         raise command_errors.not_an_instant(option=option, text=text) from None
 

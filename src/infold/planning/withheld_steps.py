@@ -41,8 +41,10 @@ def without_refused(
     for name in {**own, **withheld}:
         step = steps.get(name)
         by_cell = step is not None and project[name].model.kind is Kind.INCREMENTAL_TABLE
-        why = f"refused: {own[name].what}" if name in own else _waits(withheld[name])
-        left[name] = Skipped(name, why, step.stale if step is not None and by_cell else Ranges())
+        why = f"refused: {own[name].what}" if name in own else _waits_text(withheld[name])
+        left[name] = Skipped(
+            name, why, step.stale_cells if step is not None and by_cell else Ranges()
+        )
     return replace(
         plan,
         steps=tuple(step for step in plan.steps if step.model not in withheld),
@@ -59,5 +61,5 @@ def refused_inputs(
     return tuple(name for name in refused if name in reads)
 
 
-def _waits(behind: tuple[str, ...]) -> str:
+def _waits_text(behind: tuple[str, ...]) -> str:
     return f"waits for {', '.join(behind)}, which {'is' if len(behind) == 1 else 'are'} refused"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from infold.core.interval import MAX, MIN, Granularity, Interval, Ranges, moment
+from infold.core.interval import MAX, MIN, Granularity, Interval, Ranges, datetime_of
 
 COLUMNS = 54
 """The widest that a strip gets: a year of weeks."""
@@ -109,7 +109,7 @@ def strip(rows: Sequence[Row], finest: Granularity, width: int) -> list[str]:
 def header(found: Axis) -> list[str]:
     """The lines above the columns: what each, or every few of them, stands for."""
     scale = _SCALES[found.granularity]
-    moments = [None if cell is None else moment(cell.start) for cell in found.columns]
+    moments = [None if cell is None else datetime_of(cell.start) for cell in found.columns]
     top, before = [], None
     for i, when in enumerate(moments):
         above = scale.above(when) if when else ()

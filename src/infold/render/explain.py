@@ -86,7 +86,9 @@ def _now(value: Explanation, cells: Granularity | None) -> str:
         lines.append(f"Not stale: {value.why_left}." if value.why_left else "Not stale.")
     else:
         about = (
-            f", about {formatting.count(value.step.rows, 'row')} to read" if value.step.rows else ""
+            f", about {formatting.count(value.step.rows_to_read, 'row')} to read"
+            if value.step.rows_to_read
+            else ""
         )
         lines.append(f"Stale: a run would {_verb(value.step.action)}{about}, because of")
         rows = []

@@ -12,7 +12,7 @@ from infold.core.interval import (
     Granularity,
     Interval,
     Ranges,
-    moment,
+    datetime_of,
     show_instant,
 )
 
@@ -39,7 +39,7 @@ def clock(at: int | None) -> str:
     """An instant to the second, ``never`` for None: when something happened."""
     if at is None:
         return "never"
-    return moment(at - at % SECOND).strftime("%Y-%m-%d %H:%M:%S")
+    return datetime_of(at - at % SECOND).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def iso(at: int) -> str | None:
@@ -47,7 +47,7 @@ def iso(at: int) -> str | None:
     if at <= MIN or at >= MAX:
         return None
     try:
-        return moment(at).isoformat().replace("+00:00", "Z")
+        return datetime_of(at).isoformat().replace("+00:00", "Z")
     except OverflowError:
         return None
 

@@ -39,7 +39,7 @@ def plan(value: Plan) -> Shape:
     """A plan: its steps with their reasons, and what is left alone."""
     return {
         "as_of": iso(value.as_of),
-        "rows": value.rows,
+        "rows": value.rows_to_read,
         "steps": [step(entry) for entry in value.steps],
         "left": [
             {"model": entry.model, "why": entry.why, "stale": ranges(entry.stale)}
@@ -57,9 +57,9 @@ def step(value: Step) -> Shape:
     return {
         "model": value.model,
         "action": value.action.value,
-        "cells": ranges(value.stale),
+        "cells": ranges(value.stale_cells),
         "batches": value.batches,
-        "rows": value.rows,
+        "rows": value.rows_to_read,
         "expected": value.expected,
         "version": value.version,
         "inputs": {name: {"since": since, "to": to} for name, (since, to) in value.inputs.items()},
@@ -121,9 +121,9 @@ def run(value: RunResult) -> Shape:
             for entry in value.failures
         ],
         "not_tried": [
-            {"model": model, "because_of": list(because)} for model, because in value.untried
+            {"model": model, "because_of": list(because)} for model, because in value.not_tried
         ],
-        "up_to_date": list(value.current),
+        "up_to_date": list(value.up_to_date),
         "error": value.error or None,
     }
 

@@ -129,7 +129,7 @@ def _row(
     covered: Mapping[str, Ranges],
 ) -> Row:
     cells = covered.get(node.name, Ranges())
-    there = Ranges(() if cells.hull is None else (cells.hull,))  # all between its ends is built
+    there = Ranges(() if cells.span is None else (cells.span,))  # all between its ends is built
     rest = " " if seen.trace else "."
     says = _says(step, left)
     if node.model.granularity is None:
@@ -146,7 +146,7 @@ def _row(
         taken_in = (("+", arrived), ("#", there))
         return Row(node.name, taken_in, rest, says=says, shows=cells | arrived)
     stale = left.stale if left else Ranges()
-    build = step.stale if step else Ranges()
+    build = step.stale_cells if step else Ranges()
     marks = (("B", build), (".", stale), ("-", there))
     return Row(node.name, marks, rest, says=says, shows=cells | _shown(node, seen, build, stale))
 
@@ -244,7 +244,7 @@ def _steps(project: Project, observed: Observations, plan: Plan) -> str:
     lines = ["Steps"]
     heads = []
     for i, step in enumerate(plan.steps, 1):
-        about = f"about {formatting.count(step.rows, 'row')}" if step.rows else ""
+        about = f"about {formatting.count(step.rows_to_read, 'row')}" if step.rows_to_read else ""
         expected = "expected" if step.expected else ""
         cells = _cells(project[step.model], observed, step)
         heads.append((f"{i}. {step.model}", step.action.value, cells, about, expected))
@@ -269,7 +269,7 @@ def _cells(node: Node, observed: Observations, step: Step) -> str:
     anew = any(reason.cause is Cause.REDEFINED for reason in step.reasons)
     if step.action is Action.BUILD and not anew:
         return "the whole table"
-    stale = step.stale
+    stale = step.stale_cells
     if not formatting.bounded(stale):  # all but what a window left out, say: those that hold rows
         seen = observed.models.get(step.model)
         stale &= Ranges.of(cells_with_rows(node, seen) if seen is not None else ())
@@ -324,7 +324,9 @@ def _closing(project: Project, plan: Plan, options: str, command: str) -> str:
             costs[reason.cause] = costs.get(reason.cause, 0) + reason.rows
     by_cause = ", ".join(f"{rows:,} {cause.value}" for cause, rows in costs.items() if rows)
     total = (
-        f", about {formatting.count(plan.rows, 'row')} to read ({by_cause})" if plan.rows else ""
+        f", about {formatting.count(plan.rows_to_read, 'row')} to read ({by_cause})"
+        if plan.rows_to_read
+        else ""
     )
     head = f"{formatting.count(len(plan.steps), 'step')}{total}."
     if command != "plan":

@@ -47,12 +47,16 @@ def outcome_lines(result: RunResult) -> list[str]:
         )
         for failure in result.failures
     ]
-    for model, because in result.untried:
+    for model, because in result.not_tried:
         why = f"because of {formatting.names(because)}" if because else "the run ended before"
         rows.append(("not tried", model, why))
     if not rows:
         return []
-    last = [f"  up to date  {formatting.names(result.current, most=40)}"] if result.current else []
+    last = (
+        [f"  up to date  {formatting.names(result.up_to_date, most=40)}"]
+        if result.up_to_date
+        else []
+    )
     return [*formatting.columns([("up to date", "", ""), *rows])[1:], *last]
 
 

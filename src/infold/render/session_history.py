@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from infold.core.interval import DAY, HOUR, MINUTE, SECOND, moment
+from infold.core.interval import DAY, HOUR, MINUTE, SECOND, datetime_of
 from infold.core.record import QuarantinedSession
 from infold.inspecting.event_batches import EventBatch
 from infold.inspecting.session_history import (
@@ -242,7 +242,7 @@ def _notes(history: SessionHistory) -> list[str]:
 def _when(at: int) -> str:
     """An instant to the second, with the fraction that it has."""
     text = formatting.clock(at)
-    return text + moment(at).strftime(".%f").rstrip("0") if at % SECOND else text
+    return text + datetime_of(at).strftime(".%f").rstrip("0") if at % SECOND else text
 
 
 def _span(start: int, end: int, history: SessionHistory) -> str:

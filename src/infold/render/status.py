@@ -35,7 +35,7 @@ def status_screen(
             rows.append((entry.model, "view", "", "", "", "", "", ""))
             continue
         granularity = project[entry.model].model.granularity
-        hull = entry.covered.hull if formatting.bounded(entry.covered) else None
+        hull = entry.covered.span if formatting.bounded(entry.covered) else None
         missing = formatting.cells_in(gaps.get(entry.model, Ranges()), granularity)
         rows.append(
             (

@@ -26,7 +26,9 @@ def refuse_other_project(project: Project, ledger: Ledger) -> None:
     """Raise an error where the ledger is that of another project, or of another warehouse."""
     name, warehouse = ledger.owner() or (project.name, warehouse_of(project))
     if name != project.name:
-        raise mismatches.other_project(ledger=_ledger(project), found=name, project=project.name)
+        raise mismatches.other_project(
+            ledger=_ledger_url(project), found=name, project=project.name
+        )
     if warehouse != warehouse_of(project):
         target = project.target
         raise mismatches.other_warehouse(
@@ -55,29 +57,29 @@ def foreign_tables(
     Raises ``mismatches.ledger_behind`` or ``mismatches.tables_behind``. What comes back are models
     whose table somebody else wrote, or cannot be looked at, each with the error.
     """
-    found, refused = _standing(project, lake, heads, moved)
+    found, refused = _tables_to_check(project, lake, heads, moved)
     known = ledger.step_models(step for head in found.values() for step in head.steps)
-    newer = [(name, _unknown(head, known)) for name, head in found.items()]
+    newer = [(name, _unknown_steps(head, known)) for name, head in found.items()]
     newer = [(name, difference) for name, difference in newer if difference]
     if newer:
-        raise mismatches.ledger_behind(_ledger(project), newer, empty=not heads)
+        raise mismatches.ledger_behind(_ledger_url(project), newer, empty=not heads)
     older = []
     for name, head in found.items():
         if head.foreign is not None:
             refused[name] = run_errors.foreign_write(head.table, head.foreign)
-        elif name in heads and _lacks(heads[name], head):
+        elif name in heads and _lacks_version(heads[name], head):
             last = [*head.steps][-1]
             if known[last] != name:
                 refused[name] = run_errors.foreign_write(head.table, head.snapshot)
             # One that is no version is of a run that died, or goes on: the next one sees to it.
-            elif _number(ledger, name, last) < heads[name].number:
+            elif _version_of_step(ledger, name, last) < heads[name].number:
                 older.append((name, f"it lacks version {heads[name].number}"))
     if older:
-        raise mismatches.tables_behind(_ledger(project), older)
+        raise mismatches.tables_behind(_ledger_url(project), older)
     return refused
 
 
-def _standing(
+def _tables_to_check(
     project: Project,
     lake: Lake,
     heads: Mapping[str, Version],
@@ -101,7 +103,7 @@ def _standing(
     return found, refused
 
 
-def _unknown(head: TableMetadata, known: Mapping[str, str]) -> str:
+def _unknown_steps(head: TableMetadata, known: Mapping[str, str]) -> str:
     """What of a table's history the ledger does not know; empty where that is nothing."""
     steps = [step for step in head.steps if step not in known]
     if not steps:
@@ -110,16 +112,16 @@ def _unknown(head: TableMetadata, known: Mapping[str, str]) -> str:
     return f"{commits} unknown to it, the newest by step {steps[-1]}"
 
 
-def _lacks(version: Version, head: TableMetadata) -> bool:
+def _lacks_version(version: Version, head: TableMetadata) -> bool:
     """Whether the ledger's newest version is not in the history that a table still has."""
     return bool(version.snapshot is not None and head.steps and version.step not in head.steps)
 
 
-def _number(ledger: Ledger, model: str, step: str) -> float:
+def _version_of_step(ledger: Ledger, model: str, step: str) -> float:
     """The version that a step made of a table; beyond all of them where it made none."""
     found = (version.number for version in ledger.versions(model) if version.step == step)
     return next(found, math.inf)
 
 
-def _ledger(project: Project) -> str:
+def _ledger_url(project: Project) -> str:
     return project.target.ledger

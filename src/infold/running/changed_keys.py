@@ -30,36 +30,40 @@ class KeyLocations:
     """What was found in one run; asked once for each change of a lookup and model."""
 
     project: Project
-    known: dict[KeyQuestion, ChangedKeyRows] = field(default_factory=dict)
+    answers: dict[KeyQuestion, ChangedKeyRows] = field(default_factory=dict)
 
-    def missing(self, observed: Observations, plan: Plan) -> list[KeyQuestion]:
+    def unanswered(self, observed: Observations, plan: Plan) -> list[KeyQuestion]:
         """What is to be looked for before the steps of a plan can be carried out."""
         found = []
         for step in plan.steps:
             node = self.project[step.model]
             if not step.expected:
                 model = observed.models[step.model]
-                found += [_key(step.model, model, one) for one in unlocated_lookups(node, model)]
-        return [key for key in found if key not in self.known]
+                found += [
+                    _question(step.model, model, one) for one in unlocated_lookups(node, model)
+                ]
+        return [key for key in found if key not in self.answers]
 
     def locate(self, engine: Engine, sought: KeyQuestion) -> None:
         """Have the engine look."""
-        self.known[sought] = engine.find_changed_keys(*sought[:4])
+        self.answers[sought] = engine.find_changed_keys(*sought[:4])
 
-    def added_to(self, observed: Observations) -> Observations:
+    def add_to(self, observed: Observations) -> Observations:
         """What was observed, with what was found."""
-        models = {name: self._told(name, model) for name, model in observed.models.items()}
-        return replace(observed, models=models) if self.known else observed
+        models = {
+            name: self._model_with_answers(name, model) for name, model in observed.models.items()
+        }
+        return replace(observed, models=models) if self.answers else observed
 
-    def _told(self, name: str, model: ModelObservation) -> ModelObservation:
+    def _model_with_answers(self, name: str, model: ModelObservation) -> ModelObservation:
         inputs = tuple(
-            replace(diff, changed_keys=self.known.get(_key(name, model, diff)))
+            replace(diff, changed_keys=self.answers.get(_question(name, model, diff)))
             for diff in model.inputs
         )
         return replace(model, inputs=inputs)
 
 
-def _key(name: str, model: ModelObservation, diff: InputDiff) -> KeyQuestion:
+def _question(name: str, model: ModelObservation, diff: InputDiff) -> KeyQuestion:
     return (
         name,
         diff.name,

@@ -70,30 +70,30 @@ class CommitTurn:
 
     cells: Ranges
     lock: CommitLock | None = None
-    held_now: bool = False
+    holds_lock: bool = False
 
     def take(self, outcome: Outcome) -> Outcome:
         """Wait for it; what will hold, as it will after those that were committed before."""
         if self.lock is None:
             return outcome
         self.lock.acquire()
-        self.held_now = True
-        trace = self.lock.trace.without(self.cells)
+        self.holds_lock = True
+        trace = self.lock.trace.with_built(self.cells)
         return replace(outcome, trace=trace, version=self.lock.version)
 
     def release(self, built: Outcome | None) -> None:
         """End it, if it was taken: ``built`` is in the ledger, or nothing was written."""
-        if self.held_now and self.lock is not None:
-            self.held_now = False
+        if self.holds_lock and self.lock is not None:
+            self.holds_lock = False
             self.lock.release(built)
 
     @contextmanager
-    def released_at_end(self) -> Iterator[None]:
+    def released_after_error(self) -> Iterator[None]:
         """A turn that is still taken at the end was cut short between table and ledger."""
         try:
             yield
         except BaseException as error:
-            if self.held_now and self.lock is not None:
+            if self.holds_lock and self.lock is not None:
                 self.lock.release(None, unknown=error)
             raise
 

@@ -22,15 +22,15 @@ class DefinitionsToAnalyse:
     """What was asked in one run, so that no model is judged twice in it."""
 
     project: Project
-    asked: set[str] = field(default_factory=set)
+    analysed: set[str] = field(default_factory=set)
 
-    def undecided(self, observed: Observations, plan: Plan) -> frozenset[str]:
+    def not_analysed(self, observed: Observations, plan: Plan) -> frozenset[str]:
         """The models of a plan that nothing was built by as they are defined now."""
-        planned = {step.model for step in plan.steps} - self.asked
-        changed = {name for name in planned if self._changed(observed, name)}
+        planned = {step.model for step in plan.steps} - self.analysed
+        changed = {name for name in planned if self._definition_changed(observed, name)}
         return frozenset(changed | (planned & self.project.downstream(changed)))
 
-    def _changed(self, observed: Observations, name: str) -> bool:
+    def _definition_changed(self, observed: Observations, name: str) -> bool:
         trace = observed.models[name].trace
         return trace is None or trace.fingerprint != self.project[name].fingerprint
 
@@ -38,6 +38,6 @@ class DefinitionsToAnalyse:
         """What is wrong with the definitions of some models, or of views that they read."""
         above = self.project.upstream(models)
         views = {name for name in above if self.project[name].model.kind is Kind.VIEW}
-        new = (views | set(models)) - self.asked
-        self.asked.update(new)
+        new = (views | set(models)) - self.analysed
+        self.analysed.update(new)
         return engine.analyse(sorted(new))

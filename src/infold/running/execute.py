@@ -78,10 +78,10 @@ class Runner:
         self.ledger.acquire(course.run, wait=request.wait)
         try:
             with self.fence():
-                self._begin(course, request, started)
-                with self._closing(course, started):
-                    self._rounds(course, request)
-                    result = course.result(self._touched(course))
+                self._begin_run(course, request, started)
+                with self._record_failures(course, started):
+                    self._plan_and_execute(course, request)
+                    result = course.result(self._changed_cells(course))
                 self.ledger.finish_run(
                     course.run, result.state, result.receipt, result.error or None
                 )
@@ -92,37 +92,37 @@ class Runner:
             raise RunFailed(result) from result.failures[0].error
         return result
 
-    def _begin(self, course: RunProgress, request: Request, started: float) -> None:
+    def _begin_run(self, course: RunProgress, request: Request, started: float) -> None:
         """Write down that the run begins, and put right what earlier ones left."""
         self.ledger.begin_run(
             course.run, request.command, self.observer.as_of, request_detail(request)
         )
-        with self._closing(course, started):
-            self.observer.check()
+        with self._record_failures(course, started):
+            self.observer.check_ledger()
         if self.ledger.owner() is None:
             self.ledger.set_owner(self.project.name, warehouse_of(self.project))
         course.notes = (
             *recover(self.ledger, self.lake),
-            *self._forget_departed(),
+            *self._forget_removed_models(),
             *self._forget_vanished(course.run),
         )
 
-    def _rounds(self, course: RunProgress, request: Request) -> None:
+    def _plan_and_execute(self, course: RunProgress, request: Request) -> None:
         engine: Engine | None = None
         located, judging = KeyLocations(self.project), DefinitionsToAnalyse(self.project)
         while True:
             asked = still_asked(request.options, course.done)
             self.observer.restated = frozenset(asked.restated)
             self.observer.removals_allowed = request.allow_removals
-            observed = located.added_to(self.observer.observe_all())
+            observed = located.add_to(self.observer.observe_all())
             now = plan(self.project, observed, asked)
-            if missing := located.missing(observed, course.runnable(now)):
+            if missing := located.unanswered(observed, course.runnable(now)):
                 engine = engine or self.engine(course.run, now)
-                self._look(course, located, engine, missing)
+                self._locate_keys(course, located, engine, missing)
                 continue
             if not course.plans:
-                if request.max_rows is not None and now.rows > request.max_rows:
-                    raise run_errors.over_budget(rows=now.rows, max_rows=request.max_rows)
+                if request.max_rows is not None and now.rows_to_read > request.max_rows:
+                    raise run_errors.over_budget(rows=now.rows_to_read, max_rows=request.max_rows)
                 refuse_removals(self.project, now, allowed=request.allow_removals)
                 course.model_states = tuple(
                     entry
@@ -130,24 +130,24 @@ class Runner:
                     if is_selected(request, entry)
                 )
             course.plans.append(now)
-            course.refuse(observed.refused, now)
-            course.refuse(self._protected(now, asked, request), now)
-            ready = self._ready(course, now, asked)
-            if ready and (new := judging.undecided(observed, course.runnable(now))):
+            course.note_refused(observed.refused, now)
+            course.note_refused(self._refused_as_protected(now, asked, request), now)
+            ready = self._steps_ready(course, now, asked)
+            if ready and (new := judging.not_analysed(observed, course.runnable(now))):
                 engine = engine or self.engine(course.run, now)
                 if found := judging.analyse(engine, new):
-                    course.fail_models(found)
-                    ready = self._ready(course, now, asked)
+                    course.note_failed_models(found)
+                    ready = self._steps_ready(course, now, asked)
             if not ready:
                 break
             engine = engine or self.engine(course.run, now)
             total = len(course.done) + max(len(now.steps), len(ready))
-            self._wave(course, total, ready, engine)
+            self._execute_steps(course, total, ready, engine)
         if engine is not None and course.done:
             engine.maintain(tuple(step.model for step, _ in course.done))
         self._remember_locations(course)
 
-    def _look(
+    def _locate_keys(
         self,
         course: RunProgress,
         located: KeyLocations,
@@ -159,26 +159,26 @@ class Runner:
             try:
                 located.locate(engine, sought)
             except Exception as error:  # noqa: BLE001 - one model's failure, whatever it is
-                course.fail_models({sought[0]: self._own(error, sought[0])})
+                course.note_failed_models({sought[0]: self._as_model_error(error, sought[0])})
 
-    def _protected(
+    def _refused_as_protected(
         self, now: Plan, asked: PlanOptions, request: Request
     ) -> Mapping[str, errors.InfoldError]:
         """The models of a protected target that this plan would build anew."""
         known = unrecorded_table(self.ledger, self.lake)
         return refused_rebuilds(self.project, now, asked, known, allowed=request.allow_refresh)
 
-    def _ready(
+    def _steps_ready(
         self, course: RunProgress, now: Plan, asked: PlanOptions
     ) -> list[tuple[Step, CommitTurn]]:
         """What can be carried out now; a model that is stale again and again is given up."""
         ready = side_by_side(self.project, self.lake, course.runnable(now), asked.jobs)
         for step, _ in ready:
             if sum(same_work(other, step) for other, _ in course.done) > MOST_STEPS:
-                course.fail(step, run_errors.still_stale(model=step.model))
+                course.note_failed(step, run_errors.still_stale(model=step.model))
         return [(step, turn) for step, turn in ready if step.model not in course.failures]
 
-    def _touched(self, course: RunProgress) -> Mapping[str, Ranges]:
+    def _changed_cells(self, course: RunProgress) -> Mapping[str, Ranges]:
         """The cells that the steps of a run changed, by model."""
         first: dict[str, int] = {}
         for step, _ in course.done:
@@ -188,7 +188,7 @@ class Runner:
             for model, version in first.items()
         }
 
-    def _wave(
+    def _execute_steps(
         self,
         course: RunProgress,
         total: int,
@@ -196,46 +196,46 @@ class Runner:
         engine: Engine,
     ) -> None:
         """Steps side by side; all of them end, whatever becomes of the others."""
-        numbered = list(enumerate(ready, course.begun + 1))
-        course.begun += len(numbered)
+        numbered = list(enumerate(ready, course.steps_begun + 1))
+        course.steps_begun += len(numbered)
         for seq, (step, _) in numbered:
             self.progress.step(seq, total, step)
         if len(numbered) == 1:
             [(seq, (step, turn))] = numbered
-            self._tell(course, step, self._attempt(course.run, seq, step, engine, turn))
+            self._report(course, step, self._try_step(course.run, seq, step, engine, turn))
             return
         engines = [engine, *(engine.concurrent(at) for at in range(len(numbered) - 1))]
         with ThreadPoolExecutor(len(numbered)) as pool:
             begun = [
-                pool.submit(self._attempt, course.run, seq, step, own, turn)
+                pool.submit(self._try_step, course.run, seq, step, own, turn)
                 for (seq, (step, turn)), own in zip(numbered, engines, strict=True)
             ]
         for (seq, (step, _)), made in zip(numbered, begun, strict=True):
             if made.exception() is None:
                 self.progress.step(seq, total, step)
-                self._tell(course, step, made.result())
+                self._report(course, step, made.result())
         for made in begun:
             made.result()  # raises what ends the run
 
-    def _tell(self, course: RunProgress, step: Step, made: Receipt | errors.InfoldError) -> None:
+    def _report(self, course: RunProgress, step: Step, made: Receipt | errors.InfoldError) -> None:
         """A step has ended, well or not."""
         if isinstance(made, Receipt):
             self.progress.done(step, made)
             course.done.append((step, made))
         else:
             self.progress.failed(step, made)
-            course.fail(step, made)
+            course.note_failed(step, made)
 
-    def _attempt(
+    def _try_step(
         self, run: str, seq: int, step: Step, engine: Engine, turn: CommitTurn
     ) -> Receipt | errors.InfoldError:
         """Carry a step out; the error that is its model's. Raises those that are everybody's."""
         try:
-            return self._carry_out(run, seq, step, engine, turn)
+            return self._execute_step(run, seq, step, engine, turn)
         except Exception as error:  # noqa: BLE001 - one model's failure, whatever it is
-            return self._own(error, step.model)
+            return self._as_model_error(error, step.model)
 
-    def _own(self, error: Exception, model: str) -> errors.InfoldError:
+    def _as_model_error(self, error: Exception, model: str) -> errors.InfoldError:
         """An error under its name, for the model that it is of. Raises those of everybody."""
         known = failures.as_user_error(error, self.project.root)
         if known.slug in failures.NAMELESS:
@@ -246,7 +246,7 @@ class Runner:
             raise known from known.__cause__
         return known
 
-    def _carry_out(
+    def _execute_step(
         self, run: str, seq: int, step: Step, engine: Engine, turn: CommitTurn
     ) -> Receipt:
         step_id = f"{run}-{seq}"
@@ -258,7 +258,7 @@ class Runner:
             self.ledger.prepare_step(step_id, holds)
             return holds
 
-        with turn.released_at_end():
+        with turn.released_after_error():
             try:
                 outcome = engine.carry_out(step, step_id, prepared)
             except Exception as error:
@@ -271,7 +271,7 @@ class Runner:
             turn.release(outcome)
         return receipt
 
-    def _forget_departed(self) -> Iterator[str]:
+    def _forget_removed_models(self) -> Iterator[str]:
         """Models that left the project are no longer waited for by what they read."""
         for name in self.ledger.traces():
             if name not in self.project and self.project.target.protected:
@@ -290,17 +290,17 @@ class Runner:
     def _remember_locations(self, course: RunProgress) -> None:
         if not course.done and not self.observer.checked_closely:
             return
-        sound = self.ledger.newest_versions().keys() - self.observer.damaged
+        sound = self.ledger.newest_versions().keys() - self.observer.damaged_tables
         self.ledger.remember_locations(locations_and_files(self.lake, sound))
 
     @contextmanager
-    def _closing(self, course: RunProgress, started: float) -> Iterator[None]:
+    def _record_failures(self, course: RunProgress, started: float) -> Iterator[None]:
         """A run that something ends is written down as such, with all that it did before."""
         try:
             yield
         except Exception as error:
             known = failures.as_user_error(error, self.project.root)
-            result = course.ended(known)
+            result = course.result_after_error(known)
             result = replace(result, seconds=time.monotonic() - started)
             with suppress(errors.InfoldError):  # the ledger itself may be what failed
                 self.ledger.finish_run(course.run, result.state, result.receipt, known.what)

@@ -50,16 +50,16 @@ class Dropper:
     as_of: int
     fence: Callable[[], AbstractContextManager[None]] = nullcontext
 
-    def known(self) -> tuple[str, ...]:
+    def models_with_data(self) -> tuple[str, ...]:
         """Everything that there is something of: in the ledger, or a table of the project's."""
         traces = self.ledger.traces()
         stored = [node.name for node in self.project if node.model.kind is not Kind.VIEW]
         names = dict.fromkeys((*stored, *traces, *self.ledger.newest_versions()))
-        return tuple(name for name in names if name in traces or self._stands(name))
+        return tuple(name for name in names if name in traces or self._has_table(name))
 
     def find_models(self, terms: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The models that terms mean and of which there is something; and terms without any."""
-        known = self.known()
+        known = self.models_with_data()
         found: dict[str, None] = {}
         missing = []
         for term in terms:
@@ -80,8 +80,8 @@ class Dropper:
         self, terms: Sequence[str], *, allowed: bool = False, wait: float = 0.0
     ) -> Forgotten:
         """Forget models and drop their tables; the next run builds them anew."""
-        self.refuse("forget", self.find_models(terms)[0], allowed=allowed)
-        with self._held(FORGET, wait) as run:
+        self.refuse_protected("forget", self.find_models(terms)[0], allowed=allowed)
+        with self._locked_run(FORGET, wait) as run:
             names, missing = self.find_models(terms)
             for number, name in enumerate(names, 1):
                 step = f"{run}-{number}"
@@ -90,30 +90,30 @@ class Dropper:
 
     def teardown(self, *, allowed: bool = False, wait: float = 0.0) -> Forgotten:
         """Drop all tables of the target, and then its ledger."""
-        self.refuse("tear down", self.known(), allowed=allowed)
-        with self._held("teardown", wait, last=True) as run:
-            names, entries = self.known(), self.entries()
+        self.refuse_protected("tear down", self.models_with_data(), allowed=allowed)
+        with self._locked_run("teardown", wait, last=True) as run:
+            names, entries = self.models_with_data(), self.count_entries()
             for number, name in enumerate(names, 1):
                 step = f"{run}-{number}"
                 forget_model(self.ledger, self.lake, run=run, step=step, seq=number, model=name)
             self.lake.drop(SET_ASIDE)
         return Forgotten(names, entries=entries)
 
-    def entries(self) -> int:
+    def count_entries(self) -> int:
         """How many manual entries the quarantines have: they are in the ledger and nowhere else."""
         return sum(len(self.ledger.entries(name)) for name in self.ledger.newest_entries())
 
-    def refuse(self, what: str, names: Sequence[str], *, allowed: bool) -> None:
+    def refuse_protected(self, what: str, names: Sequence[str], *, allowed: bool) -> None:
         """Raise ``errors.protected`` where these must not be dropped."""
         if self.project.target.protected and not allowed and names:
             found = tuple((name, "its table would be dropped") for name in names)
             raise run_errors.protected(self.project.target.name, what, found)
 
-    def _stands(self, name: str) -> bool:
+    def _has_table(self, name: str) -> bool:
         return self.lake.metadata(table_name(name)) is not None
 
     @contextmanager
-    def _held(self, command: str, wait: float, *, last: bool = False) -> Iterator[str]:
+    def _locked_run(self, command: str, wait: float, *, last: bool = False) -> Iterator[str]:
         """A run of the ledger's, from lease to end; with the ``last`` one the ledger goes."""
         run = new_id()
         refuse_other_project(self.project, self.ledger)

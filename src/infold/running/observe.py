@@ -76,11 +76,11 @@ class Observer:
     count_rows: Count | None = None
     removals_allowed: bool = False
     """Whether any part of a source may go in this run."""
-    _listed: dict[str, Files] = field(default_factory=dict)
+    _listings: dict[str, Files] = field(default_factory=dict)
     _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
-    _looked_at: dict[str, Sequence[str]] = field(default_factory=dict)
+    _missing_files: dict[str, Sequence[str]] = field(default_factory=dict)
     """Tables whose files were looked at closely -> what is missing."""
-    _complete: set[str] = field(default_factory=set)
+    _complete_tables: set[str] = field(default_factory=set)
     """Tables that have all the files that they had, and no others."""
 
     def observe(self) -> Observations:
@@ -106,7 +106,7 @@ class Observer:
         traces = self.ledger.traces()
         heads = self.ledger.newest_versions()
         entries = self.ledger.newest_entries()
-        moved = self._moved(heads)
+        moved = self._moved_tables(heads)
         self._refused = dict(foreign_tables(self.project, self.ledger, self.lake, heads, moved))
         self._refuse_damaged(heads, moved)
         gone = self._vanished(traces, heads, moved)
@@ -119,16 +119,16 @@ class Observer:
         notes = tuple(map(VANISHED.format, gone))
         return Observations(self.as_of, models, notes, dict(self._refused))
 
-    def check(self) -> None:
+    def check_ledger(self) -> None:
         """Raise what :meth:`look` raises, without looking at any source."""
         refuse_other_project(self.project, self.ledger)
         heads = self.ledger.newest_versions()
-        foreign_tables(self.project, self.ledger, self.lake, heads, self._moved(heads))
+        foreign_tables(self.project, self.ledger, self.lake, heads, self._moved_tables(heads))
 
     def vanished(self) -> tuple[str, ...]:
         """Models whose table was dropped, and not by us: it is not in the catalog any more."""
         heads = self.ledger.newest_versions()
-        return self._vanished(self.ledger.traces(), heads, self._moved(heads))
+        return self._vanished(self.ledger.traces(), heads, self._moved_tables(heads))
 
     def _vanished(
         self,
@@ -143,20 +143,20 @@ class Observer:
             if heads[name].snapshot is not None and moved.get(table_name(name), "") is None
         )
 
-    def _moved(self, heads: Mapping[str, Version]) -> Mapping[str, str | None]:
+    def _moved_tables(self, heads: Mapping[str, Version]) -> Mapping[str, str | None]:
         """Tables whose metadata is not where the ledger last saw it; None where they are gone."""
         known = self.ledger.locations()
         return self.lake.moved_tables({t: known.get(t, "") for t in map(table_name, heads)})
 
     @property
-    def damaged(self) -> frozenset[str]:
+    def damaged_tables(self) -> frozenset[str]:
         """Tables that were seen to have lost files: what they have is not to be remembered."""
-        return frozenset(name for name, gone in self._looked_at.items() if gone)
+        return frozenset(name for name, gone in self._missing_files.items() if gone)
 
     @property
     def checked_closely(self) -> bool:
         """Whether a table was looked at closely, and is sound: it need not be again."""
-        return any(not gone for gone in self._looked_at.values())
+        return any(not gone for gone in self._missing_files.values())
 
     def _refuse_damaged(
         self, heads: Mapping[str, Version], moved: Mapping[str, str | None]
@@ -168,14 +168,14 @@ class Observer:
             before = known.get(FILES.format(table))
             if table in moved or before is None or name not in self.project:
                 continue
-            if name in self._complete:
+            if name in self._complete_tables:
                 continue
-            if name not in self._looked_at and self.lake.file_list_id(table) == before:
-                self._complete.add(name)
+            if name not in self._missing_files and self.lake.file_list_id(table) == before:
+                self._complete_tables.add(name)
                 continue
-            if name not in self._looked_at:
-                self._looked_at[name] = self.lake.lost_files(table)
-            if gone := self._looked_at[name]:
+            if name not in self._missing_files:
+                self._missing_files[name] = self.lake.lost_files(table)
+            if gone := self._missing_files[name]:
                 self._refused.setdefault(name, mismatches.damaged_table(name, gone[0], len(gone)))
 
     def _model(
@@ -184,9 +184,9 @@ class Observer:
         head = heads.get(node.name)
         fresh = trace is None or trace.fingerprint != node.fingerprint
         again = fresh or node.name in self.restated  # then all files are taken in anew
-        files = self._files(node, fresh=again) if node.model.kind is Kind.EVENTS else None
+        files = self._file_diff(node, fresh=again) if node.model.kind is Kind.EVENTS else None
         inputs = tuple(
-            self._input(entry.name, trace, heads, fresh, node.name in self.restated)
+            self._input_diff(entry.name, trace, heads, fresh, node.name in self.restated)
             for entry in node.stored_inputs
         )
         if any(diff.changes for diff in inputs):  # what one changes is built from the others too
@@ -216,7 +216,7 @@ class Observer:
             return None
         return next((run.as_of for run in self.ledger.runs(1, run=head.run)), None)
 
-    def _input(
+    def _input_diff(
         self,
         name: str,
         trace: Trace | None,
@@ -235,10 +235,10 @@ class Observer:
         anew = bool(changes) and was_dropped(self.ledger.versions(name, since))
         return InputDiff(name, since, head, changes, cells, anew)
 
-    def _files(self, node: Node, *, fresh: bool) -> FileDiff:
+    def _file_diff(self, node: Node, *, fresh: bool) -> FileDiff:
         source = self.project.sources[node.source or node.name]
         try:
-            found, settling = self._listing(source)
+            found, settling = self._list_once(source)
         except (errors.InfoldError, OSError) as error:
             known_as = failures.known_failure(error)
             if known_as is None:
@@ -261,12 +261,10 @@ class Observer:
         gone = [
             file
             for path, file in known.items()
-            if path not in steady and _left(file, by_path.get(path))
+            if path not in steady and _is_gone(file, by_path.get(path))
         ]
-        unchanged = [file for file in known.values() if file not in gone]
-        due = [
-            file for file in unchanged if file.next_due is not None and file.next_due <= self.as_of
-        ]
+        same = [file for file in known.values() if file not in gone]
+        due = [file for file in same if file.next_due is not None and file.next_due <= self.as_of]
         new = list(present) if fresh else changed
         peek = None
         granularity = node.model.granularity
@@ -275,7 +273,7 @@ class Observer:
         if peek is not None and node.start is not None:
             peek = tuple(cell for cell in peek[0] if cell.cell.end > node.start), peek[1]
         replaced = [file for file in changed if file.path in known]
-        lost = _lost(source, known, gone, present)
+        lost = _lost_files(source, known, gone, present)
         count = self.count_rows if replaced and not self.removals_allowed else None
         return FileDiff(
             source=source.name,
@@ -283,7 +281,7 @@ class Observer:
             removed=tuple(gone),
             come_due=() if fresh else tuple(due),
             settling=len(settling),
-            unchanged=len(unchanged),
+            unchanged=len(same),
             estimate=None if peek is None else peek[0],
             future_rows=0 if peek is None else peek[1],
             as_of=self.as_of,
@@ -293,10 +291,10 @@ class Observer:
             removals_allowed=self.removals_allowed,
         )
 
-    def _listing(self, source: Source) -> Files:
-        if source.name not in self._listed:
-            self._listed[source.name] = self.listing(source)
-        return self._listed[source.name]
+    def _list_once(self, source: Source) -> Files:
+        if source.name not in self._listings:
+            self._listings[source.name] = self.listing(source)
+        return self._listings[source.name]
 
 
 def file_policy_fingerprint(source: Source) -> str:
@@ -308,7 +306,7 @@ def file_policy_fingerprint(source: Source) -> str:
     return sha256(json.dumps([says, declared]).encode()).hexdigest()[:12]
 
 
-def _lost(
+def _lost_files(
     source: Source,
     known: Mapping[str, IngestedFile],
     gone: Sequence[IngestedFile],
@@ -327,6 +325,6 @@ def _lost(
     return () if came >= enough else lost
 
 
-def _left(known: IngestedFile, observed: ListedFile | None) -> bool:
+def _is_gone(known: IngestedFile, observed: ListedFile | None) -> bool:
     """Whether a version of a file is no longer there."""
     return observed is None or observed.fingerprint != known.fingerprint

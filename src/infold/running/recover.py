@@ -33,7 +33,9 @@ def recover(ledger: Ledger, lake: Lake) -> Iterator[str]:
         if snapshot is not None and record.outcome is not None:
             outcome: Outcome = replace(record.outcome, snapshot=snapshot)
             if outcome.cell_column is not None:
-                outcome = _counted(lake, record.id, outcome, outcome.cell_column, snapshot)
+                outcome = _with_counted_rows(
+                    lake, record.id, outcome, outcome.cell_column, snapshot
+                )
             ledger.finish_step(record.id, outcome)
             yield f"{record.model}: a step that a dead run had committed was finished"
         elif record.outcome is not None and not record.outcome.committed:
@@ -52,12 +54,14 @@ def recover(ledger: Ledger, lake: Lake) -> Iterator[str]:
             if snapshot is not None:
                 # All content was replaced, by what nobody wrote down: whatever the trace
                 # says, it no longer holds. The cells stay, so that readers see the change.
-                _distrust(ledger, record)
+                _invalidate_trace(ledger, record)
             ledger.close_step(record.id, "forgotten")
             yield f"{record.model}: a step that a dead run had begun is done again"
 
 
-def _counted(lake: Lake, step: str, outcome: Outcome, column: str, snapshot: int) -> Outcome:
+def _with_counted_rows(
+    lake: Lake, step: str, outcome: Outcome, column: str, snapshot: int
+) -> Outcome:
     """
     The outcome of a commit that nobody was left to say the content of.
 
@@ -92,7 +96,7 @@ def committed_snapshot(lake: Lake, model: str, step: str) -> int | None:
     return head.steps.get(step) if head else None
 
 
-def _distrust(ledger: Ledger, record: StepRecord) -> None:
+def _invalidate_trace(ledger: Ledger, record: StepRecord) -> None:
     trace = ledger.traces().get(record.model)
     heads = ledger.newest_versions()
     if trace is not None and record.model in heads:

@@ -37,10 +37,10 @@ class RunProgress:
     done: list[tuple[Step, Receipt]] = field(default_factory=list)
     failures: dict[str, Failure] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    begun: int = 0
+    steps_begun: int = 0
     """How many steps were begun: the number of the newest, as several of one model may fail."""
 
-    def refuse(self, refused: Mapping[str, InfoldError], now: Plan) -> None:
+    def note_refused(self, refused: Mapping[str, InfoldError], now: Plan) -> None:
         """Take note of models that must not be built, as far as they were asked for or read."""
         needed = self.project.upstream(step.model for step in now.steps)
         for name, error in refused.items():
@@ -48,12 +48,12 @@ class RunProgress:
             if chosen or name in needed:
                 self.failures.setdefault(name, Failure(name, error))
 
-    def fail(self, step: Step, error: InfoldError) -> None:
+    def note_failed(self, step: Step, error: InfoldError) -> None:
         """A step failed; of batches side by side the first that is told."""
         earlier = sum(one.model == step.model for one, _ in self.done)
         self.failures.setdefault(step.model, Failure(step.model, error, earlier + step.batches))
 
-    def fail_models(self, found: Mapping[str, InfoldError]) -> None:
+    def note_failed_models(self, found: Mapping[str, InfoldError]) -> None:
         """Models failed before any step of theirs was begun."""
         for model, error in found.items():
             self.failures.setdefault(model, Failure(model, error))
@@ -72,7 +72,7 @@ class RunProgress:
 
     def result(self, touched: Mapping[str, Ranges]) -> RunResult:
         """The run as it is told of; ``touched`` are the cells that its steps changed, by model."""
-        failures = tuple(self._with_kept(entry) for entry in self.failures.values())
+        failures = tuple(self._with_committed_batches(entry) for entry in self.failures.values())
         return RunResult(
             self.run,
             self._state(),
@@ -85,8 +85,8 @@ class RunProgress:
                 self._state_with_processed(entry, touched) for entry in self.model_states
             ),
             failures=failures,
-            untried=tuple(self._untried()),
-            current=self._current(),
+            not_tried=tuple(self._not_tried()),
+            up_to_date=self._up_to_date(),
         )
 
     def _held_back(self) -> Iterable[str]:
@@ -95,7 +95,7 @@ class RunProgress:
             if entry.why == HELD_BACK:
                 yield f"{entry.model}: {entry.why}"
 
-    def ended(self, error: InfoldError) -> RunResult:
+    def result_after_error(self, error: InfoldError) -> RunResult:
         """The run as it is told of when something ended it that is no model's."""
         self.failures[""] = Failure("", error)
         return self.result({})
@@ -106,7 +106,7 @@ class RunProgress:
         refused = all(failure.refused for failure in self.failures.values())
         return "refused" if refused and not self.done else "failed"
 
-    def _with_kept(self, failure: Failure) -> Failure:
+    def _with_committed_batches(self, failure: Failure) -> Failure:
         """A failure of one batch says how many others of its model were committed and stay."""
         committed = sum(step.model == failure.model for step, _ in self.done)
         if not committed or failure.batches < 2:
@@ -117,14 +117,14 @@ class RunProgress:
         )
         return replace(failure, error=failure.error.saying(fact))
 
-    def _untried(self) -> Iterable[tuple[str, tuple[str, ...]]]:
+    def _not_tried(self) -> Iterable[tuple[str, tuple[str, ...]]]:
         """The steps of the last plan that were not carried out, and because of what."""
         for step in self.plans[-1].steps if self.plans and self.failures else ():
             if step.model not in self.failures:
                 reads = self.project.upstream((step.model,))
                 yield step.model, tuple(name for name in self.failures if name in reads)
 
-    def _current(self) -> tuple[str, ...]:
+    def _up_to_date(self) -> tuple[str, ...]:
         if not self.plans or "" in self.failures:
             return ()
         left = self.plans[-1].skipped
@@ -137,7 +137,7 @@ class RunProgress:
     def _state_with_processed(self, entry: ModelState, touched: Mapping[str, Ranges]) -> ModelState:
         """A model's state before the run, with the event time that its steps processed."""
         own = [(step, receipt) for step, receipt in self.done if step.model == entry.model]
-        missing = entry.model in self.failures or entry.model in dict(self._untried())
+        missing = entry.model in self.failures or entry.model in dict(self._not_tried())
         if missing and not own:
             return replace(entry, lower=None, upper=None, empty=False)
         return state_after_run(

@@ -19,21 +19,26 @@ Done = Sequence[tuple[Step, Receipt]]
 def run_receipt(done: Done) -> Receipt:
     """The receipt of a run: each file of a source counts once, and each row that is set aside."""
     ran = {step.model for step, _ in done}
-    found = sum((_own(receipt, ran) for _, receipt in done), Receipt())
+    found = sum((_without_shared_rows(receipt, ran) for _, receipt in done), Receipt())
     taken = _by_source(done)
     if not taken:
         return found
     sources = [list(models.values()) for models in taken.values()]
     return replace(
         found,
-        arrived=sum(_once((one.arrived, one.new) for one in models) for models in sources),
-        waiting=sum(_once((one.waiting, one.looked_at) for one in models) for models in sources),
-        files_new=sum(len(set().union(*(one.new for one in models))) for models in sources),
-        files_removed=sum(len(set().union(*(one.gone for one in models))) for models in sources),
+        arrived=sum(
+            _rows_counted_once((one.arrived, one.new_files) for one in models) for models in sources
+        ),
+        waiting=sum(
+            _rows_counted_once((one.waiting, one.read_files) for one in models)
+            for models in sources
+        ),
+        files_new=sum(len(set().union(*(one.new_files for one in models))) for models in sources),
+        files_removed=sum(len(set().union(*(one.removed for one in models))) for models in sources),
     )
 
 
-def _own(receipt: Receipt, ran: Collection[str]) -> Receipt:
+def _without_shared_rows(receipt: Receipt, ran: Collection[str]) -> Receipt:
     """A receipt without the rows that other models of the run set aside, and count, as well."""
     again = sum(
         rows
@@ -54,9 +59,9 @@ class _SourceTotals:
 
     arrived: int = 0
     waiting: int = 0
-    new: dict[str, int] = field(default_factory=dict)
-    looked_at: dict[str, int] = field(default_factory=dict)
-    gone: set[str] = field(default_factory=set)
+    new_files: dict[str, int] = field(default_factory=dict)
+    read_files: dict[str, int] = field(default_factory=dict)
+    removed: set[str] = field(default_factory=set)
 
 
 def _by_source(done: Done) -> dict[str, dict[str, _SourceTotals]]:
@@ -68,15 +73,15 @@ def _by_source(done: Done) -> dict[str, dict[str, _SourceTotals]]:
         one = found.setdefault(step.files.source, {}).setdefault(step.model, _SourceTotals())
         one.arrived += receipt.arrived
         one.waiting += receipt.waiting
-        one.new.update((file.path, file.size) for file in step.files.new)
-        one.looked_at.update((file.path, file.size) for file in step.files.new)
-        one.looked_at.update((file.path, file.size) for file in step.files.come_due)
+        one.new_files.update((file.path, file.size) for file in step.files.new)
+        one.read_files.update((file.path, file.size) for file in step.files.new)
+        one.read_files.update((file.path, file.size) for file in step.files.come_due)
         if receipt.files_removed:
-            one.gone.update(file.path for file in step.files.removed)
+            one.removed.update(file.path for file in step.files.removed)
     return found
 
 
-def _once(counts: Iterable[tuple[int, Mapping[str, int]]]) -> int:
+def _rows_counted_once(counts: Iterable[tuple[int, Mapping[str, int]]]) -> int:
     """
     Rows of files that several models took in, each file's once.
 

@@ -73,7 +73,9 @@ class DefinitionAnalyser:
     def _analysed(self, work: Work, node: Node) -> DataFrame:
         """The model's rows over inputs without rows."""
         if node.model.kind is Kind.EVENTS:
-            source = self.project.sources[node.source or node.name].without(node.unread_columns)
+            source = self.project.sources[node.source or node.name].without_columns(
+                node.unread_columns
+            )
             rows = self._landing(work, source)
             return work.sql(node, {**self._frames(work, node), source.name: rows})
         if node.query is not None:

@@ -15,7 +15,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.interval import DAY, HOUR, MAX, MIN, WEEK, Granularity, Interval, Ranges, moment
+from infold.core.interval import (
+    DAY,
+    HOUR,
+    MAX,
+    MIN,
+    WEEK,
+    Granularity,
+    Interval,
+    Ranges,
+    datetime_of,
+)
 from infold.core.trace import signed
 
 _MASK_BITS = 60
@@ -150,7 +160,7 @@ def content(hi: int, lo: int) -> int:
 
 def timestamp_literal(at: int) -> str:
     """An instant as a Spark SQL timestamp literal."""
-    text = moment(min(max(at, _EARLIEST), _LATEST)).replace(tzinfo=None).isoformat(sep=" ")
+    text = datetime_of(min(max(at, _EARLIEST), _LATEST)).replace(tzinfo=None).isoformat(sep=" ")
     return f"TIMESTAMP '{text}+00:00'"
 
 
@@ -214,7 +224,7 @@ def _interval_predicate(name: str, type_: str, part: Interval) -> str:
 
 def _date_literal(at: int) -> str:
     # The first date not before the instant: a date d is in [start, end) iff its midnight is.
-    return f"DATE '{moment(-(-at // DAY) * DAY).date().isoformat()}'"
+    return f"DATE '{datetime_of(-(-at // DAY) * DAY).date().isoformat()}'"
 
 
 def _join_nearest(ranges: Ranges, most: int) -> Iterable[Interval]:

@@ -9,7 +9,7 @@ import pytest
 from tests.declare import shop
 
 from infold.analysis.inputs.landed_sources import tables_named
-from infold.analysis.inputs.lookup_keys import matches_of
+from infold.analysis.inputs.lookup_keys import lookup_matches_of
 from infold.analysis.names.relation import Table
 from infold.analysis.names.resolve import resolve
 from infold.analysis.sql.parse import parse
@@ -50,7 +50,7 @@ def matched(sql: str) -> list[str]:
     return [
         f"{match.lookup}: {match.input} "
         + ", ".join(f"{a} = {b}" for a, b in match.pairs).replace("`", "")
-        for match in matches_of(found.relation, nodes)
+        for match in lookup_matches_of(found.relation, nodes)
     ]
 
 

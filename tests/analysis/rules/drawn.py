@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hypothesis import strategies as st
 from tests.analysis.rules.forms import FRAMES, LINKS, NAMED, SUBQUERIES, TABLES, TIMES, VALUES
 
-from infold.core.interval import Ranges, instant, moment
+from infold.core.interval import Ranges, datetime_of, parse_instant_text
 from infold.core.project import Node, Reference
 
 
@@ -391,9 +391,9 @@ def replaced(node: Node, times: Callable[[Reference], Ranges | None], without: i
     return sql
 
 
-_FIRST, _LAST = instant("1900-01-01"), instant("2100-01-01")
+_FIRST, _LAST = parse_instant_text("1900-01-01"), parse_instant_text("2100-01-01")
 
 
 def literal(at: int) -> str:
     """An instant as both engines write it in UTC, ends of time cut off."""
-    return f"TIMESTAMP '{moment(min(max(at, _FIRST), _LAST)).replace(tzinfo=None)}'"
+    return f"TIMESTAMP '{datetime_of(min(max(at, _FIRST), _LAST)).replace(tzinfo=None)}'"

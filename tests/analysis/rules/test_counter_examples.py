@@ -21,7 +21,7 @@ import sqlglot
 from tests.analysis.rules.test_rules import Case, cases, files
 from tests.declare.shop import read
 
-from infold.core.interval import Granularity, Interval, instant, moment
+from infold.core.interval import Granularity, Interval, datetime_of, parse_instant_text
 from infold.core.project import Bound
 
 pytestmark = pytest.mark.deep
@@ -147,7 +147,7 @@ def engine(*, backwards: bool = False) -> duckdb.DuckDBPyConnection:
 
 
 NOTHING = Bound(0, 0)
-EVER = Interval(instant("1900-01-01"), instant("2100-01-01"))
+EVER = Interval(parse_instant_text("1900-01-01"), parse_instant_text("2100-01-01"))
 
 
 def evaluated(
@@ -160,7 +160,7 @@ def evaluated(
         if time is not None and (bare == "clicks" or bare in query):
             ends = {"start": cell.start - bound.before, "end": cell.end + bound.after}
             for end, at in ends.items():
-                shown = moment(at).replace(tzinfo=None)
+                shown = datetime_of(at).replace(tzinfo=None)
                 window.append(f"SET VARIABLE {bare}_{end} = TIMESTAMP '{shown}';")
     column = partition(case)
     first = f"cast({column} AS timestamp), " if column else ""
@@ -195,10 +195,10 @@ def instants(whole: Rows) -> Iterator[int]:
         for row in rows if time is not None else ():
             for value in row:
                 if isinstance(value, str) and value.startswith("2024-"):
-                    yield instant(value)
+                    yield parse_instant_text(value)
     for part, *_ in whole:
         if part is not None:
-            yield instant(str(part))
+            yield parse_instant_text(str(part))
 
 
 def differs(case: Case, bounds: dict[str, Bound]) -> bool:
@@ -213,7 +213,13 @@ def differs(case: Case, bounds: dict[str, Bound]) -> bool:
         return True
     for cell in {unit.cell(at) for at in instants(whole)}:
         built, expected = (
-            Counter({row: n for row, n in rows.items() if row[0] and instant(str(row[0])) in cell})
+            Counter(
+                {
+                    row: n
+                    for row, n in rows.items()
+                    if row[0] and parse_instant_text(str(row[0])) in cell
+                }
+            )
             for rows in (evaluated(case, cell, bounds), whole)
         )
         if built != expected:
@@ -264,6 +270,6 @@ def test_an_accepted_query_is_right_cell_by_cell(case: Case) -> None:
     for entry in project["subject"].inputs:
         for bound in entry.bounds:
             name = "clicks" if entry.name == "raw.clicks" else entry.name
-            bounds[name] = bound.hull(bounds.get(name, bound))
+            bounds[name] = bound.widest(bounds.get(name, bound))
 
     assert not differs(case, bounds), words(case)

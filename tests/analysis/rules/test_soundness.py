@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from tests.analysis.rules.drawn import FILES, GRANULARITIES, PLACES, ROWS, model, queries, replaced
 from tests.declare.shop import read
 
-from infold.core.interval import Granularity, Interval, Ranges, instant
+from infold.core.interval import Granularity, Interval, Ranges, parse_instant_text
 from infold.core.project import Node, Reference
 
 pytestmark = pytest.mark.deep
@@ -95,4 +95,4 @@ def test_accepted_queries_depend_on_what_they_are_said_to_read(
 
 def at(part: datetime) -> int:
     """The instant of a naive UTC time."""
-    return instant(part.isoformat())
+    return parse_instant_text(part.isoformat())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from infold.analysis.sql.run_interval import NAMES, replaced
+from infold.analysis.sql.run_interval import NAMES, replace_run_interval
 from infold.messages.errors import InfoldError
 
 
@@ -14,7 +14,7 @@ def test_the_names_stand_for_all_time() -> None:
     """
     source = "@start_ds\nSELECT '@end_ts' FROM t -- @x\nWHERE ts >= @start_ts AND d < @END_DS"
 
-    text, used = replaced("m.sql", source, 10)
+    text, used = replace_run_interval("m.sql", source, 10)
 
     assert used == ("@start_ts", "@end_ds")
     assert text == (
@@ -25,7 +25,7 @@ def test_the_names_stand_for_all_time() -> None:
 
 def test_a_query_without_any_is_left_as_it_is() -> None:
     """A query without interval variables is left unchanged."""
-    assert replaced("m.sql", "SELECT a FROM t", 0) == ("SELECT a FROM t", ())
+    assert replace_run_interval("m.sql", "SELECT a FROM t", 0) == ("SELECT a FROM t", ())
 
 
 def test_any_other_name_is_a_mistake_at_its_place() -> None:
@@ -33,7 +33,7 @@ def test_any_other_name_is_a_mistake_at_its_place() -> None:
     would be a session variable that nobody sets.
     """
     with pytest.raises(InfoldError) as found:
-        replaced("m.sql", "SELECT a FROM t WHERE b = @yesterday", 0)
+        replace_run_interval("m.sql", "SELECT a FROM t WHERE b = @yesterday", 0)
 
     assert found.value.slug == "unknown-variable"
     assert found.value.at is not None

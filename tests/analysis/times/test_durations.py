@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlglot
 
-from infold.analysis.times.durations import length, offsets
+from infold.analysis.times.durations import interval_length, zone_offsets
 from infold.core.interval import DAY, HOUR, MINUTE, SECOND
 
 
@@ -35,7 +35,7 @@ def test_spark_intervals_have_a_length(sql: str, least: int, most: int | None) -
     """Spark intervals in every syntax have a length; months have a shortest and a longest one."""
     node = sqlglot.parse_one(f"SELECT {sql}", read="spark").expressions[0]
 
-    assert length(node) == (least, least if most is None else most)
+    assert interval_length(node) == (least, least if most is None else most)
 
 
 @pytest.mark.parametrize("sql", ["INTERVAL '1 day' HOUR", "x", "INTERVAL n DAYS", "'1 day'"])
@@ -43,16 +43,16 @@ def test_expressions_without_a_constant_length(sql: str) -> None:
     """A column, or a text that Spark does not accept as an interval, has no constant length."""
     node = sqlglot.parse_one(f"SELECT {sql}", read="spark").expressions[0]
 
-    assert length(node) is None
+    assert interval_length(node) is None
 
 
 def test_zones_are_as_far_from_utc_as_their_clocks_ever_were() -> None:
     """A zone's distance from UTC is the largest its clocks
     ever had, local mean time and double summer time included.
     """
-    assert offsets("+05:30") == (5 * HOUR + 30 * MINUTE,) * 2
-    assert offsets("UTC") == (0, 0)
-    berlin = offsets("Europe/Berlin")
+    assert zone_offsets("+05:30") == (5 * HOUR + 30 * MINUTE,) * 2
+    assert zone_offsets("UTC") == (0, 0)
+    berlin = zone_offsets("Europe/Berlin")
     assert berlin is not None
     assert (berlin[0] < HOUR, berlin[1]) == (True, 3 * HOUR)
-    assert offsets("Mars/Base") is None
+    assert zone_offsets("Mars/Base") is None

@@ -14,7 +14,7 @@ import pytest
 
 from infold.core.files import ListedFile
 from infold.core.formats import Format
-from infold.core.interval import instant
+from infold.core.interval import parse_instant_text
 from infold.core.model import Column, Source
 from infold.core.ports import TimeSpan
 from infold.lake.iceberg.snapshots import IcebergSnapshotReader
@@ -377,7 +377,9 @@ class TestPast:
         ids: str,
     ) -> None:
         """Rows are found that equal one of several values in a time span, both ends included."""
-        span = near and TimeSpan(near[0], near[0], instant(near[1]), instant(near[2]))
+        span = near and TimeSpan(
+            near[0], near[0], parse_instant_text(near[1]), parse_instant_text(near[2])
+        )
 
         found = past.rows_equal_to("past", any_of, columns=["id"], near=span)
 

@@ -15,11 +15,11 @@ import pytest
 
 from infold.core.files import ListedFile
 from infold.core.formats import Format
-from infold.core.interval import HOUR, Granularity, instant, moment, show_instant
+from infold.core.interval import HOUR, Granularity, datetime_of, parse_instant_text, show_instant
 from infold.core.model import Source
 from infold.lake.reading.event_times import estimate_cells
 
-NOW = instant("2100-01-01")
+NOW = parse_instant_text("2100-01-01")
 
 
 def look(
@@ -145,7 +145,7 @@ def test_cells_have_no_content_yet(tmp_path: Path) -> None:
 
     assert found is not None
     assert [(state.cell.start, state.rows, state.content, state.last) for state in found[0]] == [
-        (instant("2024-03-09"), 1, 0, None)
+        (parse_instant_text("2024-03-09"), 1, 0, None)
     ]
 
 
@@ -181,10 +181,12 @@ def test_a_source_without_event_time_has_one_cell(tmp_path: Path) -> None:
 @pytest.mark.parametrize("written", ["iso", "epoch_micros", "yyyy-MM-dd HH:mm:ss.SSSSSS"])
 def test_rows_dated_in_the_future(tmp_path: Path, received: str, latest: str, written: str) -> None:
     """Rows dated in the future touch no cell; a source with a received column allows an hour."""
-    last = instant(latest)
+    last = parse_instant_text(latest)
     at = [last - 1, last, last + 1, last + 40 * 24 * HOUR]
     texts = [
-        str(time) if written == "epoch_micros" else moment(time).isoformat(" ", "microseconds")[:26]
+        str(time)
+        if written == "epoch_micros"
+        else datetime_of(time).isoformat(" ", "microseconds")[:26]
         for time in at
     ]
     (tmp_path / "a.csv").write_text("\n".join(["t", *texts]))
@@ -203,7 +205,7 @@ def test_rows_dated_in_the_future(tmp_path: Path, received: str, latest: str, wr
         source,
         [ListedFile("a.csv", 99, 0, "")],
         Granularity.DAY,
-        instant("2024-03-09 12:00"),
+        parse_instant_text("2024-03-09 12:00"),
     )
 
     assert found is not None

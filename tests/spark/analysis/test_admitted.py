@@ -19,7 +19,15 @@ from hypothesis import strategies as st
 from tests.analysis.rules.drawn import FILES, GRANULARITIES, PLACES, ROWS, model, queries, replaced
 from tests.declare.shop import read
 
-from infold.core.interval import MAX, MIN, Granularity, Interval, Ranges, instant, micros
+from infold.core.interval import (
+    MAX,
+    MIN,
+    Granularity,
+    Interval,
+    Ranges,
+    micros_of,
+    parse_instant_text,
+)
 from infold.core.project import Node
 
 if TYPE_CHECKING:
@@ -65,7 +73,7 @@ def test_batches_give_the_rows_of_the_whole(
     if project is None or found:
         return
     node, unit = project["subject"], Granularity(granularity)
-    ends = [MIN, *sorted({unit.floor(instant(cut)) for cut in cuts}), MAX]
+    ends = [MIN, *sorted({unit.floor(parse_instant_text(cut)) for cut in cuts}), MAX]
     built: Counter[tuple[Any, ...]] = Counter()
     for start, end in pairwise(ends):
         batch = Ranges((Interval(start, end),))
@@ -90,7 +98,7 @@ def _evaluated(session: SparkSession, node: Node, cells: Ranges) -> Counter[tupl
     sql = replaced(node, lambda one: None if one.bound is None else one.bound.times_read(cells))
     found = session.sql(f"SELECT cast(part AS timestamp) AS part, n FROM ({sql})").toArrow()
     return Counter(
-        (None if row["part"] is None else micros(row["part"]), row["n"])
+        (None if row["part"] is None else micros_of(row["part"]), row["n"])
         for row in found.to_pylist()
     )
 

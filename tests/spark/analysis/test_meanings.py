@@ -34,7 +34,7 @@ from infold.analysis.times import (
     floors,
 )
 from infold.analysis.times.shape import Shape
-from infold.core.interval import Granularity, micros
+from infold.core.interval import Granularity, micros_of
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:
@@ -412,14 +412,14 @@ def _accepts(session: SparkSession, sql: str) -> bool:
 def _fits(shape: Shape, t: datetime | None, v: datetime | None) -> bool:
     if t is None or v is None:
         return t is v
-    return right(shape, micros(t), micros(v))
+    return right(shape, micros_of(t), micros_of(v))
 
 
 def _links(sql: str) -> list[distances.Link]:
     tree = parse.parse("two.sql", f"SELECT 1 AS v FROM two WHERE {sql}").tree
     return [
         one
-        for one in distances.links(tree.args["where"])
+        for one in distances.links_of(tree.args["where"])
         if isinstance(one.left, exp.Column) and isinstance(one.right, exp.Column)
     ]
 
@@ -427,7 +427,7 @@ def _links(sql: str) -> list[distances.Link]:
 def _linked(link: distances.Link, a: datetime | None, b: datetime | None) -> bool:
     if a is None or b is None:
         return link.or_null and a is b
-    apart = micros(a) - micros(b)
+    apart = micros_of(a) - micros_of(b)
     if link.left.name == "b":
         apart = -apart
     return link.low <= apart <= link.high

@@ -14,7 +14,7 @@ import pytest
 from tests.spark.events.test_build import NOW, Shop, shop_with
 
 from infold import api
-from infold.core.interval import instant
+from infold.core.interval import parse_instant_text
 from infold.core.plan import Action
 from infold.core.record import Receipt
 
@@ -87,7 +87,7 @@ def user(shop: Shop, name: str | None, table: str = "users") -> tuple[Any, ...] 
 def folded(shop: Shop, model: str = "users") -> Receipt:
     """What a run did to the users, which must have been a fold."""
     project = api.open_project(shop.root)
-    result = api.run(project, as_of=instant(NOW))
+    result = api.run(project, as_of=parse_instant_text(NOW))
     [(step, receipt)] = [(s, r) for s, r in result.steps if s.model == model]
     assert step.action is Action.FOLD
     return receipt
@@ -158,7 +158,7 @@ class TestSessionsOfAUser:
         """A repeated delivery changes no session, so no user is read."""
         version = shop.version("users")
         put(shop, "again.csv", *FIRST)
-        result = api.run(api.open_project(shop.root), as_of=instant(NOW))
+        result = api.run(api.open_project(shop.root), as_of=parse_instant_text(NOW))
         assert [step.model for step, _ in result.steps] == ["clicks"]
         assert shop.version("users") == version
 

@@ -75,7 +75,7 @@ class Shop:
     def run(self, now: str = NOW, model: str = "clicks") -> Receipt:
         """One run; the receipt of a model, empty when it had nothing to do."""
         result = api.run(
-            api.open_project(self.root), as_of=interval.instant(now), allow_removals=True
+            api.open_project(self.root), as_of=interval.parse_instant_text(now), allow_removals=True
         )
         return sum((receipt for step, receipt in result.steps if step.model == model), Receipt())
 
@@ -85,7 +85,7 @@ class Shop:
         return sorted(
             (
                 tuple(
-                    interval.show_instant(interval.micros(value))
+                    interval.show_instant(interval.micros_of(value))
                     if hasattr(value, "tzinfo")
                     else value
                     for value in row.values()

@@ -132,7 +132,7 @@ class World:
                 if not path.exists() or path.read_text() != text:
                     path.write_text(text)
         project = api.open_project(self.root)
-        at = interval.instant(now)
+        at = interval.parse_instant_text(now)
         return api.run(
             project, as_of=at, allow_removals=True, progress=life or api.SilentProgress()
         )
@@ -142,7 +142,9 @@ class World:
         rows = api.lake(api.open_project(self.root)).rows(table_name(name)).to_pylist()
         return Counter(
             tuple(
-                interval.show_instant(interval.micros(value)) if hasattr(value, "tzinfo") else value
+                interval.show_instant(interval.micros_of(value))
+                if hasattr(value, "tzinfo")
+                else value
                 for value in row.values()
             )
             for row in rows

@@ -15,7 +15,7 @@ from tests.spark.cumulative.test_fold import CLICKS, CROWD, SOURCE, put
 from tests.spark.events.test_build import NOW, Shop, shop_with
 
 from infold import api
-from infold.core.interval import instant
+from infold.core.interval import parse_instant_text
 from infold.core.plan import Action
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def test_a_changed_row_is_one_removed_and_one_added(shop: Shop) -> None:
 
 def folded_models(shop: Shop) -> dict[str, tuple[int, int, int]]:
     """Rows read, written and removed by the models that fold, all of which did."""
-    result = api.run(api.open_project(shop.root), as_of=instant(NOW))
+    result = api.run(api.open_project(shop.root), as_of=parse_instant_text(NOW))
     found = {step.model: (step, receipt) for step, receipt in result.steps}
     folds = {name: found[name] for name in ("sessions", "pages")}
     assert {step.action for step, _ in folds.values()} == {Action.FOLD}

@@ -15,7 +15,7 @@ from tests.spark.cumulative.test_fold import CLICKS, put
 from tests.spark.events.test_build import NOW, Shop, shop_with
 
 from infold import api
-from infold.core.interval import MINUTE, instant, show_instant
+from infold.core.interval import MINUTE, parse_instant_text, show_instant
 from infold.core.plan import Action
 from infold.core.record import Receipt
 
@@ -103,7 +103,7 @@ def ann(shop: Shop) -> list[tuple[Any, ...]]:
 
 def folded(shop: Shop) -> dict[str, Receipt]:
     """What a run did to the sessions and pages, which were folded."""
-    result = api.run(api.open_project(shop.root), as_of=instant(NOW))
+    result = api.run(api.open_project(shop.root), as_of=parse_instant_text(NOW))
     found = [(step, receipt) for step, receipt in result.steps if step.model in _FOLDS]
     assert {step.action for step, _ in found} == {Action.FOLD}
     return {step.model: receipt for step, receipt in found}
@@ -142,7 +142,7 @@ def test_rates_that_change_and_events_of_two_tables(shop: Shop) -> None:
     assert (receipts["sessions"].read, receipts["sessions"].written) == (2 + 1 + 4, 1)
     assert ("2024-03-02 09:00", "2024-03-02 09:20", 4, 13, 0, "a1", "t3", "/a") in ann(shop)
     # every 29 minutes, from one table and the other, for more than a day: out of the table
-    start = instant("2024-03-02 09:20")
+    start = parse_instant_text("2024-03-02 09:20")
     times = [show_instant(start + 29 * n * MINUTE) for n in range(1, 52)]
     put(shop, "web.csv", *(f"l{n},ann,{when},/l,0" for n, when in enumerate(times) if n % 2))
     taps = (f"m{n},ann,{when},EUR,0" for n, when in enumerate(times) if not n % 2)

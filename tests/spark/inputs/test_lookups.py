@@ -15,7 +15,7 @@ from tests.spark.cumulative.test_fold import CLICKS, put
 from tests.spark.events.test_build import NOW, Shop, shop_with
 
 from infold import api
-from infold.core.interval import Interval, instant, show_instant
+from infold.core.interval import Interval, parse_instant_text, show_instant
 from infold.core.plan import Step
 from infold.core.record import Receipt
 
@@ -66,13 +66,15 @@ def rates(shop: Shop, *rows: str) -> None:
 
 def steps(shop: Shop) -> dict[str, tuple[Step, Receipt]]:
     """What a run did, by model."""
-    result = api.run(api.open_project(shop.root), as_of=instant(NOW))
+    result = api.run(api.open_project(shop.root), as_of=parse_instant_text(NOW))
     return {step.model: (step, receipt) for step, receipt in result.steps}
 
 
 def days_of(step: Step) -> list[str]:
     """The days of February that a step built."""
-    february = step.cells & step.cells.of((Interval(instant("2024-02-01"), instant("2024-03-01")),))
+    february = step.cells & step.cells.of(
+        (Interval(parse_instant_text("2024-02-01"), parse_instant_text("2024-03-01")),)
+    )
     found = []
     for part in february:
         at = part.start

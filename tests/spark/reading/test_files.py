@@ -72,7 +72,9 @@ class Land:
 
     def run(self) -> Receipt:
         """One run; the receipt of the model."""
-        result = api.run(api.open_project(self.root), as_of=interval.instant("2024-03-10"))
+        result = api.run(
+            api.open_project(self.root), as_of=interval.parse_instant_text("2024-03-10")
+        )
         return sum((receipt for step, receipt in result.steps if step.model == "c"), Receipt())
 
     def rows(self, table: str = "c", *columns: str) -> list[Any]:

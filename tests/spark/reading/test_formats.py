@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from infold.core.files import ListedFile
 from infold.core.formats import FORMATS, Format
-from infold.core.interval import DAY, Granularity, instant, micros
+from infold.core.interval import DAY, Granularity, micros_of, parse_instant_text
 from infold.core.model import Column, Source, Target
 from infold.core.project import Project
 from infold.lake.reading.event_times import estimate_cells
@@ -50,11 +50,16 @@ def test_the_estimate_counts_what_is_read(
     seen = ListedFile(at.name, at.stat().st_size, 0, "1")
 
     estimate = estimate_cells(
-        tmp_path, source, [seen], Granularity.DAY, instant("2100-01-01"), budget_bytes=1_000_000
+        tmp_path,
+        source,
+        [seen],
+        Granularity.DAY,
+        parse_instant_text("2100-01-01"),
+        budget_bytes=1_000_000,
     )
 
     times = read(spark, project, source, [(1, seen)]).toArrow()["t"].to_pylist()
-    days = [micros(time) // DAY for time in times if time is not None]
+    days = [micros_of(time) // DAY for time in times if time is not None]
     assert estimate is not None
     assert [(state.cell.start // DAY, state.rows) for state in estimate[0]] == [
         (day, days.count(day)) for day in sorted(set(days))

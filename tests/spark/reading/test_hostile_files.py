@@ -26,7 +26,7 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     root = tmp_path_factory.mktemp("hostile")
     contents.write(root, aside=True)
     try:
-        result = api.run(api.open_project(root), as_of=interval.instant("2024-04-01"))
+        result = api.run(api.open_project(root), as_of=interval.parse_instant_text("2024-04-01"))
     except InfoldErrors as failed:
         pytest.fail("\n\n".join(map(str, failed.errors)))
     return root, result.receipt.waiting

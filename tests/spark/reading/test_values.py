@@ -18,7 +18,7 @@ import pytest
 from pyarrow import parquet
 from tests.spark.reading.test_source_rows import Folder, utc
 
-from infold.core.interval import micros
+from infold.core.interval import micros_of
 from infold.lake.reading import timestamp_text
 from infold.messages.errors import InfoldError
 
@@ -93,7 +93,7 @@ class TestTimestamps:
         csv, jsons, pq = in_every_format(folder, "timestamp", texts)
         estimate = {text: timestamp_text.iso(text) for text in texts}
         stored = {
-            text: None if value == "unparsable" else micros(value) for text, value in csv.items()
+            text: None if value == "unparsable" else micros_of(value) for text, value in csv.items()
         }
         assert {t: (stored[t], estimate[t]) for t in texts if stored[t] != estimate[t]} == {}
         assert csv == jsons == pq
@@ -127,7 +127,7 @@ class TestTimestamps:
             assert found == wanted
         parse = timestamp_text.parser(written)
         if parse is not None:
-            assert parse(good) == micros(wanted[good])
+            assert parse(good) == micros_of(wanted[good])
             assert parse(finer) is None
 
     def test_nanoseconds_of_parquet(self, folder: Folder) -> None:

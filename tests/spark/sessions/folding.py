@@ -21,7 +21,7 @@ from tests.reference.compare import difference, stored
 from tests.reference.tables import Ends, Said, all_parts, held, in_turn, sessions
 from tests.reference.world import Row
 
-from infold.core.interval import MINUTE, Granularity, Interval, Ranges, moment
+from infold.core.interval import MINUTE, Granularity, Interval, Ranges, datetime_of
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import Materialization, Model, Target, Timeseries
 from infold.core.plan import Action, Step
@@ -468,7 +468,7 @@ def _identity(row: Row) -> tuple[Any, ...]:
 
 def _spark(name: str, value: Any) -> Any:
     if value is not None and SCHEMA.get(name) == "timestamp":
-        return moment(value)
+        return datetime_of(value)
     return value
 
 

@@ -57,7 +57,9 @@ class Visits(Land):
     def built(self, text: str) -> Receipt:
         """The receipt of the sessions, after a run with this definition of theirs."""
         self.model(text, "s")
-        found = api.run(api.open_project(self.root), as_of=interval.instant("2024-03-10"))
+        found = api.run(
+            api.open_project(self.root), as_of=interval.parse_instant_text("2024-03-10")
+        )
         (receipt,) = (made for step, made in found.steps if step.model == "s")
         return receipt
 

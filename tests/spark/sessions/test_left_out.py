@@ -120,7 +120,7 @@ class Land:
     def run(self, **how: Any) -> Receipt:
         """One run; its receipt."""
         project = api.open_project(self.root)
-        return api.run(project, as_of=interval.instant("2025-01-01"), **how).receipt
+        return api.run(project, as_of=interval.parse_instant_text("2025-01-01"), **how).receipt
 
     def shown(self, **how: Any) -> list[Row]:
         """What ``show set_aside`` shows."""

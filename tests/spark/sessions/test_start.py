@@ -12,7 +12,7 @@ from tests.spark.cumulative.test_fold import CLICKS, SESSIONS, SOURCE, USERS, pu
 from tests.spark.events.test_build import NOW, Shop, shop_with
 
 from infold import api
-from infold.core.interval import instant
+from infold.core.interval import parse_instant_text
 from infold.core.record import Receipt
 
 if TYPE_CHECKING:
@@ -106,7 +106,9 @@ def test_a_start_of_one_model(tmp_path: Path, warehouse: Path, spark: SparkSessi
 
 def run(shop: Shop) -> dict[str, Receipt]:
     """What one run did, by model."""
-    result = api.run(api.open_project(shop.root), as_of=instant(NOW), allow_removals=True)
+    result = api.run(
+        api.open_project(shop.root), as_of=parse_instant_text(NOW), allow_removals=True
+    )
     return {step.model: receipt for step, receipt in result.steps}
 
 

@@ -10,7 +10,15 @@ import pytest
 from tests.spark.cumulative.test_fold import CLICKS, SESSIONS, SOURCE, put
 from tests.spark.events.test_build import shop_with
 
-from infold.core.interval import DAY, HOUR, MINUTE, Granularity, Interval, instant, moment
+from infold.core.interval import (
+    DAY,
+    HOUR,
+    MINUTE,
+    Granularity,
+    Interval,
+    datetime_of,
+    parse_instant_text,
+)
 from infold.core.trace import CellState
 from infold.spark.sessions import build
 from infold.spark.sessions.stretches import MOST, ROWS, borders, cut
@@ -22,7 +30,7 @@ MONTHS = [f"{year}-{month:02}" for year in (2019, 2020, 2021, 2022) for month in
 
 def history(*rows: int, days: int = 1) -> list[CellState]:
     """Cells of the first days of successive months, with some rows each."""
-    starts = (instant(f"{month}-01") for month in MONTHS)
+    starts = (parse_instant_text(f"{month}-01") for month in MONTHS)
     return [
         CellState(Interval(start + day * DAY, start + (day + 1) * DAY), number, 0)
         for start, number in zip(starts, rows, strict=False)
@@ -36,13 +44,13 @@ class TestBorders:
     def test_few_partitions_are_cut_singly(self) -> None:
         """Few partitions are parts of their own, and nothing is cut before the first."""
         found = borders(history(*[7] * 8, days=3), Granularity.MONTH, HOUR, 2)
-        assert found == tuple(instant(f"{month}-01") for month in MONTHS[1:8])
+        assert found == tuple(parse_instant_text(f"{month}-01") for month in MONTHS[1:8])
 
     def test_small_partitions_are_combined(self) -> None:
         """Adjacent small partitions are combined, up to one and a half shares of the rows."""
         cells = history(12, 1, 1, 12, 12, 12, 12, 12, 2, 2, 2)
         found = borders(cells, Granularity.MONTH, HOUR, 1)
-        assert found == tuple(instant(f"{MONTHS[at]}-01") for at in (3, 4, 5, 6, 7))
+        assert found == tuple(parse_instant_text(f"{MONTHS[at]}-01") for at in (3, 4, 5, 6, 7))
 
     def test_the_number_of_parts_is_limited(self) -> None:
         """A long history has a limited number of parts, because planning each takes time."""
@@ -86,7 +94,7 @@ def test_sessions_across_the_borders_of_stored_partitions(
     made = shop_with(tmp_path, warehouse, CLICKS, SOURCE)
     rows: list[str] = []
     for at, month in enumerate(MONTHS):
-        first = instant(f"{month}-01")
+        first = parse_instant_text(f"{month}-01")
         # ann: over midnight, a gap apart; bob: more than that; cid: two events at one instant
         for who, when in (
             ("ann", first - 20 * MINUTE),
@@ -105,7 +113,7 @@ def test_sessions_across_the_borders_of_stored_partitions(
     receipt = made.run(model="sessions")
 
     [found] = used
-    assert set(found) <= {instant(f"{month}-01") for month in MONTHS}
+    assert set(found) <= {parse_instant_text(f"{month}-01") for month in MONTHS}
     assert len(found) > 2
     assert receipt.sessions_new == len(MONTHS) * 5
     counts = [row[1:5:3] for row in made.rows("sessions")]
@@ -114,4 +122,4 @@ def test_sessions_across_the_borders_of_stored_partitions(
 
 
 def _said(at: int) -> str:
-    return moment(at).replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
+    return datetime_of(at).replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")

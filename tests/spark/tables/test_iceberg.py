@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infold.core.interval import Granularity, Interval, Ranges, instant
+from infold.core.interval import Granularity, Interval, Ranges, parse_instant_text
 from infold.lake.iceberg.tables import IcebergLake
 from infold.spark.content import range_predicate
 from infold.spark.tables.iceberg.tables import IcebergTables
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-JANUARY = Ranges((Interval(instant("2024-01-01"), instant("2024-02-01")),))
+JANUARY = Ranges((Interval(parse_instant_text("2024-01-01"), parse_instant_text("2024-02-01")),))
 
 
 @pytest.fixture
@@ -124,7 +124,9 @@ class TestTables:
             layout,
             Stamp("r", "p-1", 1),
         )
-        ranges = Ranges((Interval(instant("2024-01-05"), instant("2024-01-07")),))
+        ranges = Ranges(
+            (Interval(parse_instant_text("2024-01-05"), parse_instant_text("2024-01-07")),)
+        )
 
         tables.replace(
             "replaced",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from infold import api
-from infold.core.interval import DAY, Interval, Ranges, instant
+from infold.core.interval import DAY, Interval, Ranges, parse_instant_text
 from infold.core.project import Node
 from infold.spark.time_range import cell_states
 from infold.spark.time_range.cell_states import CellStates, compute_once, states_of_cells
@@ -37,7 +37,7 @@ ROWS = """VALUES ('2024-03-01', 1), ('2024-03-01', 1), ('2024-03-01', NULL), ('2
   ('2024-03-04', 3), ('2024-03-05', 4), ('2024-03-09', -5), ('2024-03-10', 6) AS t (day, n)"""
 """Copies, a day without rows, and days beyond those asked for."""
 
-FIRST = instant("2024-03-01")
+FIRST = parse_instant_text("2024-03-01")
 ASKED = Ranges((Interval(FIRST, FIRST + 3 * DAY), Interval(FIRST + 4 * DAY, FIRST + 6 * DAY)))
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.crash.scenario import living
 
 from infold import api
-from infold.core.interval import Interval, Ranges, instant
+from infold.core.interval import Interval, Ranges, parse_instant_text
 from infold.core.plan import PlanOptions
 from infold.core.project import Project
 from infold.core.report import RunResult
@@ -80,7 +80,9 @@ class Shop:
         as_of, given = asked.pop("as_of", None), asked.pop("asked", None)
         project = self.project(downgrade=asked.pop("downgrade", False))
         result = api.run(
-            project, asked=given or PlanOptions(**asked), as_of=instant(as_of) if as_of else None
+            project,
+            asked=given or PlanOptions(**asked),
+            as_of=parse_instant_text(as_of) if as_of else None,
         )
         self.verify(equal=equal, project=project)
         return result
@@ -100,7 +102,7 @@ class Shop:
         """What would be built, and why the rest is not, by model."""
         project = self.project()
         found = api.make_plan(
-            project, api.observe(project, as_of=instant(as_of)), PlanOptions(**asked)
+            project, api.observe(project, as_of=parse_instant_text(as_of)), PlanOptions(**asked)
         )
         said = {left.model: left.why for left in found.skipped}
         return said | {step.model: str(step.action) for step in found.steps}
@@ -130,7 +132,7 @@ def commits(result: RunResult, name: str) -> int:
 
 def window(start: str, end: str) -> Interval:
     """A stretch of days."""
-    return Interval(instant(start), instant(end))
+    return Interval(parse_instant_text(start), parse_instant_text(end))
 
 
 @pytest.mark.parametrize("rows", ["few", "many"])
@@ -359,7 +361,9 @@ class TestNewDays:
         [note] = api.run(project, asked=others).notes
         assert note == "daily: a step that a dead run had committed was finished"
         assert [state.rows for state in book.cells("daily")] == [1, 1, 1, 1]
-        assert book.traces()["daily"].unbuilt == Ranges((window("2024-03-03", "2024-03-05"),))
+        assert book.traces()["daily"].pending_ranges == Ranges(
+            (window("2024-03-03", "2024-03-05"),)
+        )
 
         result = shop.run()
 
@@ -821,7 +825,7 @@ class TestBackfillLimit:
         second = shop.run()
 
         standing = {entry.model: entry for entry in first.model_states}["daily"]
-        assert (standing.state, standing.upper) == ("first run", instant("2024-03-03"))
+        assert (standing.state, standing.upper) == ("first run", parse_instant_text("2024-03-03"))
         assert kept == [dt.date(2024, 3, 1), dt.date(2024, 3, 2)]
         assert {entry.model: str(entry.state) for entry in second.model_states} == {
             "raw.clicks": "standard run",

@@ -23,7 +23,11 @@ from infold.analysis.bounds.laterals import selects_without_bound
 from infold.analysis.bounds.propagation import common_grain
 from infold.analysis.bounds.scope import Scope
 from infold.analysis.bounds.select_columns import SelectColumns
-from infold.analysis.bounds.subquery_joins import by_predicate, by_value, parts
+from infold.analysis.bounds.subquery_joins import (
+    entries_by_predicate,
+    entry_by_value,
+    selects_and_unions,
+)
 from infold.analysis.bounds.transitive import (
     InputPath,
     NullSources,
@@ -39,9 +43,9 @@ from infold.analysis.names.relation import (
     Renamed,
     SetOperation,
     Table,
-    blocks,
+    blocks_of,
 )
-from infold.analysis.names.select_parts import merges, named_windows, windows
+from infold.analysis.names.select_parts import merges_columns, named_windows, window_calls
 from infold.analysis.names.subject import Subject, time_column
 from infold.analysis.sql.text import Text
 from infold.analysis.times.shape import Shape
@@ -131,7 +135,7 @@ class Cells:
         column = time_column(node) if node is not None else None
         if node is None or column is None:
             return KnownColumns()
-        grains = self.subject.kept.get(node.name, {})
+        grains = self.subject.kept_columns.get(node.name, {})
         cell = node.model.granularity
         found: dict[str, Shapes] = {}
         if cell is not None:
@@ -174,7 +178,7 @@ class Cells:
             inputs[entry] = frozenset((entry, *path) for path in known.inputs)
             required[entry] = known.required
             for name, shapes in known.columns.items():
-                if "\0" in name and merges(block):
+                if "\0" in name and merges_columns(block):
                     continue  # its field may be that of the other side
                 columns[entry, name] = {(entry, *path): shape for path, shape in shapes.items()}
                 whole = name.partition("\0")[0]
@@ -222,7 +226,9 @@ class Cells:
                     self.bounded_subqueries.add(inner)
             if by_where:
                 near = [inner for _, inner in todo if inner in self.bounded_subqueries]
-                self.bounded_by_where.update(part for inner in near for part in parts(inner))
+                self.bounded_by_where.update(
+                    part for inner in near for part in selects_and_unions(inner)
+                )
             todo = [pair for pair in todo if pair[1] not in self.bounded_subqueries]
         return scope(tuple(found))
 
@@ -230,9 +236,9 @@ class Cells:
         self, holder: exp.Expr, inner: Relation, by_where: bool
     ) -> list[SubqueryEntry] | None:
         if by_where:
-            return by_predicate(inner, self.scope)
+            return entries_by_predicate(inner, self.scope)
         known = self.known(inner)
-        entry = by_value(holder, inner, known.required, known.by_position or ())
+        entry = entry_by_value(holder, inner, known.required, known.by_position or ())
         return None if entry is None else [entry]
 
     def blocks(self) -> Iterator[Block | SetOperation]:
@@ -242,7 +248,7 @@ class Cells:
         Those of views are among them, and of subqueries those that are near; the others have one
         finding for all.
         """
-        every = blocks(self.subject.relation, views=True, nested=self._looked_into)
+        every = blocks_of(self.subject.relation, views=True, nested=self._looked_into)
         return (block for block in every if block not in self.unbounded_laterals)
 
     @property
@@ -273,7 +279,7 @@ class Cells:
 
     # -- the model
 
-    def bounds(self) -> list[InputBound]:
+    def input_bounds(self) -> list[InputBound]:
         """How far each naming of an input is read for one cell, as the partition column says."""
         found = []
         known = self.known(self.subject.relation).columns
@@ -288,7 +294,7 @@ class Cells:
             found.append(InputBound(entry.relation.name, bound, start))
         return found
 
-    def fills(self, block: Block) -> bool:
+    def gives_cells_to_kept_lookups(self, block: Block) -> bool:
         """
         Whether a lookup's rows that a block keeps without a match have a cell all the same.
 
@@ -326,7 +332,7 @@ class Cells:
             rows
             for block in self.blocks()
             if isinstance(block, Block)
-            for window in windows(block)
+            for window in window_calls(block)
             if (found := rows_back(window, named_windows(block))) is not None
             for order, rows in [found]
             if common_grain(self.select(block).shapes(order)) is Granularity.DAY
@@ -335,7 +341,7 @@ class Cells:
 
     def can_partition(self, shapes: Shapes) -> bool:
         """Whether a column with these shapes can say in which cell a row belongs."""
-        return all(shape.tells(self.granularity) for shape in shapes.values())
+        return all(shape.can_partition(self.granularity) for shape in shapes.values())
 
     def time_columns(self, block: Block) -> list[str]:
         """The columns in a block's FROM that follow the time, for messages."""
@@ -350,15 +356,15 @@ class Cells:
 
 def causes_of(subject: Subject, check: Callable[[], list[InfoldError]]) -> list[InfoldError]:
     """What is found where all that follows from another finding is taken for right."""
-    strict = subject.memo.get("cells")
+    strict = subject.shared.get("cells")
     if not isinstance(strict, Cells):
         return []
-    found = subject.memo["cells"] = Cells(subject, strict.granularity, lenient=True)
+    found = subject.shared["cells"] = Cells(subject, strict.granularity, lenient=True)
     try:
         found.known(subject.relation)
         return check()
     finally:
-        subject.memo["cells"] = strict
+        subject.shared["cells"] = strict
 
 
 def cells_of(subject: Subject) -> Cells | None:
@@ -374,8 +380,8 @@ def cells_of(subject: Subject) -> Cells | None:
         or not subject.inputs_are_right
     ):
         return None
-    found = subject.memo.get("cells")
+    found = subject.shared.get("cells")
     if not isinstance(found, Cells):
-        found = subject.memo["cells"] = Cells(subject, granularity)
+        found = subject.shared["cells"] = Cells(subject, granularity)
         found.known(subject.relation)  # so that the rules find all that is known of subqueries
     return found

@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from infold.analysis.times.distances import FAR, links
+from infold.analysis.times.distances import FAR, links_of
 
 Value: TypeAlias = "bool | tuple[object, ...] | None"
 """What an expression comes to: a truth, NULL, or something known by what it is made of."""
@@ -63,17 +63,17 @@ class FarValue:
     """
     The value of another row: ``found`` knows it, ``time`` the row's own by which it is ordered.
 
-    ``back``: the other row lies before.
+    ``before``: the other row lies before.
     """
 
     found: Callable[[exp.Expr], bool]
     time: Callable[[exp.Expr], bool]
-    back: bool
-    reach: int = 0
+    before: bool
+    decided_beyond: int = 0
     """Beyond this distance all comparisons so far are decided."""
     terms: dict[str, None] = field(default_factory=dict)
     truths: dict[str, bool | None] = field(default_factory=dict)
-    there: bool = True
+    is_there: bool = True
     """Whether it is evaluated for a far row, or for none."""
 
     def distance(self, root: exp.Expr, *, truth: bool = False) -> int | None:
@@ -94,12 +94,12 @@ class FarValue:
                 if far != none:
                     return None
         far, none = self._both(root, truth=truth)
-        return self.reach if far == none and len(terms) == len(self.terms) else None
+        return self.decided_beyond if far == none and len(terms) == len(self.terms) else None
 
     def _both(self, root: exp.Expr, *, truth: bool) -> tuple[Value, Value]:
         values = []
         for there in (True, False):
-            self.there = there
+            self.is_there = there
             value = self._truth(root) if truth else self.value(root)
             values.append(bool(value) if truth else value)
         return values[0], values[1]
@@ -112,7 +112,7 @@ class FarValue:
         if isinstance(node, (exp.Paren, exp.Alias)):
             return self.value(node.this)
         if self.found(node):
-            return ("far",) if self.there else None
+            return ("far",) if self.is_there else None
         if isinstance(node, exp.Boolean):
             return bool(node.this)
         if isinstance(node, exp.Null):
@@ -130,14 +130,14 @@ class FarValue:
             return self._first([node.this, *node.expressions])
         asked = _asked_for_null(node)
         if asked is not None and self.found(asked[0].unnest()):
-            return asked[1] != self.there
+            return asked[1] != self.is_there
         if isinstance(node, exp.Between):
             return self._truth(_range(node))
-        if type(node) in _OPPOSITE and self.there:
+        if type(node) in _OPPOSITE and self.is_there:
             decided = self._decided(node)
             if decided is not None:
                 return decided
-        if isinstance(node, _STRICT) and not self.there and self._null(node):
+        if isinstance(node, _STRICT) and not self.is_there and self._null(node):
             return None
         return self._made_of(node)
 
@@ -165,16 +165,16 @@ class FarValue:
         for one, then in ((node, False), (opposite, True)):
             reach = self._limit(one)
             if reach is not None:
-                self.reach = max(self.reach, reach)
+                self.decided_beyond = max(self.decided_beyond, reach)
                 return then
         return None
 
     def _limit(self, predicate: exp.Expr) -> int | None:
         """How far the other row can be where a predicate is true."""
-        for link in links(predicate):
-            for one in () if link.or_null else (link, link.turned):
+        for link in links_of(predicate):
+            for one in () if link.or_null else (link, link.reversed):
                 if self.found(one.left) and self.time(one.right):
-                    far = -one.low if self.back else one.high
+                    far = -one.low if self.before else one.high
                     if far < FAR:
                         return max(0, far)
         return None

@@ -21,14 +21,14 @@ from infold.analysis.names.relation import (
     Relation,
     Renamed,
     SetOperation,
-    blocks,
+    blocks_of,
 )
-from infold.analysis.times.distances import FAR, links
-from infold.analysis.times.durations import number
-from infold.analysis.times.window_frames import Reach, clause
+from infold.analysis.times.distances import FAR, links_of
+from infold.analysis.times.durations import number_of
+from infold.analysis.times.window_frames import Reach, window_clause
 
 
-def near(
+def shift_reach(
     window: exp.Window, block: Block, root: Relation, named: Mapping[str, exp.Expr]
 ) -> Reach | None:
     """The reach of LAG or LEAD of the time in ``block``, which stands somewhere in ``root``."""
@@ -36,15 +36,15 @@ def near(
     if order is None or not _plain_shift(window, order.this):
         return None
     back = isinstance(window.this, exp.Lag) != bool(order.args.get("desc"))
-    far = _here(window, order.this, back)
+    far = _reach_in_select(window, order.this, back)
     if far is None:
-        far = _outside(window, order.this, back, block, root)
+        far = _reach_in_outer_selects(window, order.this, back, block, root)
     if far is None:
         return None
     return Reach(order.this, far if back else 0, 0 if back else far)
 
 
-def _here(window: exp.Window, time: exp.Expr, back: bool) -> int | None:
+def _reach_in_select(window: exp.Window, time: exp.Expr, back: bool) -> int | None:
     """How far it looks by what its own SELECT makes of it."""
     top: exp.Expr = window
     while top.parent is not None and not isinstance(top.parent, (exp.Select, exp.Qualify)):
@@ -53,28 +53,30 @@ def _here(window: exp.Window, time: exp.Expr, back: bool) -> int | None:
     return other.distance(top, truth=isinstance(top.parent, exp.Qualify))
 
 
-def _outside(
+def _reach_in_outer_selects(
     window: exp.Window, time: exp.Expr, back: bool, block: Block, root: Relation
 ) -> int | None:
     """How far it looks by what every SELECT around makes of it as a column."""
     names = {id(out.node.unalias()): out.name.lower() for out in block.outputs or ()}
     column = names.get(id(window))
     by = {out.name.lower() for out in block.outputs or () if out.node.unalias() == time}
-    if column is None or any(column == alias.name.lower() for alias in _aliased(block, window)):
+    if column is None or any(
+        column == alias.name.lower() for alias in _columns_naming(block, window)
+    ):
         return None
-    everywhere = list(blocks(root, views=True))
+    everywhere = list(blocks_of(root, views=True))
     around = [
         (outer, entry)
         for outer in everywhere
         if isinstance(outer, Block)
         for entry in outer.entries
-        if _is(entry.relation, block)
+        if _is_block(entry.relation, block)
     ]
-    if not around or any(_handed_on(one, block) for one in everywhere):
+    if not around or any(_is_side_of_union(one, block) for one in everywhere):
         return None
-    found = [_used(outer, entry, column, by, back) for outer, entry in around]
+    found = [_reach_of_column(outer, entry, column, by, back) for outer, entry in around]
     if any(far is None for far in found) or any(
-        isinstance(one, Block) and one is not outer and _reads(one, entry)
+        isinstance(one, Block) and one is not outer and _reads_entry(one, entry)
         for one in everywhere
         for outer, entry in around
     ):
@@ -82,7 +84,7 @@ def _outside(
     return max(far for far in found if far is not None)
 
 
-def _aliased(block: Block, window: exp.Window) -> Iterator[exp.Expr]:
+def _columns_naming(block: Block, window: exp.Window) -> Iterator[exp.Expr]:
     """The columns of a SELECT that name its own output that is a window."""
     for node in block.expressions():
         if isinstance(node, exp.Column) and block.aliases.get(node) is not None:
@@ -91,31 +93,33 @@ def _aliased(block: Block, window: exp.Window) -> Iterator[exp.Expr]:
                 yield node
 
 
-def _is(relation: Relation, block: Block) -> bool:
+def _is_block(relation: Relation, block: Block) -> bool:
     while isinstance(relation, Renamed):
         relation = relation.inner
     return relation is block
 
 
-def _handed_on(relation: Block | SetOperation, block: Block) -> bool:
+def _is_side_of_union(relation: Block | SetOperation, block: Block) -> bool:
     """Whether a SELECT is a side of a set operation, whose columns have other names outside."""
     if not isinstance(relation, SetOperation):
         return False
-    return any(_is(side, block) for side in (relation.left, relation.right))
+    return any(_is_block(side, block) for side in (relation.left, relation.right))
 
 
-def _reads(block: Block, entry: From) -> bool:
+def _reads_entry(block: Block, entry: From) -> bool:
     """Whether a SELECT names columns of another one's entry: a subquery in an expression."""
     return any(origin is not None and origin.entry is entry for origin in block.origins.values())
 
 
-def _used(block: Block, entry: From, column: str, by: set[str], back: bool) -> int | None:
+def _reach_of_column(
+    block: Block, entry: From, column: str, by: set[str], back: bool
+) -> int | None:
     """How far a column of an entry matters in one SELECT; None when there is no end to it."""
-    limit = _kept(block, entry, column, by, back)
+    limit = _limit_in_where(block, entry, column, by, back)
     if limit is not None:
         return limit
     outputs = block.outputs
-    if outputs is None or any(_passed(out.origin, entry, column) for out in outputs):
+    if outputs is None or any(_passes_on(out.origin, entry, column) for out in outputs):
         return None
     joins = [other.join for other in block.entries if other.join is not None]
     if any(join.args.get("method") == "NATURAL" for join in joins):
@@ -134,7 +138,7 @@ def _used(block: Block, entry: From, column: str, by: set[str], back: bool) -> i
 
     other = FarValue(lambda node: is_one(node, {column}), lambda node: is_one(node, by), back)
     far = 0
-    for top, truth in _roots(block):
+    for top, truth in _root_expressions(block):
         if not any(other.found(node) for node in top.walk()):
             continue
         found = other.distance(top, truth=truth)
@@ -144,11 +148,11 @@ def _used(block: Block, entry: From, column: str, by: set[str], back: bool) -> i
     return far
 
 
-def _passed(origin: Origin | None, entry: From, column: str) -> bool:
+def _passes_on(origin: Origin | None, entry: From, column: str) -> bool:
     return origin is not None and origin.entry is entry and origin.column == column
 
 
-def _roots(block: Block) -> Iterator[tuple[exp.Expr, bool]]:
+def _root_expressions(block: Block) -> Iterator[tuple[exp.Expr, bool]]:
     """The expressions of a SELECT, and of which of them only matters whether they are true."""
     args = block.node.args
     for key, value in args.items():
@@ -166,10 +170,10 @@ def _roots(block: Block) -> Iterator[tuple[exp.Expr, bool]]:
         yield lateral, False
 
 
-def _kept(block: Block, entry: From, column: str, by: set[str], back: bool) -> int | None:
+def _limit_in_where(block: Block, entry: From, column: str, by: set[str], back: bool) -> int | None:
     """How far WHERE lets a column of an entry be from one of the columns ``by`` of it."""
-    for link in links(block.node.args.get("where")):
-        for one in () if link.or_null else (link, link.turned):
+    for link in links_of(block.node.args.get("where")):
+        for one in () if link.or_null else (link, link.reversed):
             sides = [
                 block.origins.get(side) if isinstance(side, exp.Column) else None
                 for side in (one.left, one.right)
@@ -185,7 +189,7 @@ def _kept(block: Block, entry: From, column: str, by: set[str], back: bool) -> i
 
 def _ordered_by(window: exp.Window, named: Mapping[str, exp.Expr]) -> exp.Ordered | None:
     """What a window is ordered by first: rows in this order are read from there to here."""
-    order = clause(window, named, "order")
+    order = window_clause(window, named, "order")
     if not isinstance(order, exp.Order) or not order.expressions:
         return None
     first = order.expressions[0]
@@ -199,5 +203,5 @@ def _plain_shift(window: exp.Window, order: exp.Expr) -> bool:
         isinstance(call, (exp.Lag, exp.Lead))
         and call.args.get("default") is None
         and call.this == order
-        and (call.args.get("offset") is None or (number(call.args["offset"]) or 0) > 0)
+        and (call.args.get("offset") is None or (number_of(call.args["offset"]) or 0) > 0)
     )

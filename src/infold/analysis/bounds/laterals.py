@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from infold.analysis.names.relation import Block, From, Relation, blocks
+from infold.analysis.names.relation import Block, From, Relation, blocks_of
 
 
 class JoinedEntries(Protocol):
@@ -29,10 +29,10 @@ def selects_without_bound(
     """
     return {
         part
-        for block in blocks(relation, views=True)
+        for block in blocks_of(relation, views=True)
         if isinstance(block, Block) and any(entry.lateral for entry in block.entries)
         for entry in _without_bound(block, looks_far, reads_time, scope(block))
-        for part in blocks(entry.relation)
+        for part in blocks_of(entry.relation)
     }
 
 

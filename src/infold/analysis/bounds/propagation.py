@@ -132,7 +132,7 @@ class Propagation:
         for left, right, span in distances:
             for path in self._new_for(left, right):
                 shape = self.known[right][path]
-                self.known[left][path] = shape.among(span, grains[left])
+                self.known[left][path] = shape.at_distance(span, grains[left])
                 yield True
 
     def _along_inputs(self) -> Iterator[bool]:

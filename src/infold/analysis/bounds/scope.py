@@ -32,13 +32,17 @@ from infold.analysis.bounds.transitive import (
     hull_of,
     seen_through,
 )
-from infold.analysis.names.relation import Block, From, Origin, own
+from infold.analysis.names.relation import Block, From, Origin, own_nodes
 from infold.analysis.names.visible_columns import joined_by_name
 from infold.analysis.sql.normal_sql import normal_sql
 from infold.analysis.times.buckets import field_of
-from infold.analysis.times.call_shapes import change_of
-from infold.analysis.times.conditional_values import chosen, exploded, first_there
-from infold.analysis.times.distances import Link, links, needed
+from infold.analysis.times.call_shapes import shape_change
+from infold.analysis.times.conditional_values import (
+    coalesced_values,
+    exploded_values,
+    possible_values,
+)
+from infold.analysis.times.distances import Link, links_of, values_needed
 from infold.analysis.times.floors import floor_of
 from infold.analysis.times.shape import Shape
 from infold.core.interval import Granularity
@@ -76,7 +80,7 @@ class Scope:
             self._join(at, entry)
             self._explode(entry)
         where = self.block.node.args.get("where")
-        for link in links(where):
+        for link in links_of(where):
             self._state(link)
             both = self.value_of(link.left), self.value_of(link.right)
             self.compared.update(value for value in both if value is not None)
@@ -161,7 +165,7 @@ class Scope:
         return self.values.known.get(value, {}) if value is not None else {}
 
     def _computed(self, node: exp.Expr) -> Shapes:
-        change = change_of(node)
+        change = shape_change(node)
         if change is None:
             return self._one_of(node)
         inner, how = change
@@ -169,7 +173,7 @@ class Scope:
 
     def _one_of(self, node: exp.Expr) -> Shapes:
         """What holds for every value that an expression may be, if its NULLs are accounted for."""
-        values = chosen(node) or first_there(node) or exploded(node)
+        values = possible_values(node) or coalesced_values(node) or exploded_values(node)
         if values is None or self._nulls_of_any(node) is None:
             return {}
         if isinstance(node, exp.Coalesce) and not self.null_sources(values[0]):
@@ -180,7 +184,7 @@ class Scope:
 
     def _nulls_of_any(self, node: exp.Expr) -> NullSources | None:
         """Where such a value is NULL, and nowhere else; None where that cannot be told."""
-        each, there = chosen(node) or exploded(node), first_there(node)
+        each, there = possible_values(node) or exploded_values(node), coalesced_values(node)
         if each is not None:
             found = {self._nulls_before_where(value) for value in each if self.shapes(value)}
             return found.pop() if len(found) == 1 else None
@@ -206,7 +210,7 @@ class Scope:
             if isinstance(node, (exp.Paren, exp.Alias)) or of_column:
                 node = node.this
                 continue
-            change = change_of(node)
+            change = shape_change(node)
             if change is None:
                 return None
             node = change[0]
@@ -225,7 +229,7 @@ class Scope:
                 return self.underlying_column(self.block.aliases[value])
             column = self._column(value)
         else:
-            change = change_of(value)
+            change = shape_change(value)
             inner = self.underlying_column(change[0]) if change is not None else None
             return None if inner is None or change is None else (inner[0], change[1](inner[1]))
         if column is None:
@@ -249,7 +253,9 @@ class Scope:
 
     def _nulls_before_where(self, node: exp.Expr) -> NullSources:
         """The same, before WHERE and inner joins have left out any of them."""
-        while (change := change_of(node)) is not None or isinstance(node, (exp.Paren, exp.Alias)):
+        while (change := shape_change(node)) is not None or isinstance(
+            node, (exp.Paren, exp.Alias)
+        ):
             node = change[0] if change is not None else node.this
         column = self._null_with(node)
         value = self._column(column) if column is not None else None
@@ -275,7 +281,7 @@ class Scope:
 
     def _require(self, predicate: exp.Expr | None) -> None:
         """Note what is present in all rows for which a predicate is true."""
-        for node in needed(predicate):
+        for node in values_needed(predicate):
             self.values.present |= self._nulls_before_where(node)
 
     # -- values of one entry
@@ -303,7 +309,7 @@ class Scope:
         if floor is not None and floor.changes_nothing(self.shapes(floor.inner).values()):
             return self.value_of(floor.inner)
         entries: set[Step] = set()
-        for part in own(node):
+        for part in own_nodes(node):
             if isinstance(part, exp.Column):
                 value = self._column(part)
                 if value is None:
@@ -345,9 +351,9 @@ class Scope:
         outer = side in ("LEFT", "RIGHT", "FULL") or kind in ("SEMI", "ANTI")
         self._preserve(side, at, entry)
         if side == "LEFT":
-            asked = (self._nulls_before_where(node) for node in needed(join.args.get("on")))
+            asked = (self._nulls_before_where(node) for node in values_needed(join.args.get("on")))
             values.present_with[entry] = frozenset(one for nulls in asked for one in nulls)
-        for link in links(join.args.get("on")):
+        for link in links_of(join.args.get("on")):
             self._state(link, only=entry if outer else None)
         if not outer:
             self._require(join.args.get("on"))

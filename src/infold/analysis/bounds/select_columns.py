@@ -31,9 +31,9 @@ from infold.analysis.names.select_parts import (
     in_every_set,
     over_windows,
     several_sets,
-    windows,
+    window_calls,
 )
-from infold.analysis.times.call_shapes import change_of
+from infold.analysis.times.call_shapes import shape_change
 
 _SAME_COLUMN: InputPath = ()
 """Not an input: the column that two values are both made of."""
@@ -89,7 +89,7 @@ class SelectColumns:
                 node = block.aliases[node]
             elif isinstance(node, (exp.Paren, exp.Alias, exp.Min, exp.Max)):
                 node = node.this  # a group's least is NULL when all of its values are
-            elif (change := change_of(node)) is not None:
+            elif (change := shape_change(node)) is not None:
                 node = change[0]
             else:
                 return self.scope.null_sources(node)
@@ -110,7 +110,7 @@ class SelectColumns:
             return {}
         if isinstance(node, (exp.Min, exp.Max)) and not node.expressions:
             return self._extreme(node)
-        change = change_of(node)
+        change = shape_change(node)
         group = self.block.node.args.get("group")
         sets = group if group is not None and several_sets(group) else None
         if sets is not None and node in in_every_set(self.block, sets):
@@ -137,7 +137,7 @@ class SelectColumns:
             return False
         if isinstance(node, (exp.Min, exp.Max)):
             return False
-        return change_of(node) is None and node not in in_every_set(self.block, group)
+        return shape_change(node) is None and node not in in_every_set(self.block, group)
 
     def _with_windows(self, out: Output, shapes: Shapes, nulls: NullSources) -> Shapes:
         """
@@ -148,7 +148,7 @@ class SelectColumns:
         """
         alone = shapes
         value = out.origin if out.origin is not None else out.node
-        for window in windows(self.block):
+        for window in window_calls(self.block):
             found = self._reach().far(window, nulls)
             if found is None and (self.vouched or self.scope.lenient):
                 continue
@@ -225,7 +225,7 @@ class SelectColumns:
     def bounded_windows(self) -> Iterator[tuple[exp.Window, bool]]:
         """The windows of the block, and whether each looks at rows near in time alone."""
         offered = self._partition_nulls()
-        for window in windows(self.block):
+        for window in window_calls(self.block):
             yield window, any(self._reach().far(window, nulls) for nulls in offered)
 
 

@@ -23,33 +23,33 @@ from infold.analysis.bounds.entries import Distance, EntryValue, SubqueryEntry
 from infold.analysis.bounds.scope import Scope
 from infold.analysis.bounds.transitive import Requirements, Shapes, seen_through
 from infold.analysis.names.relation import Block, From, Relation, SetOperation
-from infold.analysis.times.distances import Link, asked_for_truth, links, offset
+from infold.analysis.times.distances import Link, asked_for_truth, links_of, value_and_offset
 
 
-def parts(relation: Relation) -> list[Block | SetOperation]:
+def selects_and_unions(relation: Relation) -> list[Block | SetOperation]:
     """A subquery and what it puts together."""
     if isinstance(relation, SetOperation):
-        return [relation, *parts(relation.left), *parts(relation.right)]
+        return [relation, *selects_and_unions(relation.left), *selects_and_unions(relation.right)]
     return [relation] if isinstance(relation, Block) else []
 
 
-def by_predicate(
+def entries_by_predicate(
     relation: Relation, scope_of: Callable[[Block], Scope]
 ) -> list[SubqueryEntry] | None:
     """How near the rows are that a subquery's own WHERE chooses; an entry for each SELECT of it."""
-    found = parts(relation)
+    found = selects_and_unions(relation)
     if any(
-        not parts(side)
+        not selects_and_unions(side)
         for part in found
         if isinstance(part, SetOperation)
         for side in (part.left, part.right)
     ):
         return None
     selects = [part for part in found if isinstance(part, Block)]
-    return [_of_where(block, scope_of(block)) for block in selects] or None
+    return [_entry_of(block, scope_of(block)) for block in selects] or None
 
 
-def by_value(
+def entry_by_value(
     holder: exp.Expr, relation: Relation, required: Requirements, columns: tuple[Shapes, ...]
 ) -> SubqueryEntry | None:
     """
@@ -67,14 +67,14 @@ def by_value(
     inputs = frozenset((relation, *path) for path in required)
     distances = []
     for i, (value, shapes) in enumerate(zip(asked, columns, strict=False)):
-        outer, (low, high) = offset(value)
+        outer, (low, high) = value_and_offset(value)
         known = {(relation, *path): shape for path, shape in shapes.items()}
         distances.append(Distance(outer, (relation, str(i)), known, (-high, -low)))
     inside = seen_through(relation, required, optional=True)
     return SubqueryEntry(relation, inputs, tuple(distances), {}, inside)
 
 
-def _of_where(block: Block, scope: Scope) -> SubqueryEntry:
+def _entry_of(block: Block, scope: Scope) -> SubqueryEntry:
     inputs = frozenset((block, *path) for path in scope.inputs)
     distances = tuple(
         Distance(
@@ -83,7 +83,7 @@ def _of_where(block: Block, scope: Scope) -> SubqueryEntry:
             shapes={(block, *path): shape for path, shape in scope.shapes(link.right).items()},
             span=(link.low, link.high),
         )
-        for link in _correlated(block)
+        for link in _correlated_links(block)
         if (value := scope.value_of(link.right)) is not None
     )
     inside = seen_through(block, scope.values.required, optional=True)
@@ -97,14 +97,14 @@ def _name(block: Block, value: EntryValue) -> str:
     return f"{block.place_of(entry)}.{name}"
 
 
-def _correlated(block: Block) -> Iterator[Link]:
+def _correlated_links(block: Block) -> Iterator[Link]:
     """The links of a subquery's WHERE, and of its inner joins, seen from either side."""
-    stated = list(links(block.node.args.get("where")))
+    stated = list(links_of(block.node.args.get("where")))
     joins = [entry.join for entry in block.entries if entry.join is not None]
     if not any(join.side or join.kind.upper() in ("SEMI", "ANTI") for join in joins):
-        stated += [link for join in joins for link in links(join.args.get("on"))]
+        stated += [link for join in joins for link in links_of(join.args.get("on"))]
     for link in stated:
         if link.or_null:
             continue
         yield link
-        yield link.turned
+        yield link.reversed

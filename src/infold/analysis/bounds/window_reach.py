@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from infold.analysis.bounds.lag_lead import near
+from infold.analysis.bounds.lag_lead import shift_reach
 from infold.analysis.bounds.transitive import NullSources, Shapes
 from infold.analysis.names.relation import Block, Relation
 from infold.analysis.names.select_parts import alike_by, named_windows, partitioned_by
-from infold.analysis.times.window_frames import Reach, reach
+from infold.analysis.times.window_frames import Reach, frame_reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class WindowReach:
         shapes = self.shapes(found.order)
         if not self.against_all(shapes):
             return None
-        near = {at: shape.near(found.before, found.after) for at, shape in shapes.items()}
+        near = {at: shape.of_rows_within(found.before, found.after) for at, shape in shapes.items()}
         return found.order, near
 
     def _reach(self, window: exp.Window, nulls: NullSources) -> Reach | None:
@@ -68,7 +68,7 @@ class WindowReach:
         what is missing in ``nulls`` is.
         """
         named = named_windows(self.block)
-        found = reach(window, named)
+        found = frame_reach(window, named)
         if found is not None and not self.nulls_of(found.order) <= nulls:
             return None
-        return found or near(window, self.block, self.root, named)
+        return found or shift_reach(window, self.block, self.root, named)

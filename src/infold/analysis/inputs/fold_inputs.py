@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from infold.analysis.inputs.lookup_keys import matches_of
-from infold.analysis.names.column_lineage import named_lookups
+from infold.analysis.inputs.lookup_keys import lookup_matches_of
+from infold.analysis.names.column_lineage import lookups_in
 from infold.analysis.names.relation import (
     Block,
     From,
@@ -25,7 +25,7 @@ from infold.analysis.names.relation import (
     SetOperation,
     Table,
 )
-from infold.analysis.names.row_wise import calls_over_rows, clauses
+from infold.analysis.names.row_wise import calls_over_rows, clauses_beyond_row_wise
 from infold.analysis.names.subject import Subject
 from infold.core.project import Node
 
@@ -38,12 +38,12 @@ class FoldInput:
     """A stored table, and which of its columns a row of the view passes on, by lower-case name."""
 
     node: Node
-    passed: Mapping[str, str]
+    passed_columns: Mapping[str, str]
     """Column of the view -> column of the table."""
 
-    def shown(self, column: str) -> tuple[str, ...]:
+    def names_of(self, column: str) -> tuple[str, ...]:
         """The names under which a column of the table is passed on, its own first."""
-        found = [name for name, own in self.passed.items() if own == column.lower()]
+        found = [name for name, own in self.passed_columns.items() if own == column.lower()]
         return tuple(sorted(found, key=lambda name: name != column.lower()))
 
 
@@ -51,7 +51,7 @@ class FoldInput:
 class FoldInputs:
     """The stored tables that feed a model, the lookups beside them, or why it cannot be told."""
 
-    feeds: tuple[FoldInput, ...] = ()
+    inputs: tuple[FoldInput, ...] = ()
     lookups: tuple[str, ...] = ()
     unique: bool = False
     """Whether each row of a table makes at most one row, so that its key is still one."""
@@ -62,11 +62,11 @@ def fold_inputs_of(subject: Subject, table: Table) -> FoldInputs:
     """What feeds a model that folds and has a table in its FROM."""
     finder = _Finder(subject)
     try:
-        feeds = tuple(finder.feeds(table))
+        feeds = tuple(finder.inputs_of(table))
     except _NotRowWiseError as error:
         return FoldInputs(why_not=str(error))
-    lookups = tuple(sorted(set(named_lookups(table, subject.nodes)) - {f.node.name for f in feeds}))
-    matched = {match.lookup for match in matches_of(table, subject.nodes)}
+    lookups = tuple(sorted(set(lookups_in(table, subject.nodes)) - {f.node.name for f in feeds}))
+    matched = {match.lookup for match in lookup_matches_of(table, subject.nodes)}
     for name in lookups:
         if name not in matched:
             return FoldInputs(
@@ -79,7 +79,7 @@ def fold_inputs_of(subject: Subject, table: Table) -> FoldInputs:
 
 def _many_to_one(subject: Subject, table: Table, lookups: Iterable[str]) -> bool:
     """Whether each lookup has at most one row for each row that it is joined to."""
-    matches = matches_of(table, subject.nodes)
+    matches = lookup_matches_of(table, subject.nodes)
     for name in lookups:
         grouped = subject.nodes[name].grouped
         keys = {key.name.lower() for key in grouped.keys} if grouped else set()
@@ -101,10 +101,10 @@ class _Finder:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
 
-    def feeds(self, relation: Relation) -> Iterator[FoldInput]:
+    def inputs_of(self, relation: Relation) -> Iterator[FoldInput]:
         """The tables that a relation is fed by, with what it passes on of them."""
         if isinstance(relation, Table) and relation.view is not None:
-            yield from self.feeds(relation.view)
+            yield from self.inputs_of(relation.view)
         elif isinstance(relation, Table):
             node = self.subject.nodes.get(relation.name)
             if node is None:
@@ -114,16 +114,17 @@ class _Finder:
         elif isinstance(relation, Renamed):
             names = [name.lower() for name in relation.columns or ()]
             yield from (
-                self._moved(feed, relation.inner, names) for feed in self.feeds(relation.inner)
+                self._renamed(feed, relation.inner, names)
+                for feed in self.inputs_of(relation.inner)
             )
         elif isinstance(relation, SetOperation):
-            yield from self._both(relation)
+            yield from self._of_union(relation)
         elif isinstance(relation, Block):
             yield from self._of_block(relation)
         else:
             raise _NotRowWiseError("it reads rows that no table holds")
 
-    def _both(self, relation: SetOperation) -> Iterator[FoldInput]:
+    def _of_union(self, relation: SetOperation) -> Iterator[FoldInput]:
         node = relation.node
         if not isinstance(node, exp.Union) or node.args.get("distinct"):
             raise _NotRowWiseError("it compares rows with others; UNION ALL does not")
@@ -131,42 +132,42 @@ class _Finder:
             raise _NotRowWiseError("its UNION ALL has more around it than its sides")
         names = [name.lower() for name in relation.columns or ()]
         for side in (relation.left, relation.right):
-            yield from (self._moved(feed, side, names) for feed in self.feeds(side))
+            yield from (self._renamed(feed, side, names) for feed in self.inputs_of(side))
 
-    def _moved(self, feed: FoldInput, relation: Relation, names: list[str]) -> FoldInput:
+    def _renamed(self, feed: FoldInput, relation: Relation, names: list[str]) -> FoldInput:
         """What is passed on, under the names that columns have in the same places."""
         there = [name.lower() for name in relation.columns or ()]
         passed = {
-            name: feed.passed[own]
+            name: feed.passed_columns[own]
             for name, own in zip(names, there, strict=False)
-            if own in feed.passed and names.count(name) == 1
+            if own in feed.passed_columns and names.count(name) == 1
         }
         return FoldInput(feed.node, passed)
 
     def _of_block(self, block: Block) -> Iterator[FoldInput]:
-        for what, _ in clauses(block.text, block):
+        for what, _ in clauses_beyond_row_wise(block.text, block):
             if what != JOINS:
                 raise _NotRowWiseError(f"it has {what}")
         called = next(calls_over_rows(block), None)
         if called is not None:
             raise _NotRowWiseError(f"it has {called[0]}")
-        entry = self._main(block)
-        for feed in self.feeds(entry.relation):
+        entry = self._main_entry(block)
+        for feed in self.inputs_of(entry.relation):
             passed = {}
             for out in block.outputs or ():
                 origin = out.origin or block.origins.get(out.node)
                 if not isinstance(origin, Origin) or origin.fields or origin.entry is not entry:
                     continue
-                if origin.column in feed.passed:
-                    passed[out.name.lower()] = feed.passed[origin.column]
+                if origin.column in feed.passed_columns:
+                    passed[out.name.lower()] = feed.passed_columns[origin.column]
             yield FoldInput(feed.node, passed)
 
-    def _main(self, block: Block) -> From:
+    def _main_entry(self, block: Block) -> From:
         """The entry of FROM whose rows are passed on; the others are lookups."""
         others = [
             entry
             for entry in block.entries
-            if entry.lateral or not named_lookups(entry.relation, self.subject.nodes, only=True)
+            if entry.lateral or not lookups_in(entry.relation, self.subject.nodes, only=True)
         ]
         if len(block.entries) == 1:
             return block.entries[0]

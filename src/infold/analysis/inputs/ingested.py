@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from infold.analysis.inputs.fold_inputs import JOINS
-from infold.analysis.inputs.lookup_keys import matches_of, unmatched_entries
-from infold.analysis.names.column_lineage import named_lookups
+from infold.analysis.inputs.lookup_keys import lookup_matches_of, unmatched_entries
+from infold.analysis.names.column_lineage import lookups_in
 from infold.analysis.names.relation import Block, From, Relation, Table
-from infold.analysis.names.row_wise import calls_over_rows, clauses
+from infold.analysis.names.row_wise import calls_over_rows, clauses_beyond_row_wise
 from infold.analysis.names.subject import Subject
 from infold.core.model import Materialization, Model, Timeseries
 from infold.core.project import Match, Node
 
 
-def taken_in(relation: Relation) -> str | None:
+def ingested_table(relation: Relation) -> str | None:
     """The name of the table that stands first, views seen through."""
     while not isinstance(relation, Table) or relation.view is not None:
         if isinstance(relation, Table) and relation.view is not None:
@@ -32,31 +32,31 @@ def taken_in(relation: Relation) -> str | None:
     return relation.name
 
 
-def matched_with(subject: Subject, source: str) -> tuple[Match, ...]:
+def source_lookup_matches(subject: Subject, source: str) -> tuple[Match, ...]:
     """How the lookups are matched that an events model joins to the rows of a source."""
-    return matches_of(subject.relation, _with(subject, source))
+    return lookup_matches_of(subject.relation, _with_source(subject, source))
 
 
-def wrongly_joined(subject: Subject, block: Block) -> Iterator[tuple[From, str]]:
+def wrong_joins(subject: Subject, block: Block) -> Iterator[tuple[From, str]]:
     """Entries of FROM that are no lookups, or joined otherwise than by equality, and which."""
-    main = taken_in(block)
-    otherwise = unmatched_entries(block, _with(subject, main)) if main is not None else ()
+    main = ingested_table(block)
+    otherwise = unmatched_entries(block, _with_source(subject, main)) if main is not None else ()
     for entry in block.entries[1:]:
         if entry.join is None:
             continue  # it is refused for what it is
-        names = named_lookups(entry.relation, subject.nodes, only=True)
+        names = lookups_in(entry.relation, subject.nodes, only=True)
         if entry.lateral or not names or main in names:
             yield entry, f"{entry.alias or 'this'} is no lookup"
         elif entry in otherwise:
             yield entry, f"{entry.alias} is joined otherwise"
 
 
-def why_not(subject: Subject, view: Relation) -> str:
+def why_not_row_wise(subject: Subject, view: Relation) -> str:
     """What a view has that makes more of a row than columns, WHERE and lookups do, if so."""
     while isinstance(view, Block):
-        beyond = [what for what, _ in clauses(view.text, view) if what != JOINS]
+        beyond = [what for what, _ in clauses_beyond_row_wise(view.text, view) if what != JOINS]
         beyond += [what for what, _ in calls_over_rows(view)]
-        beyond += [f"a join where {why}" for _, why in wrongly_joined(subject, view)]
+        beyond += [f"a join where {why}" for _, why in wrong_joins(subject, view)]
         if beyond or not view.entries:
             return beyond[0] if beyond else "rows of its own"
         first = view.entries[0].relation
@@ -64,7 +64,7 @@ def why_not(subject: Subject, view: Relation) -> str:
     return "" if isinstance(view, Table) else "a set operation or subquery"
 
 
-def _with(subject: Subject, source: str) -> Mapping[str, Node]:
+def _with_source(subject: Subject, source: str) -> Mapping[str, Node]:
     """The models before one, and the source as if it were one, with times: its rows lead."""
     series = Timeseries("", "")
     leading = Model(source, Materialization.EVENTS, "", timeseries=series)

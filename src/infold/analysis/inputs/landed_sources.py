@@ -17,51 +17,53 @@ from infold.analysis.sql.parse import parse
 from infold.core.model import Kind, Materialization, Model, Source, Timeseries
 
 
-def landed(drafts: Sequence[Draft], sources: Mapping[str, Source]) -> list[Source]:
+def landed_sources(drafts: Sequence[Draft], sources: Mapping[str, Source]) -> list[Source]:
     """The sources that have a table of their own."""
     by_lower = {name.lower(): source for name, source in sources.items()}
-    passing = _passing(drafts)
+    passing = _views_of_events(drafts)
     found: dict[str, Source] = {}
     for draft in drafts:
-        named = beside(draft, passing)
+        named = tables_beside_source(draft, passing)
         found.update((name, source) for name, source in by_lower.items() if name in named)
     return list(found.values())
 
 
-def readers(drafts: Sequence[Draft], source: Source) -> list[Draft]:
+def readers_of(drafts: Sequence[Draft], source: Source) -> list[Draft]:
     """The models that read a landed source."""
-    passing = _passing(drafts)
-    return [draft for draft in drafts if source.name.lower() in beside(draft, passing)]
+    passing = _views_of_events(drafts)
+    return [
+        draft for draft in drafts if source.name.lower() in tables_beside_source(draft, passing)
+    ]
 
 
-def beside(draft: Draft, passing: frozenset[str]) -> list[str]:
+def tables_beside_source(draft: Draft, passing: frozenset[str]) -> list[str]:
     """The tables that a model names, in lower case, but for what it takes in."""
-    named = _named(draft)
+    named = _names_in(draft)
     takes_in = draft.model.kind is Kind.EVENTS or draft.model.name.lower() in passing
-    first = _first(draft) if takes_in else None
+    first = _first_table(draft) if takes_in else None
     if first in named:
         named.remove(first)
     return named
 
 
-def _passing(drafts: Sequence[Draft]) -> frozenset[str]:
+def _views_of_events(drafts: Sequence[Draft]) -> frozenset[str]:
     """Views that nothing reads but events models and such views, and these in the first place."""
     found = {d.model.name.lower() for d in drafts if d.model.kind is Kind.VIEW}
-    read = {name for draft in drafts for name in _named(draft)} & found
+    read = {name for draft in drafts for name in _names_in(draft)} & found
     found &= read
     while True:
         before = frozenset(found)
         for draft in drafts:
-            found.difference_update(beside(draft, before))
+            found.difference_update(tables_beside_source(draft, before))
         if found == before:
             return before
 
 
-def _named(draft: Draft) -> list[str]:
+def _names_in(draft: Draft) -> list[str]:
     return [name.lower() for name in tables_named(draft.parsed.tree)]
 
 
-def _first(draft: Draft) -> str | None:
+def _first_table(draft: Draft) -> str | None:
     """The table that stands first in FROM, in lower case."""
     clause = draft.parsed.tree.args.get("from_")
     table = clause.this if clause is not None else None
@@ -94,7 +96,7 @@ def _tables_named(node: exp.Expr, hidden: frozenset[str]) -> Iterator[str]:
                 yield from _tables_named(child, hidden)
 
 
-def landing(source: Source) -> Draft:
+def landing_model(source: Source) -> Draft:
     """The model that takes in a source as it is."""
     names = ", ".join("`" + column.name.replace("`", "``") + "`" for column in source.columns)
     parts = ".".join("`" + part.replace("`", "``") + "`" for part in source.name.split("."))

@@ -29,24 +29,26 @@ _Pair = tuple["tuple[Found, ...]", Found]
 """The values of other rows (of each side of a UNION ALL, one), and that of the lookup's."""
 
 
-def matches_of(relation: Relation, nodes: Mapping[str, Node]) -> tuple[Match, ...]:
+def lookup_matches_of(relation: Relation, nodes: Mapping[str, Node]) -> tuple[Match, ...]:
     """How each lookup that a query reads is matched; none of one that is also read otherwise."""
     finder = _Finder(Tracer(nodes))
     finder.visit(relation)
-    return tuple(m for m in dict.fromkeys(finder.found) if m.lookup not in finder.others)
+    return tuple(m for m in dict.fromkeys(finder.found) if m.lookup not in finder.read_otherwise)
 
 
 def unmatched_entries(block: Block, nodes: Mapping[str, Node]) -> tuple[From, ...]:
     """The entries of FROM that are not matched as a lookup by another entry's row."""
     finder = _Finder(Tracer(nodes))
-    return tuple(one for at, one in enumerate(block.entries) if not finder.joined(block, at))
+    return tuple(
+        one for at, one in enumerate(block.entries) if not finder.matches_of_entry(block, at)
+    )
 
 
 @dataclass(slots=True)
 class _Finder:
     tracer: Tracer
     found: list[Match] = field(default_factory=list)
-    others: set[str] = field(default_factory=set)
+    read_otherwise: set[str] = field(default_factory=set)
     """Lookups that are read in some other way."""
 
     def visit(self, relation: Relation) -> None:
@@ -60,17 +62,19 @@ class _Finder:
             if relation.view is not None:
                 self.visit(relation.view)
             elif self.tracer.is_lookup(relation):
-                self.others.add(relation.name)
+                self.read_otherwise.add(relation.name)
         elif isinstance(relation, Block):
             self._block(relation)
 
     def _block(self, block: Block) -> None:
         for at, entry in enumerate(block.entries):
-            self._take(self.joined(block, at), entry.relation)
+            self._add(self.matches_of_entry(block, at), entry.relation)
         for holder, inner in block.nested:
-            self._take(self._listed(block, holder, inner) or self._asked(block, inner), inner)
+            self._add(
+                self._of_in_list(block, holder, inner) or self._of_subquery(block, inner), inner
+            )
 
-    def _take(self, found: Sequence[Match], relation: Relation) -> None:
+    def _add(self, found: Sequence[Match], relation: Relation) -> None:
         """A relation that is matched as a whole, or else may be in its parts."""
         if not found:
             self.visit(relation)
@@ -78,28 +82,32 @@ class _Finder:
 
     # -- joins
 
-    def joined(self, block: Block, at: int) -> Sequence[Match]:
+    def matches_of_entry(self, block: Block, at: int) -> Sequence[Match]:
         """How the lookup that an entry of FROM is, if it is one, is matched with another entry."""
-        if self.tracer.base(block.entries[at].relation) is None:
+        if self.tracer.lookup_of(block.entries[at].relation) is None:
             return ()
-        return self._match(self._pairs(block, at))
+        return self._as_matches(self._equal_values(block, at))
 
-    def _pairs(self, block: Block, at: int) -> Iterator[_Pair]:
+    def _equal_values(self, block: Block, at: int) -> Iterator[_Pair]:
         """What of another entry's row, and of the lookup's, has to be equal where both are."""
         joins = [entry.join for entry in block.entries]
-        plain = [join is None or _fits(join, "", "LEFT") for join in joins]
+        plain = [join is None or _is_plain_join(join, "", "LEFT") for join in joins]
         for number, join in enumerate(joins):
             if join is None or number < at:
                 continue
-            fits = _fits(join, "", "LEFT") if number == at else _fits(join, "", "RIGHT")
+            fits = (
+                _is_plain_join(join, "", "LEFT")
+                if number == at
+                else _is_plain_join(join, "", "RIGHT")
+            )
             inner = number == at or join.kind.upper() not in ("SEMI", "ANTI")
             if fits and inner and all(plain[:number]):
-                yield from self._equal(block, at, number, join.args.get("on"))
-                yield from self._using(block, at, number, join)
+                yield from self._of_condition(block, at, number, join.args.get("on"))
+                yield from self._of_using(block, at, number, join)
         if all(plain):
-            yield from self._equal(block, at, len(joins), block.node.args.get("where"))
+            yield from self._of_condition(block, at, len(joins), block.node.args.get("where"))
 
-    def _equal(
+    def _of_condition(
         self, block: Block, at: int, upto: int, condition: exp.Expr | None
     ) -> Iterator[_Pair]:
         entry = block.entries[at]
@@ -108,47 +116,47 @@ class _Finder:
                 continue
             for mine, other in ((node.this, node.expression), (node.expression, node.this)):
                 own, others = (
-                    self.tracer.value(block, side, block.entries) for side in (mine, other)
+                    self.tracer.traced_value(block, side, block.entries) for side in (mine, other)
                 )
                 if own is None or others is None or own[0] is not entry or others[0] is entry:
                     continue
                 if any(others[0] is one for one in block.entries[: upto + 1]) and len(own[1]) == 1:
                     yield others[1], own[1][0]
 
-    def _using(self, block: Block, at: int, number: int, join: exp.Join) -> Iterator[_Pair]:
+    def _of_using(self, block: Block, at: int, number: int, join: exp.Join) -> Iterator[_Pair]:
         """Columns of USING: of the joined entry, and of the first one before it that has them."""
         for name in join.args.get("using") or ():
             column = name.name.lower()
             sides = [block.entries[number]]
-            sides += [e for e in block.entries[:number] if column in _columns(e)][:1]
+            sides += [e for e in block.entries[:number] if column in _column_names(e)][:1]
             mine = [e for e in sides if e is block.entries[at]]
             others = [e for e in sides if e is not block.entries[at]]
             if len(sides) == 2 and len(mine) == 1:
-                own = self.tracer.traced(mine[0].relation, column, (mine[0],))
-                theirs = self.tracer.traced(others[0].relation, column, (others[0],))
+                own = self.tracer.traced_column(mine[0].relation, column, (mine[0],))
+                theirs = self.tracer.traced_column(others[0].relation, column, (others[0],))
                 if len(own) == 1 and theirs:
                     yield theirs, own[0]
 
     # -- subqueries
 
-    def _asked(self, block: Block, inner: Relation) -> Sequence[Match]:
+    def _of_subquery(self, block: Block, inner: Relation) -> Sequence[Match]:
         """How a lookup is matched by a subquery that is about one row of the query around it."""
         if not isinstance(inner, Block) or len(inner.entries) != 1:
             return ()
         [entry] = inner.entries
-        if self.tracer.base(entry.relation) is None:
+        if self.tracer.lookup_of(entry.relation) is None:
             return ()
         pairs = []
         for node in conjuncts(inner.node.args.get("where")):
             if isinstance(node, exp.EQ):
                 for mine, other in ((node.this, node.expression), (node.expression, node.this)):
-                    own = self.tracer.value(inner, mine, (entry,))
-                    theirs = self.tracer.value(inner, other, block.entries)
+                    own = self.tracer.traced_value(inner, mine, (entry,))
+                    theirs = self.tracer.traced_value(inner, other, block.entries)
                     if own is not None and theirs is not None and len(own[1]) == 1:
                         pairs.append((theirs[1], own[1][0]))
-        return self._match(pairs)
+        return self._as_matches(pairs)
 
-    def _listed(self, block: Block, holder: exp.Expr, inner: Relation) -> Sequence[Match]:
+    def _of_in_list(self, block: Block, holder: exp.Expr, inner: Relation) -> Sequence[Match]:
         """How a lookup is matched that WHERE looks a value up in: ``k IN (SELECT k FROM …)``."""
         while isinstance(holder, (exp.Subquery, exp.Paren)) and holder.parent is not None:
             holder = holder.parent
@@ -156,17 +164,17 @@ class _Finder:
         if not isinstance(holder, exp.In) or not any(holder is node for node in where):
             return ()
         columns = inner.columns
-        if self.tracer.base(inner) is None or columns is None or len(columns) != 1:
+        if self.tracer.lookup_of(inner) is None or columns is None or len(columns) != 1:
             return ()
-        value = self.tracer.value(block, holder.this, block.entries)
-        own = self.tracer.traced(inner, columns[0].lower(), ())
+        value = self.tracer.traced_value(block, holder.this, block.entries)
+        own = self.tracer.traced_column(inner, columns[0].lower(), ())
         if value is None or len(own) != 1:
             return ()
-        return self._match([(value[1], own[0])])
+        return self._as_matches([(value[1], own[0])])
 
     # -- values
 
-    def _match(self, pairs: Iterable[_Pair]) -> Sequence[Match]:
+    def _as_matches(self, pairs: Iterable[_Pair]) -> Sequence[Match]:
         """
         The equalities with one row of inputs with times: as many as there are.
 
@@ -176,7 +184,9 @@ class _Finder:
         for theirs, own in pairs:
             nodes = [self.tracer.nodes.get(one.table) for one in theirs]
             if all(node is not None and time_column(node) is not None for node in nodes):
-                groups.setdefault(tuple((o.table, o.way) for o in theirs), []).append((theirs, own))
+                groups.setdefault(tuple((o.table, o.path) for o in theirs), []).append(
+                    (theirs, own)
+                )
         if not groups:
             return ()
         best = max(groups.values(), key=len)
@@ -192,7 +202,7 @@ class _Finder:
         ]
 
 
-def _fits(join: exp.Join, *sides: str) -> bool:
+def _is_plain_join(join: exp.Join, *sides: str) -> bool:
     """Whether a join is of one of some sides, says itself what it joins by, and is no LATERAL."""
     return (
         join.side.upper() in sides
@@ -201,5 +211,5 @@ def _fits(join: exp.Join, *sides: str) -> bool:
     )
 
 
-def _columns(entry: From) -> set[str]:
+def _column_names(entry: From) -> set[str]:
     return {name.lower() for name in entry.relation.columns or ()}

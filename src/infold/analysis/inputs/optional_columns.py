@@ -16,7 +16,7 @@ from infold.analysis.names.subject import Draft
 from infold.core.model import Source
 
 
-def unnamed(source: Source, drafts: Iterable[Draft]) -> tuple[str, ...]:
+def unnamed_columns(source: Source, drafts: Iterable[Draft]) -> tuple[str, ...]:
     """The optional columns of a source that none of the models names."""
     optional = [column.name for column in source.columns if column.optional]
     if not optional:

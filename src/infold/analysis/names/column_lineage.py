@@ -22,7 +22,7 @@ from infold.analysis.names.relation import (
     SetOperation,
     Table,
 )
-from infold.analysis.names.row_wise import calls_over_rows, clauses
+from infold.analysis.names.row_wise import calls_over_rows, clauses_beyond_row_wise
 from infold.analysis.names.subject import time_column
 from infold.core.model import Kind
 from infold.core.project import Node
@@ -60,7 +60,7 @@ class Found:
 
     table: str
     value: exp.Expr
-    way: Way
+    path: Way
 
     @property
     def sql(self) -> str:
@@ -68,7 +68,7 @@ class Found:
         return self.value.sql(dialect="spark")
 
 
-def named_lookups(
+def lookups_in(
     relation: Relation, nodes: Mapping[str, Node], *, only: bool = False
 ) -> frozenset[str]:
     """The lookups that a relation reads; with ``only``, none if it reads anything else."""
@@ -107,19 +107,19 @@ class Tracer:
         node = self.nodes.get(table.name)
         return node is not None and node.model.kind is not Kind.VIEW and time_column(node) is None
 
-    def base(self, relation: Relation) -> str | None:
+    def lookup_of(self, relation: Relation) -> str | None:
         """The lookup that a relation is, maybe through projections and WHERE."""
         if isinstance(relation, Renamed):
-            return self.base(relation.inner)
+            return self.lookup_of(relation.inner)
         if isinstance(relation, Table):
             if relation.view is not None:
-                return self.base(relation.view)
+                return self.lookup_of(relation.view)
             return relation.name if self.is_lookup(relation) else None
-        if isinstance(relation, Block) and _row_wise(relation):
-            return self.base(relation.entries[0].relation)
+        if isinstance(relation, Block) and _is_row_wise(relation):
+            return self.lookup_of(relation.entries[0].relation)
         return None
 
-    def value(
+    def traced_value(
         self, block: Block, node: exp.Expr, entries: Sequence[From]
     ) -> tuple[From, tuple[Found, ...]] | None:
         """A value of one row of one of some entries, as expressions over stored rows."""
@@ -128,7 +128,7 @@ class Tracer:
         entry = self._entry_of(block, node)
         if entry is None or not any(entry is one for one in entries):
             return None
-        found = self._made(block, node, entry, (entry,))
+        found = self._traced_expression(block, node, entry, (entry,))
         return (entry, found) if found else None
 
     def _entry_of(self, block: Block, node: exp.Expr) -> From | None:
@@ -140,44 +140,48 @@ class Tracer:
         entry = known[0].entry
         return entry if all(one.entry is entry for one in known) else None
 
-    def _made(self, block: Block, node: exp.Expr, entry: From, path: Way) -> tuple[Found, ...]:
+    def _traced_expression(
+        self, block: Block, node: exp.Expr, entry: From, path: Way
+    ) -> tuple[Found, ...]:
         """An expression over an entry's columns, as expressions over the stored rows behind it."""
         columns = list(node.find_all(exp.Column))
         traced = []
         for column in columns:
             origin = block.origins.get(column)
             assert isinstance(origin, Origin), "looked up before"
-            traced.append(self.traced(entry.relation, origin.column, path))
-        if not traced or any([o.way for o in one] != [o.way for o in traced[0]] for one in traced):
+            traced.append(self.traced_column(entry.relation, origin.column, path))
+        if not traced or any(
+            [o.path for o in one] != [o.path for o in traced[0]] for one in traced
+        ):
             return ()
         return tuple(
-            replace(values[0], value=_replaced(node, [value.value for value in values]))
+            replace(values[0], value=_with_values(node, [value.value for value in values]))
             for values in zip(*traced, strict=True)
         )
 
-    def traced(self, relation: Relation, column: str, path: Way) -> tuple[Found, ...]:
+    def traced_column(self, relation: Relation, column: str, path: Way) -> tuple[Found, ...]:
         """What a column is of stored rows: a column of theirs, or made of some row by row."""
         if isinstance(relation, Renamed):
             names = [name.lower() for name in relation.columns or ()]
-            return self._placed(relation.inner, names, column, path)
+            return self._column_by_position(relation.inner, names, column, path)
         if isinstance(relation, SetOperation):
             names = [name.lower() for name in relation.columns or ()]
             if not isinstance(relation.node, exp.Union) or relation.node.args.get("by_name"):
                 return ()
             left, right = (
-                self._placed(side, names, column, (*path, at))
+                self._column_by_position(side, names, column, (*path, at))
                 for at, side in enumerate((relation.left, relation.right))
             )
             return (*left, *right) if left and right else ()
         if isinstance(relation, Table):
             if relation.view is not None:
-                return self.traced(relation.view, column, path)
+                return self.traced_column(relation.view, column, path)
             found = [name for name in relation.columns or () if name.lower() == column]
             named = [Found(relation.name, exp.column(name, quoted=True), path) for name in found]
             return tuple(named) if len(named) == 1 else ()
-        return self._output(relation, column, path) if isinstance(relation, Block) else ()
+        return self._output_by_name(relation, column, path) if isinstance(relation, Block) else ()
 
-    def _placed(
+    def _column_by_position(
         self, relation: Relation, names: Sequence[str], column: str, path: Way
     ) -> tuple[Found, ...]:
         """The column of a relation at the place that a name has."""
@@ -186,17 +190,17 @@ class Tracer:
             return ()
         at = names.index(column)
         if isinstance(relation, Block) and relation.outputs is not None:
-            return self._made_of(relation, relation.outputs[at], path)
-        return self.traced(relation, there[at].lower(), path)
+            return self._traced_output(relation, relation.outputs[at], path)
+        return self.traced_column(relation, there[at].lower(), path)
 
-    def _output(self, block: Block, column: str, path: Way) -> tuple[Found, ...]:
+    def _output_by_name(self, block: Block, column: str, path: Way) -> tuple[Found, ...]:
         """A column of a SELECT."""
         outputs = [out for out in block.outputs or () if out.name.lower() == column]
-        return self._made_of(block, outputs[0], path) if len(outputs) == 1 else ()
+        return self._traced_output(block, outputs[0], path) if len(outputs) == 1 else ()
 
-    def _made_of(self, block: Block, out: Output, path: Way) -> tuple[Found, ...]:
+    def _traced_output(self, block: Block, out: Output, path: Way) -> tuple[Found, ...]:
         """An output of a SELECT: passed on, or made of one row where each row is of one."""
-        if _merges_columns(block):
+        if _merges_columns_of_join(block):
             return ()
         origin = out.origin
         if origin is None and out.node not in block.aliases:
@@ -204,38 +208,38 @@ class Tracer:
         if isinstance(origin, Origin):
             if origin.fields or not any(origin.entry is one for one in block.entries):
                 return ()
-            return self.traced(origin.entry.relation, origin.column, (*path, origin.entry))
+            return self.traced_column(origin.entry.relation, origin.column, (*path, origin.entry))
         if any(not isinstance(part, (*_STRICT, *_OF_ONE_ROW)) for part in out.node.walk()):
             return ()
-        if not _row_wise(block) or any(part in block.aliases for part in out.node.walk()):
+        if not _is_row_wise(block) or any(part in block.aliases for part in out.node.walk()):
             return ()
         [entry] = block.entries
         if not any(out.node.find_all(exp.Column)):
-            rows = self._rows(entry.relation, (*path, entry))
+            rows = self._stored_rows(entry.relation, (*path, entry))
             return tuple(Found(table, out.node, through) for table, through in rows)
         if self._entry_of(block, out.node) is not entry:
             return ()
-        return self._made(block, out.node, entry, (*path, entry))
+        return self._traced_expression(block, out.node, entry, (*path, entry))
 
-    def _rows(self, relation: Relation, path: Way) -> list[tuple[str, Way]]:
+    def _stored_rows(self, relation: Relation, path: Way) -> list[tuple[str, Way]]:
         """The stored tables of which a relation has a row for each row, at most."""
         if isinstance(relation, Renamed):
-            return self._rows(relation.inner, path)
+            return self._stored_rows(relation.inner, path)
         if isinstance(relation, Table):
             if relation.view is not None:
-                return self._rows(relation.view, path)
+                return self._stored_rows(relation.view, path)
             return [(relation.name, path)]
         if isinstance(relation, SetOperation):
             sides = (relation.left, relation.right)
-            found = [self._rows(side, (*path, at)) for at, side in enumerate(sides)]
+            found = [self._stored_rows(side, (*path, at)) for at, side in enumerate(sides)]
             return [*found[0], *found[1]] if all(found) else []
-        if isinstance(relation, Block) and _row_wise(relation):
+        if isinstance(relation, Block) and _is_row_wise(relation):
             [entry] = relation.entries
-            return self._rows(entry.relation, (*path, entry))
+            return self._stored_rows(entry.relation, (*path, entry))
         return []
 
 
-def _replaced(node: exp.Expr, values: Sequence[exp.Expr]) -> exp.Expr:
+def _with_values(node: exp.Expr, values: Sequence[exp.Expr]) -> exp.Expr:
     """An expression with other expressions in place of its columns."""
     copy = node.copy()
     for twin, value in zip(list(copy.find_all(exp.Column)), values, strict=True):
@@ -245,7 +249,7 @@ def _replaced(node: exp.Expr, values: Sequence[exp.Expr]) -> exp.Expr:
     return copy
 
 
-def _merges_columns(block: Block) -> bool:
+def _merges_columns_of_join(block: Block) -> bool:
     """Whether a column of USING may be that of another entry than the first which has it."""
     joins: Sequence[exp.Join] = block.node.args.get("joins") or ()
     return any(
@@ -255,7 +259,7 @@ def _merges_columns(block: Block) -> bool:
     )
 
 
-def _row_wise(block: Block) -> bool:
-    if next(clauses(block.text, block), None) or next(calls_over_rows(block), None):
+def _is_row_wise(block: Block) -> bool:
+    if next(clauses_beyond_row_wise(block.text, block), None) or next(calls_over_rows(block), None):
         return False
     return len(block.entries) == 1

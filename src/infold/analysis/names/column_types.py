@@ -43,32 +43,32 @@ def types_of(relation: Relation, tables: Mapping[str, Types]) -> Types:
         left, right = types_of(relation.left, tables), types_of(relation.right, tables)
         return {name: type_ for name, type_ in left.items() if right.get(name) == type_}
     if isinstance(relation, Block):
-        return {out.name.lower(): type_ for out, type_ in outputs(relation, tables)}
+        return {out.name.lower(): type_ for out, type_ in typed_outputs(relation, tables)}
     return {}
 
 
-def outputs(block: Block, tables: Mapping[str, Types]) -> Iterator[tuple[Output, str]]:
+def typed_outputs(block: Block, tables: Mapping[str, Types]) -> Iterator[tuple[Output, str]]:
     """The outputs of a SELECT whose types are known."""
     for out in block.outputs or ():
         if out.origin is not None:
             type_ = _of_origin(out.origin, tables)
         else:
-            type_ = _of(block, out.node, tables)
+            type_ = _type_of(block, out.node, tables)
         if type_ is not None:
             yield out, type_
 
 
-def _of(block: Block, node: exp.Expr, tables: Mapping[str, Types]) -> str | None:
+def _type_of(block: Block, node: exp.Expr, tables: Mapping[str, Types]) -> str | None:
     while isinstance(node, (*_HOLDERS, *_SAME, *_GREATEST)):
         node = node.this
     if isinstance(node, exp.Column):
         if node in block.aliases:
-            return _of(block, block.aliases[node], tables)
+            return _type_of(block, block.aliases[node], tables)
         return _of_origin(block.origins.get(node), tables)
     if isinstance(node, exp.Null):
         return "void"
     if isinstance(node, exp.Cast):
-        return kept(node.to.sql("spark"))
+        return followed_type(node.to.sql("spark"))
     if isinstance(node, _INTERVALS):
         return "interval"
     if isinstance(node, exp.TimestampTrunc):
@@ -76,11 +76,13 @@ def _of(block: Block, node: exp.Expr, tables: Mapping[str, Types]) -> str | None
     if isinstance(node, (exp.TsOrDsToDate, exp.DateTrunc)):
         return "date"
     if isinstance(node, (exp.Sub, exp.Add)):
-        return _sum(node, _of(block, node.this, tables), _of(block, node.expression, tables))
+        return _type_of_sum(
+            node, _type_of(block, node.this, tables), _type_of(block, node.expression, tables)
+        )
     return None
 
 
-def _sum(node: exp.Expr, left: str | None, right: str | None) -> str | None:
+def _type_of_sum(node: exp.Expr, left: str | None, right: str | None) -> str | None:
     """Two times are an interval apart; a time and an interval are a time."""
     if left in ("timestamp", "date") and right in ("timestamp", "date"):
         return "interval" if isinstance(node, exp.Sub) else None
@@ -95,7 +97,7 @@ def _of_origin(origin: Origin | None, tables: Mapping[str, Types]) -> str | None
     return types_of(origin.entry.relation, tables).get(origin.column.lower())
 
 
-def kept(type_: str) -> str | None:
+def followed_type(type_: str) -> str | None:
     """A type as far as it is followed."""
     name = type_.lower()
     if name in _TIMES:

@@ -29,12 +29,12 @@ def equal_expressions(block: Block) -> Iterator[tuple[exp.Expr, exp.Expr]]:
                 continue
             for known, new in ((node.this, node.expression), (node.expression, node.this)):
                 # Of the side of which a row may be missing, nothing is said of the other.
-                mine = _of(block, new, entry)
+                mine = _is_of_entry(block, new, entry)
                 if not side or (mine if side == "LEFT" else not mine):
                     yield known, new
 
 
-def _of(block: Block, node: exp.Expr, entry: From) -> bool:
+def _is_of_entry(block: Block, node: exp.Expr, entry: From) -> bool:
     origins = [block.origins.get(column) for column in node.find_all(exp.Column)]
     return bool(origins) and all(one is not None and one.entry is entry for one in origins)
 

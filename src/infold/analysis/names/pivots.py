@@ -18,10 +18,10 @@ from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.names.relation import Columns
 from infold.analysis.sql.aggregate_calls import is_aggregate
-from infold.analysis.sql.text import SPAN, Text, hull
+from infold.analysis.sql.text import SPAN, Text, span_of
 
 
-def as_grouped(node: exp.Subquery, columns: Columns, text: Text) -> exp.Select | None:
+def pivot_as_group_by(node: exp.Subquery, columns: Columns, text: Text) -> exp.Select | None:
     """
     The SELECT that a subquery with one PIVOT stands for; ``columns`` are those of the subquery.
 
@@ -29,11 +29,11 @@ def as_grouped(node: exp.Subquery, columns: Columns, text: Text) -> exp.Select |
     plain texts, with an alias (which Spark has not behind PIVOT), or whose columns are not known.
     """
     pivots = node.args["pivots"]
-    field = _field(pivots[0]) if len(pivots) == 1 and not node.args.get("alias") else None
+    field = _pivot_field(pivots[0]) if len(pivots) == 1 and not node.args.get("alias") else None
     if field is None or columns is None or len({name.lower() for name in columns}) < len(columns):
         return None
-    made = list(_made(pivots[0], field))
-    named = _named([field.this, *(one.this for one in made)])
+    made = list(_outputs_made(pivots[0], field))
+    named = _names_used([field.this, *(one.this for one in made)])
     if not made or named is None or "" in columns:
         return None
     keys = [name for name in columns if name.lower() not in named]
@@ -41,15 +41,15 @@ def as_grouped(node: exp.Subquery, columns: Columns, text: Text) -> exp.Select |
         return None
     inner = exp.Subquery()
     inner.args["this"] = node.this  # which stays where it is in its own tree
-    found = exp.Select(expressions=[*map(_column, keys), *made], from_=exp.From(this=inner))
+    found = exp.Select(expressions=[*map(_column_node, keys), *made], from_=exp.From(this=inner))
     if keys:
-        group = exp.Group(expressions=[*map(_column, keys)])
-        group.meta[SPAN] = _span(pivots[0], text)
+        group = exp.Group(expressions=[*map(_column_node, keys)])
+        group.meta[SPAN] = _pivot_span(pivots[0], text)
         found.set("group", group)
     return found
 
 
-def _field(pivot: exp.Pivot) -> exp.In | None:
+def _pivot_field(pivot: exp.Pivot) -> exp.In | None:
     """The FOR of a PIVOT, where it is of one column and of texts."""
     options = {key for key, value in pivot.args.items() if value}
     if pivot.args.get("unpivot") or options - _KNOWN:
@@ -66,7 +66,7 @@ def _field(pivot: exp.Pivot) -> exp.In | None:
 _KNOWN = {"expressions", "fields", "columns", "pivot_column_naming"}
 
 
-def _made(pivot: exp.Pivot, field: exp.In) -> Iterator[exp.Alias]:
+def _outputs_made(pivot: exp.Pivot, field: exp.In) -> Iterator[exp.Alias]:
     """An output for each value and aggregate; none where Spark names one by its SQL."""
     several = len(pivot.expressions) > 1
     if not all(is_aggregate(one.unalias()) for one in pivot.expressions):
@@ -79,10 +79,10 @@ def _made(pivot: exp.Pivot, field: exp.In) -> Iterator[exp.Alias]:
             full = f"{name}_{one.alias}" if several else name
             alias = exp.Identifier(this=full, quoted=True)
             text = value.this if isinstance(value, exp.PivotAlias) else value
-            yield exp.Alias(this=_filtered(one.unalias(), field.this, text), alias=alias)
+            yield exp.Alias(this=_with_filter(one.unalias(), field.this, text), alias=alias)
 
 
-def _filtered(call: exp.Expr, column: exp.Expr, text: exp.Expr) -> exp.Filter:
+def _with_filter(call: exp.Expr, column: exp.Expr, text: exp.Expr) -> exp.Filter:
     where = exp.Where(this=exp.EQ(this=column.copy(), expression=text.copy()))
     found = exp.Filter(this=call.copy(), expression=where)
     if SPAN in call.meta:
@@ -90,14 +90,18 @@ def _filtered(call: exp.Expr, column: exp.Expr, text: exp.Expr) -> exp.Filter:
     return found
 
 
-def _span(pivot: exp.Expr, text: Text) -> tuple[int, int] | None:
+def _pivot_span(pivot: exp.Expr, text: Text) -> tuple[int, int] | None:
     """Where a PIVOT stands."""
-    found = hull(pivot)
-    token = text.before(found[0], TokenType.PIVOT) if found is not None else None
-    return text.closed(token.start, found[1]) if found is not None and token is not None else None
+    found = span_of(pivot)
+    token = text.token_before(found[0], TokenType.PIVOT) if found is not None else None
+    return (
+        text.with_closing_brackets(token.start, found[1])
+        if found is not None and token is not None
+        else None
+    )
 
 
-def _named(nodes: list[exp.Expr]) -> set[str] | None:
+def _names_used(nodes: list[exp.Expr]) -> set[str] | None:
     """The columns that are named, in lower case; None where one has a dot in it."""
     found = [column for node in nodes for column in node.find_all(exp.Column)]
     if any(len(column.parts) > 1 for column in found) or not isinstance(nodes[0], exp.Column):
@@ -107,5 +111,5 @@ def _named(nodes: list[exp.Expr]) -> set[str] | None:
     return {column.name.lower() for column in found}
 
 
-def _column(name: str) -> exp.Column:
+def _column_node(name: str) -> exp.Column:
     return exp.Column(this=exp.Identifier(this=name, quoted=True))

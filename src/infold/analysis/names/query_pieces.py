@@ -14,11 +14,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from infold.analysis.names.relation import Block, Origin
 from infold.analysis.sql.text import Text
-from infold.analysis.sql.token_calls import closing
+from infold.analysis.sql.token_calls import closing_bracket
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cut:
+class QueryPieces:
     """A text, and where in it table names stand before columns."""
 
     text: Text
@@ -38,13 +38,13 @@ class Cut:
     def words(self, start: int, stop: int) -> tuple[str, ...]:
         """The words of ``tokens[start:stop]``, alike however they are laid out."""
         return tuple(
-            _word(token)
+            _normal_word(token)
             for token in self.text.tokens[start:stop]
             if not any(a <= token.start < b for a, b in self.qualifiers)
         )
 
 
-def _word(token: Token) -> str:
+def _normal_word(token: Token) -> str:
     return token.text if token.token_type is TokenType.STRING else token.text.lower()
 
 
@@ -53,16 +53,16 @@ def first_outside(tokens: Sequence[Token], *kinds: TokenType, start: int = 0) ->
     i = start
     while i < len(tokens) and tokens[i].token_type not in kinds:
         opens = tokens[i].token_type in (TokenType.L_PAREN, TokenType.L_BRACKET)
-        i = closing(tokens, i) + 1 if opens else i + 1
+        i = closing_bracket(tokens, i) + 1 if opens else i + 1
     return min(i, len(tokens))
 
 
-def qualifiers(block: Block) -> list[tuple[int, int]]:
+def qualifier_spans(block: Block) -> list[tuple[int, int]]:
     """Where table names stand before columns, dot included."""
-    return sorted(_qualifiers(block))
+    return sorted(_qualifier_spans(block))
 
 
-def _qualifiers(block: Block) -> Iterator[tuple[int, int]]:
+def _qualifier_spans(block: Block) -> Iterator[tuple[int, int]]:
     for node in block.expressions():
         if not isinstance(node, exp.Column):
             continue

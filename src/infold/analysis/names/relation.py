@@ -127,9 +127,9 @@ class Block:
         """Every node of this SELECT's own clauses; those of subqueries left out."""
         for key, value in self.node.args.items():
             if key not in ("from_", "with_", "hint", "laterals", "joins"):
-                yield from _own(value)
+                yield from _own_nodes(value)
         for join in self.node.args.get("joins") or ():
-            yield from _own(join.args.get("on"))
+            yield from _own_nodes(join.args.get("on"))
 
 
 @dataclass(slots=True, eq=False)
@@ -162,12 +162,12 @@ class Rows:
     query: Relation | None = None
 
 
-def own(node: exp.Expr) -> Iterator[exp.Expr]:
+def own_nodes(node: exp.Expr) -> Iterator[exp.Expr]:
     """A node and those under it, subqueries left out."""
-    return _own(node)
+    return _own_nodes(node)
 
 
-def _own(value: object) -> Iterator[exp.Expr]:
+def _own_nodes(value: object) -> Iterator[exp.Expr]:
     todo = [value]
     while todo:
         value = todo.pop()
@@ -179,16 +179,16 @@ def _own(value: object) -> Iterator[exp.Expr]:
             todo.extend(reversed(value))
 
 
-def subqueries(block: Block) -> Iterable[Relation]:
+def subqueries_of(block: Block) -> Iterable[Relation]:
     """The subqueries in a block's expressions."""
     return [relation for _, relation in block.nested]
 
 
-def blocks(
+def blocks_of(
     relation: Relation,
     *,
     views: bool = False,
-    nested: Callable[[Block], Iterable[Relation]] = subqueries,
+    nested: Callable[[Block], Iterable[Relation]] = subqueries_of,
 ) -> Iterator[Block | SetOperation]:
     """
     Every SELECT and set operation in a relation, the outermost first.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from infold.analysis.names.pivots import as_grouped
+from infold.analysis.names.pivots import pivot_as_group_by
 from infold.analysis.names.relation import (
     Block,
     From,
@@ -24,7 +24,7 @@ from infold.analysis.names.relation import (
     Renamed,
     SetOperation,
     Table,
-    own,
+    own_nodes,
 )
 from infold.analysis.names.visible_columns import (
     UNKNOWN,
@@ -75,7 +75,7 @@ def resolve(
 @dataclass(slots=True)
 class _Resolver:
     text: Text
-    known: Mapping[str, Table]
+    tables: Mapping[str, Table]
     extra: frozenset[str] = frozenset()
     references: list[Reference] = field(default_factory=list)
     errors: list[InfoldError] = field(default_factory=list)
@@ -109,7 +109,7 @@ class _Resolver:
             inside = dict(seen)
             if clause.args.get("recursive"):
                 inside[cte.alias.lower()] = Other(alias_columns(cte))
-            relation = self._renamed(self.query(cte.this, inside, outer), cte)
+            relation = self._with_alias_columns(self.query(cte.this, inside, outer), cte)
             seen[cte.alias.lower()] = relation
             derived.append(relation)
         return seen, derived
@@ -119,9 +119,9 @@ class _Resolver:
     ) -> Relation:
         if isinstance(node.this, exp.Table) and node.this.args.get("joins"):
             self._unsupported(node.this, "a join in parentheses")
-        return self._renamed(self.query(node.this, ctes, outer), node)
+        return self._with_alias_columns(self.query(node.this, ctes, outer), node)
 
-    def _pivoted(
+    def _pivot(
         self, over: exp.Subquery, ctes: Mapping[str, Relation], outer: Block | None
     ) -> Relation:
         """
@@ -130,16 +130,16 @@ class _Resolver:
         Behind a join Spark takes it for one over all that is joined, and sqlglot does not.
         """
         inner = self.query(over.this, ctes, outer)
-        node = as_grouped(over, inner.columns, self.text)
+        node = pivot_as_group_by(over, inner.columns, self.text)
         if node is None:
-            return self._renamed(inner, over)  # which refuses it
+            return self._with_alias_columns(inner, over)  # which refuses it
         block = Block(node, self.text)
         block.entries.append(From("", inner, node.args["from_"].this))
         self._columns(block, {})
         block.outputs = self._outputs(block)
         return block
 
-    def _renamed(self, relation: Relation, node: exp.Expr) -> Relation:
+    def _with_alias_columns(self, relation: Relation, node: exp.Expr) -> Relation:
         if node.args.get("pivots"):
             self._unsupported(node, "PIVOT and UNPIVOT")
             return Other(None)
@@ -157,25 +157,25 @@ class _Resolver:
         parts = [part.name for part in node.parts]
         name = ".".join(parts)
         if len(parts) == 1 and name.lower() in ctes:
-            return self._renamed(ctes[name.lower()], node)
+            return self._with_alias_columns(ctes[name.lower()], node)
         start = min(part.meta["start"] for part in node.parts)
         end = max(part.meta["end"] for part in node.parts) + 1
-        table = self.known.get(name.lower())
+        table = self.tables.get(name.lower())
         if table is None:
-            visible = [*(t.name for t in self.known.values()), *ctes]
+            visible = [*(t.name for t in self.tables.values()), *ctes]
             self.errors.append(
                 findings.unknown_table(self.text.spot(start, end), name=name, known=visible)
             )
             return Other(None)
         self.references.append(Reference(table.name, start, end))
-        return self._renamed(table, node)
+        return self._with_alias_columns(table, node)
 
     def _no_plain_table(self, node: exp.Table) -> None:
         """A table function, unless it reads anything; a name of too many parts."""
         name = str(node.this.meta.get(CALL, "")).lower()
         if isinstance(node.this, exp.Dot):
             written = node.sql("spark")
-            visible = [table.name for table in self.known.values()]
+            visible = [table.name for table in self.tables.values()]
             self.errors.append(
                 findings.unknown_table(self.text.spot_of(node), name=written, known=visible)
             )
@@ -215,13 +215,13 @@ class _Resolver:
         if isinstance(node, exp.Lateral):
             inner = node.this
             if isinstance(inner, exp.Subquery):
-                relation = self._renamed(self.query(inner.this, ctes, block), node)
+                relation = self._with_alias_columns(self.query(inner.this, ctes, block), node)
                 return From(node.alias.lower(), relation, node, join, lateral=True)
             return From(
                 node.alias.lower(), Other(lateral_view_columns(node)), node, join, lateral=True
             )
         if isinstance(node, exp.Subquery) and node.args.get("pivots") and join is None:
-            return From("", self._pivoted(node, ctes, block.outer), node)
+            return From("", self._pivot(node, ctes, block.outer), node)
         relation = self.query(node, ctes, block.outer)
         if isinstance(node, exp.Table) and not node.alias and isinstance(node.this, exp.Identifier):
             parts = [part.name.lower() for part in node.parts]
@@ -259,7 +259,7 @@ class _Resolver:
         ctes: Mapping[str, Relation],
     ) -> None:
         excluded: set[int] = set()
-        for node in own(tree):
+        for node in own_nodes(tree):
             if isinstance(node, exp.Query):
                 block.nested.append((node.parent or node, self.query(node, ctes, block)))
             elif isinstance(node, exp.Star):

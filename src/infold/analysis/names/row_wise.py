@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from infold.analysis.names.relation import Block, Relation, Table, own
+from infold.analysis.names.relation import Block, Relation, Table, own_nodes
 from infold.analysis.sql.aggregate_calls import is_aggregate
 from infold.analysis.sql.text import Text
 from infold.analysis.times.buckets import makes_several
@@ -31,22 +31,22 @@ _CLAUSES = {
 }
 
 
-def clauses(text: Text, relation: Relation) -> Iterator[tuple[str, Spot]]:
+def clauses_beyond_row_wise(text: Text, relation: Relation) -> Iterator[tuple[str, Spot]]:
     """Whatever makes a query more than one SELECT … FROM … WHERE … over one table."""
     if not isinstance(relation, Block):
-        token = text.after(-1, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
+        token = text.token_after(-1, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
         what = token.text.upper() if token else "a subquery"
         yield what, text.spot_of_token(token or text.tokens[0])
         return
     for key, (what, kind) in _CLAUSES.items():
         if relation.node.args.get(key):
-            token = text.after(-1, kind)
+            token = text.token_after(-1, kind)
             yield what, text.spot_of_token(token) if token else text.spot(0)
     for entry in relation.entries[:1]:
         if not isinstance(entry.relation, Table):
             yield "a subquery in FROM", text.spot_of_entry(entry.node)
         elif entry.node.args.get("sample"):
-            token = text.after(-1, TokenType.TABLE_SAMPLE)
+            token = text.token_after(-1, TokenType.TABLE_SAMPLE)
             yield "TABLESAMPLE", text.spot_of_token(token or text.tokens[0])
     if not relation.entries:
         yield "a SELECT without FROM", text.spot_of_token(text.tokens[0])
@@ -63,12 +63,12 @@ def calls_over_rows(block: Block) -> Iterator[tuple[str, exp.Expr]]:
         what = ""
         if isinstance(node, exp.Window):
             what = "a window function"
-        elif _generates(node):
+        elif _makes_several_rows(node):
             what = "a function that makes several rows"
         elif is_aggregate(node):
             what = "an aggregate"
         if what:
-            inside.update(id(part) for part in own(node))
+            inside.update(id(part) for part in own_nodes(node))
             yield what, node
 
 
@@ -82,10 +82,10 @@ _GENERATORS = (
 )
 
 
-def _generates(node: exp.Expr) -> bool:
-    several = _named(node, "stack", "inline_outer", "json_tuple")
+def _makes_several_rows(node: exp.Expr) -> bool:
+    several = _is_function(node, "stack", "inline_outer", "json_tuple")
     return isinstance(node, _GENERATORS) or several or makes_several(node)
 
 
-def _named(node: exp.Expr, *names: str) -> bool:
+def _is_function(node: exp.Expr, *names: str) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.lower() in names

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from sqlglot import exp
 
-from infold.analysis.names.relation import Block, Origin, Output, own
+from infold.analysis.names.relation import Block, Origin, Output, own_nodes
 from infold.analysis.sql.aggregate_calls import is_aggregate
 from infold.analysis.sql.text import UNIT
 from infold.analysis.times.buckets import FIELDS, field_of, is_bucket
-from infold.analysis.times.window_frames import base_of, called
+from infold.analysis.times.window_frames import base_window, function_of
 
 
-def windows(block: Block) -> Iterator[exp.Window]:
+def window_calls(block: Block) -> Iterator[exp.Window]:
     """The window functions of a block."""
     for node in block.expressions():
         if isinstance(node, exp.Window) and node.arg_key != "windows":
@@ -28,7 +28,7 @@ def named_windows(block: Block) -> dict[str, exp.Expr]:
 def partitioned_by(window: exp.Expr, named: Mapping[str, exp.Expr]) -> Iterator[exp.Expr]:
     """What a window, or the named one that it builds on, is partitioned by."""
     yield from window.args.get("partition_by") or []
-    base = base_of(window, named)
+    base = base_window(window, named)
     if base is not None:
         yield from partitioned_by(base, named)
 
@@ -49,7 +49,7 @@ def bucket_fields(out: Output) -> Iterator[tuple[str, Output]]:
             yield key, Output("", field_of(node, name))
 
 
-def merges(block: Block) -> bool:
+def merges_columns(block: Block) -> bool:
     """Whether a join makes one column of two: by USING, or a NATURAL one."""
     joins = [entry.join for entry in block.entries if entry.join is not None]
     return any(join.args.get("using") or join.args.get("method") for join in joins)
@@ -57,7 +57,7 @@ def merges(block: Block) -> bool:
 
 def over_windows(block: Block, window: exp.Window) -> bool:
     """Whether a window is over the value of another one of its SELECT, named by an alias."""
-    columns = (node for node in own(window) if isinstance(node, exp.Column))
+    columns = (node for node in own_nodes(window) if isinstance(node, exp.Column))
     meant = (block.aliases.get(column) for column in columns)
     return any(node is not None and node.find(exp.Window) is not None for node in meant)
 
@@ -91,14 +91,14 @@ def in_every_set(block: Block, group: exp.Group) -> list[exp.Expr]:
     found: list[exp.Expr] = []
     for item in group.args.get("grouping_sets") or group_items(block, group):
         if isinstance(item, exp.GroupingSets):
-            first, *rest = [_members(one) for one in item.expressions]
+            first, *rest = [_members_of_set(one) for one in item.expressions]
             found += [node for node in first if all(node in other for other in rest)]
         elif not isinstance(item, _SETS):
             found.append(item)
     return [block.aliases.get(node, node).unalias() for node in found]
 
 
-def _members(one: exp.Expr) -> list[exp.Expr]:
+def _members_of_set(one: exp.Expr) -> list[exp.Expr]:
     if isinstance(one, exp.Tuple):
         return list(one.expressions)
     return [] if isinstance(one, _SETS) else [one.unnest()]
@@ -111,18 +111,18 @@ def alike_by(items: Iterable[exp.Expr]) -> Iterator[exp.Expr]:
     for item in known:
         if isinstance(value := item.unalias(), exp.Column) or is_bucket(value):
             yield field_of(value, "start")  # alike in a struct is alike in its fields
-    years = [_of(item) for item in known if isinstance(item, exp.Year)]
-    months = [_of(item) for item in known if isinstance(item, exp.Month)]
+    years = [_time_of_part(item) for item in known if isinstance(item, exp.Year)]
+    months = [_time_of_part(item) for item in known if isinstance(item, exp.Month)]
     for time in years:
-        yield _floor(time, "MONTH" if time in months else "YEAR")
+        yield _floor_to(time, "MONTH" if time in months else "YEAR")
 
 
-def _of(part: exp.Expr) -> exp.Expr:
+def _time_of_part(part: exp.Expr) -> exp.Expr:
     inner: exp.Expr = part.this
     return inner.this if isinstance(inner, exp.TsOrDsToDate) else inner
 
 
-def _floor(time: exp.Expr, unit: str) -> exp.Expr:
+def _floor_to(time: exp.Expr, unit: str) -> exp.Expr:
     """``date_trunc`` of a time, which stays where it is in its own tree."""
     floor = exp.TimestampTrunc(unit=exp.Var(this=unit))
     floor.args["this"] = time
@@ -133,15 +133,15 @@ def _floor(time: exp.Expr, unit: str) -> exp.Expr:
 def has_aggregate(tree: exp.Expr) -> bool:
     """Whether a tree has an aggregate call that is not a window function."""
     over: set[int] = set()
-    for node in own(tree):
+    for node in own_nodes(tree):
         if isinstance(node, exp.Window):
-            over.add(id(called(node)))
+            over.add(id(function_of(node)))
         elif is_aggregate(node) and id(node) not in over:
             return True
     return False
 
 
-def aggregates(block: Block) -> bool:
+def is_grouped(block: Block) -> bool:
     """Whether a block turns many rows into one: GROUP BY, or an aggregate without it."""
     args = block.node.args
     if args.get("group"):

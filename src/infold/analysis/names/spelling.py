@@ -13,7 +13,7 @@ from dataclasses import replace
 from infold.core.model import Kind, Model
 
 
-def spelled(model: Model, columns: Sequence[str]) -> Model:
+def with_column_spelling(model: Model, columns: Sequence[str]) -> Model:
     """The model with the names in its declaration as its table has them."""
     if model.kind in (Kind.SESSIONS, Kind.VIEW):
         return model

@@ -42,7 +42,7 @@ class Subject:
     sources: Mapping[str, Source]
     nodes: Mapping[str, Node]
     """The models before this one in dependency order, landed sources among them, by name."""
-    kept: Mapping[str, Mapping[str, Granularity | None]] = field(default_factory=dict)
+    kept_columns: Mapping[str, Mapping[str, Granularity | None]] = field(default_factory=dict)
     """For each model before it: the columns that keep its cell, and how coarse they are."""
     rows: Mapping[str, Rows] = field(default_factory=dict)
     """For each stored table before it: what tells its rows apart."""
@@ -50,9 +50,9 @@ class Subject:
     """For each table before it: what is known of its columns' types."""
     inputs_are_right: bool = True
     """Whether everything that it reads was found to be right."""
-    named: tuple[str, ...] = ()
+    tables_read: tuple[str, ...] = ()
     """The tables that it names."""
-    memo: dict[str, object] = field(default_factory=dict)
+    shared: dict[str, object] = field(default_factory=dict)
     """What one rule found out and others need."""
 
     @property

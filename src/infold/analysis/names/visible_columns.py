@@ -27,13 +27,13 @@ def find_column(entries: Sequence[From], parts: Sequence[str]) -> Origin | objec
         for prefix in prefixes:
             rest = parts[len(prefix) :]
             if rest and tuple(parts[: len(prefix)]) == prefix:
-                columns = _lower(entry.relation.columns)
+                columns = _lower_names(entry.relation.columns)
                 if columns is None or rest[0] in columns:
                     return (
                         Origin(entry, rest[0], tuple(rest[1:])) if columns is not None else UNKNOWN
                     )
     for entry in entries:
-        columns = _lower(entry.relation.columns)
+        columns = _lower_names(entry.relation.columns)
         if columns is None:
             unknown = True
         elif parts[0] in columns:
@@ -46,7 +46,7 @@ def visible_columns(entries: Iterable[From]) -> list[str]:
     return [column for entry in entries for column in entry.relation.columns or ()]
 
 
-def _lower(columns: Columns) -> set[str] | None:
+def _lower_names(columns: Columns) -> set[str] | None:
     return None if columns is None else {column.lower() for column in columns}
 
 
@@ -93,14 +93,14 @@ def star_outputs(entries: Sequence[From], star: exp.Star, node: exp.Expr) -> lis
     found: list[Output] = []
     for entry in entries:
         right = [Output(c, node, Origin(entry, c.lower())) for c in entry.relation.columns or ()]
-        once = _shared(entry, found, right)
+        once = _shared_columns(entry, found, right)
         first = [next(out for out in found if out.name.lower() == name) for name in once]
         left = [out for out in found if out not in first]
         found = [*first, *left, *(out for out in right if out.name.lower() not in once)]
     return [out for out in found if out.name.lower() not in skip]
 
 
-def _shared(entry: From, left: Sequence[Output], right: Sequence[Output]) -> list[str]:
+def _shared_columns(entry: From, left: Sequence[Output], right: Sequence[Output]) -> list[str]:
     """The columns that a join with USING, or a NATURAL one, shows once, in their order."""
     if entry.join is None:
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infold.analysis.cumulative_query import take_grouped
+from infold.analysis.cumulative_query import split_cumulative_query
 from infold.analysis.names.subject import Subject
 from infold.core.model import Kind
 from infold.messages.errors import InfoldError
@@ -13,4 +13,4 @@ from infold.messages.errors import InfoldError
 def check(subject: Subject) -> Iterator[InfoldError]:
     """Anything in a cumulative aggregate that looks beyond the rows of one key."""
     if subject.model.kind is Kind.CUMULATIVE_AGGREGATE:
-        yield from take_grouped(subject).errors
+        yield from split_cumulative_query(subject).errors

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold.analysis.names.relation import Block, Table, blocks
+from infold.analysis.names.relation import Block, Table, blocks_of
 from infold.analysis.names.subject import Subject, time_column
 from infold.analysis.sql.token_calls import calls
 from infold.messages import refusals
@@ -104,11 +104,11 @@ _EQUALS = (exp.EQ, exp.NEQ, exp.NullSafeEQ)
 
 def check(subject: Subject) -> Iterator[InfoldError]:
     """Every call of a clock, then every string that is one."""
-    yield from _called(subject)
-    yield from _written(subject)
+    yield from _clock_calls(subject)
+    yield from _clock_literals(subject)
 
 
-def _called(subject: Subject) -> Iterator[InfoldError]:
+def _clock_calls(subject: Subject) -> Iterator[InfoldError]:
     text = subject.text
     for i, token in enumerate(text.tokens):
         after_dot = i > 0 and text.tokens[i - 1].token_type is TokenType.DOT
@@ -122,7 +122,7 @@ def _called(subject: Subject) -> Iterator[InfoldError]:
             yield refusals.clock(text.spot_of_token(token), call=f"{call.name}()")
 
 
-def _written(subject: Subject) -> Iterator[InfoldError]:
+def _clock_literals(subject: Subject) -> Iterator[InfoldError]:
     """The strings that Spark makes a time of, and the time of the query."""
     text = subject.text
     today = [
@@ -154,10 +154,10 @@ def _arguments(tokens: Sequence[Token]) -> set[tuple[int, int]]:
     found: set[tuple[int, int]] = set()
     for call in calls(tokens, 0, len(tokens)):
         for start, end in call.arguments:
-            if call.name in _CASTS and _says(tokens, end - 2, TokenType.ALIAS):
+            if call.name in _CASTS and _names_clock(tokens, end - 2, TokenType.ALIAS):
                 if _is_time(tokens, end - 1):
                     found.add((start, end - 2))
-            elif call.name == "extract" and _says(tokens, start + 1, TokenType.FROM):
+            elif call.name == "extract" and _names_clock(tokens, start + 1, TokenType.FROM):
                 found.add((start + 2, end))
             elif call.name in _OF_TIMES:
                 found.add((start, end))
@@ -167,7 +167,9 @@ def _arguments(tokens: Sequence[Token]) -> set[tuple[int, int]]:
 def _unbracketed(tokens: Sequence[Token], i: int) -> tuple[int, int]:
     """The range of a token with the brackets around it alone."""
     start, end = i, i + 1
-    while _says(tokens, start - 1, TokenType.L_PAREN) and _says(tokens, end, TokenType.R_PAREN):
+    while _names_clock(tokens, start - 1, TokenType.L_PAREN) and _names_clock(
+        tokens, end, TokenType.R_PAREN
+    ):
         start, end = start - 1, end + 1
     return start, end
 
@@ -176,15 +178,17 @@ def _becomes_a_time(tokens: Sequence[Token], start: int, end: int) -> bool:
     """Whether what stands before or behind a string makes a time of it."""
     if _is_time(tokens, start - 1):
         return True
-    if _says(tokens, end, TokenType.DCOLON) and _is_time(tokens, end + 1):
+    if _names_clock(tokens, end, TokenType.DCOLON) and _is_time(tokens, end + 1):
         return True
-    if _says(tokens, start - 1, *_ORDERED, TokenType.BETWEEN):
+    if _names_clock(tokens, start - 1, *_ORDERED, TokenType.BETWEEN):
         return True
-    if _says(tokens, end, *_ORDERED, TokenType.BETWEEN):
+    if _names_clock(tokens, end, *_ORDERED, TokenType.BETWEEN):
         return True
-    if _says(tokens, end, TokenType.NOT) and _says(tokens, end + 1, TokenType.BETWEEN):
+    if _names_clock(tokens, end, TokenType.NOT) and _names_clock(
+        tokens, end + 1, TokenType.BETWEEN
+    ):
         return True
-    return _says(tokens, start - 1, TokenType.AND) and _ends_between(tokens, start - 1)
+    return _names_clock(tokens, start - 1, TokenType.AND) and _ends_between(tokens, start - 1)
 
 
 def _ends_between(tokens: Sequence[Token], i: int) -> bool:
@@ -203,16 +207,16 @@ def _is_time(tokens: Sequence[Token], i: int) -> bool:
     """Whether the token is the name of a type of times."""
     if not 0 <= i < len(tokens) or tokens[i].token_type in (*_STRINGS, TokenType.IDENTIFIER):
         return False
-    return tokens[i].text.lower() in _TIMES and not _says(tokens, i - 1, TokenType.DOT)
+    return tokens[i].text.lower() in _TIMES and not _names_clock(tokens, i - 1, TokenType.DOT)
 
 
-def _says(tokens: Sequence[Token], i: int, *kinds: TokenType) -> bool:
+def _names_clock(tokens: Sequence[Token], i: int, *kinds: TokenType) -> bool:
     return 0 <= i < len(tokens) and tokens[i].token_type in kinds
 
 
 def _compared_to_a_time(subject: Subject) -> Iterator[exp.Expr]:
     """What =, <> or IN compares with something that is known to be a time."""
-    for block in blocks(subject.relation):
+    for block in blocks_of(subject.relation):
         if not isinstance(block, Block):
             continue
         for node in block.expressions():

@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import TokenType
 from infold.analysis.bounds.cells import cells_of
 from infold.analysis.names.relation import Block
 from infold.analysis.names.subject import Subject
-from infold.analysis.sql.text import hull
+from infold.analysis.sql.text import span_of
 from infold.messages import refusals
 from infold.messages.errors import InfoldError
 
@@ -26,9 +26,9 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             continue
         known = cells.known(block)
         if known.reads_time and not known.columns:
-            spans = [span for item in block.node.expressions if (span := hull(item)) is not None]
+            spans = [span for item in block.node.expressions if (span := span_of(item)) is not None]
             start = min((span[0] for span in spans), default=len(block.text.sql))
-            token = block.text.before(start, TokenType.DISTINCT)
+            token = block.text.token_before(start, TokenType.DISTINCT)
             at = block.text.spot_of_token(token or block.text.tokens[0])
             yield refusals.distinct_over_cells(
                 at, cell=cells.cell_name, columns=cells.time_columns(block)

@@ -9,9 +9,9 @@ from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.bounds.cells import cells_of
 from infold.analysis.names.relation import Block
-from infold.analysis.names.select_parts import aggregates, has_aggregate, several_sets
+from infold.analysis.names.select_parts import has_aggregate, is_grouped, several_sets
 from infold.analysis.names.subject import Subject
-from infold.analysis.sql.text import SPAN, hull
+from infold.analysis.sql.text import SPAN, span_of
 from infold.messages import refusals
 from infold.messages.errors import InfoldError, Spot
 
@@ -22,7 +22,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     if cells is None:
         return
     for block in cells.blocks():
-        if not isinstance(block, Block) or not cells.reads_time(block) or not aggregates(block):
+        if not isinstance(block, Block) or not cells.reads_time(block) or not is_grouped(block):
             continue
         if block in cells.bounded_by_where:
             continue
@@ -44,19 +44,19 @@ def check(subject: Subject) -> Iterator[InfoldError]:
 
 
 def _group_spot(block: Block, group: exp.Group) -> Spot:
-    found = hull(group)
+    found = span_of(group)
     if group.meta.get(SPAN):  # that of a PIVOT
         return block.text.spot_of(group)
     if found is None:  # GROUP BY 1: behind whatever stands before it
         before = [
-            hull(block.node.args[key]) for key in ("where", "from_") if key in block.node.args
+            span_of(block.node.args[key]) for key in ("where", "from_") if key in block.node.args
         ]
         start = max((span[1] for span in before if span is not None), default=0)
-        token = block.text.after(start, TokenType.GROUP_BY)
+        token = block.text.token_after(start, TokenType.GROUP_BY)
         return block.text.spot_of_token(token) if token else block.text.spot(0)
-    token = block.text.before(found[0], TokenType.GROUP_BY)
+    token = block.text.token_before(found[0], TokenType.GROUP_BY)
     start = token.start if token else found[0]
-    return block.text.spot(*block.text.closed(start, found[1]))
+    return block.text.spot(*block.text.with_closing_brackets(start, found[1]))
 
 
 def _first_aggregate(block: Block) -> Spot:

@@ -25,15 +25,19 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             near = entry.lateral and entry.relation in cells.bounded_subqueries
             right_time = cells.reads_time(entry.relation) and not near
             linked = block in cells.bounded_by_where or cells.scope(block).connected(at)
-            finding = _finding(cells.cell_name, block, entry, (left, left_time), right_time, linked)
-            if finding is not None and not (_keeps(entry, left_time) and cells.fills(block)):
+            finding = _finding_of(
+                cells.cell_name, block, entry, (left, left_time), right_time, linked
+            )
+            if finding is not None and not (
+                _preserves_lookup(entry, left_time) and cells.gives_cells_to_kept_lookups(block)
+            ):
                 yield finding
             if right_time and not left_time:
-                left = _name(entry)
+                left = _name_of(entry)
             left_time = left_time or right_time
 
 
-def _finding(
+def _finding_of(
     cell: Cell,
     block: Block,
     entry: From,
@@ -51,22 +55,24 @@ def _finding(
         if side == "FULL":
             return refusals.full_join_of_times(at, cell=cell)
         return (
-            None if linked else refusals.join_of_times(at, cell=cell, left=name, right=_name(entry))
+            None
+            if linked
+            else refusals.join_of_times(at, cell=cell, left=name, right=_name_of(entry))
         )
     if kind in ("SEMI", "ANTI") and right_time:
-        return refusals.join_asks_all_cells(at, cell=cell, kind=kind, right=_name(entry))
-    if kind not in ("SEMI", "ANTI") and (side == "FULL" or _keeps(entry, left_time)):
+        return refusals.join_asks_all_cells(at, cell=cell, kind=kind, right=_name_of(entry))
+    if kind not in ("SEMI", "ANTI") and (side == "FULL" or _preserves_lookup(entry, left_time)):
         return refusals.join_keeps_lookup(at, cell=cell, side=side)
     return None
 
 
-def _keeps(entry: From, left_time: bool) -> bool:
+def _preserves_lookup(entry: From, left_time: bool) -> bool:
     """Whether a join keeps the rows of a lookup alone."""
     side = entry.join.side.upper() if entry.join is not None else ""
     return side in ("LEFT", "RIGHT") and (side == "RIGHT") == left_time
 
 
-def _name(entry: From) -> str:
+def _name_of(entry: From) -> str:
     if isinstance(entry.relation, Table):
         return entry.relation.name
     return entry.alias or "a subquery"

@@ -8,9 +8,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.bounds.cells import cells_of
-from infold.analysis.names.relation import Block, SetOperation, blocks
+from infold.analysis.names.relation import Block, SetOperation, blocks_of
 from infold.analysis.names.subject import Subject
-from infold.analysis.sql.text import hull
+from infold.analysis.sql.text import span_of
 from infold.core.model import Kind
 from infold.messages import refusals
 from infold.messages.errors import InfoldError, Spot
@@ -23,7 +23,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     cells = cells_of(subject)
     if subject.model.kind is Kind.CUMULATIVE_AGGREGATE:
         return  # refused there in any form
-    for block in blocks(subject.relation, views=cells is not None):
+    for block in blocks_of(subject.relation, views=cells is not None):
         for key in _KINDS:
             clause = block.node.args.get(key)
             if clause is None:
@@ -51,7 +51,7 @@ def _spot(block: Block | SetOperation, key: str) -> Spot:
         for name, value in block.node.args.items()
         if name not in ("limit", "offset")
         for part in (value if isinstance(value, list) else [value])
-        if isinstance(part, exp.Expr) and (found := hull(part)) is not None
+        if isinstance(part, exp.Expr) and (found := span_of(part)) is not None
     ]
-    token = block.text.after(max(ends, default=0), _KINDS[key])
+    token = block.text.token_after(max(ends, default=0), _KINDS[key])
     return block.text.spot_of_token(token) if token else block.text.spot(0)

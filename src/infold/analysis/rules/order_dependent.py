@@ -13,13 +13,20 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold.analysis.names.relation import Block, blocks
-from infold.analysis.names.select_parts import named_windows, windows
+from infold.analysis.names.relation import Block, blocks_of
+from infold.analysis.names.select_parts import named_windows, window_calls
 from infold.analysis.names.subject import Subject
-from infold.analysis.row_identity import COLLECTS, PICKS, Alike, Identity, clause, group_keys
+from infold.analysis.row_identity import (
+    COLLECTS,
+    PICKS,
+    AgreeingRows,
+    Identity,
+    group_keys,
+    window_clause_nodes,
+)
 from infold.analysis.sql.text import SPAN
 from infold.analysis.sql.token_calls import Call, calls
-from infold.analysis.times.window_frames import called
+from infold.analysis.times.window_frames import function_of
 from infold.core.aggregates import AGGREGATES
 from infold.core.model import Kind
 from infold.messages import refusals
@@ -68,7 +75,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     """Every aggregate that picks or collects rows in no order."""
     text, tokens = subject.text, subject.text.tokens
     found = list(calls(tokens, 0, len(tokens)))
-    known, ordered = _determined(subject), _ordered(subject)
+    known, ordered = _determined_calls(subject), _ordered_windows(subject)
     for call in found:
         at = text.spot_of_token(tokens[call.start])
         if tokens[call.start].start in known:
@@ -83,53 +90,54 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             yield refusals.order_dependent(
                 at, call=call.name, instead="min_by or max_by with the order"
             )
-        elif call.name in _COLLECTS and not wrapped(subject, found, call):
+        elif call.name in _COLLECTS and not order_is_forgotten(subject, found, call):
             listed = f"{call.name}(x) WITHIN GROUP (ORDER BY x)"
             instead = listed if call.name in _TEXTS else f"sort_array({call.name}(…))"
             yield refusals.order_dependent(at, call=call.name, instead=instead)
 
 
-def _determined(subject: Subject) -> set[int]:
+def _determined_calls(subject: Subject) -> set[int]:
     """Where calls begin whose value is the same whichever rows they take, and in which order."""
     found: set[int] = set()
     identity = Identity(subject.rows)
-    for block in blocks(subject.relation):
+    for block in blocks_of(subject.relation):
         if not isinstance(block, Block):
             continue
-        over = {id(called(window)): window for window in windows(block)}
+        over = {id(function_of(window)): window for window in window_calls(block)}
         for node in block.expressions():
             if isinstance(node, (*PICKS, *COLLECTS)):
                 window = over.get(id(node))
                 parts = group_keys(block)
                 if window is not None:
-                    parts = clause(window, named_windows(block), "partition_by")
+                    parts = window_clause_nodes(window, named_windows(block), "partition_by")
                 value = node.this
                 if isinstance(value, exp.Order):  # WITHIN GROUP
                     parts, value = [*parts, *value.expressions], value.this
-                alike = Alike.given(identity, block, parts)
-                span = _span(node)
-                if span is not None and (alike.has(value) or _one(alike, node, window)):
+                alike = AgreeingRows.given(identity, block, parts)
+                span = _span_start(node)
+                if span is not None and (alike.has(value) or _is_total(alike, node, window)):
                     found.add(span)
     return found
 
 
-def _ordered(subject: Subject) -> set[int]:
+def _ordered_windows(subject: Subject) -> set[int]:
     """Where the calls begin of windows with an order; another rule looks at its ties."""
     return {
         span
-        for block in blocks(subject.relation)
+        for block in blocks_of(subject.relation)
         if isinstance(block, Block)
-        for window in windows(block)
-        if clause(window, named_windows(block), "order") and (span := _span(window)) is not None
+        for window in window_calls(block)
+        if window_clause_nodes(window, named_windows(block), "order")
+        and (span := _span_start(window)) is not None
     }
 
 
-def _one(alike: Alike, node: exp.Expr, window: exp.Window | None) -> bool:
+def _is_total(alike: AgreeingRows, node: exp.Expr, window: exp.Window | None) -> bool:
     """Whether the order in WITHIN GROUP leaves no ties."""
     return window is None and isinstance(node.this, exp.Order) and alike.one_source_row()
 
 
-def _span(node: exp.Expr | None) -> int | None:
+def _span_start(node: exp.Expr | None) -> int | None:
     """Where the text of a call begins."""
     while node is not None:
         if node.meta and SPAN in node.meta:
@@ -146,24 +154,24 @@ def _deterministic(tokens: Sequence[Token], call: Call) -> bool:
     return [token.token_type for token in tokens[start:end]] == [TokenType.TRUE]
 
 
-def wrapped(subject: Subject, found: Sequence[Call], call: Call) -> bool:
+def order_is_forgotten(subject: Subject, found: Sequence[Call], call: Call) -> bool:
     """Whether a call around it forgets the order again, before anything makes use of it."""
     tokens = subject.text.tokens
     around = [other for other in found if other.start < call.start and call.end <= other.end]
     for other in reversed(around):  # from the inside
         compares = other.name == "array_sort" and len(other.arguments) > 1
         if other.name in _FORGETS_ORDER and not compares:
-            return _untouched(subject, tokens[call.start].start, tokens[other.start].start)
+            return _is_untouched(subject, tokens[call.start].start, tokens[other.start].start)
         if other.name not in _KEEPS_ELEMENTS or _by_place(tokens, other):
             return False
     return False
 
 
-def _untouched(subject: Subject, start: int, around: int) -> bool:
+def _is_untouched(subject: Subject, start: int, around: int) -> bool:
     """Whether no operator between a list and a call around it looks at places or compares."""
-    for block in blocks(subject.relation):
+    for block in blocks_of(subject.relation):
         for node in block.expressions() if isinstance(block, Block) else ():
-            if isinstance(node, COLLECTS) and _span(node) == start:
+            if isinstance(node, COLLECTS) and _span_start(node) == start:
                 inner: exp.Expr = node
                 outer = node.parent
                 while outer is not None and (outer.meta or {}).get(SPAN, (-1,))[0] != around:

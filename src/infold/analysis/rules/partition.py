@@ -39,19 +39,23 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     if not known.reads_time:
         spot = subject.text.spot(0, len(subject.text.tokens[0].text))
         yield refusals.no_time_input(spot, cell=cells.cell_name)
-    elif not _says(cells, known.columns.get(column.lower(), {})):
+    elif not _can_partition(cells, known.columns.get(column.lower(), {})):
         at = names.index(column.lower()) if names else 0
-        found = [*_refused(cells, relation, at)]
-        if not found and not _others(cells):
-            found = [_unknown(cells, "what is said of its parts does not hold of them together")]
+        found = [*_findings_at(cells, relation, at)]
+        if not found and not _another_rule_has_findings(cells):
+            found = [
+                _finding_without_place(
+                    cells, "what is said of its parts does not hold of them together"
+                )
+            ]
         yield from found
-    elif known.nulls.get(column.lower()) and not _others(cells):
-        out = _output(relation, column)
+    elif known.nulls.get(column.lower()) and not _another_rule_has_findings(cells):
+        out = _output_place(relation, column)
         spot = out if out is not None else subject.text.spot(0, len(subject.text.tokens[0].text))
         yield refusals.null_cell(spot, cell=cells.cell_name, column=column)
 
 
-def _output(relation: Relation, column: str) -> Spot | None:
+def _output_place(relation: Relation, column: str) -> Spot | None:
     """Where an output stands, of a SELECT that is the whole query."""
     if not isinstance(relation, Block):
         return None
@@ -59,38 +63,38 @@ def _output(relation: Relation, column: str) -> Spot | None:
     return relation.text.spot_of(found[0].node) if found and found[0].origin is None else None
 
 
-def _says(cells: Cells, shapes: Shapes) -> bool:
+def _can_partition(cells: Cells, shapes: Shapes) -> bool:
     """Whether a column with these shapes says in which cell a row belongs."""
     return bool(shapes) and cells.can_partition(shapes)
 
 
-def _refused(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldError]:
+def _findings_at(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldError]:
     """The finding, as deep in UNIONs and CTEs as the ``at``-th column's expression stands."""
     if isinstance(relation, Renamed):
-        yield from _refused(cells, relation.inner, at)
+        yield from _findings_at(cells, relation.inner, at)
     elif isinstance(relation, SetOperation):
         for side in (relation.left, relation.right):
             items = cells.known(side).by_position
-            if items is None or at >= len(items) or not _says(cells, items[at]):
-                yield from _refused(cells, side, at)
+            if items is None or at >= len(items) or not _can_partition(cells, items[at]):
+                yield from _findings_at(cells, side, at)
     elif isinstance(relation, Block) and relation.outputs and at < len(relation.outputs):
         out = relation.outputs[at]
         deeper = _computed_in(cells, relation, out)
         if deeper is not None:
-            yield from _refused(cells, *deeper)
+            yield from _findings_at(cells, *deeper)
             return
         if _blamed_elsewhere(cells, relation, out):
             return
-        spot, why = relation.text.spot_of(out.node), _why(cells, relation, out)
+        spot, why = relation.text.spot_of(out.node), _why_not_kept(cells, relation, out)
         keeping = cells.time_columns(relation)
         yield refusals.partition_unproven(
             spot, cell=cells.cell_name, column=cells.partition_column, why=why, columns=keeping
         )
-    elif not _others(cells):
-        yield _unknown(cells, "its columns are not known")
+    elif not _another_rule_has_findings(cells):
+        yield _finding_without_place(cells, "its columns are not known")
 
 
-def _unknown(cells: Cells, why: str) -> InfoldError:
+def _finding_without_place(cells: Cells, why: str) -> InfoldError:
     """The finding where no expression is to blame."""
     text = cells.subject.text
     spot = text.spot(0, len(text.tokens[0].text))
@@ -99,7 +103,7 @@ def _unknown(cells: Cells, why: str) -> InfoldError:
     )
 
 
-def _others(cells: Cells) -> bool:
+def _another_rule_has_findings(cells: Cells) -> bool:
     """Whether another rule has its finding on what brings rows together."""
     rules = (joins, windows, grouping, distinct, set_operations, subqueries)
     return any(True for rule in rules for _ in rule.check(cells.subject))
@@ -115,7 +119,7 @@ def _blamed_elsewhere(cells: Cells, block: Block, out: Output) -> bool:
     while isinstance(node, (exp.Min, exp.Max)):
         node = node.this
     shapes = cells.select(block).own_shapes(replace(out, node=node))
-    return _says(cells, shapes) and _others(cells)
+    return _can_partition(cells, shapes) and _another_rule_has_findings(cells)
 
 
 def _computed_in(cells: Cells, block: Block, out: Output) -> tuple[Relation, int] | None:
@@ -130,7 +134,7 @@ def _computed_in(cells: Cells, block: Block, out: Output) -> tuple[Relation, int
     inside = not isinstance(relation, (Table, Other)) and cells.reads_time(relation)
     if not inside or origin.column not in names:
         return None
-    if _says(cells, cells.known(relation).columns.get(origin.column, {})):
+    if _can_partition(cells, cells.known(relation).columns.get(origin.column, {})):
         return None  # there it is good; what this SELECT adds to it is not
     return relation, names.index(origin.column)
 
@@ -138,13 +142,13 @@ def _computed_in(cells: Cells, block: Block, out: Output) -> tuple[Relation, int
 _COMPUTED = "the unit is computed, so it may be any"
 
 
-def _why(cells: Cells, block: Block, out: Output) -> str:
+def _why_not_kept(cells: Cells, block: Block, out: Output) -> str:
     """Why an expression does not keep the cell."""
     if not cells.reads_time(block):
         return "nothing in this SELECT has a time column"
     floor = floor_of(out.node)
     longer = next((s.cell for s in cells.select(block).own_shapes(out).values() if s.cell), None)
-    if longer is not None and longer.holds(cells.granularity) and longer != cells.granularity:
+    if longer is not None and longer.contains(cells.granularity) and longer != cells.granularity:
         return f"its values are starts of a {longer}: say `granularity: {longer}`"
     unit = out.node.meta.get(UNIT)
     if unit is not None and floor is None:

@@ -21,6 +21,6 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     for block in cells.blocks():
         clause = block.node.args.get("with_")
         if isinstance(clause, exp.With) and clause.args.get("recursive"):
-            token = block.text.after(-1, TokenType.RECURSIVE)
+            token = block.text.token_after(-1, TokenType.RECURSIVE)
             at = block.text.spot_of_token(token or block.text.tokens[0])
             yield refusals.recursion(at, cell=cells.cell_name)

@@ -15,7 +15,7 @@ from sqlglot.tokenizer_core import TokenType
 from infold.analysis.bounds.cells import cells_of
 from infold.analysis.names.relation import SetOperation
 from infold.analysis.names.subject import Subject
-from infold.analysis.sql.text import hull
+from infold.analysis.sql.text import span_of
 from infold.messages import refusals
 from infold.messages.errors import InfoldError, Spot
 
@@ -38,10 +38,10 @@ def check(subject: Subject) -> Iterator[InfoldError]:
 
 
 def _spot(operation: SetOperation) -> tuple[Spot, str]:
-    found = hull(operation.node.expression)
+    found = span_of(operation.node.expression)
     kinds = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
-    token = operation.text.before(found[0], *kinds) if found else None
-    token = token or operation.text.after(-1, *kinds)
+    token = operation.text.token_before(found[0], *kinds) if found else None
+    token = token or operation.text.token_after(-1, *kinds)
     if token is None:  # MINUS, which has no kind of its own
         return operation.text.spot_of(operation.node.expression), "a set operation"
     return operation.text.spot_of_token(token), token.text.upper()

@@ -15,14 +15,21 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from infold.analysis.bounds.cells import cells_of
-from infold.analysis.names.relation import Block, SetOperation, blocks
-from infold.analysis.names.select_parts import named_windows, windows
+from infold.analysis.names.relation import Block, SetOperation, blocks_of
+from infold.analysis.names.select_parts import named_windows, window_calls
 from infold.analysis.names.subject import Subject
-from infold.analysis.row_identity import COLLECTS, PICKS, Alike, Identity, clause, group_keys
-from infold.analysis.rules.order_dependent import wrapped
+from infold.analysis.row_identity import (
+    COLLECTS,
+    PICKS,
+    AgreeingRows,
+    Identity,
+    group_keys,
+    window_clause_nodes,
+)
+from infold.analysis.rules.order_dependent import order_is_forgotten
 from infold.analysis.sql.text import SPAN
 from infold.analysis.sql.token_calls import calls
-from infold.analysis.times.window_frames import called
+from infold.analysis.times.window_frames import function_of
 from infold.core.model import Kind
 from infold.messages import refusals
 from infold.messages.errors import InfoldError
@@ -37,37 +44,41 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     if subject.model.kind is Kind.EVENTS:
         return  # one row is one row there
     identity = Identity(subject.rows)
-    for block in blocks(subject.relation):
+    for block in blocks_of(subject.relation):
         if isinstance(block, Block):
             yield from _in_windows(subject, identity, block)
-            yield from _chosen(subject, identity, block)
+            yield from _max_by_findings(subject, identity, block)
         if subject.model.kind is not Kind.CUMULATIVE_AGGREGATE and not _over_cells(subject, block):
-            yield from _limited(subject, identity, block)
+            yield from _limit_findings(subject, identity, block)
 
 
 def _in_windows(subject: Subject, identity: Identity, block: Block) -> Iterator[InfoldError]:
     known, text = named_windows(block), block.text
     listed = list(calls(text.tokens, 0, len(text.tokens)))
-    orders = {_order_of(window, block) for window in windows(block) if _by_place(window, block)}
-    for window in windows(block):
-        function, order = called(window), clause(window, known, "order")
-        alike = Alike.given(identity, block, [*clause(window, known, "partition_by"), *order])
+    orders = {
+        _order_of(window, block) for window in window_calls(block) if _by_place(window, block)
+    }
+    for window in window_calls(block):
+        function, order = function_of(window), window_clause_nodes(window, known, "order")
+        alike = AgreeingRows.given(
+            identity, block, [*window_clause_nodes(window, known, "partition_by"), *order]
+        )
         if alike.one_row() or isinstance(function, _ALIKE):
             continue
         if isinstance(function, _CHOOSES) and not _by_place(window, block):
             # The rows of a frame agree in what they are partitioned by, and in nothing else.
-            parts = clause(window, known, "partition_by")
-            alike = Alike.given(identity, block, [*parts, function.expression])
-            yield from _choice(subject, block, function, alike)
+            parts = window_clause_nodes(window, known, "partition_by")
+            alike = AgreeingRows.given(identity, block, [*parts, function.expression])
+            yield from _findings_of_choice(subject, block, function, alike)
             continue
         if _by_place(window, block):
             # Of rows that are alike it does not matter which comes first, but they may come in
             # another order in each of two windows.
             fine = alike.as_one_row() and len(orders) == 1
         elif order and isinstance(function, (*PICKS, *COLLECTS)):
-            at = text.index(window.meta[SPAN][0]) if SPAN in window.meta else -1
+            at = text.token_index(window.meta[SPAN][0]) if SPAN in window.meta else -1
             call = next((one for one in listed if one.start == at), None)
-            forgotten = call is not None and wrapped(subject, listed, call)
+            forgotten = call is not None and order_is_forgotten(subject, listed, call)
             fine = alike.has(function.this) or (isinstance(function, COLLECTS) and forgotten)
         else:
             continue
@@ -92,7 +103,7 @@ def _over_cells(subject: Subject, block: Block | SetOperation) -> bool:
 
 def _by_place(window: exp.Window, block: Block) -> bool:
     """Whether what a window function yields depends on the place of its row among its peers."""
-    function = called(window)
+    function = function_of(window)
     if isinstance(function, _BY_PLACE):
         return True
     return not isinstance(function, _ALIKE) and _counts_rows(window, named_windows(block))
@@ -111,21 +122,26 @@ def _counts_rows(window: exp.Expr, known: dict[str, exp.Expr]) -> bool:
 
 def _order_of(window: exp.Window, block: Block) -> tuple[str, ...]:
     known = named_windows(block)
-    parts = [*clause(window, known, "partition_by"), *clause(window, known, "order")]
+    parts = [
+        *window_clause_nodes(window, known, "partition_by"),
+        *window_clause_nodes(window, known, "order"),
+    ]
     return tuple(part.sql("spark", normalize=True) for part in parts)
 
 
-def _chosen(subject: Subject, identity: Identity, block: Block) -> Iterator[InfoldError]:
+def _max_by_findings(subject: Subject, identity: Identity, block: Block) -> Iterator[InfoldError]:
     """``min_by`` and ``max_by`` in a group."""
-    over = {id(called(window)) for window in windows(block)}
+    over = {id(function_of(window)) for window in window_calls(block)}
     for node in block.expressions():
         if isinstance(node, _CHOOSES) and id(node) not in over:
             agreed = [*group_keys(block), node.expression]
-            alike = Alike.given(identity, block, agreed)
-            yield from _choice(subject, block, node, alike)
+            alike = AgreeingRows.given(identity, block, agreed)
+            yield from _findings_of_choice(subject, block, node, alike)
 
 
-def _choice(subject: Subject, block: Block, node: exp.Expr, alike: Alike) -> Iterator[InfoldError]:
+def _findings_of_choice(
+    subject: Subject, block: Block, node: exp.Expr, alike: AgreeingRows
+) -> Iterator[InfoldError]:
     if not alike.has(node.this):
         name = "max_by" if isinstance(node, exp.ArgMax) else "min_by"
         value, order = (part.sql("spark") for part in (node.this, node.expression))
@@ -135,7 +151,7 @@ def _choice(subject: Subject, block: Block, node: exp.Expr, alike: Alike) -> Ite
         )
 
 
-def _limited(
+def _limit_findings(
     subject: Subject, identity: Identity, block: Block | SetOperation
 ) -> Iterator[InfoldError]:
     """LIMIT and OFFSET behind an ORDER BY that leaves open which rows come first."""
@@ -154,7 +170,7 @@ def _limited(
         return  # ORDER BY ALL
     else:
         by = [_output_of(block, one.this) for one in order.expressions]
-        alike = Alike.given(identity, block, by)
+        alike = AgreeingRows.given(identity, block, by)
         distinct = bool(args.get("distinct"))
         every = block.outputs is not None and all(map(alike.has_output, block.outputs))
         total, missing = every or (alike.one_row() and not distinct), alike.missing()

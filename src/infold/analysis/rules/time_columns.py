@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from infold.analysis.names.relation import Block, Relation, Renamed, Table, blocks
+from infold.analysis.names.relation import Block, Relation, Renamed, Table, blocks_of
 from infold.analysis.names.subject import Subject
 from infold.core.model import Kind
 from infold.messages import findings
@@ -47,7 +47,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
 def _read(relation: Relation) -> set[str] | None:
     """All columns of the stored tables that are read; None when they are not known."""
     found: set[str] = set()
-    for block in blocks(relation, views=True):
+    for block in blocks_of(relation, views=True):
         if isinstance(block, Block):
             for entry in block.entries:
                 inner = entry.relation

@@ -95,11 +95,11 @@ def parse(file: str, source: str, start: int = 0) -> Parsed:
     try:
         tokens = _DIALECT.tokenize(rest)
     except TokenError:
-        foreign = _foreign(file, source, start)
+        foreign = _other_dialect(file, source, start)
         if foreign is not None:
             raise foreign from None
         why = "a quote or a comment is never closed"
-        raise findings.bad_sql(_unread(file, source, start), why=why) from None
+        raise findings.bad_sql(_unread_tokens(file, source, start), why=why) from None
     continued = continued_comment(source, start)
     if continued is not None:
         what = "a comment that ends in a backslash: Spark goes on with it in the next line"
@@ -114,21 +114,21 @@ def parse(file: str, source: str, start: int = 0) -> Parsed:
             at = spot_in(file, source, start + token.start, start + token.end + 1)
             raise findings.not_one_select(at, what="a second statement")
     text = Text(
-        file, source, start + first.start, start + last.end + 1, _shifted(body, first.start)
+        file, source, start + first.start, start + last.end + 1, _shift_positions(body, first.start)
     )
-    return Parsed(text, _tree(text))
+    return Parsed(text, _parse_tree(text))
 
 
-def _tree(text: Text) -> exp.Expr:
+def _parse_tree(text: Text) -> exp.Expr:
     pipe = next((t for t in text.tokens if t.token_type is TokenType.PIPE_GT), None)
     if pipe is not None:
         raise findings.unsupported_sql(text.spot_of_token(pipe), what="the pipe syntax")
     for at, why in in_tokens(text):
-        raise _foreign(text.file, text.source, text.start) or findings.bad_sql(at, why=why)
+        raise _other_dialect(text.file, text.source, text.start) or findings.bad_sql(at, why=why)
     try:
         found = _Parser(dialect=_DIALECT).parse(_named_windows(text.tokens), text.sql)
     except ParseError as error:
-        foreign = _foreign(text.file, text.source, text.start)
+        foreign = _other_dialect(text.file, text.source, text.start)
         if foreign is not None:
             raise foreign from None
         raise _parse_error(text, error) from None
@@ -160,16 +160,16 @@ def _named_windows(tokens: tuple[Token, ...]) -> list[Token]:
     for at, (token, behind) in enumerate(itertools.pairwise(tokens)):
         opens = behind.token_type is TokenType.L_PAREN
         if token.token_type is TokenType.WINDOW and opens:
-            found[at] = _retyped(token, TokenType.VAR)
+            found[at] = _with_spark_types(token, TokenType.VAR)
     return found
 
 
-def _retyped(token: Token, kind: TokenType) -> Token:
+def _with_spark_types(token: Token, kind: TokenType) -> Token:
     where = token.line, token.col, token.start, token.end
     return Token(kind, token.text, *where, token.comments)
 
 
-def _shifted(tokens: list[Token], by: int) -> tuple[Token, ...]:
+def _shift_positions(tokens: list[Token], by: int) -> tuple[Token, ...]:
     """The tokens with positions that count from the SELECT."""
     if not by:
         return tuple(tokens)
@@ -189,10 +189,10 @@ def _parse_error(text: Text, error: ParseError) -> InfoldError:
         if start >= 0:
             start += len(context)
             at = text.spot(start, start + len(found))
-    return findings.bad_sql(at, why=_tidy(str(first.get("description") or error)))
+    return findings.bad_sql(at, why=_tidy_message(str(first.get("description") or error)))
 
 
-def _foreign(file: str, source: str, start: int) -> InfoldError | None:
+def _other_dialect(file: str, source: str, start: int) -> InfoldError | None:
     """What is wrong with a query that is a template of dbt."""
     found = other_tools.template(source[start:])
     if found is None:
@@ -202,7 +202,7 @@ def _foreign(file: str, source: str, start: int) -> InfoldError | None:
     )
 
 
-def _tidy(why: str) -> str:
+def _tidy_message(why: str) -> str:
     if " but got <Token" in why:
         why = why.partition(" but got <Token")[0]
     return why.strip().splitlines()[0][:200]
@@ -213,7 +213,7 @@ _OPENING = re.compile(
 )
 
 
-def _unread(file: str, source: str, start: int) -> Spot:
+def _unread_tokens(file: str, source: str, start: int) -> Spot:
     """Where a quote or a comment opens that never closes."""
     at = start
     while match := _OPENING.search(source, at):

@@ -31,7 +31,7 @@ NAMES = {
 """What each name is replaced by."""
 
 
-def replaced(file: str, source: str, start: int) -> tuple[str, tuple[str, ...]]:
+def replace_run_interval(file: str, source: str, start: int) -> tuple[str, tuple[str, ...]]:
     """
     The text with the names replaced behind ``start``, and the names that were used, in order.
 

@@ -48,8 +48,8 @@ class Text:
     def spot_of(self, node: exp.Expr) -> Spot:
         """The place of a node: as the parser noted it, else from its first name to its last."""
         span = node.meta.get(SPAN) if node.meta else None
-        span = span or hull(node)
-        return self.spot(*self.closed(*span)) if span else self.spot(0)
+        span = span or span_of(node)
+        return self.spot(*self.with_closing_brackets(*span)) if span else self.spot(0)
 
     def spot_of_entry(self, node: exp.Expr) -> Spot:
         """The place of an entry of FROM: a table with its alias, a subquery by its alias."""
@@ -59,15 +59,15 @@ class Text:
         )
         if query and isinstance(alias, exp.TableAlias) and alias.this:
             return self.spot_of(alias.this)
-        found = hull(node)
-        token = self.before(found[0], TokenType.L_PAREN) if found else None
+        found = span_of(node)
+        token = self.token_before(found[0], TokenType.L_PAREN) if found else None
         if isinstance(node, exp.Subquery) and found and token:
-            return self.spot(*self.closed(token.start, found[1]))
+            return self.spot(*self.with_closing_brackets(token.start, found[1]))
         return self.spot_of(node)
 
-    def closed(self, start: int, end: int) -> tuple[int, int]:
+    def with_closing_brackets(self, start: int, end: int) -> tuple[int, int]:
         """A range with what closes the brackets that were opened in it."""
-        depth, i = 0, self.index(start)
+        depth, i = 0, self.token_index(start)
         while i < len(self.tokens) and (self.tokens[i].start < end or depth > 0):
             kind = self.tokens[i].token_type
             depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
@@ -79,16 +79,16 @@ class Text:
         """The place of one token."""
         return self.spot(token.start, token.end + 1)
 
-    def index(self, start: int) -> int:
+    def token_index(self, start: int) -> int:
         """The index of the first token that starts at ``start`` or later."""
         return bisect_left(self.tokens, start, key=lambda token: token.start)
 
-    def before(self, start: int, *kinds: TokenType) -> Token | None:
+    def token_before(self, start: int, *kinds: TokenType) -> Token | None:
         """The last token of one of the kinds that starts before ``start``."""
-        i = self.index(start)
+        i = self.token_index(start)
         return next((t for t in reversed(self.tokens[:i]) if t.token_type in kinds), None)
 
-    def after(self, end: int, *kinds: TokenType) -> Token | None:
+    def token_after(self, end: int, *kinds: TokenType) -> Token | None:
         """The first token of one of the kinds that starts after ``end``."""
         i = bisect_right(self.tokens, end, key=lambda token: token.start)
         return next((t for t in self.tokens[i:] if t.token_type in kinds), None)
@@ -113,14 +113,14 @@ def spot_in(file: str, source: str, start: int, end: int) -> Spot:
     return Spot(file, source.count("\n", 0, start) + 1, start - begin + 1, text, width)
 
 
-def positions(node: exp.Expr) -> Iterator[tuple[int, int]]:
+def positions_of(node: exp.Expr) -> Iterator[tuple[int, int]]:
     """Start and end (exclusive) of each identifier in a tree that came from the text."""
     for name in node.find_all(exp.Identifier):
         if "start" in name.meta:
             yield name.meta["start"], name.meta["end"] + 1
 
 
-def hull(node: exp.Expr) -> tuple[int, int] | None:
+def span_of(node: exp.Expr) -> tuple[int, int] | None:
     """From the first identifier of a tree to the end of the last, or None when it has none."""
-    found = list(positions(node))
+    found = list(positions_of(node))
     return (min(s for s, _ in found), max(e for _, e in found)) if found else None

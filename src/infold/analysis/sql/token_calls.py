@@ -43,10 +43,10 @@ def calls(tokens: Sequence[Token], start: int, end: int) -> Iterator[Call]:
         if tokens[i + 1].token_type is TokenType.L_PAREN and (
             _is_name(tokens, i) or _filters_a_list(tokens, i)
         ):
-            yield _call(tokens, i)
+            yield _call_at(tokens, i)
 
 
-def closing(tokens: Sequence[Token], opening: int) -> int:
+def closing_bracket(tokens: Sequence[Token], opening: int) -> int:
     """The index of the bracket that closes the one at ``opening``."""
     depth = 0
     for i in range(opening, len(tokens)):
@@ -59,12 +59,12 @@ def closing(tokens: Sequence[Token], opening: int) -> int:
     return len(tokens)
 
 
-def split(tokens: Sequence[Token], start: int, end: int) -> list[tuple[int, int]]:
+def split_arguments(tokens: Sequence[Token], start: int, end: int) -> list[tuple[int, int]]:
     """``tokens[start:end]`` cut at the commas that stand in no brackets."""
     found, at, i = [], start, start
     while i < end:
         if tokens[i].token_type in _OPEN:
-            i = closing(tokens, i)
+            i = closing_bracket(tokens, i)
         elif tokens[i].token_type is TokenType.COMMA:
             found.append((at, i))
             at = i + 1
@@ -128,42 +128,42 @@ _NO_FUNCTIONS = frozenset(
 )
 
 
-def _call(tokens: Sequence[Token], i: int) -> Call:
+def _call_at(tokens: Sequence[Token], i: int) -> Call:
     name = tokens[i].text.lower()
-    close = closing(tokens, i + 1)
+    close = closing_bracket(tokens, i + 1)
     start, end = i + 2, close
     distinct, nulls = False, None
     if start < end and tokens[start].token_type is TokenType.DISTINCT:
         start, distinct = start + 1, True
-    if end - start >= 2 and (found := _nulls(tokens, end - 2)) is not None:
+    if end - start >= 2 and (found := _null_treatment(tokens, end - 2)) is not None:
         end, nulls = end - 2, found
-    arguments = tuple(split(tokens, start, end))
+    arguments = tuple(split_arguments(tokens, start, end))
     at, condition, within, over = close + 1, None, False, False
     while at < len(tokens):
-        if (found := _nulls(tokens, at)) is not None:
+        if (found := _null_treatment(tokens, at)) is not None:
             nulls, at = found, at + 2
-        elif _opens(tokens, at, "FILTER"):
-            behind = closing(tokens, at + 1)
+        elif _opens_bracket(tokens, at, "FILTER"):
+            behind = closing_bracket(tokens, at + 1)
             condition = (at + 3, behind)
             at = behind + 1
-        elif tokens[at].text.upper() == "WITHIN" and _opens(tokens, at + 1, "GROUP"):
-            within, at = True, closing(tokens, at + 2) + 1
+        elif tokens[at].text.upper() == "WITHIN" and _opens_bracket(tokens, at + 1, "GROUP"):
+            within, at = True, closing_bracket(tokens, at + 2) + 1
         elif tokens[at].token_type is TokenType.OVER:
-            named = not _opens(tokens, at, "OVER")
-            over, at = True, at + 2 if named else closing(tokens, at + 1) + 1
+            named = not _opens_bracket(tokens, at, "OVER")
+            over, at = True, at + 2 if named else closing_bracket(tokens, at + 1) + 1
         else:
             break
     return Call(name, i, at, arguments, distinct, nulls, condition, within, over)
 
 
-def _nulls(tokens: Sequence[Token], i: int) -> str | None:
+def _null_treatment(tokens: Sequence[Token], i: int) -> str | None:
     if i + 1 < len(tokens) and tokens[i + 1].text.upper() == "NULLS":
         word = tokens[i].text.lower()
         return word if word in ("ignore", "respect") else None
     return None
 
 
-def _opens(tokens: Sequence[Token], i: int, word: str) -> bool:
+def _opens_bracket(tokens: Sequence[Token], i: int, word: str) -> bool:
     return (
         i + 1 < len(tokens)
         and tokens[i].text.upper() == word

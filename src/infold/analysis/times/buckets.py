@@ -43,8 +43,8 @@ class Buckets:
             if aligned and self.size == length:
                 return shape.floor(unit)
             if aligned and length % self.size == 0:
-                return shape.inside(unit)
-        found = shape.moved((1 - self.size, 0))
+                return shape.in_same_cell(unit)
+        found = shape.moved_by((1 - self.size, 0))
         for unit, length in ((Granularity.DAY, DAY), (Granularity.HOUR, HOUR)):
             if self.step % length == 0 and self.offset % length == 0:
                 return replace(found, grain=unit)
@@ -52,7 +52,7 @@ class Buckets:
 
     def ended(self, shape: Shape) -> Shape:
         """The shape of an end: a size after its start."""
-        return self.started(shape).moved((self.size, self.size))
+        return self.started(shape).moved_by((self.size, self.size))
 
 
 def is_bucket(node: exp.Expr) -> bool:
@@ -60,12 +60,12 @@ def is_bucket(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.lower() == "window"
 
 
-def buckets(node: exp.Expr) -> Buckets | None:
+def bucket_of(node: exp.Expr) -> Buckets | None:
     """The buckets that a call of ``window`` puts rows into; None where they are not known."""
     if not is_bucket(node) or not _FEWEST <= len(node.expressions) <= _MOST:
         return None
     time, *texts = node.expressions
-    lengths = [_exactly(text) for text in texts]
+    lengths = [_exact_length(text) for text in texts]
     size = lengths[0]
     step = lengths[1] if len(lengths) > 1 else size
     offset = lengths[2] if len(lengths) > 2 else 0
@@ -74,7 +74,7 @@ def buckets(node: exp.Expr) -> Buckets | None:
     return Buckets(time, size, step, offset)
 
 
-def _exactly(text: exp.Expr) -> int | None:
+def _exact_length(text: exp.Expr) -> int | None:
     """The length that a text says, ``15 minutes``; None for months, which are no one length."""
     if not isinstance(text, exp.Literal) or not text.is_string:
         return None
@@ -86,7 +86,7 @@ def makes_several(node: exp.Expr) -> bool:
     """Whether a call of ``window`` may make several rows of one: its steps are shorter."""
     if not is_bucket(node):
         return False
-    found = buckets(node)
+    found = bucket_of(node)
     return found is None or found.step != found.size
 
 
@@ -94,7 +94,7 @@ def change_of_bucket(node: exp.Expr) -> tuple[exp.Expr, Callable[[Shape], Shape]
     """What ``window(ts, …).start`` and ``.end`` do to the shape of the time."""
     if not isinstance(node, exp.Dot) or node.expression.name.lower() not in FIELDS:
         return None
-    found = buckets(node.this.unnest())
+    found = bucket_of(node.this.unnest())
     if found is None:
         return None
     starts = node.expression.name.lower() == "start"

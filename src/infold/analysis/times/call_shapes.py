@@ -9,42 +9,42 @@ from sqlglot import exp
 
 from infold.analysis.times.buckets import change_of_bucket
 from infold.analysis.times.distances import moved_by
-from infold.analysis.times.durations import negated, number, of_units, offsets
-from infold.analysis.times.epoch_numbers import TIMES, between, clock
+from infold.analysis.times.durations import negate_span, number_of, of_units, zone_offsets
+from infold.analysis.times.epoch_numbers import TIMES, clock_of, range_of
 from infold.analysis.times.floors import Floor, floor_of
-from infold.analysis.times.shape import Shape, Span, lengths
+from infold.analysis.times.shape import Shape, Span, cell_lengths
 from infold.core.interval import DAY, HOUR, MINUTE, Granularity
 
 Change = tuple[exp.Expr, Callable[[Shape], Shape]]
 """The value, and what becomes of its shape."""
 
 
-def change_of(node: exp.Expr) -> Change | None:
+def shape_change(node: exp.Expr) -> Change | None:
     """What a call does to the shape of the one value that it is a function of."""
     floor = floor_of(node)
     if floor is not None:
         unit = floor.unit
         if floor.inside and unit is not None:
-            return floor.inner, lambda shape: shape.inside(unit)
+            return floor.inner, lambda shape: shape.in_same_cell(unit)
         return floor.inner, lambda shape: shape.floor(unit)
     moved = moved_by(node)
     if moved is not None:
-        return moved[0], lambda shape: shape.moved(moved[1])
+        return moved[0], lambda shape: shape.moved_by(moved[1])
     if isinstance(node, exp.AddMonths):
         span = of_units(node.expression, exp.Var(this="MONTH"))
         if span is None:
             return None
-        return node.this, lambda shape: shape.floor(Granularity.DAY).moved(span)
+        return node.this, lambda shape: shape.floor(Granularity.DAY).moved_by(span)
     if isinstance(node, exp.LastDay) and not node.args.get("unit"):
         month_of = Granularity.MONTH
-        return node.this, lambda shape: replace(shape.inside(month_of), grain=Granularity.DAY)
+        return node.this, lambda shape: replace(shape.in_same_cell(month_of), grain=Granularity.DAY)
     return (
         change_of_bucket(node)
         or _in_zone(node)
         or _in_words(node)
         or _of_parts(node)
         or _of_number(node)
-        or _by(node)
+        or _moved_by_own_part(node)
     )
 
 
@@ -54,18 +54,18 @@ def _in_words(node: exp.Expr) -> Change | None:
     if isinstance(node, exp.TimeToStr) and node.args["format"].name == _DAY:
         inner = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
     else:
-        text, length = _letters(node)
+        text, length = _first_letters(node)
         if length == _LETTERS and isinstance(text, exp.Cast) and text.to.this in _TEXTS:
             inner = text.this
     return None if inner is None else (inner, lambda shape: shape.floor(Granularity.DAY))
 
 
-def _letters(node: exp.Expr) -> tuple[exp.Expr | None, float | None]:
+def _first_letters(node: exp.Expr) -> tuple[exp.Expr | None, float | None]:
     """A text of which the first letters are taken, and how many."""
     if isinstance(node, exp.Left):
-        return node.this.unnest(), number(node.expression)
-    if isinstance(node, exp.Substring) and number(node.args.get("start")) == 1:
-        return node.this.unnest(), number(node.args.get("length"))
+        return node.this.unnest(), number_of(node.expression)
+    if isinstance(node, exp.Substring) and number_of(node.args.get("start")) == 1:
+        return node.this.unnest(), number_of(node.args.get("length"))
     return None, None
 
 
@@ -90,7 +90,7 @@ def _of_parts(node: exp.Expr) -> Change | None:
                 return None  # a finer part than one that is left out
             inner = part.this
             times.append(inner.this if isinstance(inner, exp.TsOrDsToDate) else inner)
-        elif part is None or number(part) != first:
+        elif part is None or number_of(part) != first:
             return None
     if not times or any(time != times[0] for time in times) or len(times) > len(_UNITS):
         return None
@@ -115,19 +115,19 @@ def _of_number(node: exp.Expr) -> Change | None:
         scale, inner = TIMES[node.name.lower()], node.expressions[0]
     else:
         return None
-    found = clock(inner)
+    found = clock_of(inner)
     if found is None or found.scale != scale:
         return None
     span, cell = (found.low, found.high), found.cell
     if cell is not None and span != (0, 0):
-        return found.time, lambda shape: shape.inside(cell)
-    return found.time, lambda shape: shape.moved(span)
+        return found.time, lambda shape: shape.in_same_cell(cell)
+    return found.time, lambda shape: shape.moved_by(span)
 
 
-def _by(node: exp.Expr) -> Change | None:
+def _moved_by_own_part(node: exp.Expr) -> Change | None:
     """A time moved by a number that is made of the same column: NULL where that one is."""
-    amount, unit, inner = _amount(node)
-    span = between(amount) if amount is not None else None
+    amount, unit, inner = _amount_moved(node)
+    span = range_of(amount) if amount is not None else None
     if amount is None or inner is None or unit is None or span is None:
         return None
     columns = [*amount.find_all(exp.Column), *inner.find_all(exp.Column)]
@@ -140,18 +140,18 @@ def _by(node: exp.Expr) -> Change | None:
         if start is not None:
             return floor.inner, lambda shape: shape.floor(start)
         cell = floor.unit
-        if by[0] >= 0 and by[1] < lengths(cell)[0]:
-            return floor.inner, lambda shape: shape.inside(cell)
-    return inner, lambda shape: shape.moved(by)
+        if by[0] >= 0 and by[1] < cell_lengths(cell)[0]:
+            return floor.inner, lambda shape: shape.in_same_cell(cell)
+    return inner, lambda shape: shape.moved_by(by)
 
 
-def _amount(node: exp.Expr) -> tuple[exp.Expr | None, int | None, exp.Expr | None]:
+def _amount_moved(node: exp.Expr) -> tuple[exp.Expr | None, int | None, exp.Expr | None]:
     """By how many of which units a time is moved."""
     if isinstance(node, exp.TsOrDsAdd) and str(node.args.get("unit", "DAY")).upper() == "DAY":
         return node.expression, DAY, node.this
     if isinstance(node, exp.Add) and isinstance(node.expression, exp.MakeInterval):
         parts = {key: value for key, value in node.expression.args.items() if value is not None}
-        moving = [key for key, value in parts.items() if number(value) != 0]
+        moving = [key for key, value in parts.items() if number_of(value) != 0]
         if len(moving) == 1 and moving[0] in _SIZES:
             return parts[moving[0]], _SIZES[moving[0]], node.this
     return None, None, None
@@ -167,7 +167,9 @@ def _started_by(amount: exp.Expr, floor: Floor) -> Granularity | None:
     text = amount.sql("spark")
     for place, unit in _PLACES:
         for one in amount.find_all(exp.Anonymous, exp.DayOfWeek, exp.Day, exp.DayOfMonth):
-            if text in [form.format(one.sql("spark")) for form in place] and _is(one, unit):
+            if text in [form.format(one.sql("spark")) for form in place] and _is_place_in(
+                one, unit
+            ):
                 return unit
     return None
 
@@ -179,7 +181,7 @@ _PLACES = (
 )
 
 
-def _is(call: exp.Expr, unit: Granularity) -> bool:
+def _is_place_in(call: exp.Expr, unit: Granularity) -> bool:
     """Whether a call says the place of a day in a unit."""
     if unit is Granularity.WEEK:
         return isinstance(call, exp.Anonymous) and call.name.lower() == "weekday"
@@ -195,19 +197,19 @@ def _in_zone(node: exp.Expr) -> Change | None:
     if isinstance(node, (exp.AtTimeZone, exp.FromTimeZone)):
         zone = node.args.get("zone")
         if isinstance(zone, exp.Literal):
-            ahead = offsets(zone.name)
-            ahead = ahead if isinstance(node, exp.AtTimeZone) else negated(ahead)
+            ahead = zone_offsets(zone.name)
+            ahead = ahead if isinstance(node, exp.AtTimeZone) else negate_span(ahead)
             inner = node.this
     elif isinstance(node, exp.ConvertTimezone):
         source, target = node.args.get("source_tz"), node.args.get("target_tz")
-        back = offsets(source.name) if isinstance(source, exp.Literal) else None
+        back = zone_offsets(source.name) if isinstance(source, exp.Literal) else None
         if source is None:
             back = 0, 0  # the session's own zone
-        there = offsets(target.name) if isinstance(target, exp.Literal) else None
+        there = zone_offsets(target.name) if isinstance(target, exp.Literal) else None
         if back is not None and there is not None:
             ahead = there[0] - back[1], there[1] - back[0]
             inner = node.args.get("timestamp")
     if ahead is None or inner is None:
         return None
     span = ahead
-    return inner, lambda shape: shape.moved(span)
+    return inner, lambda shape: shape.moved_by(span)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from infold.analysis.times.durations import length
+from infold.analysis.times.durations import interval_length
 from infold.core.interval import DAY
 
 
-def chosen(node: exp.Expr) -> list[exp.Expr] | None:
+def possible_values(node: exp.Expr) -> list[exp.Expr] | None:
     """The values of which an expression is one, NULL or not; None where it is no such thing."""
     if isinstance(node, exp.If):
-        return _both(node.args.get("true"), node.args.get("false"))
+        return _two_values(node.args.get("true"), node.args.get("false"))
     if isinstance(node, exp.Case):
         results = [branch.args["true"] for branch in node.args["ifs"]]
         last = node.args.get("default")
@@ -24,24 +24,24 @@ def chosen(node: exp.Expr) -> list[exp.Expr] | None:
     return None
 
 
-def first_there(node: exp.Expr) -> list[exp.Expr] | None:
+def coalesced_values(node: exp.Expr) -> list[exp.Expr] | None:
     """Those of which it is one that is not NULL, as long as there is one."""
     if isinstance(node, (exp.Coalesce, exp.Greatest, exp.Least)):
         return [node.this, *node.expressions]
     return None
 
 
-def exploded(node: exp.Expr) -> list[exp.Expr] | None:
+def exploded_values(node: exp.Expr) -> list[exp.Expr] | None:
     """What the elements of an exploded list lie between, or are."""
     if not isinstance(node, exp.Explode) or type(node) is not exp.Explode or node.expressions:
         return None
     inner = node.this.unnest()
     if isinstance(inner, exp.GenerateSeries) and _by_days(inner.args.get("step")):
-        return _both(inner.args.get("start"), inner.args.get("end"))
+        return _two_values(inner.args.get("start"), inner.args.get("end"))
     return list(inner.expressions) if isinstance(inner, exp.Array) and inner.expressions else None
 
 
-def _both(one: object, other: object) -> list[exp.Expr] | None:
+def _two_values(one: object, other: object) -> list[exp.Expr] | None:
     if isinstance(one, exp.Expr) and isinstance(other, exp.Expr):
         return [one, other]
     return None
@@ -51,5 +51,5 @@ def _by_days(step: object) -> bool:
     """Whether each element is as whole as the first: days after days."""
     if step is None:
         return True
-    span = length(step) if isinstance(step, exp.Expr) else None
+    span = interval_length(step) if isinstance(step, exp.Expr) else None
     return span is not None and span[0] == span[1] and span[0] > 0 and span[0] % DAY == 0

@@ -15,8 +15,14 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from infold.analysis.times.durations import added, length, negated, number, of_units
-from infold.analysis.times.epoch_numbers import Clock, clock
+from infold.analysis.times.durations import (
+    add_spans,
+    interval_length,
+    negate_span,
+    number_of,
+    of_units,
+)
+from infold.analysis.times.epoch_numbers import Clock, clock_of
 from infold.analysis.times.shape import Span
 from infold.core.interval import DAY
 
@@ -36,7 +42,7 @@ class Link:
     """Whether it also lets two NULLs pass."""
 
     @property
-    def turned(self) -> Link:
+    def reversed(self) -> Link:
         """The same, seen from the right."""
         return Link(self.right, self.left, -self.high, -self.low, self.or_null)
 
@@ -68,38 +74,42 @@ def asked_for_truth(node: exp.Expr) -> bool:
     return isinstance(around, (exp.Having, exp.Qualify, exp.Where))
 
 
-def links(predicate: exp.Expr | None) -> Iterator[Link]:
+def links_of(predicate: exp.Expr | None) -> Iterator[Link]:
     """The links that a predicate states; those between the same two values are not yet joined."""
     for node in conjuncts(predicate):
         if isinstance(node, exp.Between):
-            yield from _compared(node.this, node.args["low"], at_least=True)
-            yield from _compared(node.this, node.args["high"], at_least=False)
+            yield from _links_of_comparison(node.this, node.args["low"], at_least=True)
+            yield from _links_of_comparison(node.this, node.args["high"], at_least=False)
         elif isinstance(node, (exp.EQ, exp.NullSafeEQ)):
             for at_least in (True, False):
-                for link in _compared(node.this, node.expression, at_least=at_least):
+                for link in _links_of_comparison(node.this, node.expression, at_least=at_least):
                     yield replace(link, or_null=isinstance(node, exp.NullSafeEQ))
         elif isinstance(node, exp.Or):
-            yield from _either(node)
+            yield from _links_of_or(node)
         elif isinstance(node, (exp.GTE, exp.GT)):
             strict = int(isinstance(node, exp.GT))
-            yield from _compared(node.this, node.expression, at_least=True, strict=strict)
+            yield from _links_of_comparison(
+                node.this, node.expression, at_least=True, strict=strict
+            )
         elif isinstance(node, (exp.LTE, exp.LT)):
             strict = int(isinstance(node, exp.LT))
-            yield from _compared(node.this, node.expression, at_least=False, strict=strict)
+            yield from _links_of_comparison(
+                node.this, node.expression, at_least=False, strict=strict
+            )
 
 
-def _either(node: exp.Or) -> Iterator[Link]:
+def _links_of_or(node: exp.Or) -> Iterator[Link]:
     """What both sides state of the same two values, as far as either lets them be."""
-    sides = [_joined(links(side)) for side in (node.this, node.expression)]
+    sides = [_merged_links(links_of(side)) for side in (node.this, node.expression)]
     for link in sides[0]:
         for other in sides[1]:
-            for one in (other, other.turned):
+            for one in (other, other.reversed):
                 if one.left == link.left and one.right == link.right:
                     low, high = min(link.low, one.low), max(link.high, one.high)
                     yield Link(link.left, link.right, low, high, link.or_null or one.or_null)
 
 
-def _joined(found: Iterable[Link]) -> list[Link]:
+def _merged_links(found: Iterable[Link]) -> list[Link]:
     """Links of which no two are between the same values in the same order."""
     kept: list[Link] = []
     for link in found:
@@ -119,20 +129,20 @@ def _joined(found: Iterable[Link]) -> list[Link]:
     return kept
 
 
-def needed(predicate: exp.Expr | None) -> Iterator[exp.Expr]:
+def values_needed(predicate: exp.Expr | None) -> Iterator[exp.Expr]:
     """Values that are not NULL where a predicate is true."""
     for node in conjuncts(predicate):
         if isinstance(node, _COMPARISONS):
             for side in (node.this, node.expression):
-                yield offset(side)[0]
+                yield value_and_offset(side)[0]
         elif isinstance(node, exp.Between):
             for side in (node.this, node.args["low"], node.args["high"]):
-                yield offset(side)[0]
+                yield value_and_offset(side)[0]
         elif isinstance(node, exp.Not) and isinstance(node.this.unnest(), exp.Is):
             condition = node.this.unnest()
             if isinstance(condition.expression, exp.Null):
-                yield offset(condition.this)[0]
-    for link in links(predicate):
+                yield value_and_offset(condition.this)[0]
+    for link in links_of(predicate):
         if not link.or_null:
             yield from (link.left, link.right)
 
@@ -140,14 +150,14 @@ def needed(predicate: exp.Expr | None) -> Iterator[exp.Expr]:
 _COMPARISONS = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 
 
-def offset(node: exp.Expr) -> tuple[exp.Expr, Span]:
+def value_and_offset(node: exp.Expr) -> tuple[exp.Expr, Span]:
     """A value and the constant that is added to it."""
     if isinstance(node, exp.Paren):
-        return offset(node.this)
+        return value_and_offset(node.this)
     moved = moved_by(node)
     if moved is None:
         return node, (0, 0)
-    inner, by = offset(moved[0])
+    inner, by = value_and_offset(moved[0])
     return inner, (by[0] + moved[1][0], by[1] + moved[1][1])
 
 
@@ -178,24 +188,24 @@ def _date_of(node: exp.Expr) -> exp.Expr:
 
 def _constant(node: exp.Expr) -> Span | None:
     """A constant length: an interval, or a number of days."""
-    found = length(node)
+    found = interval_length(node)
     if found is not None:
         return found
-    days = number(node)
+    days = number_of(node)
     return None if days is None or days != int(days) else (int(days) * DAY, int(days) * DAY)
 
 
-def _compared(
+def _links_of_comparison(
     left: exp.Expr, right: exp.Expr, *, at_least: bool, strict: int = 0
 ) -> Iterator[Link]:
     """``left >= right`` or ``left <= right``."""
     for absolute, constant, side in ((left, right, at_least), (right, left, not at_least)):
         inner = absolute.unnest()
-        if isinstance(inner, exp.Abs) and not side and _limit(constant) is not None:
+        if isinstance(inner, exp.Abs) and not side and _constant_limit(constant) is not None:
             minus = exp.Neg()
             minus.args["this"] = constant
-            yield from _compared(inner.this, constant, at_least=False, strict=strict)
-            yield from _compared(inner.this, minus, at_least=True, strict=strict)
+            yield from _links_of_comparison(inner.this, constant, at_least=False, strict=strict)
+            yield from _links_of_comparison(inner.this, minus, at_least=True, strict=strict)
             return
     found = _of_numbers(left, right, at_least=at_least, strict=strict)
     if found is None:
@@ -204,7 +214,7 @@ def _compared(
         turned = _of_difference(right, left, at_least=not at_least, strict=strict)
         found = turned
     if found is None:
-        (a, here), (b, there) = offset(left), offset(right)
+        (a, here), (b, there) = value_and_offset(left), value_and_offset(right)
         if at_least:
             found = Link(a, b, low=there[0] - here[1] + strict)
         else:
@@ -213,20 +223,20 @@ def _compared(
         yield found
 
 
-def _limit(node: exp.Expr) -> Span | float | None:
+def _constant_limit(node: exp.Expr) -> Span | float | None:
     """A constant that a distance is compared with."""
-    return _constant(node) or number(node)
+    return _constant(node) or number_of(node)
 
 
 def _of_numbers(left: exp.Expr, right: exp.Expr, *, at_least: bool, strict: int) -> Link | None:
     """``unix_timestamp(a) >= unix_timestamp(b) + 60``: numbers that count the same unit."""
-    one, other = clock(left), clock(right)
+    one, other = clock_of(left), clock_of(right)
     if one is None or other is None or one.scale != other.scale:
         return None
-    return _counted(one, other, 0, at_least=at_least, strict=strict)
+    return _link_of_counts(one, other, 0, at_least=at_least, strict=strict)
 
 
-def _counted(one: Clock, other: Clock, more: int, *, at_least: bool, strict: int) -> Link:
+def _link_of_counts(one: Clock, other: Clock, more: int, *, at_least: bool, strict: int) -> Link:
     """So many units of the one number are more than of the other."""
     link = Link(one.time, other.time)
     if at_least:
@@ -242,7 +252,7 @@ def _of_difference(
         difference = difference.this
     if isinstance(difference, exp.Div):
         return _of_quotient(difference, constant, at_least=at_least)
-    if isinstance(difference, exp.Sub) and clock(difference.this) is not None:
+    if isinstance(difference, exp.Sub) and clock_of(difference.this) is not None:
         return _of_counts(difference, constant, at_least=at_least, strict=strict)
     if isinstance(difference, exp.TimestampDiff):
         return _of_whole_units(difference, constant, at_least=at_least, strict=strict)
@@ -254,8 +264,11 @@ def _of_difference(
         return None
     if span is None:
         return None
-    (a, here), (b, there) = offset(difference.this), offset(difference.expression)
-    room = added(span, added(there, negated(here)))
+    (a, here), (b, there) = (
+        value_and_offset(difference.this),
+        value_and_offset(difference.expression),
+    )
+    room = add_spans(span, add_spans(there, negate_span(here)))
     if room is None:
         return None
     link = Link(a, b)
@@ -268,21 +281,25 @@ def _of_counts(
     difference: exp.Sub, constant: exp.Expr, *, at_least: bool, strict: int
 ) -> Link | None:
     """``unix_timestamp(a) - unix_timestamp(b)`` compared with a number."""
-    one, other, more = clock(difference.this), clock(difference.expression), number(constant)
+    one, other, more = (
+        clock_of(difference.this),
+        clock_of(difference.expression),
+        number_of(constant),
+    )
     if one is None or other is None or one.scale != other.scale:
         return None
     if more is None or more != int(more):
         return None
-    return _counted(one, other, int(more), at_least=at_least, strict=strict)
+    return _link_of_counts(one, other, int(more), at_least=at_least, strict=strict)
 
 
 def _of_quotient(difference: exp.Div, constant: exp.Expr, *, at_least: bool) -> Link | None:
     """``(unix_timestamp(a) - unix_timestamp(b)) / 60 <= 30``: so many times as much."""
-    by, limit = number(difference.expression), number(constant)
+    by, limit = number_of(difference.expression), number_of(constant)
     inner = difference.this.unnest()
     if by is None or limit is None or by <= 0 or not isinstance(inner, exp.Sub):
         return None
-    if clock(inner.this) is None or clock(inner.expression) is None:
+    if clock_of(inner.this) is None or clock_of(inner.expression) is None:
         return None
     whole = math.floor(by * limit) if at_least else math.ceil(by * limit)
     more = exp.Literal.number(whole) if whole >= 0 else exp.Neg(this=exp.Literal.number(-whole))
@@ -294,7 +311,7 @@ def _of_whole_units(
 ) -> Link | None:
     """``timestampdiff(MINUTE, b, a)``: so many whole minutes lie between; the rest is cut off."""
     unit = of_units(exp.Literal.number(1), difference.args.get("unit"))
-    count = number(constant)
+    count = number_of(constant)
     if unit is None or unit[0] != unit[1] or count is None or count != int(count):
         return None
     whole = int(count) + (strict if at_least else -strict)

@@ -35,66 +35,67 @@ _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?\Z")
 _FIELDS = ("DAY", "HOUR", "MINUTE", "SECOND")
 
 
-def length(node: exp.Expr) -> Span | None:
+def interval_length(node: exp.Expr) -> Span | None:
     """The length of an interval expression; None when it is not a constant."""
     if isinstance(node, exp.Paren):
-        return length(node.this)
+        return interval_length(node.this)
     if isinstance(node, exp.Neg):
-        return negated(length(node.this))
+        return negate_span(interval_length(node.this))
     if isinstance(node, (exp.Add, exp.Sub)):
-        left, right = length(node.this), length(node.expression)
-        return added(left, right if isinstance(node, exp.Add) else negated(right))
+        left, right = interval_length(node.this), interval_length(node.expression)
+        return add_spans(left, right if isinstance(node, exp.Add) else negate_span(right))
     if isinstance(node, exp.Mul):
-        return _multiplied(node)
+        return _multiply_span(node)
     if isinstance(node, exp.Interval):
-        return _interval(node)
+        return _length_of_literal(node)
     if isinstance(node, exp.Cast) and node.to.this == exp.DType.INTERVAL:
         return length_of_text(node.this.name) if isinstance(node.this, exp.Literal) else None
     if isinstance(node, exp.MakeInterval):
-        units = {key: number(value) for key, value in node.args.items() if value is not None}
-        return _summed([_of(count, unit.upper()) for unit, count in units.items()])
+        units = {key: number_of(value) for key, value in node.args.items() if value is not None}
+        return _sum_of_spans([_length_of(count, unit.upper()) for unit, count in units.items()])
     if isinstance(node, exp.Anonymous) and node.name.lower() == "make_dt_interval":
-        counts = [number(value) for value in node.expressions]
-        return _summed(
-            [_of(count, unit) for count, unit in zip(counts, _FIELDS, strict=False)] or [(0, 0)]
+        counts = [number_of(value) for value in node.expressions]
+        return _sum_of_spans(
+            [_length_of(count, unit) for count, unit in zip(counts, _FIELDS, strict=False)]
+            or [(0, 0)]
         )
     return None
 
 
 def of_units(count: exp.Expr | None, unit: exp.Expr | None) -> Span | None:
     """The length of so many units, as functions such as ``dateadd(DAY, 3, d)`` have them."""
-    found = number(count) if count is not None else None
+    found = number_of(count) if count is not None else None
     name = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Expr) else "DAY"
-    return _of(found, name)
+    return _length_of(found, name)
 
 
-def number(node: exp.Expr | None) -> float | None:
+def number_of(node: exp.Expr | None) -> float | None:
     """A constant number; None for anything else."""
     if isinstance(node, exp.Paren):
-        return number(node.this)
+        return number_of(node.this)
     if isinstance(node, exp.Neg):
-        found = number(node.this)
+        found = number_of(node.this)
         return None if found is None else -found
     if isinstance(node, exp.Mul):
-        left, right = number(node.this), number(node.expression)
+        left, right = number_of(node.this), number_of(node.expression)
         return None if left is None or right is None else left * right
     if isinstance(node, exp.Literal) and _NUMBER.match(node.name.strip()):
         return float(node.name)
     return None
 
 
-def added(a: Span | None, b: Span | None) -> Span | None:
+def add_spans(a: Span | None, b: Span | None) -> Span | None:
     """The sum of two spans."""
     return None if a is None or b is None else (a[0] + b[0], a[1] + b[1])
 
 
-def negated(span: Span | None) -> Span | None:
+def negate_span(span: Span | None) -> Span | None:
     """A span the other way round."""
     return None if span is None else (-span[1], -span[0])
 
 
 @cache
-def offsets(zone: str) -> Span | None:
+def zone_offsets(zone: str) -> Span | None:
     """
     How far a zone's clocks are ahead of UTC, least and most; None for a zone that is not known.
 
@@ -121,15 +122,15 @@ def offsets(zone: str) -> Span | None:
     return min(seconds), max(seconds)
 
 
-def _interval(node: exp.Interval) -> Span | None:
+def _length_of_literal(node: exp.Interval) -> Span | None:
     unit, this = node.args.get("unit"), node.this
     if isinstance(unit, exp.IntervalSpan):
-        return _span(this.name, unit) if isinstance(this, exp.Literal) else None
+        return _span_of_number(this.name, unit) if isinstance(this, exp.Literal) else None
     if unit is None:
         return length_of_text(this.name) if isinstance(this, exp.Literal) else None
     name = unit.name.upper()
     # A text after a text with units, such as INTERVAL '1 day 2' HOURS, is none of Spark's forms.
-    return _of(number(this), name.removesuffix("S"))
+    return _length_of(number_of(this), name.removesuffix("S"))
 
 
 def length_of_text(text: str) -> Span | None:
@@ -138,12 +139,12 @@ def length_of_text(text: str) -> Span | None:
     parts = _PART.findall(rest)
     if not parts or _PART.sub("", rest).strip():
         return None
-    return _summed(
-        [_of(float(n.replace(" ", "")), unit.upper().removesuffix("S")) for n, unit in parts]
+    return _sum_of_spans(
+        [_length_of(float(n.replace(" ", "")), unit.upper().removesuffix("S")) for n, unit in parts]
     )
 
 
-def _span(text: str, unit: exp.IntervalSpan) -> Span | None:
+def _span_of_number(text: str, unit: exp.IntervalSpan) -> Span | None:
     """``'1 02:03:04' DAY TO SECOND`` and ``'2-3' YEAR TO MONTH``."""
     first, last = unit.this.name.upper(), unit.expression.name.upper()
     negative = text.strip().startswith("-")
@@ -158,23 +159,25 @@ def _span(text: str, unit: exp.IntervalSpan) -> Span | None:
         return None
     if len(numbers) != len(units) or not all(_NUMBER.match(part) for part in numbers):
         return None
-    found = _summed([_of(float(n), name) for n, name in zip(numbers, units, strict=True)])
-    return negated(found) if negative else found
+    found = _sum_of_spans(
+        [_length_of(float(n), name) for n, name in zip(numbers, units, strict=True)]
+    )
+    return negate_span(found) if negative else found
 
 
-def _of(count: float | None, unit: str) -> Span | None:
+def _length_of(count: float | None, unit: str) -> Span | None:
     if count is None:
         return None
     if unit in MONTHS:
         months = count * MONTHS[unit]
-        return _months(int(months)) if months == int(months) else None
+        return _length_of_months(int(months)) if months == int(months) else None
     if unit not in UNITS:
         return None
     exact = round(count * UNITS[unit][0])
     return exact, exact
 
 
-def _months(count: int) -> Span:
+def _length_of_months(count: int) -> Span:
     """The shortest and the longest that so many months in a row can be."""
     years, rest = divmod(abs(count), 12)
     least = years * 365 + (0, 28, 59, 89, 120, 150, 181, 212, 242, 273, 303, 334)[rest]
@@ -184,17 +187,17 @@ def _months(count: int) -> Span:
     return found if count >= 0 else (-found[1], -found[0])
 
 
-def _multiplied(node: exp.Mul) -> Span | None:
+def _multiply_span(node: exp.Mul) -> Span | None:
     for one, other in ((node.this, node.expression), (node.expression, node.this)):
-        span, times = length(one), number(other)
+        span, times = interval_length(one), number_of(other)
         if span is not None and times is not None and times == int(times):
             found = span[0] * int(times), span[1] * int(times)
             return found if times >= 0 else (found[1], found[0])
     return None
 
 
-def _summed(spans: list[Span | None]) -> Span | None:
+def _sum_of_spans(spans: list[Span | None]) -> Span | None:
     total: Span | None = (0, 0)
     for span in spans:
-        total = added(total, span)
+        total = add_spans(total, span)
     return total

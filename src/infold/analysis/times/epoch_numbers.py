@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from infold.analysis.times.durations import added, negated, number
+from infold.analysis.times.durations import add_spans, negate_span, number_of
 from infold.analysis.times.shape import Grain, Span
 from infold.core.interval import DAY, HOUR, SECOND, Granularity
 
@@ -40,76 +40,78 @@ class Clock:
     cell: Grain = None
 
 
-def clock(node: exp.Expr) -> Clock | None:
+def clock_of(node: exp.Expr) -> Clock | None:
     """The time that a number counts; None for any other number."""
     if isinstance(node, exp.Paren):
-        return clock(node.this)
-    if isinstance(node, exp.StrToUnix) and _plain(node):
+        return clock_of(node.this)
+    if isinstance(node, exp.StrToUnix) and _plain_clock(node):
         return Clock(node.this, SECOND, 1 - SECOND, SECOND - 1)
     if isinstance(node, exp.UnixSeconds):
-        return _whole(node.this, SECOND)
+        return _whole_number(node.this, SECOND)
     if isinstance(node, exp.UnixMillis):
-        return _whole(node.this, _MILLI)
+        return _whole_number(node.this, _MILLI)
     if isinstance(node, exp.UnixMicros):
         return Clock(node.this, 1, 0, 0, Granularity.HOUR)
     if isinstance(node, exp.Cast) and node.to.this == exp.DType.BIGINT:
-        return clock(node.this) or _whole(node.this, SECOND)
+        return clock_of(node.this) or _whole_number(node.this, SECOND)
     if isinstance(node, exp.Anonymous) and node.name.lower() in _BY_NAME and node.expressions:
-        return clock(node.expressions[0]) or _whole(node.expressions[0], SECOND)
-    return _moved(node) or _floored(node)
+        return clock_of(node.expressions[0]) or _whole_number(node.expressions[0], SECOND)
+    return _moved_clock(node) or _floored_clock(node)
 
 
-def _plain(node: exp.StrToUnix) -> bool:
+def _plain_clock(node: exp.StrToUnix) -> bool:
     form = node.args.get("format")
     return form is None or form.name == _SECONDS
 
 
-def _whole(time: exp.Expr, scale: int) -> Clock | None:
+def _whole_number(time: exp.Expr, scale: int) -> Clock | None:
     """So many whole units; the rest is cut off."""
     if time.find(exp.Column) is None:
         return None
     return Clock(time, scale, 1 - scale, 0, Granularity.HOUR)
 
 
-def _moved(node: exp.Expr) -> Clock | None:
+def _moved_clock(node: exp.Expr) -> Clock | None:
     """A number of that kind and a constant."""
     if not isinstance(node, (exp.Add, exp.Sub)):
         return None
-    inner, by = clock(node.this), number(node.expression)
+    inner, by = clock_of(node.this), number_of(node.expression)
     if inner is None or by is None or by != int(by):
         return None
     far = int(by) * inner.scale * (1 if isinstance(node, exp.Add) else -1)
     return replace(inner, low=inner.low + far, high=inner.high + far, cell=None)
 
 
-def _floored(node: exp.Expr) -> Clock | None:
+def _floored_clock(node: exp.Expr) -> Clock | None:
     """A number of that kind, rounded to so many units."""
     if isinstance(node, exp.Mul):
-        return _multiple(node.this, node.expression) or _multiple(node.expression, node.this)
+        return _multiple_of(node.this, node.expression) or _multiple_of(node.expression, node.this)
     if isinstance(node, exp.Sub):
         rest = node.expression.unnest()
         of = rest.expressions if isinstance(rest, exp.Anonymous) else [rest.this, rest.expression]
         exact = isinstance(rest, exp.Anonymous) and rest.name.lower() == "pmod"
         if (exact or isinstance(rest, exp.Mod)) and len(of) == 2 and of[0] == node.this.unnest():
-            return _rounded(clock(node.this), number(of[1]), exact=exact)
+            return _rounded_clock(clock_of(node.this), number_of(of[1]), exact=exact)
     return None
 
 
-def _multiple(part: exp.Expr, times: exp.Expr) -> Clock | None:
+def _multiple_of(part: exp.Expr, times: exp.Expr) -> Clock | None:
     """``floor(n / 900) * 900`` and ``n div 900 * 900``."""
-    part, by = part.unnest(), number(times)
-    if isinstance(part, exp.IntDiv) and number(part.expression) == by:
-        return _rounded(clock(part.this), by, exact=False)
+    part, by = part.unnest(), number_of(times)
+    if isinstance(part, exp.IntDiv) and number_of(part.expression) == by:
+        return _rounded_clock(clock_of(part.this), by, exact=False)
     if isinstance(part, exp.Floor) and not part.args.get("decimals"):
         inside = part.this.unnest()
-        if isinstance(inside, exp.Div) and number(inside.expression) == by:
-            found = clock(inside.this)
+        if isinstance(inside, exp.Div) and number_of(inside.expression) == by:
+            found = clock_of(inside.this)
             # A quotient is a double, which is too coarse for microseconds.
-            return None if found is None or found.scale == 1 else _rounded(found, by, exact=True)
+            return (
+                None if found is None or found.scale == 1 else _rounded_clock(found, by, exact=True)
+            )
     return None
 
 
-def _rounded(inner: Clock | None, by: float | None, *, exact: bool) -> Clock | None:
+def _rounded_clock(inner: Clock | None, by: float | None, *, exact: bool) -> Clock | None:
     if inner is None or by is None or by != int(by) or by < 1:
         return None
     size = int(by) * inner.scale
@@ -136,11 +138,11 @@ _BETWEEN: dict[type[exp.Expr], Span] = {
 }
 
 
-def between(node: exp.Expr) -> Span | None:
+def range_of(node: exp.Expr) -> Span | None:
     """The least and the greatest that a number can be, where it is not NULL."""
     if isinstance(node, exp.Paren):
-        return between(node.this)
-    constant = number(node)
+        return range_of(node.this)
+    constant = number_of(node)
     if constant is not None:
         return (int(constant), int(constant)) if constant == int(constant) else None
     if type(node) in _BETWEEN:
@@ -148,31 +150,33 @@ def between(node: exp.Expr) -> Span | None:
     if isinstance(node, exp.Anonymous) and node.name.lower() == "weekday":
         return 0, 6
     if isinstance(node, exp.Mul):
-        return _product(between(node.this), between(node.expression), node)
+        return _product_range(range_of(node.this), range_of(node.expression), node)
     if isinstance(node, (exp.Add, exp.Sub)):
-        right = between(node.expression)
-        return added(between(node.this), right if isinstance(node, exp.Add) else negated(right))
-    return _remainder(node) if isinstance(node, exp.Mod) else None
+        right = range_of(node.expression)
+        return add_spans(
+            range_of(node.this), right if isinstance(node, exp.Add) else negate_span(right)
+        )
+    return _remainder_range(node) if isinstance(node, exp.Mod) else None
 
 
-def _remainder(node: exp.Mod) -> Span | None:
-    left, by = between(node.this), number(node.expression)
+def _remainder_range(node: exp.Mod) -> Span | None:
+    left, by = range_of(node.this), number_of(node.expression)
     if left is None or left[0] < 0 or by is None or by != int(by) or by < 1:
         return None
     return 0, min(left[1], int(by) - 1)
 
 
-def _product(left: Span | None, right: Span | None, node: exp.Mul) -> Span | None:
+def _product_range(left: Span | None, right: Span | None, node: exp.Mul) -> Span | None:
     for part, by in ((node.this, node.expression), (node.expression, node.this)):
-        times, inner = number(by), part.unnest()
+        times, inner = number_of(by), part.unnest()
         if isinstance(inner, exp.Floor) and not inner.args.get("decimals"):
             inner = inner.this.unnest()
             kind: type[exp.Expr] = exp.Div
         else:
             kind = exp.IntDiv
-        if times is None or not isinstance(inner, kind) or number(inner.expression) != times:
+        if times is None or not isinstance(inner, kind) or number_of(inner.expression) != times:
             continue
-        whole = between(inner.this)
+        whole = range_of(inner.this)
         if whole is not None and whole[0] >= 0 and times == int(times) and times >= 1:
             size = int(times)
             return whole[0] // size * size, whole[1] // size * size

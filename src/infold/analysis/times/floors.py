@@ -64,7 +64,7 @@ class Floor:
             return True
         grains = [shape.grain for shape in shapes]
         return bool(grains) and all(
-            grain is not None and grain.holds(self.unit) for grain in grains
+            grain is not None and grain.contains(self.unit) for grain in grains
         )
 
 

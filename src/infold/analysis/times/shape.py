@@ -27,18 +27,18 @@ _LENGTHS: dict[Granularity, Span] = {
 }
 
 
-def lengths(unit: Granularity) -> Span:
+def cell_lengths(unit: Granularity) -> Span:
     """The shortest and the longest cell of a unit."""
     return _LENGTHS.get(unit) or (unit.next(0), unit.next(0))
 
 
-def coarser(a: Grain, b: Grain) -> tuple[bool, Grain]:
+def coarser_of(a: Grain, b: Grain) -> tuple[bool, Grain]:
     """Whether cells of one unit lie in cells of the other, and the coarser one; None is finest."""
     if a is None or b is None:
         return True, b if a is None else a
-    if a.holds(b):
+    if a.contains(b):
         return True, a
-    return b.holds(a), b
+    return b.contains(a), b
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +51,23 @@ class Shape:
     grain: Grain = None
 
     @property
-    def exact(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether ``x`` is ``t`` and a constant."""
         return self.low == self.high
 
     @property
-    def starts(self) -> bool:
+    def is_start(self) -> bool:
         """Whether ``v`` is the start of the cell of ``x``."""
-        return self.cell is not None and self.grain is not None and self.grain.holds(self.cell)
+        return self.cell is not None and self.grain is not None and self.grain.contains(self.cell)
 
     def difference(self) -> Span:
         """How far ``v`` can be from ``t``."""
         if self.cell is None:
             return self.low, self.high
-        room = lengths(self.cell)[1] - 1
-        return self.low - room, self.high + (0 if self.starts else room)
+        room = cell_lengths(self.cell)[1] - 1
+        return self.low - room, self.high + (0 if self.is_start else room)
 
-    def loose(self) -> Shape:
+    def without_cell(self) -> Shape:
         """The same, said without a cell."""
         low, high = self.difference()
         return Shape(None, low, high, self.grain)
@@ -76,34 +76,34 @@ class Shape:
         """The shape of what ``v`` becomes when it is floored to a unit; None changes nothing."""
         if unit is None:
             return self
-        if self.grain is not None and self.grain.holds(unit):
+        if self.grain is not None and self.grain.contains(unit):
             return self  # it is the start of such a cell already
-        nested, cell = coarser(self.cell, unit)
+        nested, cell = coarser_of(self.cell, unit)
         if nested:
             return Shape(cell, self.low, self.high, unit)
         low, high = self.difference()
         return Shape(unit, low, high, unit)
 
-    def inside(self, unit: Granularity) -> Shape:
+    def in_same_cell(self, unit: Granularity) -> Shape:
         """The shape of something that is in the same cell of a unit as ``v``."""
-        nested, cell = coarser(self.cell, unit)
+        nested, cell = coarser_of(self.cell, unit)
         low, high = (self.low, self.high) if nested else self.difference()
         return Shape(cell if nested else unit, low, high)
 
-    def moved(self, by: Span) -> Shape:
+    def moved_by(self, by: Span) -> Shape:
         """The shape of ``v`` and something between ``by``, of which nothing else is known."""
         low, high = by
         cell = self.cell
         if cell is None:
-            grain = self.grain if low == high and _whole(low, self.grain) else None
+            grain = self.grain if low == high and _moves_starts_to_starts(low, self.grain) else None
             return Shape(None, self.low + low, self.high + high, grain)
-        if low == high and _whole(low, cell):
-            grain = self.grain if _whole(low, self.grain) else None
+        if low == high and _moves_starts_to_starts(low, cell):
+            grain = self.grain if _moves_starts_to_starts(low, self.grain) else None
             return Shape(cell, self.low + low, self.high + low, grain)
         least, most = self.difference()
         return Shape(None, least + low, most + high)
 
-    def among(self, other: Span, grain: Grain) -> Shape:
+    def at_distance(self, other: Span, grain: Grain) -> Shape:
         """
         The shape of ``w``, all of whose values are starts of ``grain``, where ``w - v`` is in
         ``other``.
@@ -116,37 +116,42 @@ class Shape:
             return replace(self, grain=self.grain or grain)
         least, most = self.difference()
         if grain is None:
-            return self.moved(other) if low == high else Shape(None, least + low, most + high)
-        if self.cell in (None, grain) and self.grain and self.grain.holds(grain) and _fixed(grain):
-            size = lengths(grain)[0]  # both are starts, so whole cells lie between them
+            return self.moved_by(other) if low == high else Shape(None, least + low, most + high)
+        if (
+            self.cell in (None, grain)
+            and self.grain
+            and self.grain.contains(grain)
+            and _has_fixed_length(grain)
+        ):
+            size = cell_lengths(grain)[0]  # both are starts, so whole cells lie between them
             low, high = -(-low // size) * size, high // size * size
             if low <= high:
                 return Shape(self.cell, self.low + low, self.high + high, grain)
-        first = least + low + lengths(grain)[0] - 1
+        first = least + low + cell_lengths(grain)[0] - 1
         if first > most + high:
             return Shape(None, least + low, most + high, grain)
         return Shape(grain, first, most + high, grain)
 
     def hull(self, other: Shape) -> Shape:
         """What holds of a value that has one shape or the other."""
-        nested, cell = coarser(self.cell, other.cell)
-        nested_grain, _ = coarser(self.grain, other.grain)
+        nested, cell = coarser_of(self.cell, other.cell)
+        nested_grain, _ = coarser_of(self.grain, other.grain)
         grain = None
         if nested_grain and self.grain is not None and other.grain is not None:
-            grain = self.grain if other.grain.holds(self.grain) else other.grain
+            grain = self.grain if other.grain.contains(self.grain) else other.grain
         if nested:
             low, high = min(self.low, other.low), max(self.high, other.high)
             return Shape(cell, low, high, grain)
         a, b = self.difference(), other.difference()
         return Shape(None, min(a[0], b[0]), max(a[1], b[1]), grain)
 
-    def near(self, before: int, after: int) -> Shape:
+    def of_rows_within(self, before: int, after: int) -> Shape:
         """
         The shape of one row's ``v`` against the times of rows whose own is near to it.
 
         The other rows' is at most ``before`` less, and ``after`` more.
         """
-        return self.among((-after, before), self.grain)
+        return self.at_distance((-after, before), self.grain)
 
     def through(self, bridge: Shape, far: Shape) -> Shape:
         """
@@ -155,13 +160,13 @@ class Shape:
         ``self`` and ``bridge`` are shapes against one input, ``far`` is that of the bridge's value
         against the other.
         """
-        if bridge.cell is None and bridge.exact:
+        if bridge.cell is None and bridge.is_exact:
             low, high = far.difference()
             shift = self.low - bridge.low, self.high - bridge.low
             return Shape(self.cell, low + shift[0], high + shift[1], self.grain)
-        if self.exact and bridge.exact and self.low == bridge.low:
-            nested, cell = coarser(self.cell, bridge.cell)
-            inside, whole = coarser(cell, far.cell)
+        if self.is_exact and bridge.is_exact and self.low == bridge.low:
+            nested, cell = coarser_of(self.cell, bridge.cell)
+            inside, whole = coarser_of(cell, far.cell)
             if nested and inside and whole is cell:
                 return Shape(cell, far.low, far.high, self.grain)
         mine, theirs, there = self.difference(), bridge.difference(), far.difference()
@@ -172,14 +177,14 @@ class Shape:
             self.grain,
         )
 
-    def nested(self, granularity: Granularity) -> bool:
+    def stays_in_cell(self, granularity: Granularity) -> bool:
         """Whether ``v`` is in the same cell of ``granularity`` as ``x`` is."""
-        return self.cell is None or granularity.holds(self.cell)
+        return self.cell is None or granularity.contains(self.cell)
 
-    def tells(self, granularity: Granularity) -> bool:
+    def can_partition(self, granularity: Granularity) -> bool:
         """Whether ``v`` is no mere start of a longer cell, in a table of such shorter ones."""
-        return self.nested(granularity) or not (
-            self.starts and self.cell is not None and self.cell.holds(granularity)
+        return self.stays_in_cell(granularity) or not (
+            self.is_start and self.cell is not None and self.cell.contains(granularity)
         )
 
     def bound(self, granularity: Granularity) -> Span:
@@ -189,22 +194,22 @@ class Shape:
         ``(before, after)``: the cell ``[start, end)`` is made from times in ``[start - before, end
         + after)``. A value in the month of ``x`` is up to a month away from it.
         """
-        if not self.nested(granularity):
-            return self.loose().bound(granularity)
+        if not self.stays_in_cell(granularity):
+            return self.without_cell().bound(granularity)
         after = -self.low
-        if self.cell is None and self.grain is not None and granularity.holds(self.grain):
+        if self.cell is None and self.grain is not None and granularity.contains(self.grain):
             # The last value in a cell is the last start in it, and that is a unit before its end.
-            unit = lengths(self.grain)[0]
-            if after > 0 and (not _fixed(self.grain) or (after + 1) % unit == 0):
+            unit = cell_lengths(self.grain)[0]
+            if after > 0 and (not _has_fixed_length(self.grain) or (after + 1) % unit == 0):
                 after = max(0, after - unit + 1)
         return self.high, after
 
 
-def _fixed(unit: Granularity) -> bool:
-    least, most = lengths(unit)
+def _has_fixed_length(unit: Granularity) -> bool:
+    least, most = cell_lengths(unit)
     return least == most
 
 
-def _whole(length: int, unit: Grain) -> bool:
+def _moves_starts_to_starts(length: int, unit: Grain) -> bool:
     """Whether moving by a length takes starts of cells to starts of cells."""
-    return unit is None or (_fixed(unit) and length % lengths(unit)[0] == 0)
+    return unit is None or (_has_fixed_length(unit) and length % cell_lengths(unit)[0] == 0)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from infold.analysis.times.durations import length, number
-from infold.analysis.times.epoch_numbers import clock
+from infold.analysis.times.durations import interval_length, number_of
+from infold.analysis.times.epoch_numbers import clock_of
 from infold.core.interval import DAY
 
 _FRAMELESS = (
@@ -36,21 +36,21 @@ class Reach:
     after: int
 
 
-def reach(window: exp.Window, named: Mapping[str, exp.Expr]) -> Reach | None:
+def frame_reach(window: exp.Window, named: Mapping[str, exp.Expr]) -> Reach | None:
     """The reach of a window's frame; None when nothing bounds it."""
-    if isinstance(called(window), _FRAMELESS):
+    if isinstance(function_of(window), _FRAMELESS):
         return None
-    order, spec = clause(window, named, "order"), clause(window, named, "spec")
+    order, spec = window_clause(window, named, "order"), window_clause(window, named, "spec")
     if not isinstance(order, exp.Order) or not isinstance(spec, exp.WindowSpec):
         return None
     if str(spec.args.get("kind", "")).upper() != "RANGE" or len(order.expressions) != 1:
         return None
     by = order.expressions[0]
-    counted = clock(by.this)
+    counted = clock_of(by.this)
     unit = counted.scale if counted is not None else None
-    start = _end(spec.args.get("start"), spec.args.get("start_side"), unit)
+    start = _frame_end(spec.args.get("start"), spec.args.get("start_side"), unit)
     last = spec.args.get("end") or "CURRENT ROW"
-    end = _end(last, spec.args.get("end_side"), unit, last=True)
+    end = _frame_end(last, spec.args.get("end_side"), unit, last=True)
     if start is None or end is None:
         return None
     before, after = start, -end
@@ -64,20 +64,20 @@ def reach(window: exp.Window, named: Mapping[str, exp.Expr]) -> Reach | None:
 
 def rows_back(window: exp.Window, named: Mapping[str, exp.Expr]) -> tuple[exp.Expr, int] | None:
     """What a window is ordered by, and how many rows before its own it counts; None for others."""
-    order, spec = clause(window, named, "order"), clause(window, named, "spec")
+    order, spec = window_clause(window, named, "order"), window_clause(window, named, "spec")
     if not isinstance(order, exp.Order) or not order.expressions:
         return None
     rows: float | None = None
-    if isinstance(called(window), exp.Lag):
-        rows = number(called(window).args.get("offset") or exp.Literal.number(1))
+    if isinstance(function_of(window), exp.Lag):
+        rows = number_of(function_of(window).args.get("offset") or exp.Literal.number(1))
     elif isinstance(spec, exp.WindowSpec) and str(spec.args.get("kind", "")).upper() == "ROWS":
         start = spec.args.get("start")
         back = str(spec.args.get("start_side")).upper() == "PRECEDING"
-        rows = number(start) if isinstance(start, exp.Expr) and back else None
+        rows = number_of(start) if isinstance(start, exp.Expr) and back else None
     return None if rows is None else (order.expressions[0].this, int(rows))
 
 
-def called(window: exp.Window) -> exp.Expr:
+def function_of(window: exp.Window) -> exp.Expr:
     """The function that a window belongs to, without FILTER and what it does with NULLs."""
     inner: exp.Expr = window.this
     while isinstance(inner, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
@@ -85,23 +85,25 @@ def called(window: exp.Window) -> exp.Expr:
     return inner
 
 
-def base_of(window: exp.Expr, named: Mapping[str, exp.Expr]) -> exp.Expr | None:
+def base_window(window: exp.Expr, named: Mapping[str, exp.Expr]) -> exp.Expr | None:
     """The window of the WINDOW clause that a window builds on, if it does."""
     alias = window.args.get("alias")
     base = named.get(alias.name.lower()) if isinstance(alias, exp.Expr) else None
     return base if base is not window else None
 
 
-def clause(window: exp.Expr, named: Mapping[str, exp.Expr], key: str) -> exp.Expr | None:
+def window_clause(window: exp.Expr, named: Mapping[str, exp.Expr], key: str) -> exp.Expr | None:
     """A clause of a window, or of the named one that it builds on."""
     found = window.args.get(key)
-    base = base_of(window, named)
+    base = base_window(window, named)
     if found is None and base is not None:
-        return clause(base, named, key)
+        return window_clause(base, named, key)
     return found if isinstance(found, exp.Expr) else None
 
 
-def _end(bound: object, side: object, unit: int | None = None, *, last: bool = False) -> int | None:
+def _frame_end(
+    bound: object, side: object, unit: int | None = None, *, last: bool = False
+) -> int | None:
     """
     How far one end of a frame lies before the current row; None for an unbounded one.
 
@@ -111,9 +113,9 @@ def _end(bound: object, side: object, unit: int | None = None, *, last: bool = F
         return 0 if bound.upper() == "CURRENT ROW" else None
     if not isinstance(bound, exp.Expr):
         return None
-    span = length(bound) if unit is None else None
+    span = interval_length(bound) if unit is None else None
     if span is None:
-        count, size = number(bound), unit or DAY
+        count, size = number_of(bound), unit or DAY
         span = None if count is None else (int(count) * size, int(count) * size)
     if span is None:
         return None

@@ -44,7 +44,7 @@ from pyiceberg.types import (
 )
 from sqlglot import exp
 
-from infold.core.interval import DAY, instant
+from infold.core.interval import DAY, parse_instant_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ def _decimal(text: str) -> Decimal:
 
 def _instant(text: str) -> int:
     try:
-        return instant(text)
+        return parse_instant_text(text)
     except ValueError:
         raise ValueError(f"{text!r} is no date or time: write 2024-03-09 12:00") from None
 

@@ -14,7 +14,7 @@ from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from infold.core.formats import EPOCH_UNITS
-from infold.core.interval import micros
+from infold.core.interval import micros_of
 
 Parse = Callable[[str], int | None]
 
@@ -65,7 +65,7 @@ def iso(text: str) -> int | None:
             return None
         numbers = [int(part or 0) for part in (year, month, day, hour, minute, second)]
         when = datetime(*numbers, int(digits[:6]), tzinfo=at)  # type: ignore[misc,arg-type]
-        return micros(when)
+        return micros_of(when)
     except (ValueError, OverflowError):
         return None
 
@@ -93,7 +93,7 @@ def _zone(text: str) -> tzinfo | None:
 def _strptime(text: str, pattern: str) -> int | None:
     try:
         when = datetime.strptime(text, pattern)  # noqa: DTZ007 - given UTC below
-        return micros(when if when.tzinfo else when.replace(tzinfo=UTC))
+        return micros_of(when if when.tzinfo else when.replace(tzinfo=UTC))
     except ValueError:
         return None
 

@@ -67,7 +67,7 @@ def definition(work: Work, node: Node, step: Step) -> DataFrame:
 
     ``step`` names the versions of the lookups that it joins.
     """
-    source = work.project.sources[node.source or node.name].without(node.unread_columns)
+    source = work.project.sources[node.source or node.name].without_columns(node.unread_columns)
     known = [file for file in work.ledger.files(node.name) if file.rows]
     source_rows.refuse_changed(work.project, source, known)
     rows = source_rows.read(work.spark, work.project, source, [(file.id, file) for file in known])

@@ -52,7 +52,7 @@ class Ingest:
     def of(work: Work, step: Step) -> Ingest:
         """The ingest of a step; new files get their ids here."""
         node = work.project[step.model]
-        source = work.project.sources[node.source or node.name].without(node.unread_columns)
+        source = work.project.sources[node.source or node.name].without_columns(node.unread_columns)
         news = step.files if step.files is not None else FileDiff(source.name)
         ids = work.ledger.register_files(source.name, news.new) if news.new else {}
         return Ingest(work, step, node, source, news, {ids[file.path]: file for file in news.new})

@@ -62,7 +62,7 @@ def _in_files(
     work: Work, node: Node, changed: ChangedRows, matches: Sequence[Match]
 ) -> ChangedKeyRows:
     """The files of a source that have rows with changed keys, among files that did not change."""
-    source = work.project.sources[node.source or node.name].without(node.unread_columns)
+    source = work.project.sources[node.source or node.name].without_columns(node.unread_columns)
     known = [
         file
         for file in work.ledger.files(node.name)

@@ -24,7 +24,7 @@ from infold.core.project import Node, SessionsQuery
 from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.session_columns import FIRST, LAST
 from infold.core.session_rules import Keep
-from infold.core.trace import CellState, rewritten
+from infold.core.trace import CellState, changes_of_rewrite
 from infold.spark.content import cell_of, cell_stats, content, micros, type_of
 from infold.spark.inputs.feed import Feed, foldable
 from infold.spark.sessions import quarantine, unassigned
@@ -159,7 +159,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     )
     table = work.tables.read(step.model, snapshot)
     states, counted = _states(table, node, over)
-    changes = rewritten(work.cells(step.model), states.values())
+    changes = changes_of_rewrite(work.cells(step.model), states.values())
     left_out = _left_out(work, node, step, events, query, read - counted)
     receipt = Receipt(
         read=read,

@@ -75,9 +75,9 @@ class Components:
             for entry in self.asked
         )
         if (
-            query.cuts_within_islands and near.hull
+            query.cuts_within_islands and near.span
         ):  # where a session ends may change all that follow it
-            near = Ranges((Interval(near.hull.start, MAX),))
+            near = Ranges((Interval(near.span.start, MAX),))
         entries = work.ledger.quarantined(step.model) if self.may_quarantine else ()
         self.entries = [e for e in entries if near.overlaps(Interval(e.start, e.end + 1))]
         # What stays of a session in quarantine may lie far from where that goes on.

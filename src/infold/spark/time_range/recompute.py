@@ -25,7 +25,7 @@ from infold.core.plan import Action, Step
 from infold.core.ports import Prepared
 from infold.core.project import Batches, Node
 from infold.core.record import Outcome, Receipt
-from infold.core.trace import CellChange, CellState, rewritten
+from infold.core.trace import CellChange, CellState, changes_of_rewrite
 from infold.messages import run_errors
 from infold.spark.content import column, range_predicate, time_predicate, time_type
 from infold.spark.inputs.difference import count_row_changes, is_folded
@@ -140,7 +140,9 @@ def build(
         step.model, rows, _layout(work, node, _partition_type(rows, node)), work.stamp(step)
     )
     after = states_of_cells(work.tables.read(step.model, snapshot), node)
-    changes = _row_changes(work, node, step, rewritten(before, after.cells.values()), snapshot)
+    changes = _row_changes(
+        work, node, step, changes_of_rewrite(before, after.cells.values()), snapshot
+    )
     beyond = max(0, sum(map(_rows_yielded, seen)) - sum(change.rows_after for change in changes))
     return _outcome(
         work, step, changes, replace(after, beyond=beyond), snapshot=snapshot, whole=True
@@ -178,7 +180,7 @@ def _recompute(
     # All that the query yields is kept where it is first computed, which is for its cells' states:
     # rows of other cells are few, as inputs are read no further than the query needs.
     rows, after = compute_once(rows, node, step.cells, type_)
-    changes = rewritten(before, after.cells.values())
+    changes = changes_of_rewrite(before, after.cells.values())
     if is_folded(work.project, step.model) and any(change.changes_rows for change in changes):
         inside = rows.where(range_predicate(name, type_, step.cells, exact=True))
         changes = count_row_changes(node, changes, work.tables.read(step.model), inside)
@@ -206,13 +208,18 @@ def _written_at_once(
     Their content is known after the commit. If the run dies in between, the next run counts their
     rows and builds them again (``recover``).
     """
-    changes = rewritten((), (CellState(cell, 0, 0) for cell in watched.cells))
+    changes = changes_of_rewrite((), (CellState(cell, 0, 0) for cell in watched.cells))
     uncounted = _outcome(work, step, changes, CellStates({}), snapshot=None, whole=False)
     announced = prepared(replace(uncounted, cell_column=partition_column(node)))
     snapshot = _write(work, node, step, announced, watched.rows, step.cells)
     states = watched.states()
     made = _outcome(
-        work, step, rewritten((), states.cells.values()), states, snapshot=snapshot, whole=False
+        work,
+        step,
+        changes_of_rewrite((), states.cells.values()),
+        states,
+        snapshot=snapshot,
+        whole=False,
     )
     if not made.changes:  # a commit of nothing is no version
         return replace(made, committed=False, snapshot=None, trace=announced.trace)

@@ -237,7 +237,7 @@ class Verifier:
             states = self.ledger.cells(node.name)
             drawn = random.sample(list(states), min(sample, len(states)))
             return Ranges.of(state.cell for state in drawn)
-        return Ranges.ever() - trace.unbuilt
+        return Ranges.ever() - trace.pending_ranges
 
     def _left_out(self, node: Node, trace: Trace) -> str:
         """A note on cells that are not compared because they are not built."""

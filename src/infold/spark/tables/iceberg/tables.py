@@ -21,7 +21,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from infold.core import write_points
-from infold.core.interval import HOUR, MAX, MIN, Granularity, Ranges, instant
+from infold.core.interval import HOUR, MAX, MIN, Granularity, Ranges, parse_instant_text
 from infold.core.model import table_name
 from infold.core.ports import Lake
 from infold.spark.content import column as column_of
@@ -219,13 +219,13 @@ def partition_filter(layout: Layout, value: Any) -> str:
     assert layout.column is not None
     assert layout.partition is not None
     if layout.partition is Granularity.MONTH:
-        start = instant(f"{1970 + value // 12:04}-{value % 12 + 1:02}-01")
+        start = parse_instant_text(f"{1970 + value // 12:04}-{value % 12 + 1:02}-01")
     elif layout.partition is Granularity.YEAR:
-        start = instant(f"{1970 + value:04}-01-01")
+        start = parse_instant_text(f"{1970 + value:04}-01-01")
     elif layout.partition is Granularity.HOUR:
         start = value * HOUR
     else:
-        start = instant(value.isoformat())
+        start = parse_instant_text(value.isoformat())
     part = Ranges((layout.partition.cell(start),))
     return range_predicate(layout.column, layout.type, part)
 
