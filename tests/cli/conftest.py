@@ -71,7 +71,7 @@ class FakeApi:
         self.asked["observe"] = asked
         return self.observed
 
-    def look(self, _: Any, **asked: Any) -> Observations:
+    def observe_all(self, _: Any, **asked: Any) -> Observations:
         """The same."""
         self.asked["observe"] = asked
         return self.observed
@@ -136,7 +136,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
     for name in (
         "open_project",
         "observe",
-        "look",
+        "observe_all",
         "make_plan",
         "coverage",
         "run",

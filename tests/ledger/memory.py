@@ -18,7 +18,7 @@ from infold.core.ports import Clock
 from infold.core.record import Arrival, Outcome, QuarantinedSession, Receipt, RunRecord, StepRecord
 from infold.core.trace import CellChange, CellState, Trace, Version
 from infold.ledger.apply_outcome import vanished
-from infold.ledger.codec import slim
+from infold.ledger.codec import without_rows_of_tables
 from infold.ledger.store import SystemClock
 from infold.messages import run_errors
 
@@ -116,7 +116,9 @@ class MemoryLedger:
             return
         if not self._open(step):
             raise ValueError(f"step {step!r} is {record.state}")
-        self._steps[step] = replace(record, state="done", outcome=slim(outcome), finished_at=now)
+        self._steps[step] = replace(
+            record, state="done", outcome=without_rows_of_tables(outcome), finished_at=now
+        )
         model = self._models.setdefault(outcome.model, _Model())
         if outcome.committed:
             started = self._runs[record.run].started_at

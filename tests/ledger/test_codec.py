@@ -41,8 +41,8 @@ def test_a_receipt_of_nothing_is_two_characters() -> None:
     assert codec.dump_receipt(Receipt()) == "{}"
 
 
-def test_a_slim_outcome_keeps_what_has_no_table_of_its_own() -> None:
-    """A slim outcome keeps trace and receipt, and leaves
+def test_a_done_outcome_keeps_what_has_no_table_of_its_own() -> None:
+    """A done outcome keeps trace and receipt, and leaves
     out changes and files, which have tables of their own.
     """
     change = CellChange(EVER, 1, 0, 0, 1, 0, 7)
@@ -51,4 +51,6 @@ def test_a_slim_outcome_keeps_what_has_no_table_of_its_own() -> None:
         "m", 1, trace, (change,), snapshot=9, files=FilesOutcome("raw"), receipt=receipt
     )
 
-    assert codec.slim(whole) == Outcome("m", 1, trace, snapshot=9, receipt=receipt)
+    assert codec.without_rows_of_tables(whole) == Outcome(
+        "m", 1, trace, snapshot=9, receipt=receipt
+    )

@@ -153,7 +153,7 @@ def test_the_first_mark_that_meets_a_column_is_drawn() -> None:
 
 def test_a_table_without_cells_has_one_mark() -> None:
     """A table without cells has one mark, in the first column beside others."""
-    rows = [Row("t", (("#", span("2024-03-04", "2024-03-06")),)), Row("one", single="B", says="x")]
+    rows = [Row("t", (("#", span("2024-03-04", "2024-03-06")),)), Row("one", single="B", note="x")]
 
     assert strip(rows, Granularity.DAY, 100) == [
         "       March 2024",
@@ -175,7 +175,7 @@ def test_open_ranges_do_not_stretch_the_axis() -> None:
 
 def test_texts_beside_the_strip_are_cut_to_the_screen() -> None:
     """A long reason beside the strip ends in an ellipsis, and is printed in full below it."""
-    row = Row("t", (("#", span("2024-03-04", "2024-03-06")),), says="because " * 30)
+    row = Row("t", (("#", span("2024-03-04", "2024-03-06")),), note="because " * 30)
 
     line = strip([row], Granularity.DAY, 60)[-1]
 

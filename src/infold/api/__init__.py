@@ -18,9 +18,9 @@ from infold.api.opening import (
     judge,
     lake,
     ledger,
-    look,
     now,
     observe,
+    observe_all,
     observer,
     open_project,
 )
@@ -76,11 +76,11 @@ __all__ = [
     "lake",
     "ledger",
     "list_quarantine_entries",
-    "look",
     "make_plan",
     "manifest",
     "now",
     "observe",
+    "observe_all",
     "observer",
     "open_project",
     "plan",
@@ -125,7 +125,7 @@ def plan(
     """
     if window is not None:
         asked = replace(asked or PlanOptions(), window=window)
-    observed = look(project, as_of=as_of, asked=asked)
+    observed = observe_all(project, as_of=as_of, asked=asked)
     return make_plan(project, observed, asked, select=select, exclude=exclude)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SilentProgress:
-    """A :class:`infold.core.progress.Progress` that says nothing."""
+    """A :class:`infold.core.progress.Progress` that prints nothing."""
 
     def step(self, index: int, total: int | None, step: object) -> None:
         """Nothing."""
@@ -124,15 +124,15 @@ def observe(
     return observer(project, as_of, peek=True, asked=asked).observe()
 
 
-def look(
+def observe_all(
     project: Project, *, as_of: int | None = None, asked: PlanOptions | None = None
 ) -> Observations:
-    """The same as :func:`observe`; models that are refused are among it, and no error."""
+    """As :func:`observe`; refused models are part of the result, and no error."""
     return observer(project, as_of, peek=True, asked=asked).observe_all()
 
 
 def spark_work(project: Project) -> Work:
-    """What a query of no step is handed: the process's Spark session, tables and ledger."""
+    """The process's Spark session, tables and ledger, for a query outside of any step."""
     from infold.spark.engine import SparkEngine
 
     return SparkEngine(session(project), project, ledger(project), lake(project), "show").work("")

@@ -37,7 +37,7 @@ def close() -> None:
     """
     End Spark and its JVM, and with it all sessions; the next use starts another.
 
-    A Spark that the program itself has started goes on.
+    A Spark session that the program itself started goes on.
 
     Nothing has to be closed at the end of a process: the JVM sees that and ends by itself.
     """

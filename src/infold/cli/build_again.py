@@ -27,7 +27,7 @@ def build_again(command: str, project: Project, again: RestateRequest, options: 
     size = cells_at_once(options.batch_size, per_partition=options.per_partition)
     asked = replace(again.options, batch_size=size)
     clock = window.parse_as_of(options.as_of)
-    observed = api.look(project, as_of=clock, asked=asked)
+    observed = api.observe_all(project, as_of=clock, asked=asked)
     plan = api.make_plan(project, observed, asked)
     plan = replace(plan, notes=(*plan.notes, *(f"{name}: {why}" for name, why in again.skipped)))
     nothing = options.dry_run or not (plan or plan.refused)

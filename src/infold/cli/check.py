@@ -34,7 +34,7 @@ def command(deep: bool, as_json: bool) -> None:
     started = time.perf_counter()
     project = shared_options.opened()
     if deep:
-        _judge(project)
+        _raise_misdefined(project)
     spent = (time.perf_counter() - started) * 1000
     sources = len(project.sources)
     models = sum(not node.landed for node in project)  # a landed source is a source
@@ -51,7 +51,7 @@ def command(deep: bool, as_json: bool) -> None:
             click.echo(f"note: {note}")
 
 
-def _judge(project: Project) -> None:
+def _raise_misdefined(project: Project) -> None:
     """Raise all that Spark finds wrong; what reads a wrong model is not judged yet."""
     from infold import api
     from infold.messages.errors import InfoldErrors

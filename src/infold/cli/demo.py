@@ -43,7 +43,7 @@ def command(directory: Path) -> int:
         title = f"{number}. {act.title}"
         click.echo(f"\n{title}\n{'=' * len(title)}\n\n{act.text}\n")
         act.apply()
-        _play(api.open_project(directory, None))
+        _plan_and_run(api.open_project(directory, None))
     title = "Is it right?"
     click.echo(
         f"\n{title}\n{'=' * len(title)}\n\n"
@@ -52,11 +52,11 @@ def command(directory: Path) -> int:
     with progress() as shown:
         report = api.verify(api.open_project(directory, None), progress=shown)
     click.echo(verification_screen(report))
-    click.echo(_by_hand(directory))
+    click.echo(_next_commands(directory))
     return 0 if report.equal else ExitCode.DIFFERENT
 
 
-def _play(project: Project) -> None:
+def _plan_and_run(project: Project) -> None:
     """Plan and run once, as someone would by hand."""
     from infold import api
     from infold.cli.progress import progress
@@ -76,7 +76,7 @@ def _play(project: Project) -> None:
     click.echo(f"\n{summary_screen(result)}")
 
 
-def _by_hand(directory: Path) -> str:
+def _next_commands(directory: Path) -> str:
     return f"""
 Go on by hand
 

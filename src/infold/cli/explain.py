@@ -43,7 +43,7 @@ def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json
     from infold.render.explain import explain_screen
 
     project = shared_options.opened()
-    id_, only = _session(project, model, cell)
+    id_, only = _session_asked_for(project, model, cell)
     if id_ is not None:
         _print_history(project, id_, only, deep, as_json)
         return
@@ -63,7 +63,9 @@ def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json
         click.echo(explain_screen(explained))
 
 
-def _session(project: Project, model: str, cell: str | None) -> tuple[str | None, str | None]:
+def _session_asked_for(
+    project: Project, model: str, cell: str | None
+) -> tuple[str | None, str | None]:
     """The id of a session, if one is meant, and the model to look in (None: all of them)."""
     from infold.core.model import Kind
     from infold.planning import window

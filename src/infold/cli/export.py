@@ -20,14 +20,14 @@ def csv(rows: pa.Table, path: Path | None) -> None:
 
     NULL is an empty field, an empty text is ``""``. What has parts is written as JSON.
     """
-    with _opened(path) as file:
-        file.write((",".join(map(_field, rows.column_names)) + "\n").encode())
+    with _open_output(path) as file:
+        file.write((",".join(map(_csv_field, rows.column_names)) + "\n").encode())
         for batch in rows.to_batches(max_chunksize=10_000):
-            lines = zip(*(_fields(column) for column in batch.columns), strict=True)
+            lines = zip(*(_csv_fields(column) for column in batch.columns), strict=True)
             file.write("".join(",".join(line) + "\n" for line in lines).encode())
 
 
-def _fields(column: pa.Array) -> Sequence[str]:
+def _csv_fields(column: pa.Array) -> Sequence[str]:
     """The values of a column as CSV has them."""
     import pyarrow as pa
 
@@ -38,10 +38,10 @@ def _fields(column: pa.Array) -> Sequence[str]:
         texts = [None if value is None else value.hex() for value in column.to_pylist()]
     else:
         texts = column.cast(pa.string()).to_pylist()
-    return [_field(text) for text in texts]
+    return [_csv_field(text) for text in texts]
 
 
-def _field(text: str | None) -> str:
+def _csv_field(text: str | None) -> str:
     if text is None:
         return ""
     if text and not any(sign in text for sign in _STRUCTURE):
@@ -55,7 +55,7 @@ _STRUCTURE = (",", '"', "\n", "\r")
 
 def json(rows: pa.Table, path: Path | None) -> None:
     """One JSON object a line; times in ISO 8601, decimals as texts, so that none is rounded."""
-    with _opened(path) as file:
+    with _open_output(path) as file:
         for batch in rows.to_batches(max_chunksize=10_000):
             for row in batch.to_pylist():
                 file.write(f"{json_text.text(row)}\n".encode())
@@ -65,12 +65,12 @@ def parquet(rows: pa.Table, path: Path | None) -> None:
     """One Parquet file, with the table's own types."""
     from pyarrow import parquet as writer
 
-    with _opened(path) as file:
+    with _open_output(path) as file:
         writer.write_table(rows, file)
 
 
 @contextmanager
-def _opened(path: Path | None) -> Iterator[IO[bytes]]:
+def _open_output(path: Path | None) -> Iterator[IO[bytes]]:
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

@@ -25,7 +25,7 @@ def command(scope: shared_options.Scope, as_json: bool) -> None:
 
     project = scope.project()
     asked = scope.plan_options(project)
-    observed = api.look(project, as_of=scope.instant)
+    observed = api.observe_all(project, as_of=scope.instant)
     plan = api.make_plan(project, observed, asked, select=scope.selected, exclude=scope.exclude)
     if as_json:
         print_json(json_shapes.plan(plan))

@@ -51,7 +51,7 @@ def run(command: Callable[[], object]) -> NoReturn:
     """Carry out a command, and end the process with the code of its SystemExit."""
     code: object = 0
     try:
-        _guard()
+        _guard_output()
         command()
     except SystemExit as end:
         code = end.code
@@ -59,10 +59,10 @@ def run(command: Callable[[], object]) -> NoReturn:
         if signals.exit_code() is None:
             raise
         signals.print_stopped()
-    _leave(_number(code))
+    _leave_with(_exit_code(code))
 
 
-def _number(code: object) -> int:
+def _exit_code(code: object) -> int:
     """The exit code of a SystemExit, as Python has it: what is no number is printed, and is 1."""
     if code is None or isinstance(code, int):
         return code or 0
@@ -71,7 +71,7 @@ def _number(code: object) -> int:
     return 1
 
 
-def _guard() -> None:
+def _guard_output() -> None:
     before = sys.stdout
     try:
         raw = _Output(before.fileno(), "w", closefd=False)
@@ -85,7 +85,7 @@ def _guard() -> None:
     )
 
 
-def _leave(code: int) -> NoReturn:
+def _leave_with(code: int) -> NoReturn:
     if signals.exit_code() is not None:
         # Lines of a run are out already; one that was cut short would be written a second time.
         signals.exit_now()

@@ -1,5 +1,5 @@
 """
-Telling how a run goes: a line for each step as it ends; on a terminal a moving line meanwhile.
+The progress of a run: a line for each step as it ends; on a terminal a moving line meanwhile.
 
 Rich draws the moving line and is imported only when a step begins on a terminal, so a run with
 nothing to do does not pay for it.
@@ -54,7 +54,7 @@ class Lines(SilentLines):
         self.heard = True
 
     def step(self, index: int, total: int | None, step: Step) -> None:
-        """Remember its number; with ``-v`` say why it is done."""
+        """Remember its number; with ``-v`` print why it is done."""
         del total
         self.index = index
         if self.verbose:
@@ -149,15 +149,15 @@ class Moving(Lines):
 
 @contextmanager
 def progress(*, quiet: bool = False, verbose: bool = False) -> Iterator[SilentLines]:
-    """Who is told: nobody, a terminal, or a file; ended properly whatever happens."""
-    told: SilentLines
+    """The progress of a command on a terminal, in a file, or nowhere; always ended properly."""
+    shown: SilentLines
     if quiet:
-        told = SilentLines()
+        shown = SilentLines()
     elif sys.stdout.isatty():
-        told = Moving(verbose=verbose)
+        shown = Moving(verbose=verbose)
     else:
-        told = Lines(verbose=verbose)
+        shown = Lines(verbose=verbose)
     try:
-        yield told
+        yield shown
     finally:
-        told.close()
+        shown.close()

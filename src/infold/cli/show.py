@@ -106,7 +106,7 @@ def command(
     if (
         left and manifest_table_of(table) is None
     ):  # of stored tables no more rows were read than are shown
-        left = _left(project, table, where, shown.num_rows)
+        left = _rows_not_shown(project, table, where, shown.num_rows)
     rows = [list(row.values()) for row in shown.to_pylist()]
     note = f"where {where}" if where else ""
     click.echo(table_screen(table, shown.column_names, rows, more=left, note=note))
@@ -145,7 +145,7 @@ def _export(table: str, rows: pa.Table, format_: str, output: str | None) -> Non
     click.echo(f"{rows.num_rows:,} rows of {table} written to {output}.", err=True)
 
 
-def _left(project: Project, table: str, where: str | None, shown: int) -> int | None:
+def _rows_not_shown(project: Project, table: str, where: str | None, shown: int) -> int | None:
     """How many rows are not shown; None when that is not known without reading them."""
     from infold import api
 

@@ -16,11 +16,13 @@ from infold.core.trace import CellChange, Trace
 from infold.ledger.database import Query
 
 
-def apply(query: Query, outcome: Outcome, *, step: str, run: str, started: int, now: int) -> None:
-    """Make what the step did hold. ``started`` is when its run began."""
+def apply_outcome(
+    query: Query, outcome: Outcome, *, step: str, run: str, started: int, now: int
+) -> None:
+    """Record what a step did. ``started`` is when its run began."""
     if outcome.committed:
         changes = _with_vanished(query, outcome) if outcome.whole else outcome.changes
-        _cells(query, outcome.model, changes, whole=outcome.whole)
+        _put_cells(query, outcome.model, changes, whole=outcome.whole)
         (rows,) = query.one("rows_of_table", table_name=outcome.model)
         query.run(
             "add_version",
@@ -33,23 +35,23 @@ def apply(query: Query, outcome: Outcome, *, step: str, run: str, started: int, 
             rows=int(rows),
             whole=outcome.whole,
         )
-        _changes(query, outcome, changes)
+        _add_changes(query, outcome, changes)
         if outcome.files is not None:
-            _arrivals(query, outcome, received=Interval(started, max(started, now) + 1))
-    _quarantine(query, outcome)
+            _add_arrivals(query, outcome, received=Interval(started, max(started, now) + 1))
+    _put_quarantined(query, outcome)
     if outcome.left_out is not None:
         query.run("drop_left_out", model=outcome.model)
         query.run("add_left_out", model=outcome.model, rows=outcome.left_out)
     put_trace(query, outcome.trace)
     if outcome.files is not None:
-        _files(query, outcome.model, outcome.files)
+        _put_files(query, outcome.model, outcome.files)
 
 
-def _quarantine(query: Query, outcome: Outcome) -> None:
+def _put_quarantined(query: Query, outcome: Outcome) -> None:
     model = outcome.model
     if outcome.whole:
         query.run("drop_all_quarantined", model=model)
-    gone = [*outcome.released, *(held.key for held in outcome.quarantined)]
+    gone = [*outcome.released, *(session.key for session in outcome.quarantined)]
     query.many(
         "drop_quarantined",
         [{"model": model, "session_of": of, "session_start": start} for of, start in gone],
@@ -59,16 +61,16 @@ def _quarantine(query: Query, outcome: Outcome) -> None:
         [
             {
                 "model": model,
-                "session_of": held.owner,
-                "session_start": held.start,
-                "session_end": held.end,
-                "events": held.events,
-                "session_user": held.user,
-                "user_at": held.user_at,
-                "carried": held.carried,
-                "campaign": held.campaign,
+                "session_of": session.owner,
+                "session_start": session.start,
+                "session_end": session.end,
+                "events": session.events,
+                "session_user": session.user,
+                "user_at": session.user_at,
+                "carried": session.carried,
+                "campaign": session.campaign,
             }
-            for held in outcome.quarantined
+            for session in outcome.quarantined
         ],
     )
 
@@ -132,17 +134,17 @@ def _with_vanished(query: Query, outcome: Outcome) -> tuple[CellChange, ...]:
     return outcome.changes + vanished(before, outcome.changes)
 
 
-def _cells(query: Query, table: str, changes: Iterable[CellChange], *, whole: bool) -> None:
+def _put_cells(query: Query, table: str, changes: Iterable[CellChange], *, whole: bool) -> None:
     changes = tuple(changes)
     if whole:
         query.run("drop_cells", table_name=table)
     else:
-        query.many("drop_cell", [_cell(table, change.cell) for change in changes])
+        query.many("drop_cell", [_cell_row(table, change.cell) for change in changes])
     query.many(
         "add_cell",
         [
             {
-                **_cell(table, change.cell),
+                **_cell_row(table, change.cell),
                 "rows": change.rows_after,
                 "content": change.content_after,
                 "last": change.last,
@@ -153,16 +155,16 @@ def _cells(query: Query, table: str, changes: Iterable[CellChange], *, whole: bo
     )
 
 
-def _cell(table: str, cell: Interval) -> dict[str, object]:
+def _cell_row(table: str, cell: Interval) -> dict[str, object]:
     return {"table_name": table, "cell_start": cell.start, "cell_end": cell.end}
 
 
-def _changes(query: Query, outcome: Outcome, changes: Iterable[CellChange]) -> None:
+def _add_changes(query: Query, outcome: Outcome, changes: Iterable[CellChange]) -> None:
     query.many(
         "add_change",
         [
             {
-                **_cell(outcome.model, change.cell),
+                **_cell_row(outcome.model, change.cell),
                 "version": outcome.version,
                 "added": change.added,
                 "removed": change.removed,
@@ -177,7 +179,7 @@ def _changes(query: Query, outcome: Outcome, changes: Iterable[CellChange]) -> N
     )
 
 
-def _arrivals(query: Query, outcome: Outcome, received: Interval) -> None:
+def _add_arrivals(query: Query, outcome: Outcome, received: Interval) -> None:
     query.many(
         "add_arrival",
         [
@@ -196,7 +198,7 @@ def _arrivals(query: Query, outcome: Outcome, received: Interval) -> None:
     )
 
 
-def _files(query: Query, model: str, files: FilesOutcome) -> None:
+def _put_files(query: Query, model: str, files: FilesOutcome) -> None:
     gone = [{"model": model, "file": file} for file in files.removed]
     taken = [{"model": model, "file": file.id} for file in files.ingested]
     query.many("drop_ingest", gone + taken)

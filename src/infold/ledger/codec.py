@@ -36,7 +36,7 @@ def dump_outcome(outcome: Outcome) -> str:
             "committed": outcome.committed,
             "files": None if outcome.files is None else _files(outcome.files),
             "receipt": _receipt(outcome.receipt),
-            "held": [astuple(held) for held in outcome.quarantined],
+            "held": [astuple(session) for session in outcome.quarantined],
             "freed": outcome.released,
             "untold": outcome.cell_column,
             "left_out": outcome.left_out,
@@ -66,7 +66,7 @@ def load_outcome(text: str) -> Outcome:
     )
 
 
-def slim(outcome: Outcome) -> Outcome:
+def without_rows_of_tables(outcome: Outcome) -> Outcome:
     """
     The outcome as kept once its step is done: without changes, files and quarantine.
 

@@ -26,10 +26,10 @@ FORMAT = 6
 """The version of the tables. A ledger with a greater one was written by a newer program."""
 
 FORMAT_ROW = "infold.ledger"
-"""The row of ``meta`` that holds the format, and tells a ledger from any other database."""
+"""The row of ``meta`` with the format; a database without it is no ledger."""
 
 PROJECT_ROW = "infold.project"
-"""The row of ``meta`` that names the project whose ledger it is."""
+"""The row of ``meta`` that names the project that the ledger belongs to."""
 
 WAREHOUSE_ROW = "infold.warehouse"
 """The row of ``meta`` that names where its tables are, as the project says it."""
@@ -75,7 +75,7 @@ class Database:
         self.path = path
         self._connection: sqlite3.Connection | None = None
         # Python's connections are in a circle with their statements: left alone they stay open. So
-        # this closes one, at most once: when it is told to, or when nobody holds the database.
+        # this closes one, at most once: when asked to, or when nothing refers to the database.
         self._closing: Callable[[], object] = _nothing
         self._inode = 0
         self._lock = RLock()
@@ -98,7 +98,7 @@ class Database:
     @contextmanager
     def write(self, point: str | None) -> Iterator[Query]:
         """
-        A transaction that holds the write lock; all of it is kept, or nothing.
+        A transaction with the write lock; all of it is kept, or nothing.
 
         ``point`` names it as a write point (see ``write_points``); None for what happens by the
         clock.

@@ -4,7 +4,7 @@ Who may write: one lease for a ledger, with a heartbeat and a token that only gr
 A holder is a process: its host, its pid and when it started (so that a pid used again is another
 process). On the same machine a holder is alive as long as that process is; on another machine, as
 long as its heartbeat is younger than :data:`SILENT`. A taken-over holder may still be running
-somewhere, so every write names the token it holds and finds no row once the token has grown.
+somewhere, so every write names its token and finds no row once the token has grown.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class Holder:
         Whether it still runs, as far as ``seen_from`` can tell.
 
         ``still`` is for how long its heartbeat was seen not to move, by the clock of whoever looks:
-        that of another machine may tell another time, so what it says may lie in the future.
+        the clock of another machine may differ, so that its heartbeat may lie in the future.
         """
         if self.place == seen_from.place:
             return process_started(self.pid) == self.process
         return now - heartbeat_at <= SILENT and still < SILENT
 
-    def told(self, seen_from: Holder, heartbeat_at: int, now: int) -> dict[str, Any]:
-        """What to say of when a holder on another machine was last heard of."""
+    def last_heard(self, seen_from: Holder, heartbeat_at: int, now: int) -> dict[str, Any]:
+        """When a holder on another machine was last heard of, as ``locked`` shows it."""
         if self.place == seen_from.place:
             return {}
         ago = (now - heartbeat_at) // SECOND * SECOND
@@ -61,8 +61,8 @@ class Holder:
         return {"heard": f"{show_duration(-ago)} ahead of this machine's clock", "ahead": True}
 
 
-class Watch:
-    """For how long a heartbeat has stood still, by a clock of this process that only runs on."""
+class HeartbeatWatch:
+    """For how long a heartbeat has not moved, by a monotonic clock of this process."""
 
     def __init__(self) -> None:
         self._last: tuple[int, int] | None = None
@@ -102,7 +102,7 @@ def process_started(pid: int) -> str | None:
 
 
 class Heartbeat:
-    """A daemon thread that says every few seconds, over its own connection, that we live."""
+    """A daemon thread that renews the lease every few seconds, over its own connection."""
 
     def __init__(self, path: Path, token: int, now: Callable[[], int]) -> None:
         self._path, self._token, self._now = path, token, now

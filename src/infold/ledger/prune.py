@@ -16,18 +16,18 @@ KEEP = 100
 BUDGET = 20_000
 
 
-def prune(query: Query, *, keep: int, budget: int = BUDGET) -> int:
+def prune_history(query: Query, *, keep: int, budget: int = BUDGET) -> int:
     """Drop what no trace needs and nobody is likely to ask for; the number of rows dropped."""
     read = {name: int(version) for name, version in query.all("oldest_inputs")}
     dropped = 0
     for table, head, *_ in query.all("heads"):
         upto = head - keep
         for kind, bound in (("changes", min(upto, read.get(table, upto))), ("arrivals", upto)):
-            dropped += _drop(query, kind, table, bound, budget - dropped)
+            dropped += _drop_oldest(query, kind, table, bound, budget - dropped)
     return dropped
 
 
-def _drop(query: Query, kind: str, table: str, bound: int, budget: int) -> int:
+def _drop_oldest(query: Query, kind: str, table: str, bound: int, budget: int) -> int:
     rows, upto = 0, None
     for version, count in query.all(f"old_{kind}", table_name=table, upto=bound, limit=100):
         if rows and rows + count > budget:

@@ -24,20 +24,20 @@ FEW = 200
 
 
 class SqlLedgerReader:
-    """The questions of ``ports.Ledger``; ``run`` is the run whose own steps are no leftovers."""
+    """The queries of ``ports.Ledger``; steps of ``run`` itself are not unfinished ones."""
 
     def __init__(self, database: Database, run: str = "") -> None:
         self._database = database
         self._run = run
 
     def step_models(self, steps: Iterable[str]) -> Mapping[str, str]:
-        """The models of those of these steps that are known."""
+        """The models of these steps, as far as they are known."""
         with self._database.read() as query:
             found = {step: query.one("step", id=step) for step in steps}
         return {step: row[3] for step, row in found.items() if row is not None}
 
     def owner(self) -> tuple[str, str] | None:
-        """The project whose ledger this is, and its warehouse; None before its first run."""
+        """The project that the ledger belongs to, and its warehouse; None before its first run."""
         with self._database.read() as query:
             found = [query.one("meta", name=name) for name in (PROJECT_ROW, WAREHOUSE_ROW)]
         return (str(found[0][0]), str(found[1][0])) if all(found) else None
@@ -45,7 +45,7 @@ class SqlLedgerReader:
     def unfinished(self) -> Sequence[StepRecord]:
         """Steps of earlier runs that are neither done nor closed, oldest first."""
         with self._database.read() as query:
-            return tuple(_step(row) for row in query.all("unfinished", run=self._run))
+            return tuple(_step_of(row) for row in query.all("unfinished", run=self._run))
 
     def runs(
         self, limit: int = 10, model: str | None = None, run: str | None = None
@@ -62,15 +62,15 @@ class SqlLedgerReader:
                 rows = query.all("runs_of_model", model=model, limit=limit)
             else:
                 rows = query.all("runs", limit=limit)
-            return tuple(_run(row, query.all("steps_of_run", run=row[0])) for row in rows)
+            return tuple(_run_of(row, query.all("steps_of_run", run=row[0])) for row in rows)
 
     def files(self, model: str) -> Sequence[IngestedFile]:
-        """The files that a model's table holds now."""
+        """The files with rows in a model's table now."""
         with self._database.read() as query:
             return tuple(IngestedFile(*row) for row in query.all("files", model=model))
 
     def file_cells(self, model: str, files: Iterable[int] | None = None) -> Sequence[FileCell]:
-        """Which cells files hold; all of the model's files when ``files`` is None."""
+        """The cells that files have rows in; all of the model's files when ``files`` is None."""
         wanted = None if files is None else sorted(set(files))
         with self._database.read() as query:
             if wanted is not None and len(wanted) <= FEW:
@@ -109,13 +109,13 @@ class SqlLedgerReader:
     def newest_versions(self) -> Mapping[str, Version]:
         """The newest version of every table."""
         with self._database.read() as query:
-            return {row[0]: _version(row) for row in query.all("heads")}
+            return {row[0]: _version_of(row) for row in query.all("heads")}
 
     def versions(self, table: str, since: int = 0) -> Sequence[Version]:
         """Versions of a table newer than ``since``, oldest first."""
         with self._database.read() as query:
             rows = query.all("versions", table_name=table, since=since)
-            return tuple(_version(row) for row in rows)
+            return tuple(_version_of(row) for row in rows)
 
     def changes(self, table: str, since: int) -> Sequence[CellChange]:
         """Changes by versions newer than ``since``, in version order (not netted)."""
@@ -184,12 +184,12 @@ class SqlLedgerReader:
             return dict(query.all("locations"))
 
 
-def _version(row: Sequence[Any]) -> Version:
+def _version_of(row: Sequence[Any]) -> Version:
     table, number, snapshot, step, run, committed_at, rows, whole = row
     return Version(table, number, snapshot, step, run, committed_at, rows, bool(whole))
 
 
-def _run(row: Sequence[Any], steps: Iterable[Sequence[Any]]) -> RunRecord:
+def _run_of(row: Sequence[Any], steps: Iterable[Sequence[Any]]) -> RunRecord:
     id_, _, command, state, as_of, started_at, finished_at, _, receipt, error = row
     return RunRecord(
         id=id_,
@@ -200,11 +200,11 @@ def _run(row: Sequence[Any], steps: Iterable[Sequence[Any]]) -> RunRecord:
         finished_at=finished_at,
         receipt=codec.load_receipt(receipt),
         error=error,
-        steps=tuple(_step(step) for step in steps),
+        steps=tuple(_step_of(step) for step in steps),
     )
 
 
-def _step(row: Sequence[Any]) -> StepRecord:
+def _step_of(row: Sequence[Any]) -> StepRecord:
     id_, run, seq, model, action, state, detail, outcome, started_at, finished_at, error = row
     return StepRecord(
         id=id_,

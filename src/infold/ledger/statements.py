@@ -37,13 +37,13 @@ INTENT: ColumnElement[str] = literal_column("'intent'")
 PREPARED: ColumnElement[str] = literal_column("'prepared'")
 DONE: ColumnElement[str] = literal_column("'done'")
 NONE: ColumnElement[int] = literal_column("0")
-"""No offset, said: SQLite's dialect would make a parameter of it."""
+"""No offset, written as text: SQLite's dialect would make a parameter of it."""
 OPEN = or_(s.steps.c.state == INTENT, s.steps.c.state == PREPARED)
 """An unfinished step."""
 
 
 def all_statements() -> dict[str, ClauseElement]:
-    """The statements by name; parameters are named like the columns they stand for."""
+    """The statements by name; parameters are named like their columns."""
     return {
         **_meta(),
         **_runs(),

@@ -21,10 +21,10 @@ from infold.core.ports import Clock
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import Trace
 from infold.ledger import codec
-from infold.ledger.apply_outcome import apply, drop_trace
+from infold.ledger.apply_outcome import apply_outcome, drop_trace
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database, Query
-from infold.ledger.lease import NAME, Heartbeat, Holder, Watch, this_process
-from infold.ledger.prune import KEEP, prune
+from infold.ledger.lease import NAME, Heartbeat, HeartbeatWatch, Holder, this_process
+from infold.ledger.prune import KEEP, prune_history
 from infold.ledger.reader import FEW, SqlLedgerReader
 from infold.messages import run_errors
 
@@ -75,9 +75,9 @@ class SqlLedger(SqlLedgerReader):
     # -- the lease
 
     def acquire(self, run: str, *, wait: float = 0.0) -> None:
-        """Take the lease for ``run``, or raise ``errors.locked`` after ``wait`` seconds."""
+        """Take the lease for ``run``, or raise ``run_errors.locked`` after ``wait`` seconds."""
         me = self._holder = self._holder or this_process()
-        until, watch = time.monotonic() + wait, Watch()
+        until, watch = time.monotonic() + wait, HeartbeatWatch()
         while (holder := self._try_acquire(run, me, watch)) is not None:
             if time.monotonic() >= until:
                 raise run_errors.locked(**holder)
@@ -87,7 +87,7 @@ class SqlLedger(SqlLedgerReader):
         self._heartbeat = Heartbeat(self.path, self._token, self._clock.now)
         self._heartbeat.start()
 
-    def _try_acquire(self, run: str, me: Holder, watch: Watch) -> dict[str, Any] | None:
+    def _try_acquire(self, run: str, me: Holder, watch: HeartbeatWatch) -> dict[str, Any] | None:
         """Take the lease; the row of the living holder when somebody else has it."""
         now = self._clock.now()
         taken = {
@@ -111,7 +111,7 @@ class SqlLedger(SqlLedgerReader):
                     holder = Holder(host, place, pid, process)
                     if holder.alive(me, heartbeat_at, now, watch.still(held, heartbeat_at)):
                         there = {"run": by_run, "host": host, "pid": pid, "since": _clock(since)}
-                        return there | holder.told(me, heartbeat_at, now)
+                        return there | holder.last_heard(me, heartbeat_at, now)
                 token = held + 1
                 self._take(query, held, token, taken)
                 query.run(
@@ -132,7 +132,7 @@ class SqlLedger(SqlLedgerReader):
         )
 
     def release(self) -> None:
-        """Give the lease back; a no-op when it is not held."""
+        """Give the lease back, if this process has it."""
         if self._heartbeat is not None:
             self._heartbeat.stop()
             self._heartbeat = None
@@ -189,7 +189,7 @@ class SqlLedger(SqlLedgerReader):
                 new_receipt=codec.dump_receipt(receipt),
                 new_error=error,
             )
-            prune(query, keep=self._keep)
+            prune_history(query, keep=self._keep)
 
     def begin_step(
         self, run: str, step: str, seq: int, model: str, action: str, detail: Mapping[str, Any]
@@ -220,7 +220,7 @@ class SqlLedger(SqlLedgerReader):
 
     def finish_step(self, step: str, outcome: Outcome) -> None:
         """
-        The step is done: all that its outcome says holds from here on, in one transaction.
+        The step is done: all of its outcome is recorded, in one transaction.
 
         A step that is done already stays as it is; nothing is applied twice.
         """
@@ -232,12 +232,12 @@ class SqlLedger(SqlLedgerReader):
             if state == "done":
                 return
             now = self._clock.now()
-            text = codec.dump_outcome(codec.slim(outcome))
+            text = codec.dump_outcome(codec.without_rows_of_tables(outcome))
             if not query.run("finish_step", of_step=step, new_outcome=text, new_finished_at=now):
                 raise ValueError(f"step {step!r} is {state}")
             record = query.one("run", id=run)
             started = now if record is None else record[5]
-            apply(query, outcome, step=step, run=run, started=started, now=now)
+            apply_outcome(query, outcome, step=step, run=run, started=started, now=now)
 
     def close_step(self, step: str, state: str, error: str | None = None) -> None:
         """Mark an open step ``failed`` or ``forgotten``."""
@@ -260,7 +260,7 @@ class SqlLedger(SqlLedgerReader):
     # -- files
 
     def register_files(self, source: str, files: Iterable[ListedFile]) -> Mapping[str, int]:
-        """Ids for these versions of files, given on first sight and kept for good."""
+        """Ids for these versions of files, assigned when first seen and never changed."""
         files = tuple(files)
         with self._writing("register_files") as query:
             known = self._known_files(query, source, files)
@@ -342,7 +342,7 @@ class SqlLedger(SqlLedgerReader):
             if step is not None and head is not None:
                 now = self._clock.now()
                 gone = Outcome(model, head[1] + 1, Trace(model, ""), whole=True)
-                apply(query, gone, step=step, run=self._run, started=now, now=now)
+                apply_outcome(query, gone, step=step, run=self._run, started=now, now=now)
             drop_trace(query, model)
             query.run("drop_cells", table_name=model)
             query.run("drop_all_quarantined", model=model)

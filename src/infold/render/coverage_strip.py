@@ -24,7 +24,7 @@ _QUIET = 3  # so many columns with nothing in them are drawn; more become one �
 class Row:
     """
     One table's row: the first of ``marks`` whose ranges meet a column is drawn there, else
-    ``rest``. ``single`` is the mark of a table that is one cell, instead. ``says`` stands right.
+    ``rest``. ``single`` is the mark of a table that is one cell, instead. ``note`` is on the right.
 
     ``shows`` is what the axis has to have a place for; None: all marks. A mark may reach over years
     in which there is nothing to see.
@@ -34,15 +34,15 @@ class Row:
     marks: tuple[tuple[str, Ranges], ...] = ()
     rest: str = " "
     single: str = ""
-    says: str = ""
+    note: str = ""
     shows: Ranges | None = None
 
     @property
-    def seen(self) -> Ranges:
+    def shown(self) -> Ranges:
         """What the axis has a place for, as far as it has ends."""
         marked = (part for _, ranges in self.marks for part in ranges)
         return Ranges.of(
-            part for part in (marked if self.shows is None else self.shows) if _closed(part)
+            part for part in (marked if self.shows is None else self.shows) if _has_ends(part)
         )
 
 
@@ -65,7 +65,7 @@ class Axis:
 
     @property
     def offset(self) -> int:
-        """Where in its column a mark stands."""
+        """Where in its column a mark is."""
         return 1 if self.spaced else 0
 
     @property
@@ -76,7 +76,7 @@ class Axis:
 
 def axis(domain: Ranges, finest: Granularity, most: int = COLUMNS) -> Axis:
     """The finest axis that shows ``domain`` in at most ``most`` columns, open parts left out."""
-    parts = Ranges.of(part for part in domain if _closed(part))
+    parts = Ranges.of(part for part in domain if _has_ends(part))
     for granularity in _LADDER[_LADDER.index(_on_ladder(finest)) :]:
         actual = finest if granularity is _on_ladder(finest) else granularity
         found = tuple(_columns(parts, actual, most + 1))
@@ -88,7 +88,7 @@ def axis(domain: Ranges, finest: Granularity, most: int = COLUMNS) -> Axis:
 
 def axis_of(rows: Sequence[Row], finest: Granularity) -> Axis:
     """The axis on which all that the rows show has a place."""
-    return axis(Ranges.of(part for row in rows for part in row.seen), finest)
+    return axis(Ranges.of(part for row in rows for part in row.shown), finest)
 
 
 def strip(rows: Sequence[Row], finest: Granularity, width: int) -> list[str]:
@@ -97,17 +97,17 @@ def strip(rows: Sequence[Row], finest: Granularity, width: int) -> list[str]:
     margin = max(len(row.name) for row in rows) + 4
     lines = [" " * margin + line for line in header(found)] if found.columns else []
     for row in rows:
-        drawn = f"  {row.name:<{margin - 2}}{_drawn(row, found):<{found.width}}"
-        if row.says:
+        drawn = f"  {row.name:<{margin - 2}}{_row_text(row, found):<{found.width}}"
+        if row.note:
             room = max(20, width - len(drawn) - 3)
-            says = row.says if len(row.says) <= room else row.says[: room - 1] + "…"
-            drawn = f"{drawn}   {says}"
+            note = row.note if len(row.note) <= room else row.note[: room - 1] + "…"
+            drawn = f"{drawn}   {note}"
         lines.append(drawn.rstrip())
     return lines
 
 
 def header(found: Axis) -> list[str]:
-    """The lines above the columns: what each, or every few of them, stands for."""
+    """The lines above the columns: the times of each, or of every few of them."""
     scale = _SCALES[found.granularity]
     moments = [None if cell is None else datetime_of(cell.start) for cell in found.columns]
     top, before = [], None
@@ -118,59 +118,59 @@ def header(found: Axis) -> list[str]:
         before = above
     label = scale.each if found.spaced else scale.some
     bottom = [(i * found.step, (label(when, i == 0),)) for i, when in enumerate(moments) if when]
-    lines = [_placed(top), _placed([entry for entry in bottom if entry[1][0]])]
+    lines = [_labels_line(top), _labels_line([entry for entry in bottom if entry[1][0]])]
     return [line for line in lines if line]
 
 
-def _closed(part: Interval) -> bool:
+def _has_ends(part: Interval) -> bool:
     return part.start > MIN and part.end < MAX
 
 
-def _drawn(row: Row, found: Axis) -> str:
+def _row_text(row: Row, found: Axis) -> str:
     """One row's characters."""
     if row.single:
         return " " * found.offset + row.single
-    marks = ["…" if cell is None else _mark(row, cell) for cell in found.columns]
+    marks = ["…" if cell is None else _mark_at(row, cell) for cell in found.columns]
     return "".join(
         " " * found.offset + mark + " " * (found.step - found.offset - 1) for mark in marks
     )
 
 
-def _mark(row: Row, cell: Interval) -> str:
+def _mark_at(row: Row, cell: Interval) -> str:
     return next((mark for mark, ranges in row.marks if ranges.overlaps(cell)), row.rest)
 
 
 def _columns(parts: Ranges, granularity: Granularity, most: int) -> Iterator[Interval | None]:
     """The columns that show ``parts``, quiet stretches shortened; stops after ``most``."""
-    given = 0
+    count = 0
     last: Interval | None = None
     for part in granularity.cover(parts):
-        gap = _between(last, part, granularity)
-        for cell in (*gap, *_first(granularity.cells(part), most)):
+        gap = _quiet_columns(last, part, granularity)
+        for cell in (*gap, *_at_most(granularity.cells(part), most)):
             yield cell
             last = cell or last
-            given += 1
-            if given >= most:
+            count += 1
+            if count >= most:
                 return
 
 
-def _between(
+def _quiet_columns(
     last: Interval | None, part: Interval, granularity: Granularity
 ) -> tuple[Interval | None, ...]:
     if last is None or last.end >= part.start:
         return ()
-    quiet = tuple(_first(granularity.cells(Interval(last.end, part.start)), _QUIET + 1))
+    quiet = tuple(_at_most(granularity.cells(Interval(last.end, part.start)), _QUIET + 1))
     return quiet if len(quiet) <= _QUIET else (None,)
 
 
-def _first(cells: Iterable[Interval], most: int) -> Iterator[Interval]:
+def _at_most(cells: Iterable[Interval], most: int) -> Iterator[Interval]:
     for i, cell in enumerate(cells):
         if i >= most:
             return
         yield cell
 
 
-def _placed(labels: Sequence[tuple[int, tuple[str, ...]]]) -> str:
+def _labels_line(labels: Sequence[tuple[int, tuple[str, ...]]]) -> str:
     """
     Labels at their places on one line; of each the longest variant that keeps clear of the next.
 
@@ -198,57 +198,57 @@ class _Scale:
     some: Callable[[datetime, bool], str]
 
 
-def _months(when: datetime) -> tuple[str, ...]:
+def _month_labels(when: datetime) -> tuple[str, ...]:
     return (when.strftime("%B %Y"), when.strftime("%b %Y"), when.strftime("%b"))
 
 
-def _days(when: datetime) -> tuple[str, ...]:
+def _day_labels(when: datetime) -> tuple[str, ...]:
     return (f"{when:%a} {when.day} {when:%B %Y}", f"{when.day} {when:%b %Y}", f"{when:%m-%d}")
 
 
-def _year(when: datetime) -> tuple[str, ...]:
+def _year_labels(when: datetime) -> tuple[str, ...]:
     return (f"{when.year:04}", f"{when.year % 100:02}")
 
 
-def _nothing(_: datetime) -> tuple[str, ...]:
+def _no_labels(_: datetime) -> tuple[str, ...]:
     return ()
 
 
-def _every(style: str) -> Callable[[datetime, bool], str]:
+def _formatted(style: str) -> Callable[[datetime, bool], str]:
     return lambda when, _: when.strftime(style)
 
 
 _WEEKS = _Scale(
     6,
-    _year,
-    _every("%m-%d"),
+    _year_labels,
+    _formatted("%m-%d"),
     lambda when, first: when.strftime("%b") if first or when.day <= 7 else "",
 )
 _SCALES = {
     Granularity.HOUR: _Scale(
         3,
-        _days,
-        _every("%H"),
+        _day_labels,
+        _formatted("%H"),
         lambda when, first: f"{when:%H}" if first or when.hour % 6 == 0 else "",
     ),
     Granularity.DAY: _Scale(
         3,
-        _months,
-        _every("%d"),
+        _month_labels,
+        _formatted("%d"),
         lambda when, first: f"{when:%d}" if first or when.weekday() == 0 else "",
     ),
     Granularity.WEEK: _WEEKS,
     Granularity.SUNDAY_WEEK: _WEEKS,
-    Granularity.MONTH: _Scale(4, _year, _every("%b"), lambda when, _: f"{when:%b}"[0]),
+    Granularity.MONTH: _Scale(4, _year_labels, _formatted("%b"), lambda when, _: f"{when:%b}"[0]),
     Granularity.QUARTER: _Scale(
         3,
-        _year,
+        _year_labels,
         lambda when, _: f"Q{when.month // 3 + 1}",
         lambda when, _: str(when.month // 3 + 1),
     ),
     Granularity.YEAR: _Scale(
         5,
-        _nothing,
+        _no_labels,
         lambda when, _: f"{when.year:04}",
         lambda when, first: f"{when.year:04}" if first or when.year % 5 == 0 else "",
     ),

@@ -16,17 +16,17 @@ def explain_screen(value: Explanation) -> str:
     if value.cell is not None:
         title += f", {value.granularity} {formatting.cell_text(value.cell, cells)}"
     parts = [
-        f"{title}\n\n" + "\n".join(formatting.columns(_facts(value, cells))),
-        _inputs(value),
-        _definition(value) if value.cell is None else "",
-        _now(value, cells),
-        _arrivals(value, cells),
-        _builders(value),
+        f"{title}\n\n" + "\n".join(formatting.columns(_fact_rows(value, cells))),
+        _inputs_block(value),
+        _definition_block(value) if value.cell is None else "",
+        _staleness(value, cells),
+        _arrivals_block(value, cells),
+        _builders_block(value),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _facts(value: Explanation, cells: Granularity | None) -> list[tuple[str, str]]:
+def _fact_rows(value: Explanation, cells: Granularity | None) -> list[tuple[str, str]]:
     kept = value.kind.materialization.value
     if value.kind is Kind.INCREMENTAL_TABLE:
         kept += ", incremental"
@@ -42,15 +42,7 @@ def _facts(value: Explanation, cells: Granularity | None) -> list[tuple[str, str
     if not value.version:
         return [*facts, ("stored", "nothing yet"), *value.notes]
     if value.cell is not None:
-        state = value.state
-        facts.append(
-            (
-                "cell",
-                f"{formatting.count(state.rows, 'row')}, content {state.content & (2**64 - 1):016x}"
-                if state
-                else "no rows",
-            )
-        )
+        facts.append(("cell", _cell_text(value)))
     stored = f"version {value.version}, {formatting.count(value.rows, 'row')}"
     if cells is not None:
         stored += f" in {formatting.count(value.cells, 'cell')}"
@@ -60,7 +52,15 @@ def _facts(value: Explanation, cells: Granularity | None) -> list[tuple[str, str
     return [*facts, *value.notes]
 
 
-def _inputs(value: Explanation) -> str:
+def _cell_text(value: Explanation) -> str:
+    """The rows of the cell in question and their checksum."""
+    if value.state is None:
+        return "no rows"
+    checksum = value.state.content & (2**64 - 1)
+    return f"{formatting.count(value.state.rows, 'row')}, checksum {checksum:016x}"
+
+
+def _inputs_block(value: Explanation) -> str:
     rows = []
     for entry in value.inputs:
         versions = ""
@@ -72,12 +72,12 @@ def _inputs(value: Explanation) -> str:
     return "\n".join(["Reads", *formatting.columns(rows)]) if rows else ""
 
 
-def _definition(value: Explanation) -> str:
+def _definition_block(value: Explanation) -> str:
     lines = value.sql.strip("\n").splitlines()
     return "\n".join(["Definition", *(f"  {line}".rstrip() for line in lines)])
 
 
-def _now(value: Explanation, cells: Granularity | None) -> str:
+def _staleness(value: Explanation, cells: Granularity | None) -> str:
     """Why it is stale, or why not."""
     if value.kind is Kind.VIEW:
         return ""
@@ -90,7 +90,7 @@ def _now(value: Explanation, cells: Granularity | None) -> str:
             if value.step.rows_to_read
             else ""
         )
-        lines.append(f"Stale: a run would {_verb(value.step.action)}{about}, because of")
+        lines.append(f"Stale: a run would {_action_text(value.step.action)}{about}, because of")
         rows = []
         for reason in value.step.reasons:
             if value.cell is not None and reason.cells and not reason.cells.overlaps(value.cell):
@@ -112,7 +112,7 @@ def _now(value: Explanation, cells: Granularity | None) -> str:
     return "\n".join(lines)
 
 
-def _verb(action: Action) -> str:
+def _action_text(action: Action) -> str:
     return {
         Action.INGEST: "ingest files",
         Action.BUILD: "build the whole table",
@@ -121,7 +121,7 @@ def _verb(action: Action) -> str:
     }[action]
 
 
-def _arrivals(value: Explanation, cells: Granularity | None) -> str:
+def _arrivals_block(value: Explanation, cells: Granularity | None) -> str:
     del cells
     rows = [
         (
@@ -134,7 +134,7 @@ def _arrivals(value: Explanation, cells: Granularity | None) -> str:
     return "\n".join(["Arrived for it", *formatting.columns(rows, right=(1,))]) if rows else ""
 
 
-def _builders(value: Explanation) -> str:
+def _builders_block(value: Explanation) -> str:
     rows = []
     for at, record in value.built_by:
         receipt = record.outcome.receipt if record.outcome else None

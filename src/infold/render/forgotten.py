@@ -10,7 +10,7 @@ def forgotten_screen(done: Forgotten) -> str:
     """What ``infold forget`` did."""
     parts = []
     if done.models:
-        parts.append(f"Deleted {_models(done.models)} from the manifest, and what was stored.")
+        parts.append(f"Deleted {_models_text(done.models)} from the manifest, and what was stored.")
         parts.append("The next run builds what is still in the project again.")
     if done.missing:
         verb = "does" if len(done.missing) == 1 else "do"
@@ -33,5 +33,5 @@ def entries_text(number: int) -> str:
     return formatting.count(number, "manual entry for sessions", "manual entries for sessions")
 
 
-def _models(models: tuple[str, ...]) -> str:
+def _models_text(models: tuple[str, ...]) -> str:
     return f"{'model' if len(models) == 1 else 'models'} {formatting.names(models)}"

@@ -72,11 +72,11 @@ def step(value: Step) -> Shape:
             }
             for reason in value.reasons
         ],
-        "files": None if value.files is None else _files(value.files),
+        "files": None if value.files is None else _files_shape(value.files),
     }
 
 
-def _files(value: FileDiff) -> Shape:
+def _files_shape(value: FileDiff) -> Shape:
     return {
         "source": value.source,
         "new": [entry.path for entry in value.new],
@@ -134,7 +134,7 @@ def model_state(value: ModelState) -> Shape:
         "model": value.model,
         "state": value.state.value,
         "message": message(value),
-        **_limits(value),
+        **_limits_shape(value),
     }
 
 
@@ -147,10 +147,10 @@ def forgotten(value: Forgotten) -> Shape:
     }
 
 
-def _limits(value: ModelState | None) -> Shape:
+def _limits_shape(value: ModelState | None) -> Shape:
     return {
-        "lower_limit": _maybe(value.lower if value else None),
-        "upper_limit": _maybe(value.upper if value else None),
+        "lower_limit": _iso_or_none(value.lower if value else None),
+        "upper_limit": _iso_or_none(value.upper if value else None),
         "processed": ranges(value.cells if value else Ranges()),
         "no_data": bool(value and value.empty),
     }
@@ -174,21 +174,21 @@ def status(project: str, models: Sequence[ModelStatus], gaps: Mapping[str, Range
         "models": [
             {
                 "model": entry.model,
-                **_materialization(entry.kind),
+                **_materialization_shape(entry.kind),
                 "state": entry.state.value,
                 "message": message(entry.model_state) if entry.model_state else "",
-                **_limits(entry.model_state),
+                **_limits_shape(entry.model_state),
                 "rows": entry.rows,
                 "covered": ranges(entry.covered),
                 "gaps": ranges(gaps.get(entry.model, Ranges())),
                 "stale": ranges(entry.stale),
-                "pending": [_pending(part) for part in entry.pending],
+                "pending": [_pending_shape(part) for part in entry.pending],
                 "version": entry.version,
-                "last_built_at": _maybe(entry.last_built_at),
-                "last_event": _maybe(entry.last_event),
+                "last_built_at": _iso_or_none(entry.last_built_at),
+                "last_event": _iso_or_none(entry.last_event),
                 "set_aside": entry.set_aside,
                 "waiting": entry.waiting,
-                "next_due": _maybe(entry.next_due),
+                "next_due": _iso_or_none(entry.next_due),
                 "refused": entry.refused.record if entry.refused else None,
                 "waits_for": list(entry.waits_for),
             }
@@ -207,24 +207,24 @@ def history(runs: Sequence[RunRecord]) -> Shape:
                 "state": entry.state,
                 "as_of": iso(entry.as_of),
                 "started_at": iso(entry.started_at),
-                "finished_at": _maybe(entry.finished_at),
+                "finished_at": _iso_or_none(entry.finished_at),
                 "receipt": receipt(entry.receipt),
                 "error": entry.error,
-                "steps": [_step_record(made) for made in entry.steps],
+                "steps": [_step_record_shape(made) for made in entry.steps],
             }
             for entry in runs
         ]
     }
 
 
-def _step_record(value: StepRecord) -> Shape:
+def _step_record_shape(value: StepRecord) -> Shape:
     return {
         "step": value.id,
         "model": value.model,
         "action": value.action,
         "state": value.state,
         "started_at": iso(value.started_at),
-        "finished_at": _maybe(value.finished_at),
+        "finished_at": _iso_or_none(value.finished_at),
         "version": value.outcome.version if value.outcome else None,
         "receipt": receipt(value.outcome.receipt) if value.outcome else None,
         "error": value.error,
@@ -235,7 +235,7 @@ def explanation(value: Explanation) -> Shape:
     """What is known about a model, or about one cell of it."""
     return {
         "model": value.model,
-        **_materialization(value.kind),
+        **_materialization_shape(value.kind),
         "file": value.place,
         "sql": value.sql,
         "granularity": value.granularity or None,
@@ -248,25 +248,29 @@ def explanation(value: Explanation) -> Shape:
             {"name": entry.name, "mapping": entry.mapping, "built": entry.built, "now": entry.now}
             for entry in value.inputs
         ],
-        "bounds": {entry.name: _bound(entry) for entry in value.inputs if entry.bound is not None},
+        "bounds": {
+            entry.name: _bound_shape(entry) for entry in value.inputs if entry.bound is not None
+        },
         "trace": None
         if value.trace is None
         else {
             "fingerprint": value.trace.fingerprint,
             "inputs": dict(value.trace.inputs),
-            "pending": [_pending(part) for part in value.trace.pending],
+            "pending": [_pending_shape(part) for part in value.trace.pending],
         },
         "step": None if value.step is None else step(value.step),
         "why_left": value.why_left,
         "cell": None if value.cell is None else interval(value.cell),
         "cell_rows": value.state.rows if value.state else None,
-        "cell_content": value.state.content if value.state else None,
-        "arrivals": [_arrival(entry) for entry in value.arrivals],
-        "built_by": [{"started_at": iso(at), **_step_record(made)} for at, made in value.built_by],
+        "cell_checksum": value.state.content if value.state else None,
+        "arrivals": [_arrival_shape(entry) for entry in value.arrivals],
+        "built_by": [
+            {"started_at": iso(at), **_step_record_shape(made)} for at, made in value.built_by
+        ],
     }
 
 
-def _bound(entry: ExplainedInput) -> Shape:
+def _bound_shape(entry: ExplainedInput) -> Shape:
     """How far around its cell an input is read, lengths by ISO 8601."""
     assert entry.bound is not None
     return {
@@ -286,12 +290,12 @@ def verification(value: VerificationReport) -> Shape:
         "models": [
             {
                 "model": entry.model,
-                **_materialization(entry.kind),
+                **_materialization_shape(entry.kind),
                 "equal": entry.equal,
                 "built": entry.built,
                 "rows": entry.rows,
                 "cells": entry.cells,
-                "content": entry.content,
+                "checksum": entry.content,
                 "differing": [
                     {"cell": interval(cell), "stored": stored, "rebuilt": rebuilt}
                     for cell, stored, rebuilt in entry.differing
@@ -319,7 +323,7 @@ def interval(value: Interval) -> list[str | None]:
     return [iso(value.start), iso(value.end)]
 
 
-def _materialization(kind: Kind) -> Shape:
+def _materialization_shape(kind: Kind) -> Shape:
     """What kind of model it is, by the keys that its front matter has."""
     return {
         "materialization": kind.materialization.value,
@@ -327,11 +331,11 @@ def _materialization(kind: Kind) -> Shape:
     }
 
 
-def _pending(value: Pending) -> Shape:
+def _pending_shape(value: Pending) -> Shape:
     return {"cause": value.cause.value, "ranges": ranges(value.ranges)}
 
 
-def _arrival(value: Arrival) -> Shape:
+def _arrival_shape(value: Arrival) -> Shape:
     return {
         "version": value.version,
         "received": interval(value.received),
@@ -340,7 +344,7 @@ def _arrival(value: Arrival) -> Shape:
     }
 
 
-def _maybe(at: int | None) -> str | None:
+def _iso_or_none(at: int | None) -> str | None:
     return None if at is None else iso(at)
 
 
@@ -365,10 +369,10 @@ def quarantine(
                 "number": entry.number or None,
                 "action": entry.action,
                 "of": entry.owner,
-                "start": _maybe(entry.start),
-                "end": _maybe(entry.end),
+                "start": _iso_or_none(entry.start),
+                "end": _iso_or_none(entry.end),
                 "reason": entry.reason,
-                "made_at": _maybe(entry.made_at or None),
+                "made_at": _iso_or_none(entry.made_at or None),
                 "applied": applied,
             }
             for model, entries in manual.items()

@@ -19,22 +19,22 @@ _SAYS = {
 
 def message(entry: ModelState) -> str:
     """The state's message, with why it is behind and what is processed, in one line."""
-    return ". ".join(_lines(entry))
+    return ". ".join(_message_lines(entry))
 
 
-def _lines(entry: ModelState) -> tuple[str, ...]:
+def _message_lines(entry: ModelState) -> tuple[str, ...]:
     start = "the first row" if entry.lower is None else show_instant(entry.lower)
     text = _SAYS[entry.state].format(start=start)
     if entry.why:
         text += f": {entry.why}"
-    return tuple(part for part in (text, _processed(entry)) if part)
+    return tuple(part for part in (text, _processed_text(entry)) if part)
 
 
-def _processed(entry: ModelState) -> str:
+def _processed_text(entry: ModelState) -> str:
     """Between which event times data is processed, or that there is none."""
     if not entry.work:
         return "Nothing to process"
-    window = _window(entry)
+    window = _window_text(entry)
     if entry.empty:
         return f"No data in {formatting.names(entry.reads)}{window}; covered without rows"
     return f"Processing data{window}" if window else ""
@@ -43,7 +43,7 @@ def _processed(entry: ModelState) -> str:
 _FEW = 3
 
 
-def _window(entry: ModelState) -> str:
+def _window_text(entry: ModelState) -> str:
     """The cells; of many their number and the first and last limit, of one stretch its ends."""
     cells, between = entry.cells, ""
     if 1 < len(cells) <= _FEW:
@@ -60,25 +60,25 @@ def _window(entry: ModelState) -> str:
 
 def states_text(model_states: Sequence[ModelState]) -> str:
     """A block for the models of a run; models with the same message share a line."""
-    if model_states and all(_quiet(entry) for entry in model_states):
+    if model_states and all(_has_nothing_to_do(entry) for entry in model_states):
         return f"{message(model_states[0])}."
-    lines = _blocks(model_states)
+    lines = _grouped_rows(model_states)
     return "\n".join(["States", *lines]) if lines else ""
 
 
 def states_lines(entries: Iterable[ModelState]) -> list[str]:
     """The same of models that are not simply up to date, for a status."""
-    return _blocks([entry for entry in entries if not _quiet(entry)])
+    return _grouped_rows([entry for entry in entries if not _has_nothing_to_do(entry)])
 
 
-def _quiet(entry: ModelState) -> bool:
+def _has_nothing_to_do(entry: ModelState) -> bool:
     return entry.state is State.STANDARD_RUN and not entry.work
 
 
-def _blocks(entries: Sequence[ModelState]) -> list[str]:
+def _grouped_rows(entries: Sequence[ModelState]) -> list[str]:
     groups: dict[tuple[str, ...], list[str]] = {}
     for entry in entries:
-        groups.setdefault(_lines(entry), []).append(entry.model)
+        groups.setdefault(_message_lines(entry), []).append(entry.model)
     rows = [
         (formatting.names(models) if number == 0 else "", line)
         for lines, models in groups.items()

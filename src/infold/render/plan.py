@@ -47,18 +47,18 @@ def plan_screen(
     if not plan:
         return nothing_screen(project, observed, plan)
     parts = [
-        _head(project, plan, command),
+        _title(project, plan, command),
         "\n".join(plan_strip(project, observed, plan, covered)),
-        _arrived(observed),
-        _steps(project, observed, plan),
-        _left(project, plan.skipped),
+        _arrived_block(observed),
+        _steps_block(project, observed, plan),
+        _left_alone_block(project, plan.skipped),
         "\n".join(plan.notes),
-        _closing(project, plan, options, command),
+        _closing_text(project, plan, options, command),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _head(project: Project, plan: Plan, command: str) -> str:
+def _title(project: Project, plan: Plan, command: str) -> str:
     where = f"{project.name} · {project.target.name}"
     return f"infold {command} · {where} · as of {formatting.clock(plan.as_of)}"
 
@@ -71,7 +71,7 @@ def nothing_screen(
     notes: Sequence[str] = (),
 ) -> str:
     """
-    What is said when nothing has to be built: what was looked at, what waits, what is stale.
+    The screen where nothing has to be built: what was looked at, what waits, what is stale.
 
     After a run, also the ``model_states`` before it, and its ``notes``.
     """
@@ -87,8 +87,8 @@ def nothing_screen(
     parts = [
         f"{nothing}: {what}, as of {formatting.clock(plan.as_of)}.",
         states_text(model_states),
-        _looked(project, observed),
-        _left(project, plan.skipped),
+        _looked_at_block(project, observed),
+        _left_alone_block(project, plan.skipped),
         "\n".join((*plan.notes, *notes)),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -102,11 +102,13 @@ def plan_strip(
     steps = {step.model: step for step in plan.steps}
     left = {entry.model: entry for entry in plan.skipped}
     rows = [
-        _row(node, observed.models[node.name], steps.get(node.name), left.get(node.name), covered)
+        _strip_row(
+            node, observed.models[node.name], steps.get(node.name), left.get(node.name), covered
+        )
         for node in nodes
         if node.name in observed.models
     ]
-    if not any(row.seen for row in rows):
+    if not any(row.shown for row in rows):
         return []
     finest = finest_of(nodes)
     unit = axis_of(rows, finest).granularity
@@ -121,7 +123,7 @@ def finest_of(nodes: Iterable[Node]) -> Granularity:
     return min(found, key=order.index, default=Granularity.DAY)
 
 
-def _row(
+def _strip_row(
     node: Node,
     seen: ModelObservation,
     step: Step | None,
@@ -131,12 +133,12 @@ def _row(
     cells = covered.get(node.name, Ranges())
     there = Ranges(() if cells.span is None else (cells.span,))  # all between its ends is built
     rest = " " if seen.trace else "."
-    says = _says(step, left)
+    note = _row_note(step, left)
     if node.model.granularity is None:
         mark = "B" if step else "-" if seen.trace else "."
-        return Row(node.name, single=mark, says=says)
+        return Row(node.name, single=mark, note=note)
     if node.model.kind is Kind.EVENTS and (
-        step is None or step.previous_trace is None or not _whole(step)
+        step is None or step.previous_trace is None or not _builds_whole(step)
     ):
         arrived = Ranges.of(
             state.cell for state in (seen.files.estimate if seen.files else ()) or ()
@@ -144,14 +146,16 @@ def _row(
         if step is not None and step.action is Action.INGEST:
             arrived |= step.cells
         taken_in = (("+", arrived), ("#", there))
-        return Row(node.name, taken_in, rest, says=says, shows=cells | arrived)
+        return Row(node.name, taken_in, rest, note=note, shows=cells | arrived)
     stale = left.stale if left else Ranges()
     build = step.stale_cells if step else Ranges()
     marks = (("B", build), (".", stale), ("-", there))
-    return Row(node.name, marks, rest, says=says, shows=cells | _shown(node, seen, build, stale))
+    return Row(
+        node.name, marks, rest, note=note, shows=cells | _cells_to_show(node, seen, build, stale)
+    )
 
 
-def _shown(node: Node, seen: ModelObservation, build: Ranges, stale: Ranges) -> Ranges:
+def _cells_to_show(node: Node, seen: ModelObservation, build: Ranges, stale: Ranges) -> Ranges:
     """Of what is built or stale the cells with rows, and few cells in any case."""
     found = (build | stale) & Ranges.of(cells_with_rows(node, seen))
     for some in (build, stale):
@@ -163,11 +167,11 @@ def _shown(node: Node, seen: ModelObservation, build: Ranges, stale: Ranges) -> 
 _FEW_CELLS = 14
 
 
-def _whole(step: Step) -> bool:
+def _builds_whole(step: Step) -> bool:
     return step.action is Action.BUILD
 
 
-def _says(step: Step | None, left: Skipped | None) -> str:
+def _row_note(step: Step | None, left: Skipped | None) -> str:
     if step is None:
         return left.why if left else ""
     if len(step.reasons) == 1:
@@ -178,10 +182,10 @@ def _says(step: Step | None, left: Skipped | None) -> str:
 # -- the parts below the strip ---------------------------------------------------------------------
 
 
-def _arrived(observed: Observations) -> str:
-    """What the listings show, a line for each model that takes in files with news."""
+def _arrived_block(observed: Observations) -> str:
+    """What the listings show, a line for each source with new, changed or deleted files."""
     lines = []
-    for files in _files(observed):
+    for files in _file_diffs(observed):
         if not files and not files.settling:
             continue
         lines.append((files.source, files_text(files)))
@@ -189,7 +193,7 @@ def _arrived(observed: Observations) -> str:
         if len(cells) > _MOST_CELLS:  # those with most rows, in the order of time
             cells = tuple(sorted(cells, key=lambda state: -state.rows))
         lines.extend(
-            ("", f"{formatting.count(state.rows, 'row')} at {_when(state.cell.start)}")
+            ("", f"{formatting.count(state.rows, 'row')} at {_day_text(state.cell.start)}")
             for state in sorted(cells[:_MOST_CELLS], key=lambda state: state.cell)
         )
         more = cells[_MOST_CELLS:]
@@ -208,15 +212,15 @@ def _arrived(observed: Observations) -> str:
 _MOST_CELLS = 5
 
 
-def _when(at: int) -> str:
+def _day_text(at: int) -> str:
     return formatting.cell_text(Granularity.DAY.cell(at), Granularity.DAY)
 
 
-def _files(observed: Observations) -> list[FileDiff]:
+def _file_diffs(observed: Observations) -> list[FileDiff]:
     found = {
         seen.files.source: seen.files
         for seen in observed.models.values()
-        if seen.files is not None  # news that is empty counts as false
+        if seen.files is not None  # a difference without files counts as false
     }
     return list(found.values())
 
@@ -234,19 +238,19 @@ def files_text(files: FileDiff) -> str:
         f"{len(files.come_due):,} with rows come due" if files.come_due else "",
         f"{files.settling:,} still settling" if files.settling else "",
     ]
-    news = ", ".join(part for part in parts if part) or "nothing new"
+    changed = ", ".join(part for part in parts if part) or "nothing new"
     if not files.unchanged:
-        return news
-    return f"{news}; {formatting.count(files.unchanged, 'file')} as before"
+        return changed
+    return f"{changed}; {formatting.count(files.unchanged, 'file')} as before"
 
 
-def _steps(project: Project, observed: Observations, plan: Plan) -> str:
+def _steps_block(project: Project, observed: Observations, plan: Plan) -> str:
     lines = ["Steps"]
     heads = []
     for i, step in enumerate(plan.steps, 1):
         about = f"about {formatting.count(step.rows_to_read, 'row')}" if step.rows_to_read else ""
         expected = "expected" if step.expected else ""
-        cells = _cells(project[step.model], observed, step)
+        cells = _cells_text(project[step.model], observed, step)
         heads.append((f"{i}. {step.model}", step.action.value, cells, about, expected))
     for head, step in zip(formatting.columns(heads), plan.steps, strict=True):
         lines.append(head)
@@ -261,13 +265,13 @@ def _steps(project: Project, observed: Observations, plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _cells(node: Node, observed: Observations, step: Step) -> str:
+def _cells_text(node: Node, observed: Observations, step: Step) -> str:
     """How many cells a step builds, as far as that is known."""
     granularity = node.model.granularity
     if step.action is Action.FOLD and granularity is None:
         return "changed keys"
-    anew = any(reason.cause is Cause.REDEFINED for reason in step.reasons)
-    if step.action is Action.BUILD and not anew:
+    redefined = any(reason.cause is Cause.REDEFINED for reason in step.reasons)
+    if step.action is Action.BUILD and not redefined:
         return "the whole table"
     stale = step.stale_cells
     if not formatting.bounded(stale):  # all but what a window left out, say: those that hold rows
@@ -282,7 +286,7 @@ def _cells(node: Node, observed: Observations, step: Step) -> str:
     return ("up to " if step.expected else "") + formatting.count(number, "cell") + batches
 
 
-def _left(project: Project, left: Iterable[Skipped]) -> str:
+def _left_alone_block(project: Project, left: Iterable[Skipped]) -> str:
     """What is not built, and why; models that need nothing share a line."""
     every = list(left)
     current = [entry.model for entry in every if entry.why == UP_TO_DATE]
@@ -299,16 +303,16 @@ def _left(project: Project, left: Iterable[Skipped]) -> str:
     return "\n".join(["Left alone", *formatting.columns(rows)]) if rows else ""
 
 
-def _looked(project: Project, observed: Observations | None) -> str:
+def _looked_at_block(project: Project, observed: Observations | None) -> str:
     """What was looked at, when nothing was found."""
     if observed is None:
         return ""
-    rows = [(files.source, files_text(files)) for files in _files(observed)]
+    rows = [(files.source, files_text(files)) for files in _file_diffs(observed)]
     tables = [
-        news.name
+        diff.name
         for seen in observed.models.values()
-        for news in seen.inputs
-        if news.newest_version > 0
+        for diff in seen.inputs
+        if diff.newest_version > 0
     ]
     read = formatting.names(dict.fromkeys(tables))
     if read:
@@ -317,7 +321,7 @@ def _looked(project: Project, observed: Observations | None) -> str:
     return "\n".join(["Looked at", *formatting.columns(rows)]) if rows else ""
 
 
-def _closing(project: Project, plan: Plan, options: str, command: str) -> str:
+def _closing_text(project: Project, plan: Plan, options: str, command: str) -> str:
     costs: dict[Cause, int] = {}
     for step in plan.steps:
         for reason in step.reasons:
@@ -331,7 +335,9 @@ def _closing(project: Project, plan: Plan, options: str, command: str) -> str:
     head = f"{formatting.count(len(plan.steps), 'step')}{total}."
     if command != "plan":
         return head
-    example = next((step for step in plan.steps if step.cells and not _whole(step)), plan.steps[0])
+    example = next(
+        (step for step in plan.steps if step.cells and not _builds_whole(step)), plan.steps[0]
+    )
     cell = ""
     granularity = project[example.model].model.granularity
     if granularity is not None and formatting.bounded(example.cells) and example.cells:

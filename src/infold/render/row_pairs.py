@@ -29,44 +29,50 @@ class Pair:
         if self.stored is None or self.rebuilt is None:
             return {}
         both = {name: (value, self.rebuilt.get(name)) for name, value in self.stored.items()}
-        return {name: pair for name, pair in both.items() if not _same(*pair)}
+        return {name: pair for name, pair in both.items() if not _equal_values(*pair)}
 
 
 def paired(sample: Sequence[tuple[str, Row]], key: Sequence[str]) -> tuple[Pair, ...]:
     """Rows of both sides (``stored`` or ``rebuilt``) in pairs, in order of the first of each."""
     stored = [row for side, row in sample if side == "stored"]
     rebuilt = [row for side, row in sample if side == "rebuilt"]
-    partners = _by_key(stored, rebuilt, key) if key else _by_likeness(stored, rebuilt)
+    partners = _pairs_by_key(stored, rebuilt, key) if key else _pairs_by_likeness(stored, rebuilt)
     found = []
     for side, row in sample:
         if side == "stored":
             at = next(i for i, other in enumerate(stored) if other is row)
             other = partners.get(at)
-            found.append(Pair(_key(row, key), row, None if other is None else rebuilt[other]))
+            found.append(
+                Pair(_key_values(row, key), row, None if other is None else rebuilt[other])
+            )
         elif not any(rebuilt[other] is row for other in partners.values()):
-            found.append(Pair(_key(row, key), None, row))
+            found.append(Pair(_key_values(row, key), None, row))
     return tuple(found)
 
 
-def _key(row: Row, key: Sequence[str]) -> Row:
+def _key_values(row: Row, key: Sequence[str]) -> Row:
     return {name: row[name] for name in key if name in row}
 
 
-def _by_key(stored: Sequence[Row], rebuilt: Sequence[Row], key: Sequence[str]) -> dict[int, int]:
+def _pairs_by_key(
+    stored: Sequence[Row], rebuilt: Sequence[Row], key: Sequence[str]
+) -> dict[int, int]:
     """Rows of one key; where several have it, one after the other."""
     free = list(range(len(rebuilt)))
     found = {}
     for at, row in enumerate(stored):
-        other = next((i for i in free if _key(rebuilt[i], key) == _key(row, key)), None)
+        other = next(
+            (i for i in free if _key_values(rebuilt[i], key) == _key_values(row, key)), None
+        )
         if other is not None:
             free.remove(other)
             found[at] = other
     return found
 
 
-def _by_likeness(stored: Sequence[Row], rebuilt: Sequence[Row]) -> dict[int, int]:
+def _pairs_by_likeness(stored: Sequence[Row], rebuilt: Sequence[Row]) -> dict[int, int]:
     """The pairs that are most alike, best first."""
-    likeness = sorted(_likeness(stored, rebuilt), key=lambda entry: -entry[0])
+    likeness = sorted(_likely_pairs(stored, rebuilt), key=lambda entry: -entry[0])
     found: dict[int, int] = {}
     for _, at, other in likeness:
         if at not in found and other not in found.values():
@@ -74,15 +80,17 @@ def _by_likeness(stored: Sequence[Row], rebuilt: Sequence[Row]) -> dict[int, int
     return found
 
 
-def _likeness(stored: Sequence[Row], rebuilt: Sequence[Row]) -> Iterator[tuple[float, int, int]]:
+def _likely_pairs(
+    stored: Sequence[Row], rebuilt: Sequence[Row]
+) -> Iterator[tuple[float, int, int]]:
     for at, row in enumerate(stored):
         for i, other in enumerate(rebuilt):
-            same = sum(_same(value, other.get(name)) for name, value in row.items())
+            same = sum(_equal_values(value, other.get(name)) for name, value in row.items())
             if same and same * 3 >= len(row):
                 yield same / len(row), at, i
 
 
-def _same(a: Any, b: Any) -> bool:
+def _equal_values(a: Any, b: Any) -> bool:
     """Whether two values are one, up to the last digits of doubles."""
     if isinstance(a, float) and isinstance(b, float):
         return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-9)

@@ -68,29 +68,29 @@ def summary_screen(result: RunResult) -> str:
         return "\n\n".join(["\n".join([head, *outcome]), *result.notes])
     total = result.receipt
     rows = [
-        ("rows arrived", f"{total.arrived:,}", _files(total)),
-        ("rows read", f"{total.read:,}", _per(total.read, total.arrived)),
-        ("rows scanned", f"{total.scanned:,}", _per(total.scanned, total.arrived)),
-        *_keys_scanned(total),
+        ("rows arrived", f"{total.arrived:,}", _files_text(total)),
+        ("rows read", f"{total.read:,}", _per_arrived_row(total.read, total.arrived)),
+        ("rows scanned", f"{total.scanned:,}", _per_arrived_row(total.scanned, total.arrived)),
+        *_keys_scanned_row(total),
         ("rows written", f"{total.written:,}", f"{total.removed:,} removed"),
-        ("rows set aside", f"{total.set_aside:,}", _by_reason(total)),
-        *_before_start(total),
+        ("rows set aside", f"{total.set_aside:,}", _reasons_text(total)),
+        *_before_start_row(total),
         ("rows waiting", f"{total.waiting:,}", "dated in the future" if total.waiting else ""),
-        ("deduplicated", f"{total.deduplicated:,}", _copies(total)),
+        ("deduplicated", f"{total.deduplicated:,}", _copies_text(total)),
         ("cells built", f"{total.cells_built:,}", f"{total.cells_cut_off:,} cut off early"),
     ]
     if total.clamped:
         rows.append(("clamped", f"{total.clamped:,}", "came out in cells that were not asked for"))
-    if _sessions(total):
-        rows.append(("sessions", "", _sessions(total)))
+    if _sessions_text(total):
+        rows.append(("sessions", "", _sessions_text(total)))
     rows.append(("commits", f"{total.commits:,}", ""))
     rows.extend(
         (
             ("time" if i == 0 else ""),
             formatting.seconds(receipt.seconds),
-            _at(model, steps, receipt, total),
+            _model_text(model, steps, receipt, total),
         )
-        for i, (model, steps, receipt) in enumerate(_by_model(result))
+        for i, (model, steps, receipt) in enumerate(_receipts_by_model(result))
     )
     rows.append(("", formatting.seconds(result.seconds), "in all, the start of Spark included"))
     head = f"Summary of run {result.run}: {result.state}"
@@ -111,11 +111,11 @@ def amplification(total: Receipt) -> tuple[float | None, float | None]:
     return total.read / total.arrived, total.scanned / total.arrived
 
 
-def _per(rows: int, arrived: int) -> str:
+def _per_arrived_row(rows: int, arrived: int) -> str:
     return f"{rows / arrived:.2f} per arrived row" if arrived else ""
 
 
-def _by_model(result: RunResult) -> list[tuple[str, int, Receipt]]:
+def _receipts_by_model(result: RunResult) -> list[tuple[str, int, Receipt]]:
     """Each model once, in the order of their first steps: how many there were, and their sum."""
     found: dict[str, tuple[int, Receipt]] = {}
     for step, receipt in result.steps:
@@ -124,7 +124,7 @@ def _by_model(result: RunResult) -> list[tuple[str, int, Receipt]]:
     return [(model, steps, receipt) for model, (steps, receipt) in found.items()]
 
 
-def _at(model: str, steps: int, receipt: Receipt, total: Receipt) -> str:
+def _model_text(model: str, steps: int, receipt: Receipt, total: Receipt) -> str:
     """A model and its own ratios: what it read for each row that arrived in the run."""
     name = f"{model} in {steps:,} steps" if steps > 1 else model
     if not total.arrived:
@@ -133,19 +133,19 @@ def _at(model: str, steps: int, receipt: Receipt, total: Receipt) -> str:
     return f"{name}: {read:.2f} read, {scanned:.2f} scanned per arrived row"
 
 
-def _files(total: Receipt) -> str:
+def _files_text(total: Receipt) -> str:
     parts = [f"in {formatting.count(total.files_new, 'new file')}"] if total.files_new else []
     if total.files_removed:
         parts.append(f"{formatting.count(total.files_removed, 'file')} taken out")
     return ", ".join(parts)
 
 
-def _by_reason(total: Receipt) -> str:
+def _reasons_text(total: Receipt) -> str:
     reasons = ", ".join(f"{reason} {rows:,}" for reason, rows in total.set_aside_by)
     return f"not usable: {reasons}" if reasons else ""
 
 
-def _copies(total: Receipt) -> str:
+def _copies_text(total: Receipt) -> str:
     if not total.deduplicated:
         return ""
     parts = [f"{total.conflicting:,} of them conflicting"]
@@ -154,21 +154,21 @@ def _copies(total: Receipt) -> str:
     return ", ".join(parts)
 
 
-def _before_start(total: Receipt) -> list[tuple[str, str, str]]:
+def _before_start_row(total: Receipt) -> list[tuple[str, str, str]]:
     """What starts left out; a line for projects in which they did."""
     if not total.before_start:
         return []
     return [("before start", f"{total.before_start:,}", "left out, as their models begin later")]
 
 
-def _keys_scanned(total: Receipt) -> list[tuple[str, str, str]]:
+def _keys_scanned_row(total: Receipt) -> list[tuple[str, str, str]]:
     """What looking for copies at any time cost; a line for projects that do so."""
     if not total.keys_scanned:
         return []
     return [("keys scanned", f"{total.keys_scanned:,}", "of these, for copies at other times")]
 
 
-def _sessions(total: Receipt) -> str:
+def _sessions_text(total: Receipt) -> str:
     counts: tuple[tuple[str, int], ...] = (
         ("new", total.sessions_new),
         ("extended", total.sessions_extended),

@@ -31,20 +31,20 @@ _LONG = 24
 
 
 def session_history_screen(value: SessionHistories) -> str:
-    """Each session as it stands, its events by arrival, what each run did to it."""
-    parts = [_history(history) for history in value.histories]
+    """Each session as it is now, its events by arrival, what each run did to it."""
+    parts = [_history_text(history) for history in value.histories]
     if value.more:
         many = formatting.count(value.more, "more session")
         parts.append(f"{many} of {value.id}: name one by its session_id.")
     return "\n\n\n".join(parts)
 
 
-def _history(history: SessionHistory) -> str:
+def _history_text(history: SessionHistory) -> str:
     parts = [
         f"session {history.id} of {history.model}" + ", in quarantine" * bool(history.quarantined),
         "\n".join(formatting.columns(_facts(history))),
-        _events(history),
-        _changes_told(history),
+        _events_block(history),
+        _changes_text(history),
         "\n".join(_notes(history)),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -56,30 +56,40 @@ def _facts(history: SessionHistory) -> list[tuple[str, str]]:
     if history.quarantined is not None:
         if history.why_quarantined:
             facts.append(("in quarantine", history.why_quarantined))
-        facts += [("first event", _when(history.quarantined.start)), ("last event", _ends(history))]
+        facts += [
+            ("first event", _instant_text(history.quarantined.start)),
+            ("last event", _end_text(history)),
+        ]
         facts.append(("events", f"{history.quarantined.events:,}"))
         if history.session is None:
             return [*facts, ("stored", f"nothing in {history.model}")]
-        stays = _span(history.session.start, history.session.end, history)
+        stays = _span_text(history.session.start, history.session.end, history)
         facts.append(("stored", f"its head: {stays}"))
     else:
-        facts += [("session_start", _when(history.start)), ("session_end", _ends(history))]
+        facts += [
+            ("session_start", _instant_text(history.start)),
+            ("session_end", _end_text(history)),
+        ]
     assert history.session is not None, "what is not in quarantine has a row"
     rest = [(key, cell(one)) for key, one in history.session.values.items() if key != name]
     return [*facts, *rest]
 
 
-def _ends(history: SessionHistory) -> str:
-    lasts = f", {_length(history.end - history.start)} later" if history.end > history.start else ""
-    return _when(history.end) + lasts
+def _end_text(history: SessionHistory) -> str:
+    lasts = (
+        f", {_length_text(history.end - history.start)} later"
+        if history.end > history.start
+        else ""
+    )
+    return _instant_text(history.end) + lasts
 
 
-def _events(history: SessionHistory) -> str:
+def _events_block(history: SessionHistory) -> str:
     if history.why_no_events:
-        return f"Its events are not told: {history.why_no_events}."
+        return f"Its events are omitted: {history.why_no_events}."
     total = sum(group.events for group in history.event_batches)
     if not total:
-        return f"None of its events are in {_inputs(history)} any more."
+        return f"None of its events are in {_input_names(history)} any more."
     rows = []
     for group in history.event_batches:
         version = group.version
@@ -87,49 +97,49 @@ def _events(history: SessionHistory) -> str:
             (
                 formatting.clock(version.committed_at) if version else "not known when",
                 version.run if version else "",
-                _counted(group.events),
-                _span(group.first, group.last, history),
-                _mark(group),
+                _events_text(group.events),
+                _span_text(group.first, group.last, history),
+                _batch_note(group),
                 group.input if len(history.inputs) > 1 else "",
             )
         )
-    title = f"Its {formatting.count(total, 'event')} in {_inputs(history)}, by arrival"
-    lines = [title if total > 1 else f"Its event in {_inputs(history)}"]
+    title = f"Its {formatting.count(total, 'event')} in {_input_names(history)}, by arrival"
+    lines = [title if total > 1 else f"Its event in {_input_names(history)}"]
     for line, group in zip(
         formatting.columns(rows, right=(2,)), history.event_batches, strict=True
     ):
         lines.append(line)
         if group.files:
-            lines.append(f"{' ' * 23}{_files(group)}")
+            lines.append(f"{' ' * 23}{_file_names(group)}")
     return "\n".join(lines)
 
 
-def _inputs(history: SessionHistory) -> str:
+def _input_names(history: SessionHistory) -> str:
     return " and ".join(history.inputs)
 
 
-def _mark(group: EventBatch) -> str:
+def _batch_note(group: EventBatch) -> str:
     if group.rebuilt:
-        return "built anew then"
+        return "rebuilt then"
     return "late" if group.late else ""
 
 
-def _files(group: EventBatch) -> str:
+def _file_names(group: EventBatch) -> str:
     named = ", ".join(group.files)
     return f"from {named} and {group.more:,} more" if group.more else f"from {named}"
 
 
-def _changes_told(history: SessionHistory) -> str:
+def _changes_text(history: SessionHistory) -> str:
     if not history.session_changes:
         if history.oldest_kept is None:
             return f"It was never in {history.model}: it was in quarantine from the first."
-        return f"No version of {history.model} that is kept held it."
-    shown = _grouped(history.session_changes)
+        return f"No version of {history.model} that is kept contains it."
+    shown = _grouped_by_run(history.session_changes)
     left = shown[:-_LONG]
     shown = shown[-_LONG:]
     aligned = iter(
         formatting.columns(
-            [row for session_changes in shown for row in _states(session_changes, history)],
+            [row for session_changes in shown for row in _session_rows(session_changes, history)],
             (2,),
             indent=6,
         )
@@ -143,24 +153,24 @@ def _changes_told(history: SessionHistory) -> str:
         version = session_changes[0].change.version
         done = _WORDS[session_changes[0].verb]
         lines.append(f"  {formatting.clock(version.committed_at)}  {version.run}  {done}")
-        lines += [next(aligned) for _ in _states(session_changes, history)]
-        lines += [f"           {text}" for deed in session_changes for text in _values(deed)]
+        lines += [next(aligned) for _ in _session_rows(session_changes, history)]
+        lines += [f"           {text}" for made in session_changes for text in _value_lines(made)]
     return "\n".join(lines)
 
 
-def _grouped(session_changes: Sequence[SessionChange]) -> list[list[SessionChange]]:
-    """What one run did several times, but to one session each, is told together."""
+def _grouped_by_run(session_changes: Sequence[SessionChange]) -> list[list[SessionChange]]:
+    """Changes of one kind by one run, each of another session, in one group."""
     found: list[list[SessionChange]] = []
-    for deed in session_changes:
+    for made in session_changes:
         last = found[-1][-1] if found else None
         if (
             last is not None
-            and deed.verb in _TOGETHER
-            and (deed.verb, deed.change.version) == (last.verb, last.change.version)
+            and made.verb in _TOGETHER
+            and (made.verb, made.change.version) == (last.verb, last.change.version)
         ):
-            found[-1].append(deed)
+            found[-1].append(made)
         else:
-            found.append([deed])
+            found.append([made])
     return found
 
 
@@ -179,45 +189,45 @@ _WORDS = {
     **{verb: verb.value for verb in Verb},
     Verb.QUARANTINED: "put into quarantine",
     Verb.RETURNED: "came back from quarantine",
-    Verb.REBUILT: "built anew with the whole table, as it was",
-    Verb.WRITTEN: "written as it was then; from what is no longer kept",
+    Verb.REBUILT: "rebuilt with the whole table, unchanged",
+    Verb.WRITTEN: "written as it was then; its earlier history is no longer kept",
 }
 
 
-def _states(
+def _session_rows(
     session_changes: Sequence[SessionChange], history: SessionHistory
 ) -> list[tuple[str, str, str, str]]:
-    """The sessions before and after, one a line; what covers what it did is shown once."""
-    changes = [deed.change for deed in session_changes]
+    """The sessions before and after, one a line; unchanged ones are shown once."""
+    changes = [made.change for made in session_changes]
     now = [one for change in changes for one in change.after]
     if session_changes[0].verb in (Verb.RECOMPUTED, Verb.RENUMBERED, Verb.REBUILT):
-        return _once("is", now, history)
+        return _labelled_rows("is", now, history)
     was = [one for change in changes for one in change.before or ()]
-    return [*_once("was", was, history), *_once("now", now, history)]
+    return [*_labelled_rows("was", was, history), *_labelled_rows("now", now, history)]
 
 
-def _once(
+def _labelled_rows(
     word: str, sessions: Sequence[Session], history: SessionHistory
 ) -> list[tuple[str, str, str, str]]:
-    return [_state("" if at else word, one, history) for at, one in enumerate(sessions)]
+    return [_session_row("" if at else word, one, history) for at, one in enumerate(sessions)]
 
 
-def _state(word: str, one: Session, history: SessionHistory) -> tuple[str, str, str, str]:
-    counted = "" if one.events is None else _counted(one.events)
-    return word, _span(one.start, one.end, history), counted, one.id[:8]
+def _session_row(word: str, one: Session, history: SessionHistory) -> tuple[str, str, str, str]:
+    counted = "" if one.events is None else _events_text(one.events)
+    return word, _span_text(one.start, one.end, history), counted, one.id[:8]
 
 
-def _counted(events: int) -> str:
-    """A number of events as it stands in a column of such."""
+def _events_text(events: int) -> str:
+    """A number of events, aligned with others below it."""
     return f"{events:,} event{' ' if events == 1 else 's'}"
 
 
-def _values(deed: SessionChange) -> list[str]:
+def _value_lines(made: SessionChange) -> list[str]:
     """The values that a recomputed session has now and had before."""
-    if deed.verb not in (Verb.RECOMPUTED, Verb.RENUMBERED):
+    if made.verb not in (Verb.RECOMPUTED, Verb.RENUMBERED):
         return []
     found = []
-    for was, now in zip(deed.change.before or (), deed.change.after, strict=False):
+    for was, now in zip(made.change.before or (), made.change.after, strict=False):
         other = differing_columns(was, now)
         for name in other[:_SHOWN]:
             values = cell(now.values.get(name)), cell(was.values.get(name))
@@ -234,39 +244,39 @@ def _notes(history: SessionHistory) -> list[str]:
         notes.append(
             f"Snapshots of {history.model} are kept from its version {first.number} "
             f"({formatting.clock(first.committed_at)}) on:\n"
-            "of what earlier runs did, only the events that they brought are known."
+            "of earlier runs, only the events that they brought are known."
         )
     return notes
 
 
-def _when(at: int) -> str:
+def _instant_text(at: int) -> str:
     """An instant to the second, with the fraction that it has."""
     text = formatting.clock(at)
     return text + datetime_of(at).strftime(".%f").rstrip("0") if at % SECOND else text
 
 
-def _span(start: int, end: int, history: SessionHistory) -> str:
+def _span_text(start: int, end: int, history: SessionHistory) -> str:
     """From one instant to another; without the day where the whole history is of one."""
-    first, last = _when(start), _when(end)
-    if _days(history) == 1:
+    first, last = _instant_text(start), _instant_text(end)
+    if _days_covered(history) == 1:
         first, last = first[11:], last[11:]
     elif first[:10] == last[:10]:
         last = last[11:]
     return first if start == end else f"{first} to {last}"
 
 
-def _days(history: SessionHistory) -> int:
-    every = [change.span for change in _changes(history)]
+def _days_covered(history: SessionHistory) -> int:
+    every = [change.span for change in _version_changes(history)]
     starts = [history.start, *(span[0] for span in every if span)]
     ends = [history.end, *(span[1] for span in every if span)]
     return max(ends) // DAY - min(starts) // DAY + 1
 
 
-def _changes(history: SessionHistory) -> list[VersionChange]:
-    return [deed.change for deed in history.session_changes]
+def _version_changes(history: SessionHistory) -> list[VersionChange]:
+    return [made.change for made in history.session_changes]
 
 
-def _length(length: int) -> str:
+def _length_text(length: int) -> str:
     """How long something lasted, in its two largest units."""
     if length < SECOND:
         return f"{length / SECOND:g} s"
@@ -286,12 +296,12 @@ def session_history_shape(value: SessionHistories) -> Shape:
     """The same for programs."""
     return {
         "id": value.id,
-        "sessions": [_shape(history) for history in value.histories],
+        "sessions": [_history_shape(history) for history in value.histories],
         "more": value.more,
     }
 
 
-def _shape(history: SessionHistory) -> Shape:
+def _history_shape(history: SessionHistory) -> Shape:
     name, of = history.owner
     return {
         "model": history.model,
@@ -302,21 +312,26 @@ def _shape(history: SessionHistory) -> Shape:
         "row": None if history.session is None else dict(history.session.values),
         "quarantine": None
         if history.quarantined is None
-        else _held_shape(history.quarantined, history.why_quarantined),
+        else _quarantine_shape(history.quarantined, history.why_quarantined),
         "input": ", ".join(history.inputs),
-        "arrivals": [_brought_shape(group) for group in history.event_batches],
-        "untold": history.why_no_events,
-        "runs": [_deed_shape(deed) for deed in history.session_changes],
+        "arrivals": [_event_batch_shape(group) for group in history.event_batches],
+        "why_no_events": history.why_no_events,
+        "runs": [_session_change_shape(made) for made in history.session_changes],
         "kept_from": history.oldest_kept.number if history.oldest_kept else None,
         "notes": list(history.notes),
     }
 
 
-def _held_shape(held: QuarantinedSession, why: str) -> Shape:
-    return {"start": iso(held.start), "end": iso(held.end), "events": held.events, "reason": why}
+def _quarantine_shape(session: QuarantinedSession, why: str) -> Shape:
+    return {
+        "start": iso(session.start),
+        "end": iso(session.end),
+        "events": session.events,
+        "reason": why,
+    }
 
 
-def _brought_shape(group: EventBatch) -> Shape:
+def _event_batch_shape(group: EventBatch) -> Shape:
     version = group.version
     return {
         "input": group.input,
@@ -333,19 +348,19 @@ def _brought_shape(group: EventBatch) -> Shape:
     }
 
 
-def _deed_shape(deed: SessionChange) -> Shape:
-    change = deed.change
+def _session_change_shape(made: SessionChange) -> Shape:
+    change = made.change
     return {
-        "verb": deed.verb.value,
+        "verb": made.verb.value,
         "version": change.version.number,
         "run": change.version.run,
         "at": iso(change.version.committed_at),
-        "before": None if change.before is None else [_one(one) for one in change.before],
-        "after": [_one(one) for one in change.after],
+        "before": None if change.before is None else [_session_shape(one) for one in change.before],
+        "after": [_session_shape(one) for one in change.after],
     }
 
 
-def _one(session: Session) -> Shape:
+def _session_shape(session: Session) -> Shape:
     return {
         "session_id": session.id,
         "session_start": iso(session.start),

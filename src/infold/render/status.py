@@ -45,7 +45,7 @@ def status_screen(
                 show_instant(hull.start) if hull else "",
                 show_instant(hull.end) if hull else "",
                 f"{missing:,}" if missing else "",
-                _stale(entry, granularity),
+                _stale_text(entry, granularity),
                 formatting.clock(entry.last_built_at),
             )
         )
@@ -55,14 +55,14 @@ def status_screen(
     states = states_lines(entry.model_state for entry in whole if entry.model_state is not None)
     if states:
         parts.append("\n".join(states))
-    details = [line for entry in models for line in _details(project, entry, gaps)]
+    details = [line for entry in models for line in _detail_lines(project, entry, gaps)]
     if details:
         parts.append("\n".join(details))
-    parts.append(_closing(models))
+    parts.append(_closing_text(models))
     return "\n\n".join(parts)
 
 
-def _stale(entry: ModelStatus, granularity: Granularity | None) -> str:
+def _stale_text(entry: ModelStatus, granularity: Granularity | None) -> str:
     if not entry.stale:
         return ""
     number = formatting.cells_in(entry.stale, granularity) if granularity else None
@@ -71,7 +71,7 @@ def _stale(entry: ModelStatus, granularity: Granularity | None) -> str:
     return "some of it" if entry.partly else "all of it"
 
 
-def _details(project: Project, entry: ModelStatus, gaps: Mapping[str, Ranges]) -> list[str]:
+def _detail_lines(project: Project, entry: ModelStatus, gaps: Mapping[str, Ranges]) -> list[str]:
     """Facts about one model that its line has no room for."""
     granularity = project[entry.model].model.granularity
     facts = [
@@ -97,7 +97,7 @@ def _details(project: Project, entry: ModelStatus, gaps: Mapping[str, Ranges]) -
     return [f"  {entry.model}: {fact}" for fact in facts]
 
 
-def _closing(models: Sequence[ModelStatus]) -> str:
+def _closing_text(models: Sequence[ModelStatus]) -> str:
     stored = [entry for entry in models if entry.state is not State.VIEW]
     states = {entry.state for entry in stored}
     if states & {State.FIRST_RUN, State.NEW_MODEL, State.OUT_OF_SYNC}:
@@ -113,11 +113,11 @@ def history_screen(runs: Sequence[RunRecord], model: str | None = None) -> str:
     if not runs:
         about = f" of {model}" if model else ""
         return f"No runs{about} yet: `infold run` makes the first."
-    return "\n\n".join("\n".join(_run(run, model)) for run in runs)
+    return "\n\n".join("\n".join(_run_lines(run, model)) for run in runs)
 
 
-def _run(run: RunRecord, model: str | None) -> list[str]:
-    length = _length(run.started_at, run.finished_at)
+def _run_lines(run: RunRecord, model: str | None) -> list[str]:
+    length = _length_text(run.started_at, run.finished_at)
     total = run.receipt
     head = f"{run.id}  {run.state}  {formatting.clock(run.started_at)}  {length}".rstrip()
     shown = [step for step in run.steps if model is None or step.model == model]
@@ -131,11 +131,11 @@ def _run(run: RunRecord, model: str | None) -> list[str]:
             f"  {total.arrived:,} rows arrived, {total.read:,} read, {total.written:,} written, "
             f"{formatting.count(total.set_aside, 'row')} set aside"
         )
-    lines.extend(formatting.columns([_step(step) for step in shown], indent=4))
+    lines.extend(formatting.columns([_step_row(step) for step in shown], indent=4))
     return lines
 
 
-def _step(step: StepRecord) -> tuple[str, ...]:
+def _step_row(step: StepRecord) -> tuple[str, ...]:
     done = ""
     if step.error:
         done = formatting.clip(" ".join(step.error.split()), 60)
@@ -145,9 +145,9 @@ def _step(step: StepRecord) -> tuple[str, ...]:
             f"{formatting.count(receipt.cells_built, 'cell')}, {receipt.read:,} read, "
             f"{receipt.written:,} written"
         )
-    length = _length(step.started_at, step.finished_at)
+    length = _length_text(step.started_at, step.finished_at)
     return (step.model, step.action, step.state, length, done)
 
 
-def _length(started: int, finished: int | None) -> str:
+def _length_text(started: int, finished: int | None) -> str:
     return formatting.seconds((finished - started) / 1e6) if finished is not None else ""

@@ -23,14 +23,14 @@ _NOTE = 40
 
 def verification_screen(value: VerificationReport) -> str:
     """The verification report: a line a model, the differences, one sentence."""
-    rows = [("model", "rows", "cells", "content", "")]
+    rows = [("model", "rows", "cells", "checksum", "")]
     rows.extend(
         (
             verdict.model,
             f"{verdict.rows:,}",
             f"{verdict.cells:,}",
             f"{verdict.content & (2**64 - 1):016x}",
-            _finding(verdict) + (f" ({verdict.note})" if _short(verdict) else ""),
+            _result(verdict) + (f" ({verdict.note})" if _has_short_note(verdict) else ""),
         )
         for verdict in value.models
     )
@@ -39,50 +39,50 @@ def verification_screen(value: VerificationReport) -> str:
         "\n".join(
             f"{verdict.model}: {verdict.note}"
             for verdict in value.models
-            if verdict.note and not _short(verdict)
+            if verdict.note and not _has_short_note(verdict)
         )
     )
-    parts.extend(_difference(verdict) for verdict in value.models if not verdict.equal)
-    parts.append(_sentence(value))
+    parts.extend(_difference_text(verdict) for verdict in value.models if not verdict.equal)
+    parts.append(_conclusion(value))
     return "\n\n".join(part for part in parts if part)
 
 
-def _finding(verdict: Verdict) -> str:
+def _result(verdict: Verdict) -> str:
     if not verdict.built:
         return "never built"
     if verdict.equal:
         return "equal"
-    return "DIFFERENT" if _compared(verdict) else "NOT COMPARED"
+    return "DIFFERENT" if _was_compared(verdict) else "NOT COMPARED"
 
 
-def _compared(verdict: Verdict) -> bool:
+def _was_compared(verdict: Verdict) -> bool:
     return bool(verdict.differing or verdict.sample or not verdict.note)
 
 
-def _short(verdict: Verdict) -> bool:
+def _has_short_note(verdict: Verdict) -> bool:
     return 0 < len(verdict.note) <= _NOTE
 
 
-def _difference(verdict: Verdict) -> str:
+def _difference_text(verdict: Verdict) -> str:
     if not verdict.differing and not verdict.sample:
         return ""
     lines = [f"{verdict.model} differs in {formatting.count(len(verdict.differing), 'cell')}"]
     rows = [
-        (_cell(cell), f"{stored:,} stored", f"{rebuilt:,} rebuilt")
+        (_cell_text(cell), f"{stored:,} stored", f"{rebuilt:,} rebuilt")
         for cell, stored, rebuilt in verdict.differing[:_MOST]
     ]
     lines.extend(formatting.columns(rows, right=(1, 2)))
     if len(verdict.differing) > _MOST:
         lines.append(f"  and {len(verdict.differing) - _MOST} more cells")
-    lines.extend(_rows(verdict))
+    lines.extend(_sample_lines(verdict))
     return "\n".join(lines)
 
 
-def _rows(verdict: Verdict) -> Iterator[str]:
+def _sample_lines(verdict: Verdict) -> Iterator[str]:
     """The rows of the sample: where both sides have one, the values that differ."""
     pairs = paired(verdict.sample[: 2 * _MOST], verdict.key)[:_MOST]
     values = [
-        (_known(pair), name, *_values(stored, rebuilt))
+        (_row_name(pair), name, *_value_texts(stored, rebuilt))
         for pair in pairs
         for name, (stored, rebuilt) in pair.differing.items()
     ]
@@ -93,42 +93,42 @@ def _rows(verdict: Verdict) -> Iterator[str]:
         if row is not None and not pair.differing:
             side = "stored" if pair.rebuilt is None else "rebuilt"
             first = {**pair.key, **row}
-            yield f"  only {side}: {formatting.clip(_text(first), formatting.WIDTH - 17)}"
+            yield f"  only {side}: {formatting.clip(_row_text(first), formatting.WIDTH - 17)}"
 
 
-def _known(pair: Pair) -> str:
+def _row_name(pair: Pair) -> str:
     """What tells the row of a pair: its key, or what both sides have in common."""
     if pair.key:
-        return formatting.clip(_text(pair.key), 2 * _VALUE)
+        return formatting.clip(_row_text(pair.key), 2 * _VALUE)
     common = {name: v for name, v in (pair.stored or {}).items() if name not in pair.differing}
-    return formatting.clip(_text(common), _VALUE)
+    return formatting.clip(_row_text(common), _VALUE)
 
 
-def _text(row: Mapping[str, object]) -> str:
+def _row_text(row: Mapping[str, object]) -> str:
     return ", ".join(f"{name}={cell(value)}" for name, value in row.items())
 
 
-def _values(stored: object, rebuilt: object) -> tuple[str, str]:
+def _value_texts(stored: object, rebuilt: object) -> tuple[str, str]:
     """Two values, long ones from shortly before where they differ."""
     a, b = cell(stored, None), cell(rebuilt, None)
     if a == b:  # what is written alike and is not: a text and a number, an empty text
         a, b = repr(stored), repr(rebuilt)
     if max(len(a), len(b)) > _VALUE:
-        at = max(0, _alike(a, b) - _VALUE // 2)
+        at = max(0, _common_prefix(a, b) - _VALUE // 2)
         a, b = (f"…{text[at:]}" if at else text for text in (a, b))
     return formatting.clip(a, _VALUE) or "''", formatting.clip(b, _VALUE) or "''"
 
 
-def _alike(a: str, b: str) -> int:
+def _common_prefix(a: str, b: str) -> int:
     """How many signs two texts begin with alike."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
 
 
-def _cell(cell: Interval) -> str:
+def _cell_text(cell: Interval) -> str:
     return "the table" if cell == EVER else show_instant(cell.start)
 
 
-def _sentence(value: VerificationReport) -> str:
+def _conclusion(value: VerificationReport) -> str:
     rows = sum(verdict.rows for verdict in value.models)
     took = f", in {formatting.seconds(value.seconds)}" if value.seconds else ""
     built = [verdict for verdict in value.models if verdict.built]
@@ -140,8 +140,8 @@ def _sentence(value: VerificationReport) -> str:
             f"equal their definitions evaluated from scratch{took}."
         )
     unequal = [verdict for verdict in value.models if not verdict.equal]
-    wrong = [verdict.model for verdict in unequal if _compared(verdict)]
-    missed = [verdict.model for verdict in unequal if not _compared(verdict)]
+    wrong = [verdict.model for verdict in unequal if _was_compared(verdict)]
+    missed = [verdict.model for verdict in unequal if not _was_compared(verdict)]
     parts = []
     if wrong:
         differ = "differs" if len(wrong) == 1 else "differ"
