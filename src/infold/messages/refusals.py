@@ -32,7 +32,7 @@ def not_stored(at: Spot, column: str, what: str, type_: str) -> InfoldError:
         f"{column} is {what}, and a table has no such columns",
         todo=f"Make it a number: {instead}."
         if type_ == "interval"
-        else "Say of which type: CAST(NULL AS string), for example.",
+        else "Name the type: CAST(NULL AS string), for example.",
         at=at,
     )
 

@@ -196,7 +196,7 @@ def foreign_write(table: str, snapshot: int | None) -> InfoldError:
         (("snapshot", "unknown" if snapshot is None else str(snapshot)),),
         "It is left alone, and so is what reads it: that would build on rows that nobody can vouch "
         "for. Roll the table back to the snapshot before this one, "
-        "or drop it: the next run builds it anew.",
+        "or drop it: the next run builds it again.",
         exit_code=ExitCode.REFUSED,
     )
 

@@ -159,6 +159,6 @@ def _why_not_kept(cells: Cells, block: Block, out: Output) -> str:
         relation = origin.entry.relation
         name = relation.name if isinstance(relation, Table) else origin.entry.alias
         if origin.column in cells.known(relation).columns:
-            return f"{origin.column} follows the time of {name}, and not that of what stands beside"
-        return f"{origin.column} is no time by which {name} is told apart cell by cell"
+            return f"{origin.column} follows the time of {name}, and not that of the other input"
+        return f"{origin.column} is not the column that decides the cell of a row of {name}"
     return "no floor of the input's time column, and no interval that is added to it"

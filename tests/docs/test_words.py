@@ -1,0 +1,35 @@
+"""Pages and messages are written in plain sentences: some turns of phrase are not among them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "bench").glob("*.md")),
+    ROOT / "tests" / "messages" / "every_message.txt",
+]
+
+UNPLAIN = re.compile(
+    r"\bby which\b|\bof which\b|\bwhatever becomes of\b|\bstands\b|\bis told\b"
+    r"|\bholds\b(?! the lock| this target's lease)"
+    r"|\bis said\b|\banew\b|\bdear\b|\bputs right\b|\blooks after\b|\binside of\b"
+    r"|\bneedless\b(?!-)|\bwithout a word\b|^#+ .*\b[Ff]urther\b"
+)
+"""What a reader stumbles over, where a plainer word says the same."""
+
+
+def test_pages_and_messages_are_plain() -> None:
+    """No line has one of the phrases that read like a translation."""
+    found = [
+        f"{page.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
+        for page in PAGES
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
+        if UNPLAIN.search(line)
+    ]
+
+    assert found == []
