@@ -25,12 +25,12 @@ from pyspark.sql import functions as F
 
 from infold.core.interval import HOUR, MINUTE, Granularity
 from infold.core.project import Aggregate, Output, SessionsQuery
-from infold.core.session_rules import Cuts
+from infold.core.session_cuts import MaxLength, Midnight
 from infold.lake.iceberg.tables import IcebergLake
 from infold.spark.content import cell_stats, micros
 from infold.spark.jvm.session import start
 from infold.spark.sessions import build, islands
-from infold.spark.sessions.stored import rows
+from infold.spark.sessions.stored import table_rows
 from infold.spark.tables.iceberg.tables import IcebergTables
 from infold.spark.tables.port import Layout, Stamp
 
@@ -64,9 +64,9 @@ def by_session_window(spark: SparkSession, tables: IcebergTables) -> DataFrame:
 def by_sorting(_: SparkSession, tables: IcebergTables) -> DataFrame:
     """All events sorted by user and time."""
     events = tables.read("events")
-    over = islands.compiled(events, QUERY)
-    found = islands.islands(islands.prepared(events, QUERY, over), QUERY, over)
-    return rows(found, QUERY, over, events.schema["event_ts"].dataType, 1)
+    over = islands.compiled_aggregates(events, QUERY)
+    found = islands.islands_of(islands.prepared_events(events, QUERY, over), QUERY, over)
+    return table_rows(found, QUERY, over, events.schema["event_ts"].dataType, 1)
 
 
 def built(query: SessionsQuery) -> Way:
@@ -88,8 +88,8 @@ WAYS: dict[str, Way] = {
             gap=None,
         )
     ),
-    "midnight": built(replace(QUERY, cuts=Cuts("Europe/Berlin"))),
-    "max_length": built(replace(QUERY, max_length=HOUR)),
+    "midnight": built(replace(QUERY, cuts=(Midnight("Europe/Berlin"),))),
+    "max_length": built(replace(QUERY, cuts=(MaxLength(HOUR),))),
 }
 
 

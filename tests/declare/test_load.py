@@ -15,7 +15,7 @@ from infold.core.formats import Format
 from infold.core.interval import DAY, HOUR, MINUTE, Granularity, parse_instant_text
 from infold.core.model import Column, Drift, Kind, Materialization, Target, Timeseries
 from infold.core.project import Fallback, Input, Output, SessionsQuery
-from infold.core.session_rules import Campaign, Cuts, Nulls
+from infold.core.session_cuts import Campaign, MaxLength, Midnight, Nulls, StartEvents
 from infold.declare import cache, check, load
 from infold.declare.cache import FILE
 from infold.declare.folder import read_folder
@@ -651,8 +651,13 @@ class TestSessions:
             "{user: user_id, gap: 1 hour, max_length: 1 day, cuts: {midnight: UTC, "
             "start_events: url = '/', campaign: {columns: [url], nulls: change, direct: [x]}}}"
         )
-        assert found.cuts == Cuts("UTC", Campaign(("url",), Nulls.CHANGE, ("x",)), "url = '/'")
-        assert (found.max_length, found.cuts_within_islands) == (24 * 60 * MINUTE, True)
+        assert found.cuts == (
+            Midnight("UTC"),
+            Campaign(("url",), Nulls.CHANGE, ("x",)),
+            StartEvents("url = '/'"),
+            MaxLength(24 * 60 * MINUTE),
+        )
+        assert found.cuts_within_islands
 
     def test_cuts_are_part_of_the_definition(self) -> None:
         """Another cut changes the definition, and a written-out default does not."""

@@ -21,7 +21,8 @@ from infold.core.model import (
     NewColumns,
     Strategy,
 )
-from infold.core.session_rules import Choose, Keep, Nulls
+from infold.core.session_cuts import Nulls
+from infold.core.session_rules import Choose, Keep
 from infold.core.storages import Storage
 from infold.declare import models
 

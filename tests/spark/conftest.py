@@ -23,3 +23,11 @@ def spark(warehouse: Path) -> SparkSession:
     from infold.spark.jvm.session import start
 
     return start(warehouse, warehouse / "catalog.db", size="small")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _frames_are_checked() -> None:
+    """Every frame that a fold hands on has the columns that its schema declares."""
+    from infold.spark import frame_schema
+
+    frame_schema.CHECKED = True

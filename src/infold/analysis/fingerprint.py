@@ -11,8 +11,8 @@ query is lost and a new version of the parser does not rebuild every table.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from hashlib import sha256
 
 from sqlglot import exp
@@ -21,6 +21,7 @@ from sqlglot.tokenizer_core import TokenType
 from infold.analysis.sql.text import Text
 from infold.core.model import DeclaredBound, Deduplicate, Kind, Model, Override, Source
 from infold.core.project import Reference
+from infold.core.session_cuts import Campaign, DeclaredCut, Midnight, StartEvents
 from infold.core.session_rules import Sessions
 
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
@@ -166,10 +167,21 @@ def _session_parts(sessions: Sessions) -> list[object]:
         for entry in fields(sessions)[2:]
         if (value := getattr(sessions, entry.name)) != entry.default
     }
-    if others.get("cuts"):
-        others["cuts"] = astuple(sessions.cuts)
+    others.pop("cuts", None)
+    others |= _cuts(sessions.cuts)
     plain: list[object] = [(sessions.user or "").lower(), sessions.gap]
     return [*plain, others] if others else plain
+
+
+_LISTED_CUTS = (Midnight.key, Campaign.key, StartEvents.key)
+"""Cuts that stand in a list of fixed places, as in fingerprints that ledgers already have."""
+
+
+def _cuts(cuts: Iterable[DeclaredCut]) -> dict[str, object]:
+    """The cuts that are declared, each by its key but for the listed ones."""
+    by_key = {cut.key: cut.definition for cut in cuts}
+    listed = [by_key.pop(key, None) for key in _LISTED_CUTS]
+    return by_key | ({"cuts": listed} if any(listed) else {})
 
 
 def _source_parts(source: Source) -> list[object]:

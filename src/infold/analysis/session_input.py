@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from infold.analysis.event_sql import check_event_sql
@@ -12,6 +12,7 @@ from infold.analysis.names.relation import Block, Table
 from infold.analysis.names.subject import Subject
 from infold.core.model import Kind
 from infold.core.project import Node
+from infold.core.session_cuts import EventSql
 from infold.messages import refusals
 from infold.messages.errors import InfoldError, Spot
 
@@ -101,24 +102,29 @@ def _of_events(subject: Subject, table: Table) -> Iterator[InfoldError]:
     sessions = subject.model.sessions
     if sessions is None:
         return
-    said: list[tuple[str, str]] = [("user", sessions.user)] if sessions.user else []
-    said += _with_numbers("identifier", sessions.identifier)
-    if sessions.cuts.campaign:
-        campaign = sessions.cuts.campaign
-        place = "cuts.campaign.columns"
-        if "sessions.cuts.campaign.columns" not in subject.draft.places:
-            place = "cuts.campaign"
-        said += _with_numbers(place, campaign.columns)
-    if sessions.cuts.start:
-        said.append(("cuts.start_events", sessions.cuts.start))
-    for key, sql in said:
-        named = f"sessions.{key}"
-        at = subject.draft.places.get(named) or subject.draft.place(named.rpartition(".")[0])
-        yield from check_event_sql(at, re.sub(r"\.\d+\Z", "", named), sql, table.columns)
+    declared = [EventSql(("user",), sessions.user)] if sessions.user else []
+    declared += [EventSql((f"identifier.{at}",), sql) for at, sql in enumerate(sessions.identifier)]
+    declared += [one for cut in sessions.cuts for one in cut.event_sql]
+    for one in declared:
+        key = _written_key(subject, one)
+        at = subject.draft.places.get(key) or subject.draft.place(_list_key(key))
+        yield from check_event_sql(at, _ITEM.sub("", key), one.sql, table.columns)
 
 
-def _with_numbers(key: str, texts: Sequence[str]) -> list[tuple[str, str]]:
-    return [(f"{key}.{at}", text) for at, text in enumerate(texts)]
+_ITEM = re.compile(r"\.\d+\Z")
+"""The number of an item at the end of a key."""
+
+
+def _written_key(subject: Subject, sql: EventSql) -> str:
+    """The key under which SQL is written in the model's file: of a list, with the item's number."""
+    keys = [f"sessions.{key}" for key in sql.keys]
+    places = subject.draft.places
+    return next((key for key in keys if _list_key(key) in places), keys[-1])
+
+
+def _list_key(key: str) -> str:
+    """The key of the list or the mapping around a key."""
+    return key.rpartition(".")[0]
 
 
 def _event_time(subject: Subject, node: Node) -> str | None:

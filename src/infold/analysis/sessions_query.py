@@ -103,11 +103,10 @@ def split_sessions_query(
         where=_where(taker),
         aggregates=(*taker.aggregates.values(), *_own_aggregates(sessions)),
         outputs=tuple(taker.outputs),
-        owner_sql=_owner(sessions),
+        owner_sql=_owner_sql(sessions),
         chosen_user=_chosen_user(sessions),
         fallback=_fallback(sessions),
         cuts=sessions.cuts,
-        max_length=sessions.max_length,
         quarantine_after=sessions.quarantine_after,
         keep=sessions.keep,
         numbered=sessions.numbered,
@@ -115,7 +114,7 @@ def split_sessions_query(
     return SessionsParts(query, ())
 
 
-def _owner(sessions: Sessions) -> str | None:
+def _owner_sql(sessions: Sessions) -> str | None:
     """SQL over an event for what sessions are of; None where a column says it."""
     if len(sessions.identifier) > 1:  # as strings: Spark would cast text to numbers otherwise
         return f"coalesce({', '.join(f'cast(({sql}) AS string)' for sql in sessions.identifier)})"

@@ -18,7 +18,8 @@ from pathlib import Path
 from infold.core.interval import Ranges, datetime_of
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import Kind, Model, Override, Source, Target
-from infold.core.session_rules import IDENTIFIER, NUMBERS, Cuts, Keep
+from infold.core.session_cuts import DeclaredCut
+from infold.core.session_rules import IDENTIFIER, NUMBERS, Keep
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -145,7 +146,7 @@ class Fallback:
 @dataclass(frozen=True, slots=True)
 class SessionsQuery:
     """
-    What a sessions model's SELECT and front matter say, taken apart.
+    The parts of a sessions model's SELECT and front matter.
 
     ``key`` is the input's unique key, the tie-break after event time in the order of events; unless
     it is ``unique``, all other columns come after it. Sessions are of ``owner_sql`` (SQL over one
@@ -167,8 +168,7 @@ class SessionsQuery:
     owner_sql: str | None = None
     chosen_user: Output | None = None
     fallback: Fallback | None = None
-    cuts: Cuts = Cuts()
-    max_length: int | None = None
+    cuts: tuple[DeclaredCut, ...] = ()
     quarantine_after: int | None = None
     keep: Keep = Keep.NOTHING
     numbered: bool = False
@@ -194,8 +194,8 @@ class SessionsQuery:
 
     @property
     def cuts_within_islands(self) -> bool:
-        """Whether sessions end inside of islands: where they do follows from the events before."""
-        return bool(self.cuts.campaign or self.cuts.start or self.max_length)
+        """Whether sessions end within islands, at places that follow from the events before."""
+        return any(not cut.pairwise for cut in self.cuts)
 
     @property
     def fixed_columns(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a session is of, and where it ends, as a model declares it: frozen values."""
+"""What a session is of, and what becomes of long ones, as a model declares it: frozen values."""
 
 from __future__ import annotations
 
@@ -6,42 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-
-class Nulls(StrEnum):
-    """What an event without a campaign does."""
-
-    IGNORE = "ignore"
-    """It goes on with the campaign in force."""
-    CHANGE = "change"
-    """To have none is a campaign of its own: coming from one to none is a change."""
-
-
-@dataclass(frozen=True, slots=True)
-class Campaign:
-    """
-    What a campaign is: columns (or SQL expressions) of an event, all of them together.
-
-    A value listed in ``direct`` counts as NULL; an event all of whose columns are NULL has no
-    campaign.
-    """
-
-    columns: tuple[str, ...]
-    nulls: Nulls = Nulls.IGNORE
-    direct: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Cuts:
-    """
-    Where sessions end although activity goes on. Events of one instant are never parted.
-
-    ``midnight`` is the time zone whose days begin a new session; ``start`` is SQL that is true of
-    an event that begins one.
-    """
-
-    midnight: str | None = None
-    campaign: Campaign | None = None
-    start: str | None = None
+from infold.core.session_cuts import DeclaredCut
 
 
 class Keep(StrEnum):
@@ -88,8 +53,7 @@ class Sessions:
     identifier: tuple[str, ...] = ()
     choose: Choose = Choose.FIRST
     fallback_gap: int | None = None
-    cuts: Cuts = Cuts()
-    max_length: int | None = None
+    cuts: tuple[DeclaredCut, ...] = ()
     quarantine_after: int | None = None
     keep: Keep = Keep.NOTHING
     numbered: bool = False

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from infold.core.session_rules import Campaign, Choose, Cuts, Keep, Nulls, Sessions
+from collections.abc import Callable, Iterator, Mapping
+
+from infold.core.session_cuts import (
+    Campaign,
+    DeclaredCut,
+    MaxLength,
+    Midnight,
+    Nulls,
+    StartEvents,
+)
+from infold.core.session_rules import Choose, Keep, Sessions
 from infold.declare.keys import Keys
 from infold.messages import findings
 
@@ -19,7 +29,6 @@ KEYS = (
     "session_number",
 )
 LATER = ("time_zone",)
-CUTS = ("midnight", "campaign", "start_events")
 CAMPAIGN = ("columns", "nulls", "direct")
 
 
@@ -39,8 +48,7 @@ def read_sessions(keys: Keys) -> Sessions | None:
         identifier=identifier,
         choose=Choose(section.choice("choose_user", tuple(Choose)) or Choose.FIRST),
         fallback_gap=_fallback(section),
-        cuts=_cuts(section),
-        max_length=section.span("max_length"),
+        cuts=tuple(_cuts(section)),
         quarantine_after=section.span("quarantine_after"),
         keep=Keep(section.choice("keep", tuple(Keep)) or Keep.NOTHING),
         numbered=section.flag("session_number", default=False),
@@ -69,11 +77,19 @@ def _check_companions(section: Keys, found: Sessions) -> None:
             section.missing("user", "whose sessions events without identifier belong to")
         if found.numbered:
             section.missing("user", "whose sessions are numbered")
+    _check_quarantine(section, found)
+
+
+def _check_quarantine(section: Keys, found: Sessions) -> None:
+    """Keys of the quarantine that mean nothing without its limit, or beside a cut."""
     if "quarantine_after" not in section.entries:
         _refuse_needless(section, ("keep",), "sessions without quarantine_after")
-    elif found.max_length and found.quarantine_after and found.max_length <= found.quarantine_after:
-        where = "sessions that max_length keeps shorter"
-        _refuse_needless(section, ("quarantine_after",), where)
+    for cut in found.cuts:
+        longest, limit = cut.longest, found.quarantine_after
+        if longest is not None and limit is not None and longest <= limit:
+            _refuse_needless(
+                section, ("quarantine_after",), f"sessions that {cut.key} keeps shorter"
+            )
 
 
 def _refuse_needless(section: Keys, keys: tuple[str, ...], where: str) -> None:
@@ -99,27 +115,50 @@ def _fallback(section: Keys) -> int | None:
     return fallback.span("gap")
 
 
-def _cuts(section: Keys) -> Cuts:
-    cuts = section.section("cuts")
-    if cuts is None:
-        return Cuts()
-    cuts.check(CUTS)
-    return Cuts(cuts.zone("midnight"), _campaign(cuts), cuts.text("start_events"))
+def _cuts(section: Keys) -> Iterator[DeclaredCut]:
+    """The cuts that are declared, in the order of ``CUTS``; ``max_length`` last."""
+    below = section.section("cuts")
+    if below is not None:
+        below.check(CUTS)
+        for key, read in CUTS.items():
+            if (cut := read(below, key)) is not None:
+                yield cut
+    length = section.span("max_length")
+    if length is not None:
+        yield MaxLength(length)
 
 
-def _campaign(cuts: Keys) -> Campaign | None:
-    value = cuts.entries.get("campaign")
+def _midnight(cuts: Keys, key: str) -> Midnight | None:
+    zone = cuts.zone(key)
+    return Midnight(zone) if zone else None
+
+
+def _start_events(cuts: Keys, key: str) -> StartEvents | None:
+    sql = cuts.text(key)
+    return StartEvents(sql) if sql else None
+
+
+def _campaign(cuts: Keys, key: str) -> Campaign | None:
+    value = cuts.entries.get(key)
     if value is None:
         return None
     if value.kind in ("text", "a list"):
-        columns = cuts.texts("campaign")
+        columns = cuts.texts(key)
         return Campaign(columns) if columns else None
-    campaign = cuts.section("campaign")
-    if campaign is None:
+    given = cuts.section(key)
+    if given is None:
         return None
-    campaign.check(CAMPAIGN)
-    if "columns" not in campaign.entries:
-        campaign.missing("columns", "what tells one campaign from another")
-    nulls = Nulls(campaign.choice("nulls", tuple(Nulls)) or Nulls.IGNORE)
-    columns = campaign.texts("columns")
-    return Campaign(columns, nulls, campaign.texts("direct")) if columns else None
+    given.check(CAMPAIGN)
+    if "columns" not in given.entries:
+        given.missing("columns", "what tells one campaign from another")
+    nulls = Nulls(given.choice("nulls", tuple(Nulls)) or Nulls.IGNORE)
+    columns = given.texts("columns")
+    return Campaign(columns, nulls, given.texts("direct")) if columns else None
+
+
+CUTS: Mapping[str, Callable[[Keys, str], DeclaredCut | None]] = {
+    "midnight": _midnight,
+    "campaign": _campaign,
+    "start_events": _start_events,
+}
+"""The keys below ``cuts``, each with the function that reads it."""

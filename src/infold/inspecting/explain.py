@@ -190,15 +190,7 @@ def _sessions_text(query: SessionsQuery) -> str:
     if query.fallback is not None:
         gap = show_duration(query.fallback.gap)
         whose += f"; those without by user, with a gap of {gap}"
-    cuts, ends = query.cuts, []
-    if cuts.midnight:
-        ends.append(f"midnight in {cuts.midnight}")
-    if cuts.campaign:
-        ends.append("a change of campaign")
-    if cuts.start:
-        ends.append("an event that begins a session")
-    if query.max_length:
-        ends.append(f"a length of {show_duration(query.max_length)}")
+    ends = [cut.in_words for cut in query.cuts]
     return f"{whose}; cut at {', '.join(ends)}" if ends else whose
 
 

@@ -23,6 +23,7 @@ from pyspark.sql import types as T
 
 from infold.core.model import Kind, Override, Source
 from infold.core.project import Node, Project, SessionsQuery
+from infold.core.session_cuts import SqlType
 from infold.core.session_rules import NUMBERS
 from infold.messages import analyser_findings
 from infold.messages.errors import InfoldError, Spot
@@ -138,21 +139,25 @@ def empty_frame(spark: SparkSession, schema: T.StructType) -> DataFrame:
 
 
 def _sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
-    """The columns of a sessions model, each of its expressions typed; not how sessions are told."""
+    """The columns of a sessions model, with the types of its expressions; no session is made."""
     kept = events.where(query.where) if query.where else events
-    campaign = query.cuts.campaign.columns if query.cuts.campaign else ()
-    said = [query.cuts.start or "false", *(f"cast({sql} AS string)" for sql in campaign)]
+    declared = [one for cut in query.cuts for one in cut.event_sql]
+    conditions = [one.sql for one in declared if one.type is SqlType.BOOLEAN]
+    texts = [f"cast({one.sql} AS string)" for one in declared if one.type is SqlType.STRING]
     of = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
     if query.fallback is not None:
-        said.append(f"cast({query.fallback.user} AS string)")
+        texts.append(f"cast({query.fallback.user} AS string)")
         of = of.cast("string")
     time = column(query.time_column)
     grouped = kept.groupBy(of.alias(_OF)).agg(
         F.first(time).alias("session_start"),
-        *(F.expr(f"any_value({sql})").alias(f"_said{at}") for at, sql in enumerate(said)),
+        *(F.expr(f"any_value({sql})").alias(f"_text{at}") for at, sql in enumerate(texts)),
+        *(F.expr(f"any_value({sql})").alias(f"_begins{at}") for at, sql in enumerate(conditions)),
         *(F.expr(call.sql).alias(call.name) for call in query.aggregates),
     )
-    named = grouped.where("NOT _said0 OR _said0 IS NULL").withColumns(
+    for at, _ in enumerate(conditions):
+        grouped = grouped.where(f"NOT _begins{at} OR _begins{at} IS NULL")
+    named = grouped.withColumns(
         {
             "session_id": F.lit(""),
             query.user: F.col(_OF),

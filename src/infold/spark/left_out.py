@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from infold.core.project import Node
 from infold.inspecting.left_out import BY, FILE
 from infold.spark.content import column, row_hash, user_columns
-from infold.spark.sessions.unassigned import nobodys
+from infold.spark.sessions.unassigned import unassigned_events
 from infold.spark.step_context import Work
 
 HASH, TURN = "_infold_hash", "_infold_turn"
@@ -50,13 +50,13 @@ def _hashes_left_out(work: Work, node: Node, table: str, rows: DataFrame) -> Dat
     query = node.query
     assert query is not None, "a sessions model has a compiled query"
     if query.input == table:
-        return nobodys(rows, query).select(HASH)
+        return unassigned_events(rows, query).select(HASH)
     shown = [
         (theirs, own)
         for theirs, own in dict(query.passed_columns).get(table, ())
         if "map<" not in rows.select(column(own)).dtypes[0][1]
     ]
-    left = nobodys(_through_view(work, node, table, rows), query)
+    left = unassigned_events(_through_view(work, node, table, rows), query)
     near = _rows_agreeing(rows, left, shown).dropDuplicates([HASH])
     turn = Window.partitionBy(*(column(own) for _, own in shown)).orderBy(HASH)
     turns = near.withColumn(TURN, F.row_number().over(turn)).localCheckpoint()
@@ -78,7 +78,7 @@ def _one_at_a_time(
     for number in range(1, most + 1):
         some = turns.where(F.col(TURN) == number)
         yield _rows_agreeing(
-            some, nobodys(_through_view(work, node, table, some), node.query), shown
+            some, unassigned_events(_through_view(work, node, table, some), node.query), shown
         )
 
 

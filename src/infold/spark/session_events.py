@@ -20,7 +20,7 @@ from infold.core.project import Node, SessionsQuery
 from infold.inspecting.event_batches import Event
 from infold.inspecting.session_events import FILE, VERSION, UserEvents
 from infold.spark.content import column, micros, time_predicate, user_columns
-from infold.spark.sessions.islands import wanted
+from infold.spark.sessions.islands import events_of_query
 from infold.spark.step_context import Work
 
 AT_ONCE = 16
@@ -127,7 +127,7 @@ class _Seen(NamedTuple):
             view = self.work.project[query.input]
             events = self.work.sql(view, {**given, **self.beside})
         at = micros(column(query.time_column)).alias("at")
-        theirs = wanted(events, query).where(_whose(query, self.match)).select(at)
+        theirs = events_of_query(events, query).where(_whose(query, self.match)).select(at)
         return theirs.where(F.col("at").between(self.start, self.end))
 
 

@@ -22,7 +22,7 @@ from tests.spark.sessions.folding import GAP, Call, Shop
 from infold.core.interval import DAY, MINUTE, SECOND
 from infold.core.project import SessionsQuery
 from infold.spark.sessions.build import LARGE, build
-from infold.spark.sessions.micro_islands import Told, untold
+from infold.spark.sessions.words import ColumnValues, no_column_values
 from infold.spark.tables.port import Layout, Stamp
 
 if TYPE_CHECKING:
@@ -508,20 +508,20 @@ def test_a_large_build_equals_the_reference(
     """A large build, whatever its optimisations and gap, equals the reference."""
     shop = Shop(spark, calls, gap=gap).arrive(rows_of(programs(seed, users=200)))
 
-    def told(sql: str) -> pa.Array | None:
+    def values(sql: str) -> pa.Array | None:
         urls = ["/", "/a", "/pay", "/gone", "é"]
         return pa.array(urls) if sql == "(url)" and seed % 2 else None
 
-    large_builds_equal_the_reference(shop, shop.query, seed, told)
+    large_builds_equal_the_reference(shop, shop.query, seed, values)
 
 
 def large_builds_equal_the_reference(
-    shop: Shop, query: SessionsQuery, seed: int, told: Told = untold
+    shop: Shop, query: SessionsQuery, seed: int, values: ColumnValues = no_column_values
 ) -> None:
-    """Whole, and cut at instants of events, so that sessions lie across the borders."""
+    """In one piece, and in slices of time with sessions across their borders."""
     times = sorted({row["event_ts"] for row in shop.events})
     for borders in ((), sorted(Random(seed).sample(times, 3))):
-        table = build(shop.frame(1), query, size=LARGE, told=told, at=borders)
+        table = build(shop.frame(1), query, size=LARGE, values=values, borders=borders)
         shop.tables.create("sessions", table, Layout(), Stamp("r", "s", 1))
         found = shop.rows()
         for row in found:

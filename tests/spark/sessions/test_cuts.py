@@ -30,7 +30,8 @@ from tests.spark.sessions.test_build import (
 
 from infold.core.interval import HOUR, MINUTE
 from infold.core.project import Aggregate, Fallback, Output
-from infold.core.session_rules import Campaign, Cuts, Keep, Nulls
+from infold.core.session_cuts import Campaign, MaxLength, Midnight, Nulls, StartEvents
+from infold.core.session_rules import Keep
 from infold.spark.verify import sessions_from_scratch
 
 if TYPE_CHECKING:
@@ -66,12 +67,10 @@ def _page(row: Row) -> str | None:
     return page
 
 
-MIDNIGHT = Way({"cuts": Cuts("Europe/London")}, Ends(zone="Europe/London"))
-STARTS = Way({"cuts": Cuts(start="ok")}, Ends(begins=_begins))
-CAMPAIGNS = Way(
-    {"cuts": Cuts(campaign=Campaign(("url", "n"), direct=("/",)))}, Ends(campaign=_campaign)
-)
-LONGEST = Way({"max_length": HOUR}, Ends(most=HOUR))
+MIDNIGHT = Way({"cuts": (Midnight("Europe/London"),)}, Ends(zone="Europe/London"))
+STARTS = Way({"cuts": (StartEvents("ok"),)}, Ends(begins=_begins))
+CAMPAIGNS = Way({"cuts": (Campaign(("url", "n"), direct=("/",)),)}, Ends(campaign=_campaign))
+LONGEST = Way({"cuts": (MaxLength(HOUR),)}, Ends(most=HOUR))
 
 
 def _either(row: Row) -> tuple[str | None, str | None] | None:
@@ -87,21 +86,25 @@ WAYS = {
     "campaign": CAMPAIGNS,
     "quarantine, head, campaign, nulls change": Way(
         {
-            "cuts": Cuts(campaign=Campaign(("url",), Nulls.CHANGE)),
+            "cuts": (Campaign(("url",), Nulls.CHANGE),),
             "quarantine_after": 20 * MINUTE,
             "keep": Keep.HEAD,
         },
         Ends(campaign=_named, limit=20 * MINUTE, head=True),
     ),
     "quarantine, campaign and start events": Way(
-        {"cuts": Cuts(campaign=Campaign(("url",)), start="ok"), "quarantine_after": 40 * MINUTE},
+        {"cuts": (Campaign(("url",)), StartEvents("ok")), "quarantine_after": 40 * MINUTE},
         Ends(campaign=_page, begins=_begins, limit=40 * MINUTE),
     ),
     "longest": LONGEST,
     "everything": Way(
         {
-            "cuts": Cuts("Europe/London", Campaign(("url", "n"), direct=("/",)), "ok"),
-            "max_length": 45 * MINUTE,
+            "cuts": (
+                Midnight("Europe/London"),
+                Campaign(("url", "n"), direct=("/",)),
+                StartEvents("ok"),
+                MaxLength(45 * MINUTE),
+            ),
         },
         Ends(zone="Europe/London", campaign=_campaign, begins=_begins, most=45 * MINUTE),
     ),
@@ -119,7 +122,7 @@ WAYS = {
             "gap": None,
             "quarantine_after": HOUR,
             "keep": Keep.HEAD,
-            "cuts": Cuts(start="ok"),
+            "cuts": (StartEvents("ok"),),
             "chosen_user": Output("user_id", "_user"),
         },
         Ends(whose=lambda row: row["url"], begins=_begins, limit=HOUR, head=True),
@@ -139,7 +142,7 @@ WAYS = {
         {
             "numbered": True,
             "quarantine_after": HOUR,
-            "cuts": Cuts("Europe/London"),
+            "cuts": (Midnight("Europe/London"),),
         },
         Ends(limit=HOUR, zone="Europe/London"),
         READ_AGAIN,
@@ -153,7 +156,12 @@ WAYS = {
         Ends(whose=lambda row: row["url"] or (None if row["n"] is None else str(row["n"]))),
     ),
     "identifier and longest": Way(
-        {"user": "session_identifier", "owner_sql": "url", "gap": None, "max_length": 2 * HOUR},
+        {
+            "user": "session_identifier",
+            "owner_sql": "url",
+            "gap": None,
+            "cuts": (MaxLength(2 * HOUR),),
+        },
         Ends(whose=lambda row: row["url"], most=2 * HOUR),
     ),
     "identifier or user": Way(

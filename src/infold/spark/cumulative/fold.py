@@ -1,21 +1,20 @@
 """
-Cumulative aggregates: one row for each key of GROUP BY, kept by the keys of changed rows.
+Cumulative aggregates: one row for each key of GROUP BY, updated by the keys of changed rows.
 
-A row follows from the input's rows of its own key. So the keys of the rows that came and of those
-that are gone are all that can be different: the query is evaluated over just the rows of these
-keys, the outcome is compared with what is stored, and one commit removes the rows that are no
-longer right and adds those that are. A key whose row comes out as it was is left alone, and when
-all do, nothing is committed.
+A row follows from the input's rows of its own key. So only rows of the keys of added and removed
+rows can change: the query is evaluated over just the rows of these keys, its rows are compared with
+the stored ones, and one commit removes the stored rows that differ and adds the new ones. A row
+that comes out as it was is left alone, and when all do, nothing is committed.
 
 A key that has no row in the table had no rows in the input either (unless HAVING left it out), so
-its rows are those that came. The input is looked through only for keys that are there already.
+its rows are among those that were added. The input is scanned only for keys that are there already.
 
-Keys may be NULL, and MERGE matches no NULLs, so each row carries a text of its keys, hashed.
+Keys may be NULL, and MERGE matches no NULLs, so each row has a hash of its keys (``KEY``).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
@@ -31,13 +30,58 @@ from infold.core.record import Outcome, Receipt
 from infold.core.session_columns import VERSION
 from infold.core.trace import CellChange, CellState, signed
 from infold.spark.content import JSON, column, content, row_hash, user_columns
+from infold.spark.fold_commit import RowChanges, announce_and_commit
+from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
+from infold.spark.inputs.changed_keys import SMALL
 from infold.spark.inputs.changed_rows import KEY
 from infold.spark.inputs.feed import Feed, foldable
-from infold.spark.sessions.components import SMALL
 from infold.spark.step_context import Work
 from infold.spark.time_range import recompute
 
-_NEW, _OLD, _OLD_KEY, _OF = "__new", "__old", "__old_key", "__of"
+NEW_HASH, OLD_HASH = "__new_hash", "__old_hash"
+"""The hash of a row as it is now, and as it is stored; NULL where there is none."""
+OLD_KEY, TOUCHED_KEY = "__old_key", "__touched_key"
+"""The hash of a stored row's keys, and that of the keys of changed rows."""
+ROWS_OF_KEY = "__rows_of_key"
+"""How many changed rows have a key."""
+
+TABLE_ROWS = FrameSchema(
+    "a row of the table",
+    (
+        FrameColumn(KEY, "string", "the MD5 of its keys, of NULLs too"),
+        FrameColumn(VERSION, ANY, "the version of the table that wrote it"),
+    ),
+    "the columns of the query",
+)
+
+KEYED_ROWS = FrameSchema(
+    "a row of the input that the query takes",
+    (),
+    "the columns that the query reads, and __group_key0 … with its keys",
+)
+
+TOUCHED_KEYS = FrameSchema(
+    "a key that changed rows have",
+    (
+        FrameColumn(ROWS_OF_KEY, "bigint", "how many changed rows have it"),
+        FrameColumn(TOUCHED_KEY, "string", "its hash"),
+        FrameColumn(OLD_KEY, "string", "the same where the table has a row of it, else NULL"),
+        FrameColumn(OLD_HASH, "bigint", "the hash of that row"),
+    ),
+    "__group_key0 …, its values",
+)
+
+COMPARED_ROWS = FrameSchema(
+    "a touched key with its row as it is now, and the hash of the stored one",
+    (
+        FrameColumn(OLD_KEY, "string", "the hash of the key, if the table has a row of it"),
+        FrameColumn(OLD_HASH, "bigint", "the hash of that row"),
+        FrameColumn(NEW_HASH, "bigint", "the hash of its row now; NULL: there is none any more"),
+        FrameColumn(KEY, "string", "the hash of the key, if it has a row now"),
+        FrameColumn(VERSION, "bigint", "the version that is being built"),
+    ),
+    "the columns of the query",
+)
 
 
 def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
@@ -46,7 +90,7 @@ def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
     if step.action is Action.FOLD and _foldable(work, node, step):
         return _fold(work, node, step, announce)
     rows = recompute.definition(work, node, step)
-    return recompute.build(work, node, step, _stored(rows, _query(node), step.version))
+    return recompute.build(work, node, step, _table_rows(rows, _query(node), step.version))
 
 
 def _foldable(work: Work, node: Node, step: Step) -> bool:
@@ -58,25 +102,28 @@ def _foldable(work: Work, node: Node, step: Step) -> bool:
 
 
 def _query(node: Node) -> GroupedQuery:
+    """The model's compiled query."""
     assert node.grouped is not None, "a cumulative aggregate has a compiled query"
     return node.grouped
 
 
-def _stored(rows: DataFrame, query: GroupedQuery, version: int) -> DataFrame:
+@returns(TABLE_ROWS)
+def _table_rows(rows: DataFrame, query: GroupedQuery, version: int) -> DataFrame:
     """Rows of the query as the table keeps them."""
     keys = [key.name for key in query.keys]
-    return rows.withColumns({KEY: _hashed(rows, keys), VERSION: F.lit(version).cast("bigint")})
+    return rows.withColumns({KEY: _key_hash(rows, keys), VERSION: F.lit(version).cast("bigint")})
 
 
-def _hashed(rows: DataFrame, keys: list[str]) -> Column:
-    """The MD5 of a text that is another one for any other keys; NULL is a key like others."""
+def _key_hash(rows: DataFrame, keys: list[str]) -> Column:
+    """The MD5 of a text that differs for different keys; NULL is a key like others."""
     types = rows.select(*map(column, keys)).schema.fields
-    texts = [_text(column(key), field.dataType) for key, field in zip(keys, types, strict=True)]
+    texts = [_as_text(column(key), field.dataType) for key, field in zip(keys, types, strict=True)]
     known = [F.concat(F.octet_length(text).cast("string"), F.lit(":"), text) for text in texts]
     return F.md5(F.concat(*(F.coalesce(text, F.lit("-")) for text in known)).cast("binary"))
 
 
-def _text(key: Column, type_: T.DataType) -> Column:
+def _as_text(key: Column, type_: T.DataType) -> Column:
+    """A key of any type as a text."""
     if isinstance(type_, T.BinaryType):
         return F.hex(key)
     if isinstance(type_, T.ArrayType | T.StructType):
@@ -86,27 +133,28 @@ def _text(key: Column, type_: T.DataType) -> Column:
 
 @dataclass(frozen=True)
 class _Totals:
-    """What is different, summed up: rows and additive content that come and go."""
+    """What differs, summed up: the rows to add and to remove, and the sums of their hashes."""
 
     added: int
-    plus: int
+    added_content: int
     removed: int
-    minus: int
+    removed_content: int
     stored: int
     """How many of the keys had a row."""
 
 
 def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
+    """Evaluate the keys of changed rows, announce the outcome, commit what differs."""
     fold = _Fold(work, node, step)
-    touched, counts = fold.touched()
+    touched, counts = fold.touched_keys()
     totals, different = None, None
     read, scanned = counts.rows, fold.feed.rows_to_scan
     if counts.keys:
-        rows, seen = fold.rows(touched, counts)
-        new = _stored(work.sql(node, {fold.query.input: rows}), fold.query, step.version)
+        rows, seen = fold.rows_of_keys(touched, counts)
+        new = _table_rows(work.sql(node, {fold.query.input: rows}), fold.query, step.version)
         compared = _compared(new, touched).localCheckpoint()
         totals = _totals(compared)
-        different = compared.where(~F.col(_NEW).eqNullSafe(F.col(_OLD)))
+        different = compared.where(~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH)))
         read += totals.stored
         scanned += sum(state.rows for state in work.cells(step.model))
         if seen is not None:
@@ -118,11 +166,11 @@ def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
 
 @dataclass(frozen=True)
 class _Counts:
-    """Rows that came or are gone, keys that they have, and how many of these are to be read."""
+    """Rows added or removed, their keys, and for how many of these the input is scanned."""
 
     rows: int
     keys: int
-    again: int
+    scanned_keys: int
 
 
 class _Fold:
@@ -132,83 +180,96 @@ class _Fold:
         self.work, self.step, self.query = work, step, _query(node)
         self.feed = Feed(work, node, step, self.query.input)
 
-    def touched(self) -> tuple[DataFrame, _Counts]:
+    def touched_keys(self) -> tuple[DataFrame, _Counts]:
         """The keys of changed rows, each beside the hash of its stored row, and their counts."""
-        names = _columns(self.query)
-        gone = self.feed.gone()
-        frames = [self.feed.added()] if gone is None else [self.feed.added(), gone]
-        keyed = [_keyed(frame, self.query).select(*names) for frame in frames]
+        names = _key_columns(self.query)
+        removed = self.feed.gone()
+        frames = [self.feed.added()] if removed is None else [self.feed.added(), removed]
+        keyed = [_with_keys(frame, self.query).select(*names) for frame in frames]
         rows = reduce(DataFrame.unionAll, keyed)
-        keys = rows.groupBy(*names).agg(F.count(F.lit(1)).alias("__n"))
-        keys = keys.withColumn(_OF, _hashed(keys, names)).localCheckpoint()
-        table = self.work.tables.read(self.step.model)
-        old = table.select(F.col(KEY).alias(_OLD_KEY), row_hash(table.schema).alias(_OLD))
-        sent = F.broadcast(keys) if self.feed.rows <= SMALL else keys
-        old = old.join(sent.select(_OF), F.col(_OLD_KEY) == F.col(_OF), "left_semi")
-        found = keys.join(old, F.col(_OF) == F.col(_OLD_KEY), "left").localCheckpoint()
-        again = F.count(F.lit(1)) if self.query.having else F.count(_OLD_KEY)
+        keys = rows.groupBy(*names).agg(F.count(F.lit(1)).alias(ROWS_OF_KEY))
+        keys = keys.withColumn(TOUCHED_KEY, _key_hash(keys, names)).localCheckpoint()
+        found = self._beside_stored(keys).localCheckpoint()
+        to_scan = F.count(F.lit(1)) if self.query.having else F.count(OLD_KEY)
         row = found.agg(
-            F.sum("__n").alias("rows"), F.count(F.lit(1)).alias("keys"), again.alias("again")
+            F.sum(ROWS_OF_KEY).alias("rows"),
+            F.count(F.lit(1)).alias("keys"),
+            to_scan.alias("scanned_keys"),
         ).collect()[0]
-        counts = _Counts(row["rows"] or 0, row["keys"], row["again"])
+        counts = _Counts(row["rows"] or 0, row["keys"], row["scanned_keys"])
         return found, counts
 
-    def rows(self, touched: DataFrame, counts: _Counts) -> tuple[DataFrame, Observation | None]:
-        """All rows of the touched keys; what is looked through for some of them is counted."""
-        known = F.lit(True) if self.query.having else F.col(_OLD_KEY).isNotNull()
+    @returns(TOUCHED_KEYS)
+    def _beside_stored(self, keys: DataFrame) -> DataFrame:
+        """Keys, each with the hash of its stored row."""
+        table = self.work.tables.read(self.step.model)
+        old = table.select(F.col(KEY).alias(OLD_KEY), row_hash(table.schema).alias(OLD_HASH))
+        sent = F.broadcast(keys) if self.feed.rows <= SMALL else keys
+        old = old.join(sent.select(TOUCHED_KEY), F.col(OLD_KEY) == F.col(TOUCHED_KEY), "left_semi")
+        return keys.join(old, F.col(TOUCHED_KEY) == F.col(OLD_KEY), "left")
+
+    def rows_of_keys(
+        self, touched: DataFrame, counts: _Counts
+    ) -> tuple[DataFrame, Observation | None]:
+        """All rows of the touched keys, and how many were found by scanning the input."""
+        known = F.lit(True) if self.query.having else F.col(OLD_KEY).isNotNull()
         frames, seen = [], None
-        if counts.again:
-            found = self._of(self.feed.now, touched.where(known), counts)
+        if counts.scanned_keys:
+            found = self._rows_with(self.feed.now, touched.where(known), counts)
             seen = Observation()
             frames.append(found.observe(seen, F.count(F.lit(1)).alias("rows")))
-        if counts.again < counts.keys:
-            frames.append(self._of(self.feed.added(), touched.where(~known), counts))
+        if counts.scanned_keys < counts.keys:
+            frames.append(self._rows_with(self.feed.added(), touched.where(~known), counts))
         return reduce(DataFrame.unionByName, frames), seen
 
-    def _of(self, seen: DataFrame, keys: DataFrame, counts: _Counts) -> DataFrame:
-        """The rows with these keys, as the query wants them."""
-        query, names = self.query, _columns(self.query)
-        rows = _keyed(user_columns(seen), query)
+    def _rows_with(self, rows: DataFrame, keys: DataFrame, counts: _Counts) -> DataFrame:
+        """Of some rows those with these keys: the columns that the query reads."""
+        query, names = self.query, _key_columns(self.query)
+        rows = _with_keys(user_columns(rows), query)
         if query.columns is not None:
             rows = rows.select(*map(column, query.columns), *names)
-        others = keys.select(*(F.col(name).alias(f"{name}_of") for name in names))
-        others = F.broadcast(others) if counts.keys <= SMALL else others
-        same = [F.col(name).eqNullSafe(F.col(f"{name}_of")) for name in names]
-        return rows.join(others, reduce(and_, same), "left_semi").drop(*names)
+        wanted = keys.select(*(F.col(name).alias(f"{name}_wanted") for name in names))
+        wanted = F.broadcast(wanted) if counts.keys <= SMALL else wanted
+        same = [F.col(name).eqNullSafe(F.col(f"{name}_wanted")) for name in names]
+        return rows.join(wanted, reduce(and_, same), "left_semi").drop(*names)
 
 
-def _columns(query: GroupedQuery) -> list[str]:
-    return [f"__key{at}" for at in range(len(query.keys))]
+def _key_columns(query: GroupedQuery) -> list[str]:
+    """The columns of an input row for the keys of GROUP BY."""
+    return [f"__group_key{at}" for at in range(len(query.keys))]
 
 
-def _keyed(rows: DataFrame, query: GroupedQuery) -> DataFrame:
+@returns(KEYED_ROWS)
+def _with_keys(rows: DataFrame, query: GroupedQuery) -> DataFrame:
     """The rows that the query takes, with their keys."""
     taken = rows.where(query.where) if query.where else rows
     return taken.withColumns(
-        {name: F.expr(key.sql) for name, key in zip(_columns(query), query.keys, strict=True)}
+        {name: F.expr(key.sql) for name, key in zip(_key_columns(query), query.keys, strict=True)}
     )
 
 
+@returns(COMPARED_ROWS)
 def _compared(new: DataFrame, touched: DataFrame) -> DataFrame:
     """The rows of the keys as they are now, beside the hashes of those that are stored."""
-    hashed = new.withColumn(_NEW, row_hash(new.schema))
-    stored = touched.select(_OF, _OLD_KEY, _OLD)
-    return stored.join(hashed, F.col(_OF) == F.col(KEY), "left").drop(_OF)
+    hashed = new.withColumn(NEW_HASH, row_hash(new.schema))
+    stored = touched.select(TOUCHED_KEY, OLD_KEY, OLD_HASH)
+    return stored.join(hashed, F.col(TOUCHED_KEY) == F.col(KEY), "left").drop(TOUCHED_KEY)
 
 
 def _totals(compared: DataFrame) -> _Totals:
-    differs = ~F.col(_NEW).eqNullSafe(F.col(_OLD))
+    """Sums over the rows that differ."""
+    differs = ~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH))
     sums = []
-    for name in (_NEW, _OLD):
+    for name in (NEW_HASH, OLD_HASH):
         value = F.when(differs, F.col(name))
         sums += [
             F.count(value).alias(f"{name}_n"),
             F.sum(F.shiftright(value, 32)).alias(f"{name}_hi"),
             F.sum(value.bitwiseAND(F.lit(0xFFFFFFFF))).alias(f"{name}_lo"),
         ]
-    row = compared.agg(*sums, F.count(_OLD).alias("stored")).collect()[0]
-    plus, minus = (content(row[f"{n}_hi"] or 0, row[f"{n}_lo"] or 0) for n in (_NEW, _OLD))
-    return _Totals(row[f"{_NEW}_n"], plus, row[f"{_OLD}_n"], minus, row["stored"])
+    row = compared.agg(*sums, F.count(OLD_HASH).alias("stored")).collect()[0]
+    plus, minus = (content(row[f"{n}_hi"] or 0, row[f"{n}_lo"] or 0) for n in (NEW_HASH, OLD_HASH))
+    return _Totals(row[f"{NEW_HASH}_n"], plus, row[f"{OLD_HASH}_n"], minus, row["stored"])
 
 
 def _commit(
@@ -219,8 +280,8 @@ def _commit(
     looked_at: tuple[int, int],
     announce: Prepared,
 ) -> Outcome:
-    """Announce what will hold, and make it so."""
-    assert step.trace is not None, "a planned step says what will hold"
+    """Announce the outcome, and commit what differs."""
+    assert step.trace is not None, "a planned step has its trace"
     changes = _changes(work, step, totals)
     read, scanned = looked_at
     outcome = Outcome(
@@ -239,26 +300,23 @@ def _commit(
             commits=len(changes),
         ),
     )
-    announce(outcome)
-    if totals is None or different is None or not changes:
-        return outcome
-    insert = different.where(F.col(KEY).isNotNull()).drop(_NEW, _OLD, _OLD_KEY)
+    rows = None
+    if totals is not None and different is not None and changes:
+        rows = _row_changes(totals, different)
+    return announce_and_commit(work, step, outcome, rows, announce)
+
+
+def _row_changes(totals: _Totals, different: DataFrame) -> RowChanges:
+    """The rows to add, and the keys of those to remove."""
+    insert = different.where(F.col(KEY).isNotNull()).drop(NEW_HASH, OLD_HASH, OLD_KEY)
     if not totals.removed:
-        return replace(outcome, snapshot=work.tables.append(step.model, insert, work.stamp(step)))
-    delete = different.where(F.col(_OLD_KEY).isNotNull()).select(F.col(_OLD_KEY).alias(KEY))
-    snapshot = work.tables.merge(
-        step.model,
-        insert=insert,
-        delete=delete,
-        on=(KEY,),
-        within="true",
-        stamp=work.stamp(step),
-    )
-    return replace(outcome, snapshot=snapshot)
+        return RowChanges(insert, None, (KEY,))
+    delete = different.where(F.col(OLD_KEY).isNotNull()).select(F.col(OLD_KEY).alias(KEY))
+    return RowChanges(insert, delete, (KEY,))
 
 
 def _changes(work: Work, step: Step, totals: _Totals | None) -> tuple[CellChange, ...]:
-    """The one cell, if it is another one now."""
+    """The change of the table's one cell, if any row of it differs."""
     if totals is None or not (totals.added or totals.removed):
         return ()
     before = next(iter(work.cells(step.model)), CellState(EVER, 0, 0))
@@ -269,6 +327,6 @@ def _changes(work: Work, step: Step, totals: _Totals | None) -> tuple[CellChange
         rows_before=before.rows,
         rows_after=before.rows + totals.added - totals.removed,
         content_before=before.content,
-        content_after=signed(before.content + totals.plus - totals.minus),
+        content_after=signed(before.content + totals.added_content - totals.removed_content),
     )
     return (change,)

@@ -1,9 +1,9 @@
 """
-What travels with an island for an aggregate: columns of state, and values made from them.
+The state of an aggregate: columns of an island, from which its value is computed.
 
-An aggregate is *mergeable* when a small state says enough of an island's events. The state is a
-tuple of :class:`StateColumn`. One that the stored row shows anyway (``count(*) AS events``) is
-restored from there; the others go into the row's ``_state``.
+An aggregate is *mergeable* if its value for two islands together follows from a small state of
+each. The state is a tuple of :class:`StateColumn`. One that the stored row shows anyway
+(``count(*) AS events``) is restored from there; the others are stored in the row's ``_state``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from enum import Enum
 
 from pyspark.sql import types as T
 
-TIME = "__t"
-"""The event's time in microseconds, in prepared events."""
-
-
 ORDER = "__order"
 """
-Stands in SQL for the total order of events, a struct; :meth:`CompiledAggregates.over` fills it in.
+A placeholder in SQL for the total order of events, a struct.
+
+:meth:`CompiledAggregates.events_sql` replaces it.
 """
 
 
@@ -31,13 +29,13 @@ class EvaluationMode(Enum):
     ORDERED = "ordered"
     """One event after the other, in the total order, with no partial results merged."""
     COLLECTED = "collected"
-    """Through a buffer object of Spark's own; kept apart, for it would unorder the others."""
+    """Through a buffer object of Spark's own; in a query of its own, or it unorders the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateColumn:
     """
-    A column that travels with an island.
+    A column of an island, beside its ends and its number of events.
 
     ``events`` is SQL that aggregates prepared events, ``merge`` SQL that aggregates islands (None:
     cannot be merged), ``restore`` SQL that finds it in a stored row (None: it is in ``_state``).
@@ -47,16 +45,21 @@ class StateColumn:
     events: str
     merge: str | None = None
     restore: str | None = None
-    way: EvaluationMode = EvaluationMode.ANY
+    mode: EvaluationMode = EvaluationMode.ANY
+
+    @classmethod
+    def of_new_events(cls, name: str, function: str, column: str) -> StateColumn:
+        """A state column of new events alone: nothing stored has it."""
+        return cls(name, f"{function}({column})", f"{function}({name})", restore="NULL")
 
 
 @dataclass(frozen=True, slots=True)
 class FirstOrLast:
     """
-    A first or last value: which parts hold its time and itself. Equal times are ambiguous.
+    A first or last value: the state columns of its time (``at``) and of itself (``value``).
 
-    ``argument`` is the column of prepared events it is picked from, ``where`` the FILTER clause
-    that says which events take part; at the ``edge`` all do, and the time is the island's own.
+    ``argument`` is the column of prepared events that it is taken from, ``where`` the FILTER clause
+    for the events that take part. At the ``edge`` all do, and the time is the island's own end.
     """
 
     at: str
@@ -82,7 +85,7 @@ class PreparedArguments:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """One aggregate: its state, SQL for its value, and what it picks."""
+    """One aggregate: its state, SQL for its value, and its first or last value if it is one."""
 
     parts: tuple[StateColumn, ...]
     value: str

@@ -13,7 +13,6 @@ from infold.core.project import Aggregate, Output
 from infold.spark.content import quoted
 from infold.spark.sessions.aggregate_state import (
     ORDER,
-    TIME,
     Compiled,
     FirstOrLast,
     PreparedArguments,
@@ -21,6 +20,7 @@ from infold.spark.sessions.aggregate_state import (
     orderable,
 )
 from infold.spark.sessions.evaluated import evaluated_again, in_order
+from infold.spark.sessions.frames import TIME
 from infold.spark.sessions.mergeable import MERGES, first_or_last
 
 
@@ -30,7 +30,7 @@ class CompiledAggregates:
     All aggregates of a sessions model, compiled.
 
     ``arguments`` are columns that prepared events need besides user, time and key (name, SQL);
-    ``raw`` says that whole aggregate calls are evaluated, which need the input's own columns.
+    With ``raw``, whole aggregate calls are evaluated, which need the input's own columns.
     ``values`` give each aggregate's value from its parts (name, SQL).
     """
 
@@ -48,15 +48,15 @@ class CompiledAggregates:
 
     @property
     def stored(self) -> tuple[StateColumn, ...]:
-        """The parts that a row's ``_state`` has to hold."""
+        """The parts that are stored in a row's ``_state``."""
         return tuple(part for part in self.parts if part.merge and part.restore is None)
 
-    def over(self, part: StateColumn) -> str:
+    def events_sql(self, part: StateColumn) -> str:
         """The SQL that computes a part from prepared events."""
         return part.events.replace(ORDER, f"struct({', '.join(self.order)})")
 
 
-def measures(
+def compile_aggregates(
     aggregates: Sequence[Aggregate],
     outputs: Sequence[Output],
     events: DataFrame,
@@ -67,13 +67,13 @@ def measures(
 
     ``keys`` are the columns of prepared events that decide among events of equal time.
     """
-    shown = _shown(aggregates, outputs)
+    shown = _shown_columns(aggregates, outputs)
     arguments: dict[str, str] = {}
     found: list[Compiled] = []
     for at, aggregate in enumerate(aggregates):
-        given = _prepare(aggregate, at, arguments)
+        prepared = _prepare(aggregate, at, arguments)
         type_ = _type(events, aggregate)
-        found.append(_compile(aggregate, given, type_, shown.get(aggregate.name)))
+        found.append(_compile(aggregate, prepared, type_, shown.get(aggregate.name)))
     return CompiledAggregates(
         arguments=tuple(arguments.items()),
         order=(TIME, *keys),
@@ -84,15 +84,16 @@ def measures(
     )
 
 
-def _shown(aggregates: Sequence[Aggregate], outputs: Sequence[Output]) -> dict[str, str]:
+def _shown_columns(aggregates: Sequence[Aggregate], outputs: Sequence[Output]) -> dict[str, str]:
     """The column that is just the value of an aggregate, or of another one like it."""
     own = {output.sql.strip().strip("`"): output.name for output in outputs}
-    like = {_meaning(one): own[one.name] for one in aggregates if one.name in own}
-    found = {one.name: like.get(_meaning(one)) for one in aggregates}
+    like = {_call_key(one): own[one.name] for one in aggregates if one.name in own}
+    found = {one.name: like.get(_call_key(one)) for one in aggregates}
     return {name: own.get(name, column) for name, column in found.items() if column}
 
 
-def _meaning(one: Aggregate) -> tuple[object, ...]:
+def _call_key(one: Aggregate) -> tuple[object, ...]:
+    """What two aggregates have in common that have the same value."""
     return one.call, one.argument, one.filter, one.ignore_nulls, one.distinct, one.sql.lower()
 
 
@@ -121,6 +122,7 @@ def _column(sql: str, name: str, arguments: dict[str, str]) -> str:
 
 
 def _rereads(aggregate: Aggregate) -> bool:
+    """Whether the call is evaluated as it is written, over all events."""
     return aggregate.call == "other"
 
 
@@ -131,15 +133,17 @@ def _type(events: DataFrame, aggregate: Aggregate) -> T.DataType | None:
 
 
 def _compile(
-    aggregate: Aggregate, given: PreparedArguments, type_: T.DataType | None, shown: str | None
+    aggregate: Aggregate, prepared: PreparedArguments, type_: T.DataType | None, shown: str | None
 ) -> Compiled:
     """The parts and the value of one aggregate; ``shown`` is the column that is just its value."""
     value = quoted(shown) if shown else None
     if _rereads(aggregate):
         return evaluated_again(aggregate, type_)
     if aggregate.call in ("first", "last"):
-        if type_ is not None and not orderable(type_):  # two that tie could not be told apart
-            return in_order(aggregate, given)
-        return first_or_last(aggregate, given, value)
-    compiled = MERGES[aggregate.call](aggregate.name, given, type_, value)
-    return compiled or in_order(aggregate, given)
+        if type_ is not None and not orderable(
+            type_
+        ):  # whether two at one instant differ could not be seen
+            return in_order(aggregate, prepared)
+        return first_or_last(aggregate, prepared, value)
+    compiled = MERGES[aggregate.call](aggregate.name, prepared, type_, value)
+    return compiled or in_order(aggregate, prepared)

@@ -1,8 +1,8 @@
 """
 Sessions: the first build, and the choice between building and folding.
 
-What islands are is in ``islands``, where sessions end inside of them in ``cuts``, what a row of
-the table is in ``stored``, and how changed events are folded in is in ``fold``.
+Islands are made in ``islands`` (of a large table in ``micro_islands``), sessions of them in
+``divide``, rows of the table in ``stored``. Changed events are folded in by ``fold``.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import reduce
 
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.interval import Granularity
@@ -26,30 +27,40 @@ from infold.core.session_columns import FIRST, LAST
 from infold.core.session_rules import Keep
 from infold.core.trace import CellState, changes_of_rewrite
 from infold.spark.content import cell_of, cell_stats, content, micros, type_of
+from infold.spark.frame_schema import returns
 from infold.spark.inputs.feed import Feed, foldable
 from infold.spark.sessions import quarantine, unassigned
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.components import query_of
-from infold.spark.sessions.cuts import COUNT, sessions_of
-from infold.spark.sessions.delta import merges
+from infold.spark.sessions.cuts import cuts_of
+from infold.spark.sessions.cuts.silence import longest_silence
+from infold.spark.sessions.delta import can_merge
+from infold.spark.sessions.divide import sessions_of
 from infold.spark.sessions.fold import fold
-from infold.spark.sessions.islands import END, START, compiled, prepared, reach, spans, within_spans
-from infold.spark.sessions.micro_islands import VALUES, Told, quick_islands, untold
-from infold.spark.sessions.rebuilt_counts import became
-from infold.spark.sessions.session_numbers import numbered
-from infold.spark.sessions.stored import rows, stored_part
-from infold.spark.sessions.stretches import borders, cut
+from infold.spark.sessions.frames import END, EVENT_COUNT, ISLANDS, START
+from infold.spark.sessions.islands import (
+    compiled_aggregates,
+    events_within,
+    prepared_events,
+    spans_of,
+)
+from infold.spark.sessions.micro_islands import quick_islands
+from infold.spark.sessions.rebuilt_counts import with_session_counts
+from infold.spark.sessions.session_numbers import with_session_numbers
+from infold.spark.sessions.stored import TABLE_ROWS, stored_part, table_rows
+from infold.spark.sessions.time_slices import slice_borders, sliced_events
+from infold.spark.sessions.words import VALUES, ColumnValues, no_column_values
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
 
 LARGE = 300_000
 """From so many events on, looking at them beforehand pays."""
 
-TOLD = 100_000_000
+READ_BY_ONE = 100_000_000
 """Up to so many events one process reads a column's values sooner than Spark does."""
 
-CUT = 200_000
-"""The most islands whose events are read again to cut them; with more, all events are."""
+MOST_TO_DIVIDE = 200_000
+"""Up to so many islands are divided by reading their events again; with more, all are read."""
 
 
 def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
@@ -65,100 +76,104 @@ def build(
     query: SessionsQuery,
     version: int = 1,
     size: int = 0,
-    told: Told = untold,
-    at: Sequence[int] = (),
+    values: ColumnValues = no_column_values,
+    borders: Sequence[int] = (),
 ) -> DataFrame:
     """
     All sessions of all events, as the table stores them.
 
-    ``size`` is about how many events there are; it, what is ``told``, and the borders ``at`` which
-    events are cut by time decide about speed alone.
+    ``size`` is about how many events there are. It, the ``values`` of stored columns, and the
+    ``borders`` of time slices decide about speed alone.
     """
-    over = compiled(events, query)
-    found = _found(events, query, over, size, told, at)
-    return _rows(found, events, query, over, version)
+    compiled = compiled_aggregates(events, query)
+    found = _all_sessions(events, query, compiled, size, values, borders)
+    return _table_rows(found, events, query, compiled, version)
 
 
-def _rows(
-    found: DataFrame,
+@returns(TABLE_ROWS)
+def _table_rows(
+    sessions: DataFrame,
     events: DataFrame,
     query: SessionsQuery,
-    over: CompiledAggregates,
+    compiled: CompiledAggregates,
     version: int,
 ) -> DataFrame:
     if query.may_quarantine:
-        found = found.where(~F.col(quarantine.OUT))
-    made = rows(found, query, over, type_of(events, query.time_column), version)
-    return numbered(made, query) if query.numbered else made
+        sessions = sessions.where(~F.col(quarantine.LEAVES_TABLE))
+    made = table_rows(sessions, query, compiled, type_of(events, query.time_column), version)
+    return with_session_numbers(made, query) if query.numbered else made
 
 
-def _found(
+@returns(ISLANDS)
+def _all_sessions(
     events: DataFrame,
     query: SessionsQuery,
-    over: CompiledAggregates,
+    compiled: CompiledAggregates,
     size: int,
-    told: Told,
-    at: Sequence[int],
+    values: ColumnValues,
+    borders: Sequence[int],
 ) -> DataFrame:
-    """The sessions of events; most of a large table's are islands as they stand."""
-    ready = prepared(events, query, over)
-    if size < LARGE or not merges(query, over):
-        return _made(ready, query, over)
-    found = quick_islands(ready, query, over, told, cut(events, query, over, at))
+    """The sessions of events; most of a large table's are whole islands."""
+    ready = prepared_events(events, query, compiled)
+    if size < LARGE or not can_merge(query, compiled):
+        return _sessions(ready, query, compiled)
+    slices = sliced_events(events, query, compiled, borders)
+    found = quick_islands(ready, query, compiled, values, slices)
     if query.may_quarantine:
-        found = quarantine.entered(quarantine.whole(found), query)
-    longest = _as_they_stand(query)
-    if longest is None:
+        found = quarantine.with_new_entries(quarantine.with_whole_columns(found), query)
+    divided = _may_be_divided(query)
+    if divided is None:
         return found
     found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)  # looked at three times
-    longer = F.col(END) - F.col(START) > longest
-    to_cut = found.where(longer)
-    number = to_cut.count()
-    if number > CUT:
-        return _made(ready, query, over)
+    to_divide = found.where(divided)
+    number = to_divide.count()
+    if number > MOST_TO_DIVIDE:
+        return _sessions(ready, query, compiled)
     if number == 0:
         return found
-    again = within_spans(ready, F.broadcast(spans(to_cut)))
-    return found.where(~longer).unionByName(_made(again, query, over))
+    again = events_within(ready, F.broadcast(spans_of(to_divide)))
+    return found.where(~divided).unionByName(_sessions(again, query, compiled))
 
 
-def _made(events: DataFrame, query: SessionsQuery, over: CompiledAggregates) -> DataFrame:
-    """Sessions made from their events, with their entries where there is a quarantine."""
-    found = sessions_of(events, query, over)
-    return quarantine.entered(found, query) if query.may_quarantine else found
+@returns(ISLANDS)
+def _sessions(events: DataFrame, query: SessionsQuery, compiled: CompiledAggregates) -> DataFrame:
+    """Sessions made from prepared events, with their entries where there is a quarantine."""
+    found = sessions_of(events, query, compiled)
+    return quarantine.with_new_entries(found, query) if query.may_quarantine else found
 
 
-def _as_they_stand(query: SessionsQuery) -> int | None:
-    """Up to which length an island is a session of the table as it stands; None: any length."""
-    lengths = [query.max_length]
-    if query.keep is Keep.HEAD:
-        lengths.append(query.quarantine_after)
-    return min((length for length in lengths if length is not None), default=None)
+def _may_be_divided(query: SessionsQuery) -> Column | None:
+    """Whether an island may be other than a session of the table; None: each island is one."""
+    found = [cut.may_divide() for cut in cuts_of(query).inner]
+    if query.keep is Keep.HEAD and query.quarantine_after is not None:
+        found.append(F.col(END) - F.col(START) > query.quarantine_after)
+    conditions = [one for one in found if one is not None]
+    return reduce(Column.__or__, conditions) if conditions else None
 
 
 def _build(work: Work, node: Node, step: Step) -> Outcome:
-    """Everything anew, in one commit; what it holds is read back from the commit."""
+    """Build the whole table in one commit; what was written is read back from the commit."""
     query = query_of(work, step)
-    assert step.trace is not None, "a planned step says what will hold"
+    assert step.trace is not None, "a planned step has its trace"
     feed = Feed(work, node, step, query.input)
     events, cells = feed.now, feed.cells
     read = sum(state.rows for state in cells)
-    over = compiled(events, query)
-    told, at = _told(work, node, step, read), _borders(work, node, query, cells)
-    found = _found(events, query, over, read, told, at)
-    held: tuple[QuarantinedSession, ...] = ()
+    compiled = compiled_aggregates(events, query)
+    values, at = _column_values(work, node, step, read), _borders(work, node, query, cells)
+    found = _all_sessions(events, query, compiled, read, values, at)
+    entries: tuple[QuarantinedSession, ...] = ()
     known = {one.key for one in work.ledger.quarantined(step.model)}
     if query.may_quarantine:  # looked at twice: for the ledger, for the table
         found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
-        held = quarantine.all_held(found)
+        entries = quarantine.all_entries(found)
     snapshot = work.tables.create(
         step.model,
-        _rows(found, events, query, over, step.version),
+        _table_rows(found, events, query, compiled, step.version),
         Layout(FIRST, Granularity.MONTH),
         work.stamp(step),
     )
     table = work.tables.read(step.model, snapshot)
-    states, counted = _states(table, node, over)
+    states, counted = _cell_states(table, node, compiled)
     changes = changes_of_rewrite(work.cells(step.model), states.values())
     left_out = _left_out(work, node, step, events, query, read - counted)
     receipt = Receipt(
@@ -166,11 +181,11 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
         scanned=read,
         written=sum(change.added for change in changes),
         removed=sum(change.removed for change in changes),
-        **unassigned.said(query, left_out),
-        before_start=unassigned.before(events, query),
+        **unassigned.receipt_counts(query, left_out),
+        before_start=unassigned.count_before_start(events, query),
         cells_built=len(changes),
         cells_cut_off=sum(not change.changes_rows for change in changes),
-        sessions_quarantined=len({one.key for one in held} - known),
+        sessions_quarantined=len({one.key for one in entries} - known),
         commits=1,
     )
     return Outcome(
@@ -180,8 +195,8 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
         changes=changes,
         whole=True,
         snapshot=snapshot,
-        receipt=became(work, step, table, receipt),
-        quarantined=held,
+        receipt=with_session_counts(work, step, table, receipt),
+        quarantined=entries,
         left_out=left_out.total(),
     )
 
@@ -192,17 +207,18 @@ def _left_out(
     """
     How many events are in no session, by the other models that leave them out.
 
-    ``elsewhere`` are those in no session of the table: nobody's, where nothing else keeps them out.
+    ``elsewhere`` are those in no session of the table. They have no owner, where nothing else keeps
+    them out.
     """
-    also = unassigned.others(work, step)
-    whole = query.where is None and not query.may_quarantine and _all_of_them(work, node)
-    if whole and (also is None or not elsewhere):
+    names = unassigned.names_of_others(work, step)
+    every = query.where is None and not query.may_quarantine and _reads_events_table(work, node)
+    if every and (names is None or not elsewhere):
         return Counter({"": elsewhere})
-    return unassigned.counted(events, query, also)
+    return unassigned.count_by_others(events, query, names)
 
 
-def _all_of_them(work: Work, node: Node) -> bool:
-    """Whether what the query ranges over is a table of events, all of which have a time."""
+def _reads_events_table(work: Work, node: Node) -> bool:
+    """Whether the query reads a table of events: there every row has a time."""
     query = node.query
     return query is not None and work.project[query.input].model.kind is Kind.EVENTS
 
@@ -210,37 +226,37 @@ def _all_of_them(work: Work, node: Node) -> bool:
 def _borders(
     work: Work, node: Node, query: SessionsQuery, cells: Iterable[CellState]
 ) -> tuple[int, ...]:
-    """Where to cut the input, by the partitions that it is stored in, where that pays."""
+    """Where the input's time slices begin, by the partitions that it is stored in, if any pay."""
     name = node.inputs[0].name
-    if query.input != name or not _all_of_them(work, node):
-        return ()  # through a view, or of a table that may be anybody's
+    if query.input != name or not _reads_events_table(work, node):
+        return ()  # through a view, or of a table that another program may write
     layout = work.tables.layout(name)
     if layout.column != query.time_column:
         return ()
     tasks = work.spark.sparkContext.defaultParallelism
-    return borders(cells, layout.partition, reach(query), tasks)
+    return slice_borders(cells, layout.partition, longest_silence(query), tasks)
 
 
-def _told(work: Work, node: Node, step: Step, size: int) -> Told:
+def _column_values(work: Work, node: Node, step: Step, size: int) -> ColumnValues:
     """The values of columns that the input stores, read from its files by this process alone."""
     name = node.inputs[0].name
     snapshot = work.snapshot(name, step.inputs[name][1])
-    if size > TOLD or snapshot is None or not _all_of_them(work, node):
-        return untold
+    if size > READ_BY_ONE or snapshot is None or not _reads_events_table(work, node):
+        return no_column_values
 
-    def told(sql: str) -> pa.Array | None:
+    def values(sql: str) -> pa.Array | None:
         column = re.fullmatch(r"\(`?(\w+)`?\)", sql)
         return column and work.tables.values(name, column[1], snapshot, VALUES)
 
-    return told
+    return values
 
 
-def _states(
-    table: DataFrame, node: Node, over: CompiledAggregates
+def _cell_states(
+    table: DataFrame, node: Node, compiled: CompiledAggregates
 ) -> tuple[dict[int, CellState], int]:
-    """How the cells of a table stand, and how many events its sessions have."""
+    """The states of a table's cells, and how many events its sessions have."""
     granularity = node.model.granularity
-    [events] = [part for part in over.parts if part.name == COUNT]
+    [events] = [part for part in compiled.parts if part.name == EVENT_COUNT]
     stats = cell_stats(
         table, F.col(FIRST), granularity, last=micros(F.col(LAST)), total=stored_part(events)
     )

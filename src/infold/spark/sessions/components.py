@@ -1,17 +1,18 @@
 """
 Components: what a change of events can alter, and nothing more.
 
-Per user, everything connected by pauses no longer than the gap: islands of what arrived, the
-stored sessions that they touch, and the events that are gone. No event outside a component can
-belong to one of its sessions. Where sessions end inside of islands, a component begins with the
-last stored session that began before the first change and goes on to the island's end: a change
-may move all later ends.
+A component is everything of one owner that no pairwise cut parts: islands of new events, the stored
+sessions that they touch, the spans of removed events. No event outside of it can belong to one of
+its sessions. Where cuts end sessions within islands, a component begins with the last stored
+session that began before the first change, and goes on to the island's end: a change may move all
+later ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -23,33 +24,66 @@ from infold.core.session_columns import FIRST, LAST
 from infold.core.session_rules import Keep
 from infold.core.trace import CellState
 from infold.spark.content import column, micros, time_predicate, type_of
+from infold.spark.frame_schema import FrameColumn, returns
+from infold.spark.inputs.changed_keys import SMALL
 from infold.spark.inputs.feed import Feed
 from infold.spark.sessions import quarantine
 from infold.spark.sessions.aggregate_state import FirstOrLast
-from infold.spark.sessions.cuts import CARRIED, IN_FORCE, NAMED
-from infold.spark.sessions.delta import GONE, InputDelta, merges
-from infold.spark.sessions.islands import (
+from infold.spark.sessions.cuts import cuts_of
+from infold.spark.sessions.cuts.silence import longest_silence
+from infold.spark.sessions.delta import DELTA, REMOVED, InputDelta, can_merge
+from infold.spark.sessions.frames import (
+    AGAIN,
+    CAMPAIGN_BEFORE,
+    CAMPAIGN_IN_FORCE,
     END,
     EVENTS,
+    ISLANDS,
+    OWNER,
+    SPAN_OWNER,
     START,
-    USER,
-    apart,
-    compiled,
-    reach,
+    USER_VALUE,
 )
-from infold.spark.sessions.manual_entries import ASKED
-from infold.spark.sessions.stored import of, restored
-from infold.spark.sessions.totals import (
-    OLD,
-    key_of,
-)
+from infold.spark.sessions.islands import are_parted, compiled_aggregates
+from infold.spark.sessions.stored import restored_columns, stored_owner
+from infold.spark.sessions.totals import KEY_TYPE, OLD, key_of
 from infold.spark.step_context import Work
 
-SMALL = 400_000
-"""Up to this many changed rows, the delta is sent to every task rather than shuffled."""
+BY_HAND = "__by_hand"
+"""Whether something takes part in a fold because of a new manual entry."""
 
-HULL = "__hull"
-AGAIN = "__again"
+CHANGE_SPANS = DELTA.plus(
+    "an island of the delta, or the span of a session that a new manual entry is about",
+    FrameColumn(BY_HAND, "boolean", "whether it is of a manual entry", "new manual entries"),
+)
+
+PARTICIPANTS = CHANGE_SPANS.plus(
+    "what takes part in a fold: an island of the delta, a stored session, or an entry",
+    FrameColumn(OLD, KEY_TYPE, "the key of a stored session; NULL for anything else"),
+    FrameColumn(CAMPAIGN_BEFORE, "string", "the campaign before what was there", "campaign"),
+    FrameColumn(CAMPAIGN_IN_FORCE, "string", "that of an entry", "campaign, quarantine"),
+    FrameColumn(quarantine.OLD_ENTRY, "bigint", "where an entry begins", "quarantine"),
+)
+
+COMPONENTS = ISLANDS.plus(
+    "a component; EVENTS are its new ones, the states are merged",
+    FrameColumn(OLD, f"array<{KEY_TYPE}", "the keys of its stored sessions"),
+    FrameColumn(AGAIN, "boolean", "whether its events have to be read again"),
+    FrameColumn(CAMPAIGN_BEFORE, "string", "the campaign before it", "campaign"),
+    FrameColumn(quarantine.OLD_ENTRIES, "array<bigint>", "where its entries began", "quarantine"),
+    FrameColumn(quarantine.NEW_ENTRIES, "array<struct<…", "its entries now", "quarantine"),
+    FrameColumn(quarantine.LEAVES_TABLE, "boolean", "whether nothing of it stays", "quarantine"),
+    FrameColumn(quarantine.HEAD_END, "bigint", "where reading again ends before END", "quarantine"),
+)
+
+_BEGINS, _NUMBER = "__begins_component", "__component"
+"""Of what takes part: 1 if it begins a component, and the component's number for its owner."""
+_CHANGED, _FROM = "__changed", "__from"
+"""Of a component: the first instant of something new, and the start of the session before that."""
+_TIED = "__tied"
+"""Of a component: whether an old and a new event tie for its user."""
+_REACHES_BACK = "__reaches_back"
+"""Of a change: the earliest instant at which a session can end that it touches."""
 
 
 class Components:
@@ -58,189 +92,195 @@ class Components:
     def __init__(self, work: Work, node: Node, step: Step) -> None:
         self.work, self.node, self.step = work, node, step
         self.query = query = query_of(work, step)
+        self.cuts = cuts_of(query)
         self.feed = feed = Feed(work, node, step, query.input)
         self.time = type_of(feed.now, query.time_column)
-        self.over = compiled(feed.now, query)
-        self.delta = InputDelta(query, self.over, feed)
+        self.compiled = compiled_aggregates(feed.now, query)
+        self.delta = InputDelta(query, self.compiled, feed)
         self.small = feed.rows <= SMALL
-        self.merges = merges(query, self.over)
+        self.merges = can_merge(query, self.compiled)
         self.may_quarantine = query.may_quarantine
         applied = step.previous_trace.applied_entry if step.previous_trace else 0
-        self.asked = [entry for entry in query.entries if entry.number > applied]
-        near = feed.times.widen(reach(query), reach(query))
-        near |= Ranges.of(
-            EVER
-            if entry.start is None or entry.end is None
-            else Interval(entry.start, entry.end + 1)
-            for entry in self.asked
-        )
-        if (
-            query.cuts_within_islands and near.span
-        ):  # where a session ends may change all that follow it
-            near = Ranges((Interval(near.span.start, MAX),))
+        self.new_manual = [entry for entry in query.entries if entry.number > applied]
+        near = self._times_to_look_at()
         entries = work.ledger.quarantined(step.model) if self.may_quarantine else ()
         self.entries = [e for e in entries if near.overlaps(Interval(e.start, e.end + 1))]
         # What stays of a session in quarantine may lie far from where that goes on.
         heads = Ranges.of(Interval(e.start, e.start + 1) for e in self.entries)
-        self.candidates = _reaching(work.cells(step.model), near | heads)
+        self.candidates = _cells_reaching(work.cells(step.model), near | heads)
         self.scanned = feed.rows_to_scan
         self.scanned += sum(state.rows for state in self.candidates)
 
-    def find(self) -> DataFrame:
-        """One row for each component: its span, merged state, stored keys, and ``AGAIN``."""
-        return self._components(self._delta().localCheckpoint()).localCheckpoint()
+    def _times_to_look_at(self) -> Ranges:
+        """The times at which a session lies that the step may change."""
+        far = longest_silence(self.query)
+        near = self.feed.times.widen(far, far) | Ranges.of(
+            EVER
+            if entry.start is None or entry.end is None
+            else Interval(entry.start, entry.end + 1)
+            for entry in self.new_manual
+        )
+        if self.query.cuts_within_islands and near.span:  # all later sessions may end elsewhere
+            return Ranges((Interval(near.span.start, MAX),))
+        return near
 
-    def _delta(self) -> DataFrame:
-        """Islands of what changed, and the spans of sessions that somebody spoke of."""
+    @returns(COMPONENTS)
+    def find(self) -> DataFrame:
+        """One row for each component: its span, merged states, stored keys, and ``AGAIN``."""
+        return self._components(self._changes().localCheckpoint()).localCheckpoint()
+
+    @returns(CHANGE_SPANS)
+    def _changes(self) -> DataFrame:
+        """The delta, and the spans of sessions that new manual entries are about."""
         found = self.delta.islands()
-        if not self.asked:
+        if not self.new_manual:
             return found
         cells = Ranges.of(state.cell for state in self.candidates)
         table = self.work.tables.read(self.step.model)
-        spans = quarantine.concerned(
+        spans = quarantine.manual_entry_spans(
             table.where(time_predicate(table, FIRST, cells)),
             self.query,
-            self.asked,
+            self.new_manual,
             self.entries,
-            found.schema[USER].dataType,
+            found.schema[OWNER].dataType,
         )
-        asked = spans.withColumns(
-            {EVENTS: F.lit(0).cast("bigint"), GONE: F.lit(True), ASKED: F.lit(True)}
+        by_hand = spans.withColumns(
+            {EVENTS: F.lit(0).cast("bigint"), REMOVED: F.lit(True), BY_HAND: F.lit(True)}
         )
-        return found.unionByName(asked, allowMissingColumns=True)
+        return found.unionByName(by_hand, allowMissingColumns=True)
 
-    def _components(self, delta: DataFrame) -> DataFrame:
-        """One row for each component, with its merged parts and the keys of its stored sessions."""
-        query = self.query
-        stored = self._touched(delta)
+    @returns(PARTICIPANTS)
+    def _participants(self, changes: DataFrame) -> DataFrame:
+        """What takes part in the fold: the changes, the sessions that they touch, and entries."""
+        stored = self._touched(changes)
         old = stored.select(
-            *restored(query, self.delta.over, delta.schema),
+            *restored_columns(self.query, self.delta.compiled, changes.schema),
             F.lit(0).cast("bigint").alias(EVENTS),
-            F.lit(False).alias(GONE),
+            F.lit(False).alias(REMOVED),
             key_of(stored, self.node.model.granularity).alias(OLD),
         )
-        everything = delta.unionByName(old, allowMissingColumns=True)
+        found = changes.unionByName(old, allowMissingColumns=True)
         if self.may_quarantine:
-            everything = quarantine.with_entries(everything, self.entries)
-        by_start = Window.partitionBy(USER).orderBy(START)
+            found = quarantine.with_entries(found, self.query, self.entries)
+        return found
+
+    def _components(self, changes: DataFrame) -> DataFrame:
+        """One row for each component, with its merged states and the keys of its sessions."""
+        query, inner = self.query, self.cuts.inner
+        by_start = Window.partitionBy(OWNER).orderBy(START)
         reached = F.max(END).over(by_start.rowsBetween(Window.unboundedPreceding, -1))
-        begins = F.when(reached.isNull() | apart(query, reached, F.col(START)), 1).otherwise(0)
-        numbered = everything.withColumn("__b", begins).withColumn(
-            "__i", F.sum("__b").over(by_start.rowsBetween(Window.unboundedPreceding, 0))
+        begins = F.when(reached.isNull() | are_parted(query, reached, F.col(START)), 1)
+        numbered = (
+            self._participants(changes)
+            .withColumn(_BEGINS, begins.otherwise(0))
+            .withColumn(
+                _NUMBER,
+                F.sum(_BEGINS).over(by_start.rowsBetween(Window.unboundedPreceding, 0)),
+            )
         )
         if query.cuts_within_islands or self.may_quarantine:
             numbered = self._from_change(numbered)
-        grouped = numbered.groupBy(USER, "__i").agg(
+        found = numbered.groupBy(OWNER, _NUMBER).agg(
             F.min(START).alias(START),
             F.max(END).alias(END),
             F.sum(EVENTS).alias(EVENTS),
             F.collect_list(OLD).alias(OLD),
             self._unclear().alias(AGAIN),
-            *([self._carried()] if query.cuts.campaign else []),
-            *(self._entries() if self.may_quarantine else []),
-            *(F.expr(str(part.merge)).alias(part.name) for part in self.delta.over.parts),
+            *(one for cut in inner for one in cut.component_columns(self._known)),
+            *(self._entry_columns() if self.may_quarantine else []),
+            *(F.expr(str(part.merge)).alias(part.name) for part in self.delta.compiled.parts),
         )
-        if query.max_length is not None:
-            longer = F.col(END) - F.col(START) > query.max_length
-            grouped = grouped.withColumn(AGAIN, F.col(AGAIN) | longer)
+        for cut in inner:
+            if (divides := cut.may_divide()) is not None:
+                found = found.withColumn(AGAIN, F.col(AGAIN) | divides)
         if self.may_quarantine:
-            one = ~F.col(GONE)
-            if query.cuts.campaign or query.cuts.start:
-                one = one & quarantine.uncut(query)
-            if query.max_length is not None:
-                one = one & (F.col(END) - F.col(START) <= query.max_length)
-            grouped = quarantine.judged(
-                grouped,
+            found = quarantine.with_judgement(
+                found,
                 query,
-                one=one,
-                again=F.col(AGAIN),
-                tied=F.col("__tied"),
-                changed=F.col("__changed"),
-            ).drop("__changed", "__tied", GONE, IN_FORCE)
-        return grouped.drop("__i")
+                one=~F.col(REMOVED) & quarantine.stays_whole(query),
+                tied=F.col(_TIED),
+                changed=F.col(_CHANGED),
+            ).drop(_CHANGED, _TIED, REMOVED, *quarantine.entry_columns(query))
+        return found.drop(_NUMBER)
 
-    def _carried(self) -> Column:
-        """The campaign before a component, as what was stored says it of the first instant."""
-        first = F.struct(START, ~F.expr(self._known))
-        return F.min_by(CARRIED, first).alias(CARRIED)
-
-    def _entries(self) -> list[Column]:
+    def _entry_columns(self) -> list[Column]:
         """What a component gathers of the entries in it, and of what may be one."""
-        tied = [_ambiguous(p, self._known) for p in self.delta.over.picks if p.value == NAMED]
-        in_force = [F.max(IN_FORCE).alias(IN_FORCE)] if self.query.cuts.campaign else []
+        tied = [
+            _ambiguous(p, self._known) for p in self.delta.compiled.picks if p.value == USER_VALUE
+        ]
         return [
-            *in_force,
-            F.collect_list(quarantine.ENTRY).alias(quarantine.FREED),
-            F.min("__changed").alias("__changed"),
-            F.bool_or(self._gone).alias(GONE),
-            (tied[0] if tied else F.lit(False)).alias("__tied"),
+            *(one for cut in self.cuts.inner for one in cut.component_entry_columns()),
+            F.collect_list(quarantine.OLD_ENTRY).alias(quarantine.OLD_ENTRIES),
+            F.min(_CHANGED).alias(_CHANGED),
+            F.bool_or(self._lost_events).alias(REMOVED),
+            (tied[0] if tied else F.lit(False)).alias(_TIED),
         ]
 
     @property
-    def _gone(self) -> Column:
+    def _lost_events(self) -> Column:
         """Whether something is of events that are no longer there."""
-        if not self.asked:
-            return F.col(GONE)
-        return F.col(GONE) & ~F.coalesce(ASKED, F.lit(False))
+        if not self.new_manual:
+            return F.col(REMOVED)
+        return F.col(REMOVED) & ~F.coalesce(BY_HAND, F.lit(False))
 
     @property
     def _known(self) -> str:
         """SQL: whether something that takes part was there before."""
-        entry = f" OR {quarantine.ENTRY} IS NOT NULL" if self.may_quarantine else ""
+        entry = f" OR {quarantine.OLD_ENTRY} IS NOT NULL" if self.may_quarantine else ""
         return f"({OLD} IS NOT NULL{entry})"
 
     def _from_change(self, numbered: DataFrame) -> DataFrame:
         """
         Components with something new in them, from the first change on.
 
-        What lies before a change cannot depend on it, so an island is looked at from the last of
-        its sessions that began before the first change.
+        What lies before a change cannot depend on it. So where cuts end sessions within an island,
+        it is looked at from the last of its sessions that began before the first change.
         """
-        component = Window.partitionBy(USER, "__i")
+        component = Window.partitionBy(OWNER, _NUMBER)
         known = F.expr(self._known)
         changed = F.min(F.when(~known, F.col(START))).over(component)
-        found = numbered.withColumn("__changed", changed).where(F.col("__changed").isNotNull())
+        found = numbered.withColumn(_CHANGED, changed).where(F.col(_CHANGED).isNotNull())
         if not self.query.cuts_within_islands:
             return found
-        before = F.when(known & (F.col(START) < F.col("__changed")), F.col(START))
-        return found.withColumn("__anchor", F.max(before).over(component)).where(
-            F.col(START) >= F.coalesce("__anchor", START)
+        before = F.when(known & (F.col(START) < F.col(_CHANGED)), F.col(START))
+        return found.withColumn(_FROM, F.max(before).over(component)).where(
+            F.col(START) >= F.coalesce(_FROM, START)
         )
 
     def _unclear(self) -> Column:
-        """Whether a component's session does not follow from its merged parts alone."""
+        """Whether a component's session does not follow from its merged states alone."""
         if not self.merges:
             return F.lit(True)
-        found = F.bool_or(GONE)
-        for pick in self.over.picks:
-            found = found | _ambiguous(pick, self._known)
-        return found
+        ties = [_ambiguous(pick, self._known) for pick in self.compiled.picks]
+        return reduce(Column.__or__, ties, F.bool_or(REMOVED))
 
-    def _touched(self, delta: DataFrame) -> DataFrame:
+    def _touched(self, changes: DataFrame) -> DataFrame:
         """
-        The stored sessions within a gap of an island of the delta.
+        The stored sessions within a gap of a change.
 
-        Where sessions end inside of islands, all later ones of the same user or identifier too.
+        Where cuts end sessions within islands, all later ones of the same owner too.
         """
         table, query = self.work.tables.read(self.step.model), self.query
         cells = Ranges.of(state.cell for state in self.candidates)
+        far = longest_silence(query)
         if query.keep is Keep.HEAD:
-            delta = quarantine.beside(delta, self.entries)
+            changes = quarantine.changed_or_entered(changes, self.entries)
+        owner = F.col(OWNER).alias(SPAN_OWNER)
+        touched = micros(column(LAST)) >= F.col(_REACHES_BACK)
         if query.cuts_within_islands:
-            near = delta.groupBy(F.col(USER).alias("__of")).agg(F.min(START).alias(START))
-            test = micros(column(LAST)) >= F.col("__lo")
+            near = changes.groupBy(owner).agg(F.min(START).alias(START))
         else:
-            near = delta.select(F.col(USER).alias("__of"), START, END)
-            test = (micros(column(LAST)) >= F.col("__lo")) & (
-                micros(column(FIRST)) <= F.col(END) + reach(query)
-            )
-        near = near.withColumn("__lo", F.col(START) - reach(query)).drop(START)
+            near = changes.select(owner, START, END)
+            touched = touched & (micros(column(FIRST)) <= F.col(END) + far)
+        near = near.withColumn(_REACHES_BACK, F.col(START) - far).drop(START)
         return table.where(time_predicate(table, FIRST, cells)).join(
-            self.sent(near), (of(query) == F.col("__of")) & test, "left_semi"
+            self.broadcast_if_small(near),
+            (stored_owner(query) == F.col(SPAN_OWNER)) & touched,
+            "left_semi",
         )
 
-    def sent(self, frame: DataFrame) -> DataFrame:
-        """A frame that goes to every task, if it is small."""
+    def broadcast_if_small(self, frame: DataFrame) -> DataFrame:
+        """A frame as large as the changes: sent to every task, if they are few."""
         return F.broadcast(frame) if self.small else frame
 
 
@@ -255,8 +295,8 @@ def query_of(work: Work, step: Step) -> SessionsQuery:
     return replace(query, entries=tuple(applied))
 
 
-def _reaching(cells: Sequence[CellState], ranges: Ranges) -> list[CellState]:
-    """The cells that can hold a session which reaches into ``ranges``."""
+def _cells_reaching(cells: Sequence[CellState], ranges: Ranges) -> list[CellState]:
+    """The cells that may have a session which reaches into ``ranges``."""
     found = []
     for state in cells:
         last = state.cell.end if state.last is None else max(state.last + 1, state.cell.end)

@@ -1,7 +1,7 @@
 """
 Aggregates that are evaluated over all events of an island whenever one of them changes.
 
-The result is a function of what the events say and not of how Spark happened to read them.
+The result follows from the content of the events, not from the order in which Spark reads them.
 ``ORDERED`` functions see the events in the total order (event time, key), one after the other;
 ``COLLECTED`` ones either do not depend on order or sort what they collected.
 """
@@ -23,11 +23,11 @@ from infold.spark.sessions.aggregate_state import (
 )
 
 
-def in_order(aggregate: Aggregate, given: PreparedArguments) -> Compiled:
-    """An aggregate over values whose order shows (sums of doubles): Spark's own, in order."""
+def in_order(aggregate: Aggregate, prepared: PreparedArguments) -> Compiled:
+    """An aggregate that depends on the order of values (sums of doubles): Spark's own, in order."""
     nulls = ", true" if aggregate.ignore_nulls else ""
-    sql = f"{aggregate.call}({given.argument}{nulls}){given.where()}"
-    part = StateColumn(aggregate.name, sql, way=EvaluationMode.ORDERED)
+    sql = f"{aggregate.call}({prepared.argument}{nulls}){prepared.where()}"
+    part = StateColumn(aggregate.name, sql, mode=EvaluationMode.ORDERED)
     return Compiled((part,), aggregate.name)
 
 
@@ -36,21 +36,27 @@ def evaluated_again(aggregate: Aggregate, type_: T.DataType | None) -> Compiled:
     function = re.match(r"\s*`?(\w+)`?\s*\(", aggregate.sql)
     name = function[1].lower() if function else ""
     where = f" FILTER (WHERE {aggregate.filter})" if aggregate.filter is not None else ""
-    sql, way = aggregate.sql, EvaluationMode.ORDERED
+    sql, mode = aggregate.sql, EvaluationMode.ORDERED
     if name in _LISTS and aggregate.argument is not None and not aggregate.distinct:
         # Wrapped in a struct of its own, so that the order never looks into the value.
         pairs = f"collect_list(struct({ORDER} AS o, ({aggregate.argument}) AS v))"
-        given = f" FILTER (WHERE ({aggregate.argument}) IS NOT NULL"
-        given += f" AND ({aggregate.filter}))" if aggregate.filter is not None else ")"
-        sql = f"transform(array_sort({pairs}{given}, (a, b) -> {_COMPARE}), x -> x.v)"
-        way = EvaluationMode.COLLECTED
+        known = f" FILTER (WHERE ({aggregate.argument}) IS NOT NULL"
+        known += f" AND ({aggregate.filter}))" if aggregate.filter is not None else ")"
+        sql = f"transform(array_sort({pairs}{known}, (a, b) -> {_COMPARE}), x -> x.v)"
+        mode = EvaluationMode.COLLECTED
     elif name == "collect_set" or (name in _LISTS and aggregate.argument is not None):
-        sql, way = f"sort_array(collect_set({aggregate.argument}){where})", EvaluationMode.COLLECTED
+        sql, mode = (
+            f"sort_array(collect_set({aggregate.argument}){where})",
+            EvaluationMode.COLLECTED,
+        )
     elif aggregate.distinct and name in _ADDING and isinstance(type_, _FRACTIONAL):
-        sql, way = _distinct_doubles(name, str(aggregate.argument), where), EvaluationMode.COLLECTED
+        sql, mode = (
+            _distinct_doubles(name, str(aggregate.argument), where),
+            EvaluationMode.COLLECTED,
+        )
     elif aggregate.distinct or (name in AGGREGATES and AGGREGATES[name].buffered):
-        way = EvaluationMode.COLLECTED
-    return Compiled((StateColumn(aggregate.name, sql, way=way),), aggregate.name, raw=True)
+        mode = EvaluationMode.COLLECTED
+    return Compiled((StateColumn(aggregate.name, sql, mode=mode),), aggregate.name, raw=True)
 
 
 _COMPARE = "CASE WHEN a.o < b.o THEN -1 WHEN a.o > b.o THEN 1 ELSE 0 END"

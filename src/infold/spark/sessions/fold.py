@@ -2,8 +2,8 @@
 Folding changed events into stored sessions.
 
 What changed touches *components* (see ``components``), and nothing outside of them can differ. If
-nothing is gone from a component and every aggregate can be merged, its session is the merger of its
-islands. Else exactly the events between its first and last instant are read again; it may then
+no event was removed from a component and every aggregate can be merged, its session is its islands
+merged. Else exactly the events between its first and last instant are read again: it may then
 split, shrink or vanish. One commit removes the stored sessions of the components and adds the new
 ones; a session that comes out as it was is left alone.
 
@@ -28,31 +28,55 @@ from infold.core.record import Outcome, Receipt
 from infold.core.session_columns import FIRST, ID
 from infold.core.trace import CellChange
 from infold.spark.content import column, time_predicate
+from infold.spark.fold_commit import RowChanges, announce_and_commit
+from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions import quarantine, unassigned
-from infold.spark.sessions.components import AGAIN, HULL, Components
-from infold.spark.sessions.cuts import CARRIED, sessions_of
-from infold.spark.sessions.islands import (
-    EVENTS,
-    START,
-    USER,
-    prepared,
-    spans,
-    within_spans,
-)
-from infold.spark.sessions.session_numbers import renumbered
-from infold.spark.sessions.stored import rows
+from infold.spark.sessions.components import Components
+from infold.spark.sessions.divide import sessions_of
+from infold.spark.sessions.frames import AGAIN, EVENTS, OWNER, START
+from infold.spark.sessions.islands import events_within, prepared_events, spans_of
+from infold.spark.sessions.session_numbers import renumbered_sessions
+from infold.spark.sessions.stored import table_rows
 from infold.spark.sessions.totals import (
+    CHANGED_COMPONENTS,
     KEY,
+    KEY_TYPE,
     NEW,
     OLD,
     ROW,
     Totals,
-    deleted,
-    inserted,
+    collect_totals,
     key_of,
-    totals,
+    keys_to_delete,
+    rows_to_insert,
 )
 from infold.spark.step_context import Work
+
+_COMPONENT = "__component_start"
+"""Of an event that is read again, and of its session: the start of its component."""
+_READ_OWNER, _READ_EVENTS, _READ_ENTRIES = "__read_owner", "__read_events", "__read_entries"
+"""Of a component that was read again: its owner, its events, and the entries in it."""
+
+KEYED_SESSIONS = FrameSchema(
+    "a session, as its table would store it",
+    (
+        FrameColumn(KEY, KEY_TYPE, "its id and start, and hashes of all of it"),
+        FrameColumn(ROW, "struct<…", "the row of the table"),
+        FrameColumn(EVENTS, "bigint", "how many of its events were looked at"),
+    ),
+    "columns that a caller keeps beside them",
+)
+
+READ_COMPONENTS = FrameSchema(
+    "the sessions of a component that has events",
+    (
+        FrameColumn(_READ_OWNER, ANY, "its owner"),
+        FrameColumn(_COMPONENT, "bigint", "its start"),
+        FrameColumn(NEW, f"array<struct<{KEY}:{KEY_TYPE}", "its sessions"),
+        FrameColumn(_READ_EVENTS, "bigint", "how many events were read"),
+        FrameColumn(_READ_ENTRIES, "array<struct<…", "the entries in it", "quarantine"),
+    ),
+)
 
 
 def fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
@@ -66,11 +90,11 @@ class _Fold:
     def __init__(self, work: Work, node: Node, step: Step) -> None:
         self.work, self.node, self.step = work, node, step
         self.components = found = Components(work, node, step)
-        self.query, self.feed, self.time, self.over = (
+        self.query, self.feed, self.time, self.compiled = (
             found.query,
             found.feed,
             found.time,
-            found.over,
+            found.compiled,
         )
         self.merges, self.may_quarantine, self.scanned = (
             found.merges,
@@ -79,145 +103,166 @@ class _Fold:
         )
 
     def carry_out(self, announce: Prepared) -> Outcome:
-        """Find what changes, announce what will hold, commit."""
+        """Find what changes, announce the outcome, commit."""
         components = self.components.find()
-        again = components.where(AGAIN)
-        whole = components.where(~F.col(AGAIN))
-        changed = self._merged(whole) if self.merges else self._held(whole)
-        others = unassigned.others(self.work, self.step)
-        found = totals(changed, again, unassigned.came_and_went(self.feed, self.query, others))
-        if found.hulls:
-            read = self._read_again(again, found.hulls).localCheckpoint()
-            found += totals(read)
+        again, clear = components.where(AGAIN), components.where(~F.col(AGAIN))
+        changed = self._changed_without_reading(clear)
+        others = unassigned.names_of_others(self.work, self.step)
+        unassigned_lines = unassigned.changed_count_lines(self.feed, self.query, others)
+        found = collect_totals(changed, again, unassigned_lines)
+        if found.to_read:
+            read = self._read_again(again, found.to_read).localCheckpoint()
+            found += collect_totals(read)
             changed = read if changed is None else changed.unionByName(read)
-        held = quarantine.taken(changed) if self.may_quarantine and changed else ((), ())
+        entries: quarantine.MovedEntries = ((), ())
+        if self.may_quarantine and changed is not None:
+            entries = quarantine.moved_entries(changed)
         if self.query.numbered and changed is not None:
-            changed, found = self._numbered(changed, found)
-        return self._commit(changed, found, held, announce)
+            changed, found = self._renumbered(changed, found)
+        return self._commit(changed, found, entries, announce)
 
+    def _changed_without_reading(self, components: DataFrame) -> DataFrame | None:
+        """
+        The components that need no event to be read again.
+
+        Where nothing can be merged, those are the ones in quarantine.
+        """
+        if self.merges:
+            return self._merged(components)
+        return self._in_quarantine(components) if self.may_quarantine else None
+
+    @returns(CHANGED_COMPONENTS)
     def _merged(self, components: DataFrame) -> DataFrame:
-        """Components whose merged parts are their one session, as ``totals`` wants them."""
-        out = (quarantine.OUT,) if self.may_quarantine else ()
-        made = self._keyed(components, (OLD, EVENTS, START, *out, *self._kept))
+        """Components that are one session each, made from their merged states."""
+        leaves = (quarantine.LEAVES_TABLE,) if self.may_quarantine else ()
+        made = self._keyed(components, (OLD, EVENTS, START, *leaves, *self._entry_columns))
         new = F.array(F.struct(KEY, ROW))
         if self.may_quarantine:
-            stays = self._stays(made.schema[ROW].dataType)
-            new = F.when(F.size(quarantine.HELD) > 0, stays).otherwise(new)
-        return made.select(OLD, new.alias(NEW), _looked_at(), *self._kept)
+            head = self._unchanged_head(made.schema[ROW].dataType)
+            new = F.when(F.size(quarantine.NEW_ENTRIES) > 0, head).otherwise(new)
+        return made.select(OLD, new.alias(NEW), _rows_looked_at(), *self._entry_columns)
 
-    def _held(self, components: DataFrame) -> DataFrame | None:
-        """Components that are in quarantine, where everything else is read again."""
-        if not self.may_quarantine:
-            return None
+    @returns(CHANGED_COMPONENTS)
+    def _in_quarantine(self, components: DataFrame) -> DataFrame:
+        """Components that are sessions in quarantine, known by their entries."""
         row = self.work.tables.read(self.step.model).schema
-        return components.select(OLD, self._stays(row).alias(NEW), _looked_at(), *self._kept)
+        new = self._unchanged_head(row).alias(NEW)
+        return components.select(OLD, new, _rows_looked_at(), *self._entry_columns)
 
-    def _stays(self, row: DataType) -> Column:
-        """What stays in the table of a session in quarantine is what was there, or nothing."""
+    def _unchanged_head(self, row: DataType) -> Column:
+        """What stays in the table of a session in quarantine: what was there, or nothing."""
         there = F.transform(
-            quarantine.stays(OLD),
+            quarantine.keys_of_head(OLD),
             lambda key: F.struct(key.alias(KEY), F.lit(None).cast(row).alias(ROW)),
         )
-        return F.filter(there, lambda _: ~F.col(quarantine.OUT))
+        return F.filter(there, lambda _: ~F.col(quarantine.LEAVES_TABLE))
 
     @property
-    def _kept(self) -> tuple[str, ...]:
-        """What changed components carry besides, where there is a quarantine."""
-        return (USER, quarantine.HELD, quarantine.FREED) if self.may_quarantine else ()
+    def _entry_columns(self) -> tuple[str, ...]:
+        """What changed components have besides, where there is a quarantine."""
+        if not self.may_quarantine:
+            return ()
+        return OWNER, quarantine.NEW_ENTRIES, quarantine.OLD_ENTRIES
 
-    def _read_again(self, components: DataFrame, hulls: Ranges) -> DataFrame:
-        """Components whose sessions are made anew from all events between their ends."""
-        query = self.query
-        self.scanned += sum(state.rows for state in self.feed.cells if hulls.overlaps(state.cell))
-        bring = [CARRIED] if query.cuts.campaign else []
-        near = spans(components, F.col(START).alias(HULL), *bring)
-        there = prepared(self.feed.during(hulls), query, self.over)
-        events = within_spans(there, self.components.sent(near))
-        found = sessions_of(events, query, self.over, (USER, HULL))
-        keep: tuple[str, ...] = (USER, HULL, EVENTS)
-        row, more = F.struct(KEY, ROW), []
-        if self.may_quarantine:
-            found = quarantine.entered(found, query)
-            keep = (*keep, quarantine.HELD, quarantine.OUT)
-            more = [F.flatten(F.collect_list(quarantine.HELD)).alias("__entries")]
-            row = F.when(~F.col(quarantine.OUT), row)
-        new = (
-            self._keyed(found, keep)
-            .groupBy(F.col(USER).alias("__of"), HULL)
-            .agg(F.collect_list(row).alias(NEW), F.sum(EVENTS).alias("__read"), *more)
-        )
-        # A component all of whose events are gone has no new rows: it must not get lost here.
-        pairs = (F.col(USER) == F.col("__of")) & (F.col(START) == F.col(HULL))
+    @returns(CHANGED_COMPONENTS)
+    def _read_again(self, components: DataFrame, times: Ranges) -> DataFrame:
+        """Components, their sessions made from all events between their ends."""
+        new = self._sessions_read(components, times)
+        # A component without events has no new rows, and must stay: its old rows are removed.
+        same = (F.col(OWNER) == F.col(_READ_OWNER)) & (F.col(START) == F.col(_COMPONENT))
         nothing = F.array().cast(new.schema[NEW].dataType)
-        joined = components.join(new, pairs, "left")
+        joined = components.join(new, same, "left")
         if self.may_quarantine:
             # Where only the head was read again, the entry is the component's own.
-            entries = F.coalesce("__entries", quarantine.nothing())
-            own = F.when(F.col(quarantine.HEAD).isNull(), entries).otherwise(F.col(quarantine.HELD))
-            joined = joined.withColumn(quarantine.HELD, own)
+            read = F.coalesce(_READ_ENTRIES, quarantine.no_entries())
+            own = F.col(quarantine.NEW_ENTRIES)
+            entries = F.when(F.col(quarantine.HEAD_END).isNull(), read).otherwise(own)
+            joined = joined.withColumn(quarantine.NEW_ENTRIES, entries)
         return joined.select(
             OLD,
             F.coalesce(NEW, nothing).alias(NEW),
-            (F.col(EVENTS) + F.coalesce("__read", F.lit(0))).alias(EVENTS),
-            *self._kept,
+            (F.col(EVENTS) + F.coalesce(_READ_EVENTS, F.lit(0))).alias(EVENTS),
+            *self._entry_columns,
         )
 
-    def _keyed(self, found: DataFrame, keep: Sequence[str]) -> DataFrame:
-        """Islands as rows of the table, each a struct beside its key."""
-        made = rows(found, self.query, self.over, self.time, self.step.version, keep)
+    @returns(READ_COMPONENTS)
+    def _sessions_read(self, components: DataFrame, times: Ranges) -> DataFrame:
+        """The sessions of components, made from all events between their ends."""
+        query = self.query
+        self.scanned += sum(state.rows for state in self.feed.cells if times.overlaps(state.cell))
+        before = [name for cut in self.components.cuts.inner for name in cut.state]
+        spans = spans_of(components, F.col(START).alias(_COMPONENT), *before)
+        there = prepared_events(self.feed.during(times), query, self.compiled)
+        events = events_within(there, self.components.broadcast_if_small(spans))
+        found = sessions_of(events, query, self.compiled, (OWNER, _COMPONENT))
+        keep: tuple[str, ...] = (OWNER, _COMPONENT, EVENTS)
+        row, more = F.struct(KEY, ROW), []
+        if self.may_quarantine:
+            found = quarantine.with_new_entries(found, query)
+            keep = (*keep, quarantine.NEW_ENTRIES, quarantine.LEAVES_TABLE)
+            entries = F.flatten(F.collect_list(quarantine.NEW_ENTRIES))
+            more = [entries.alias(_READ_ENTRIES)]
+            row = F.when(~F.col(quarantine.LEAVES_TABLE), row)
+        return (
+            self._keyed(found, keep)
+            .groupBy(F.col(OWNER).alias(_READ_OWNER), _COMPONENT)
+            .agg(F.collect_list(row).alias(NEW), F.sum(EVENTS).alias(_READ_EVENTS), *more)
+        )
+
+    @returns(KEYED_SESSIONS)
+    def _keyed(self, sessions: DataFrame, keep: Sequence[str]) -> DataFrame:
+        """Sessions as rows of the table, each a struct beside its key."""
+        made = table_rows(sessions, self.query, self.compiled, self.time, self.step.version, keep)
         own = made.drop(*keep)
         key = key_of(own, self.node.model.granularity)
         return made.select(key.alias(KEY), F.struct(*map(column, own.columns)).alias(ROW), *keep)
 
-    def _numbered(self, changed: DataFrame, found: Totals) -> tuple[DataFrame, Totals]:
+    def _renumbered(self, changed: DataFrame, found: Totals) -> tuple[DataFrame, Totals]:
         """The same changes with those of the sessions that get another number."""
         table = self.work.tables.read(self.step.model)
         granularity = self.node.model.granularity
         self.scanned += sum(state.rows for state in self.work.cells(self.step.model))
-        moved = renumbered(
+        moved = renumbered_sessions(
             changed, table, self.query, granularity, self.step.version
         ).localCheckpoint()
-        return moved, replace(totals(moved), counts=found.counts)
+        return moved, replace(collect_totals(moved), counts=found.counts)
 
     def _commit(
         self,
         changed: DataFrame | None,
         found: Totals,
-        moved: quarantine.Moved,
+        entries: quarantine.MovedEntries,
         announce: Prepared,
     ) -> Outcome:
-        work, step, granularity = self.work, self.step, self.node.model.granularity
-        assert step.trace is not None, "a planned step says what will hold"
-        changes = found.changes(work.cells(step.model), granularity)
-        held, freed = moved
+        """Announce the outcome, and commit what changes."""
+        work, step = self.work, self.step
+        assert step.trace is not None, "a planned step has its trace"
+        changes = found.changes(work.cells(step.model), self.node.model.granularity)
+        new_entries, old_entries = entries
+        entered = {one.key for one in new_entries} - {*old_entries}
         outcome = Outcome(
             model=step.model,
             version=step.version,
             trace=step.trace,
             changes=changes,
             committed=bool(changes),
-            receipt=self._receipt(found, changes, {one.key for one in held} - {*freed}),
-            left_out=unassigned.there(work, step, self.feed, self.query, found.counts),
-            quarantined=held,
-            released=freed,
+            receipt=self._receipt(found, changes, entered),
+            left_out=unassigned.count_after_fold(work, step, self.feed, self.query, found.counts),
+            quarantined=new_entries,
+            released=old_entries,
         )
-        announce(outcome)
-        if changed is None or not changes:
-            return outcome
-        losing = found.losing(granularity)
-        if losing:
-            table = work.tables.read(step.model)
-            snapshot = work.tables.merge(
-                step.model,
-                insert=inserted(changed),
-                delete=deleted(changed),
-                on=(ID, FIRST),
-                within=time_predicate(table, FIRST, losing),
-                stamp=work.stamp(step),
-            )
-        else:
-            snapshot = work.tables.append(step.model, inserted(changed), work.stamp(step))
-        return replace(outcome, snapshot=snapshot)
+        rows = self._row_changes(changed, found) if changed is not None and changes else None
+        return announce_and_commit(work, step, outcome, rows, announce)
+
+    def _row_changes(self, changed: DataFrame, found: Totals) -> RowChanges:
+        """The rows that changed components add, and those that they remove."""
+        losing = found.losing(self.node.model.granularity)
+        insert = rows_to_insert(changed)
+        if not losing:
+            return RowChanges(insert, None, (ID, FIRST))
+        table = self.work.tables.read(self.step.model)
+        within = time_predicate(table, FIRST, losing)
+        return RowChanges(insert, keys_to_delete(changed), (ID, FIRST), within)
 
     def _receipt(
         self, found: Totals, changes: Sequence[CellChange], entered: Collection[object]
@@ -228,8 +273,8 @@ class _Fold:
             scanned=self.scanned,
             written=sum(change.added for change in changes),
             removed=sum(change.removed for change in changes),
-            **unassigned.said(self.query, unassigned.came(counts)),
-            before_start=counts[unassigned.BEFORE],
+            **unassigned.receipt_counts(self.query, unassigned.arrived_counts(counts)),
+            before_start=counts[unassigned.BEFORE_START],
             cells_built=len(changes),
             cells_cut_off=sum(not change.changes_rows for change in changes),
             sessions_new=counts["new"],
@@ -242,6 +287,6 @@ class _Fold:
         )
 
 
-def _looked_at() -> Column:
+def _rows_looked_at() -> Column:
     """How many rows a merged component was made from: new events, and stored sessions."""
     return (F.col(EVENTS) + F.size(OLD)).alias(EVENTS)

@@ -1,49 +1,55 @@
 """
-Events → islands: maximal runs of one user's or identifier's events with no longer gap than allowed.
+Events → islands: maximal runs of one owner's events that no pairwise cut parts.
 
-A frame of *prepared* events has ``__u``, what its sessions are of, the time ``__t`` in
-microseconds, the key columns ``__k0`` … and the aggregates' arguments. A frame of *islands* has
-``__u``, its first and last time ``__s`` and ``__e``, the number of events ``__n`` and one column
-for each part of the aggregates' states. Two events exactly one gap apart are in one island.
-Midnight in a time zone ends an island too: whether it lies between two events follows from the two
-alone. Where sessions end inside of an island is for ``cuts``.
+``prepared_events`` are the events of the input with the columns that the rest needs. An island ends
+where a silence is longer than the gap, or at a midnight that cuts: both follow from two
+neighbouring events alone. Where sessions end within an island is for ``divide``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from infold.core.project import SessionsQuery
-from infold.core.session_rules import Nulls
 from infold.spark.content import column, is_technical, micros
-from infold.spark.sessions.aggregate_state import TIME, EvaluationMode, StateColumn, orderable
-from infold.spark.sessions.aggregates import CompiledAggregates, measures
+from infold.spark.frame_schema import returns
+from infold.spark.sessions.aggregate_state import EvaluationMode, StateColumn, orderable
+from infold.spark.sessions.aggregates import CompiledAggregates, compile_aggregates
+from infold.spark.sessions.cuts import cuts_of
+from infold.spark.sessions.frames import (
+    END,
+    EVENTS,
+    ISLAND,
+    ISLANDS,
+    NUMBERED_EVENTS,
+    OWNER,
+    PREPARED_EVENTS,
+    SPAN_END,
+    SPAN_OWNER,
+    SPAN_START,
+    SPANS,
+    START,
+    TIME,
+    key_column,
+)
 
-USER, START, END, EVENTS = "__u", "__s", "__e", "__n"
-NUMBER = "__i"
-CAMPAIGN, BEGINS = "__campaign", "__begins"
-"""Of prepared events: the campaign (NULL: none) and whether the event begins a session."""
 
-
-FOREVER = 2**61
-"""A gap that no silence is longer than, in microseconds."""
-
-
-def compiled(events: DataFrame, query: SessionsQuery) -> CompiledAggregates:
+def compiled_aggregates(events: DataFrame, query: SessionsQuery) -> CompiledAggregates:
     """The query's aggregates, compiled against its input."""
-    keys = [f"__k{at}" for at, _ in enumerate(_order(events, query))]
+    keys = [key_column(at) for at, _ in enumerate(_order_columns(events, query))]
     outputs = (query.chosen_user, *query.outputs) if query.chosen_user else query.outputs
-    return measures(query.aggregates, outputs, events, keys)
+    return compile_aggregates(query.aggregates, outputs, events, keys)
 
 
-def who(query: SessionsQuery) -> Column:
+def owner_of_event(query: SessionsQuery) -> Column:
     """
-    What an event's session is of: a user or an identifier; NULL for an event in no session.
+    The user or identifier that an event's session belongs to; NULL for an event in no session.
 
-    Where users stand in for missing identifiers, a letter before the value tells the two apart.
+    Where users replace missing identifiers, a letter before the value distinguishes the two.
     """
     own = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
     if query.fallback is None:
@@ -52,55 +58,24 @@ def who(query: SessionsQuery) -> Column:
     return F.coalesce(F.concat(F.lit("i"), own.cast("string")), F.concat(F.lit("u"), user))
 
 
-def shown(query: SessionsQuery) -> Column:
-    """What ``__u`` says, as the table's own column shows it."""
+def shown_owner(query: SessionsQuery) -> Column:
+    """The owner of a session as the table's own column shows it."""
     if query.fallback is None:
-        return F.col(USER)
-    return F.when(F.col(USER).startswith("i"), F.expr(f"substring({USER}, 2)"))
+        return F.col(OWNER)
+    return F.when(F.col(OWNER).startswith("i"), F.expr(f"substring({OWNER}, 2)"))
 
 
-def gap_of(query: SessionsQuery) -> Column:
-    """The longest silence inside of an island of ``__u``, in microseconds."""
-    plain = F.lit(FOREVER if query.gap is None else query.gap).cast("bigint")
-    if query.fallback is None:
-        return plain
-    fallback = F.lit(query.fallback.gap).cast("bigint")
-    return F.when(F.col(USER).startswith("u"), fallback).otherwise(plain)
+def are_parted(query: SessionsQuery, before: Column, after: Column) -> Column:
+    """Whether neighbouring events of an owner, at two instants, are in two islands."""
+    parts = [cut.parts(before, after) for cut in cuts_of(query).pairwise]
+    return reduce(Column.__or__, parts) if parts else F.lit(False)
 
 
-def reach(query: SessionsQuery) -> int:
-    """The longest silence that any session of the model may have, in microseconds."""
-    if query.gap is None:
-        return FOREVER
-    return max(query.gap, query.fallback.gap) if query.fallback else query.gap
-
-
-def apart(query: SessionsQuery, before: Column, after: Column) -> Column:
-    """Whether neighbouring events at two instants (microseconds) are in two islands."""
-    far = after - before > gap_of(query)
-    zone = query.cuts.midnight
-    return far if zone is None else far | (local_day(before, zone) != local_day(after, zone))
-
-
-def local_day(at: Column, zone: str) -> Column:
-    """
-    The day of an instant in a time zone, such that later instants have no earlier days.
-
-    A clock set back over midnight shows the day before once more. That hour is of the new day
-    here: a day begins once, when it first begins.
-    """
-    when, name = F.timestamp_micros(at), F.lit(zone)
-    day = F.to_date(F.from_utc_timestamp(when, name))
-    following = F.date_add(day, 1)
-    begins = F.to_utc_timestamp(following.cast("timestamp"), name)
-    return F.when(begins <= when, following).otherwise(day)
-
-
-def _order(events: DataFrame, query: SessionsQuery) -> Sequence[str]:
+def _order_columns(events: DataFrame, query: SessionsQuery) -> Sequence[str]:
     """
     The columns that order events of equal time: the key, and all there are when it is not enough.
 
-    Either way the order follows from what the events say.
+    Either way the order follows from the content of the events.
     """
     if query.key and query.unique:
         return query.key
@@ -109,103 +84,112 @@ def _order(events: DataFrame, query: SessionsQuery) -> Sequence[str]:
     return [*query.key, *(name for name in others if name not in query.key)]
 
 
-def wanted(events: DataFrame, query: SessionsQuery) -> DataFrame:
+def events_of_query(events: DataFrame, query: SessionsQuery) -> DataFrame:
     """The events that the query's WHERE keeps."""
     return events if query.where is None else events.where(F.expr(query.where))
 
 
-def prepared(events: DataFrame, query: SessionsQuery, over: CompiledAggregates) -> DataFrame:
-    """The events that belong to sessions, with just the columns that islands are made from."""
-    of, time = who(query), column(query.time_column)
-    kept = wanted(events, query).where(of.isNotNull() & time.isNotNull())
-    own = events.columns if over.raw else []
+@returns(PREPARED_EVENTS)
+def prepared_events(
+    events: DataFrame, query: SessionsQuery, compiled: CompiledAggregates
+) -> DataFrame:
+    """The events that belong to sessions, with just the columns that sessions are made from."""
+    owner, time = owner_of_event(query), column(query.time_column)
+    kept = events_of_query(events, query).where(owner.isNotNull() & time.isNotNull())
+    own = events.columns if compiled.raw else []
     return kept.select(
-        of.alias(USER),
+        owner.alias(OWNER),
         micros(time).alias(TIME),
-        *_cutting(query),
-        *(column(name).alias(f"__k{at}") for at, name in enumerate(_order(events, query))),
-        *(F.expr(sql).alias(name) for name, sql in over.arguments),
+        *(one for cut in cuts_of(query).inner for one in cut.event_columns()),
+        *(
+            column(name).alias(key_column(at))
+            for at, name in enumerate(_order_columns(events, query))
+        ),
+        *(F.expr(sql).alias(name) for name, sql in compiled.arguments),
         *map(column, own),
     )
 
 
-def _cutting(query: SessionsQuery) -> Iterator[Column]:
-    """What of an event may end a session inside of an island."""
-    campaign, start = query.cuts.campaign, query.cuts.start
-    if campaign is not None:
-        values = [F.expr(sql).cast("string") for sql in campaign.columns]
-        for word in campaign.direct:
-            values = [F.when(value != F.lit(word), value) for value in values]
-        whole = F.to_json(F.struct(*(value.alias(f"c{at}") for at, value in enumerate(values))))
-        if campaign.nulls is Nulls.IGNORE:
-            whole = F.when(F.coalesce(*values).isNotNull(), whole)
-        yield whole.alias(CAMPAIGN)
-    if start is not None:
-        yield F.coalesce(F.expr(start), F.lit(False)).alias(BEGINS)
-
-
-def islands(
-    events: DataFrame, query: SessionsQuery, over: CompiledAggregates, by: Sequence[str] = (USER,)
+@returns(ISLANDS)
+def islands_of(
+    events: DataFrame,
+    query: SessionsQuery,
+    compiled: CompiledAggregates,
+    by: Sequence[str] = (OWNER,),
 ) -> DataFrame:
     """
     The islands of prepared events, exact for every aggregate.
 
-    Events are sorted by user and time, so this suits what arrived or was read again; the first
-    build of a large table has a quicker way for the common aggregates.
+    Events are sorted by owner and time, so this suits new events and those that are read again.
+    The first build of a large table has a quicker way for the common aggregates.
     """
-    return grouped(numbered(events, query, by), (*by, NUMBER), over).drop(NUMBER)
+    numbered = with_island_numbers(events, query, by)
+    return aggregated_by(numbered, (*by, ISLAND), compiled).drop(ISLAND)
 
 
-def numbered(events: DataFrame, query: SessionsQuery, by: Sequence[str] = (USER,)) -> DataFrame:
+_BEGINS_ISLAND = "__begins_island"
+"""Of an event: 1 if it begins an island, else 0."""
+
+
+@returns(NUMBERED_EVENTS)
+def with_island_numbers(
+    events: DataFrame, query: SessionsQuery, by: Sequence[str] = (OWNER,)
+) -> DataFrame:
     """Prepared events with the number of their island among those of ``by``."""
-    if query.gap is None and query.fallback is None and query.cuts.midnight is None:
-        return events.withColumn(NUMBER, F.lit(1))
-    spec = Window.partitionBy(*map(F.col, by)).orderBy(TIME)
-    before = F.lag(TIME).over(spec)
-    begins = F.when(before.isNull() | apart(query, before, F.col(TIME)), 1).otherwise(0)
-    running = spec.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    return events.withColumn("__b", begins).withColumn(NUMBER, F.sum("__b").over(running))
+    if not cuts_of(query).pairwise:
+        return events.withColumn(ISLAND, F.lit(1))
+    by_time = Window.partitionBy(*map(F.col, by)).orderBy(TIME)
+    before = F.lag(TIME).over(by_time)
+    begins = F.when(before.isNull() | are_parted(query, before, F.col(TIME)), 1).otherwise(0)
+    so_far = by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    marked = events.withColumn(_BEGINS_ISLAND, begins)
+    return marked.withColumn(ISLAND, F.sum(_BEGINS_ISLAND).over(so_far)).drop(_BEGINS_ISLAND)
 
 
-def grouped(
-    events: DataFrame, keys: Sequence[str], over: CompiledAggregates, *more: Column
+def aggregated_by(
+    events: DataFrame, keys: Sequence[str], compiled: CompiledAggregates, *more: Column
 ) -> DataFrame:
     """One row for each value of ``keys``: times, number of events, parts, and ``more``."""
-    ordered = [part for part in over.parts if part.way is not EvaluationMode.COLLECTED]
-    collected = [part for part in over.parts if part.way is EvaluationMode.COLLECTED]
-    if any(part.way is EvaluationMode.ORDERED for part in ordered):
-        source = events.sortWithinPartitions(*keys, *over.order)
-        found = _grouped(source, keys, over, ordered, *more, _one_by_one())
+    ordered = [part for part in compiled.parts if part.mode is not EvaluationMode.COLLECTED]
+    collected = [part for part in compiled.parts if part.mode is EvaluationMode.COLLECTED]
+    if any(part.mode is EvaluationMode.ORDERED for part in ordered):
+        source = events.sortWithinPartitions(*keys, *compiled.order)
+        found = _with_ends(source, keys, compiled, ordered, *more, _one_by_one())
         found = found.drop("__one_by_one")
     else:
-        found = _grouped(events, keys, over, ordered, *more)
+        found = _with_ends(events, keys, compiled, ordered, *more)
     if not collected:
         return found
-    others = events.groupBy(*keys).agg(*_aggregated(over, collected))
+    others = events.groupBy(*keys).agg(*_aggregated(compiled, collected))
     return found.join(others, list(keys))
 
 
-def spans(found: DataFrame, *more: Column | str) -> DataFrame:
-    """From where to where events of islands are to be read again, and columns to bring along."""
-    return found.select(
-        F.col(USER).alias("__of"), F.col(START).alias("__lo"), F.col(END).alias("__hi"), *more
+@returns(SPANS)
+def spans_of(islands: DataFrame, *more: Column | str) -> DataFrame:
+    """Where the events of islands lie, to be read again, and columns for them to bring along."""
+    return islands.select(
+        F.col(OWNER).alias(SPAN_OWNER),
+        F.col(START).alias(SPAN_START),
+        F.col(END).alias(SPAN_END),
+        *more,
     )
 
 
-def within_spans(events: DataFrame, spans: DataFrame) -> DataFrame:
-    """The prepared events that lie in one of the spans of their user or identifier."""
+@returns(PREPARED_EVENTS)
+def events_within(events: DataFrame, spans: DataFrame) -> DataFrame:
+    """The prepared events that lie in one of the spans of their owner."""
     return events.join(
         spans,
-        (F.col(USER) == F.col("__of"))
-        & (F.col(TIME) >= F.col("__lo"))
-        & (F.col(TIME) <= F.col("__hi")),
-    ).drop("__of", "__lo", "__hi")
+        (F.col(OWNER) == F.col(SPAN_OWNER))
+        & (F.col(TIME) >= F.col(SPAN_START))
+        & (F.col(TIME) <= F.col(SPAN_END)),
+    ).drop(SPAN_OWNER, SPAN_START, SPAN_END)
 
 
-def _grouped(
+def _with_ends(
     events: DataFrame,
     keys: Sequence[str],
-    over: CompiledAggregates,
+    compiled: CompiledAggregates,
     parts: Sequence[StateColumn],
     *more: Column,
 ) -> DataFrame:
@@ -213,13 +197,13 @@ def _grouped(
         F.min(TIME).alias(START),
         F.max(TIME).alias(END),
         F.count(F.lit(1)).alias(EVENTS),
-        *_aggregated(over, parts),
+        *_aggregated(compiled, parts),
         *more,
     )
 
 
-def _aggregated(over: CompiledAggregates, parts: Sequence[StateColumn]) -> list[Column]:
-    return [F.expr(over.over(part)).alias(part.name) for part in parts]
+def _aggregated(compiled: CompiledAggregates, parts: Sequence[StateColumn]) -> list[Column]:
+    return [F.expr(compiled.events_sql(part)).alias(part.name) for part in parts]
 
 
 def _one_by_one() -> Column:

@@ -1,7 +1,7 @@
 """
 Aggregates whose state can be merged: counts, exact sums, extremes, first and last values.
 
-Each function here is the merge of that name in ``core/aggregates.py``. It gives None where the
+Each function here is the ``merge`` of that name in ``core/aggregates.py``. It gives None where the
 state would not be exact for the argument's type (a sum of doubles); then the aggregate is
 evaluated over all events again.
 """
@@ -17,47 +17,46 @@ from pyspark.sql import types as T
 from infold.core.project import Aggregate
 from infold.spark.sessions.aggregate_state import (
     ORDER,
-    TIME,
     Compiled,
     FirstOrLast,
     PreparedArguments,
     StateColumn,
     orderable,
 )
+from infold.spark.sessions.frames import TIME
 
 
 def _count(
-    function: str, name: str, given: PreparedArguments, _: T.DataType | None, value: str | None
+    function: str, name: str, prepared: PreparedArguments, _: T.DataType | None, value: str | None
 ) -> Compiled:
     part = StateColumn(
-        f"{name}_n", f"{function}({given.argument}){given.where()}", f"sum({name}_n)", value
+        f"{name}_n", f"{function}({prepared.argument}){prepared.where()}", f"sum({name}_n)", value
     )
     return Compiled((part,), f"coalesce({name}_n, 0L)")
 
 
 def _sum(
-    name: str, given: PreparedArguments, type_: T.DataType | None, value: str | None
+    name: str, prepared: PreparedArguments, type_: T.DataType | None, value: str | None
 ) -> Compiled | None:
-    wide = _exact(type_)
+    wide = _exact_sum_types(type_)
     if wide is None:
         return None
-    held, result = wide
-    total = f"{name}_sum"
+    summand, result = wide
+    total, type_of_sum = f"{name}_sum", _sum_type(summand)
     part = StateColumn(
         total,
-        f"cast(sum(cast({given.argument} AS {held})){given.where()} AS {_sum_type(held)})",
-        f"cast(sum({total}) AS {_sum_type(held)})",
-        value and f"cast({value} AS {_sum_type(held)})",
+        f"cast(sum(cast({prepared.argument} AS {summand})){prepared.where()} AS {type_of_sum})",
+        f"cast(sum({total}) AS {type_of_sum})",
+        value and f"cast({value} AS {type_of_sum})",
     )
     return Compiled((part,), f"cast({total} AS {result})")
 
 
-def _exact(type_: T.DataType | None) -> tuple[str, str] | None:
+def _exact_sum_types(type_: T.DataType | None) -> tuple[str, str] | None:
     """
     For a type whose sums are exact: the type to sum in, and the type of Spark's own sum.
 
-    BIGINT is summed as a decimal: a sum that fits must not fail because of the order in which
-    it came about.
+    BIGINT is summed as a decimal: a sum that fits must not fail because a partial sum does not.
     """
     if isinstance(type_, T.ByteType | T.ShortType | T.IntegerType):
         return "bigint", "bigint"
@@ -69,20 +68,21 @@ def _exact(type_: T.DataType | None) -> tuple[str, str] | None:
     return None
 
 
-def _sum_type(held: str) -> str:
-    decimal = re.fullmatch(r"decimal\((\d+),(\d+)\)", held)
+def _sum_type(summand: str) -> str:
+    """The type of a sum of values of a type."""
+    decimal = re.fullmatch(r"decimal\((\d+),(\d+)\)", summand)
     if decimal is None:
-        return held
+        return summand
     return f"decimal({min(38, int(decimal[1]) + 10)},{decimal[2]})"
 
 
 def _avg(
     name: str,
-    given: PreparedArguments,
+    prepared: PreparedArguments,
     type_: T.DataType | None,
     value: str | None,  # noqa: ARG001
 ) -> Compiled | None:
-    summed = _sum(name, given, type_, None)
+    summed = _sum(name, prepared, type_, None)
     if summed is None:
         return None
     n, total = f"{name}_n", f"{name}_sum"
@@ -92,7 +92,7 @@ def _avg(
             return None
     else:
         quotient = f"cast({total} AS double) / cast({n} AS double)"
-    count = StateColumn(n, f"count({given.argument}){given.where()}", f"sum({n})")
+    count = StateColumn(n, f"count({prepared.argument}){prepared.where()}", f"sum({n})")
     return Compiled((*summed.parts, count), f"CASE WHEN {n} > 0 THEN {quotient} END")
 
 
@@ -122,18 +122,24 @@ def _decimal_average(total: str, n: str, type_: T.DecimalType) -> str | None:
 
 
 def _extreme(
-    function: str, name: str, given: PreparedArguments, type_: T.DataType | None, value: str | None
+    function: str,
+    name: str,
+    prepared: PreparedArguments,
+    type_: T.DataType | None,
+    value: str | None,
 ) -> Compiled | None:
     if type_ is None or not orderable(type_):
         return None
-    argument = given.argument
+    argument = prepared.argument
     if isinstance(type_, T.DoubleType | T.FloatType):
         # 0.0 and -0.0 are equal, so which of them wins would depend on order. Adding 0 makes
         # them one.
         argument = f"({argument} + cast(0 AS {type_.simpleString()}))"
-    held = f"{name}_v"
-    part = StateColumn(held, f"{function}({argument}){given.where()}", f"{function}({held})", value)
-    return Compiled((part,), held)
+    state = f"{name}_v"
+    part = StateColumn(
+        state, f"{function}({argument}){prepared.where()}", f"{function}({state})", value
+    )
+    return Compiled((part,), state)
 
 
 Merge = Callable[[str, PreparedArguments, T.DataType | None, str | None], Compiled | None]
@@ -151,15 +157,17 @@ MERGES: dict[str, Merge] = {
 }
 
 
-def first_or_last(aggregate: Aggregate, given: PreparedArguments, value: str | None) -> Compiled:
+def first_or_last(aggregate: Aggregate, prepared: PreparedArguments, value: str | None) -> Compiled:
     """The value of the first or last event, and its time; ties go by the total order."""
     last = aggregate.call == "last"
     end, by = ("max", "max_by") if last else ("min", "min_by")
-    known = [f"{given.argument} IS NOT NULL"] if aggregate.ignore_nulls else []
-    at, held = f"{aggregate.name}_at", f"{aggregate.name}_v"
-    always = not known and given.condition is None  # then it is the session's first or last event
+    known = [f"{prepared.argument} IS NOT NULL"] if aggregate.ignore_nulls else []
+    at, state = f"{aggregate.name}_at", f"{aggregate.name}_v"
+    always = (
+        not known and prepared.condition is None
+    )  # then it is the session's first or last event
     edge = "session_end" if last else "session_start"
-    where = given.where(*known)
+    where = prepared.where(*known)
     parts = (
         StateColumn(
             at,
@@ -167,6 +175,10 @@ def first_or_last(aggregate: Aggregate, given: PreparedArguments, value: str | N
             f"{end}({at})",
             f"unix_micros({edge})" if always else None,
         ),
-        StateColumn(held, f"{by}({given.argument}, {ORDER}){where}", f"{by}({held}, {at})", value),
+        StateColumn(
+            state, f"{by}({prepared.argument}, {ORDER}){where}", f"{by}({state}, {at})", value
+        ),
     )
-    return Compiled(parts, held, FirstOrLast(at, held, last, given.argument, where, edge=always))
+    return Compiled(
+        parts, state, FirstOrLast(at, state, last, prepared.argument, where, edge=always)
+    )

@@ -1,8 +1,8 @@
 """
 Sessions in quarantine: longer than the limit or put there by hand, known by their spans alone.
 
-They are in the ledger and not in the table, so a session that goes on for years costs what its
-new events cost: an *entry* takes part in a fold as a stored session does, and of its events none
+They are in the ledger and not in the table. So a session that goes on for years costs as much as
+its new events: its *entry* takes part in a fold as a stored session does, and none of its events
 are read again but those that stay in the table (``keep: head``), when something changes in them.
 """
 
@@ -21,38 +21,51 @@ from infold.core.record import QuarantinedSession
 from infold.core.session_columns import FIRST, LAST
 from infold.core.session_rules import Keep
 from infold.spark.content import column, micros
-from infold.spark.sessions.cuts import (
-    ALL,
-    CARRIED,
-    COUNT,
-    IN_FORCE,
-    NAMED,
-    NAMED_AT,
-    UNTIL,
+from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
+from infold.spark.sessions.cuts import cuts_of
+from infold.spark.sessions.delta import REMOVED
+from infold.spark.sessions.frames import (
+    AGAIN,
+    END,
+    EVENT_COUNT,
+    EVENTS,
+    ISLANDS,
+    OWNER,
+    START,
+    USER_AT,
+    USER_VALUE,
+    WHOLE_END,
+    WHOLE_EVENTS,
     WHOLE_USER,
     WHOLE_USER_AT,
 )
-from infold.spark.sessions.delta import ANY_BEGINS, GONE, LEAST_CAMPAIGN, MOST_CAMPAIGN
-from infold.spark.sessions.islands import END, EVENTS, START, USER
-from infold.spark.sessions.manual_entries import RULED, about, ruled, said
-from infold.spark.sessions.stored import of
+from infold.spark.sessions.manual_entries import (
+    ENTRY_END,
+    ENTRY_OWNER,
+    ENTRY_START,
+    HELD_BY_HAND,
+    is_about,
+    manual_entry_rows,
+    with_manual_entries,
+)
+from infold.spark.sessions.stored import stored_owner
 from infold.spark.sessions.totals import OLD
 
-ENTRY = "__entry"
-"""Of what takes part in a fold: where an entry begins; NULL for what is none."""
+OLD_ENTRY = "__old_entry"
+"""Of what takes part in a fold: the start of an entry; NULL for what is none."""
 
-HELD, FREED = "__held", "__freed"
-"""Of a component: its entries as they are now, and where those begin that it had."""
+NEW_ENTRIES, OLD_ENTRIES = "__new_entries", "__old_entries"
+"""Of a component: its entries as they are now, and the starts of those that it had."""
 
-OUT = "__out"
+LEAVES_TABLE = "__leaves_table"
 """Whether nothing stays in the table of a session in quarantine."""
 
-HEAD = "__head"
+HEAD_END = "__head_end"
 """Of a component: the last instant that is read again, where that is not its own."""
 
 _ENTRY = T.StructType(
     [
-        T.StructField("of", T.StringType()),
+        T.StructField("owner", T.StringType()),
         T.StructField("start", T.LongType()),
         T.StructField("end", T.LongType()),
         T.StructField("events", T.LongType()),
@@ -62,207 +75,263 @@ _ENTRY = T.StructType(
         T.StructField("campaign", T.StringType()),
     ]
 )
-
+"""An entry: the fields of ``QuarantinedSession``."""
 
 _SPAN = T.StructType(
     [
-        T.StructField(USER, T.StringType()),
+        T.StructField(OWNER, T.StringType()),
         T.StructField(START, T.LongType()),
         T.StructField(END, T.LongType()),
     ]
 )
 
+ENTRY_SPANS = FrameSchema(
+    "where a session lies",
+    (
+        FrameColumn(OWNER, ANY, "the user or identifier"),
+        FrameColumn(START, "bigint", "its first instant"),
+        FrameColumn(END, "bigint", "its last instant"),
+    ),
+)
 
-def with_entries(everything: DataFrame, entries: Sequence[QuarantinedSession]) -> DataFrame:
+JUDGED_SESSIONS = ISLANDS.plus(
+    "a session with its entry, if it is in quarantine",
+    FrameColumn(NEW_ENTRIES, "array<struct<…", "its entry, or nothing"),
+    FrameColumn(LEAVES_TABLE, "boolean", "whether nothing of it stays in the table"),
+)
+
+
+def with_entries(
+    everything: DataFrame, query: SessionsQuery, entries: Sequence[QuarantinedSession]
+) -> DataFrame:
     """
     Islands and stored sessions, with entries beside them.
 
     What the table keeps of a session in quarantine has been counted in its entry already.
     """
+    by_field = {
+        "owner": OWNER,
+        "start": START,
+        "end": END,
+        "events": EVENT_COUNT,
+        "user": USER_VALUE,
+        "user_at": USER_AT,
+    }
     types = {field.name: field.dataType for field in everything.schema}
-    if CARRIED in types:
-        types[IN_FORCE] = T.StringType()
+    for cut in cuts_of(query).inner:
+        for field, name in cut.entry_fields.items():
+            by_field[field] = name
+            types.setdefault(name, _ENTRY[field].dataType)
     values = [astuple(entry) for entry in entries]
-    names = (USER, START, END, COUNT, NAMED, NAMED_AT, CARRIED, IN_FORCE)
-    made = everything.sparkSession.createDataFrame(values, _ENTRY).toDF(*names)
+    made = everything.sparkSession.createDataFrame(values, _ENTRY)
     rows = made.select(
-        *(F.col(name).cast(types[name]).alias(name) for name in names if name in types),
+        *(
+            F.col(field).cast(types[name]).alias(name)
+            for field, name in by_field.items()
+            if name in types
+        ),
         F.lit(0).cast("bigint").alias(EVENTS),
-        F.lit(False).alias(GONE),
-        F.col(START).alias(ENTRY),
+        F.lit(False).alias(REMOVED),
+        F.col("start").alias(OLD_ENTRY),
     )
     found = everything.unionByName(rows, allowMissingColumns=True)
-    entered = F.max(ENTRY).over(Window.partitionBy(USER, START)).isNotNull()
+    entered = F.max(OLD_ENTRY).over(Window.partitionBy(OWNER, START)).isNotNull()
     head = F.col(OLD).isNotNull() & entered
-    parts = [name for name in (COUNT, NAMED, NAMED_AT) if name in types]
+    parts = [name for name in (EVENT_COUNT, USER_VALUE, USER_AT) if name in types]
     return found.withColumns({name: F.when(~head, F.col(name)) for name in parts})
 
 
-def beside(delta: DataFrame, entries: Sequence[QuarantinedSession]) -> DataFrame:
-    """Where something changed, and where entries of the same users lie: their heads count too."""
-    spans = _spans(delta, entries, delta.schema[USER].dataType)
-    theirs = spans.join(delta.select(USER), USER, "left_semi").select(USER, START, END)
-    return delta.select(USER, START, END).unionByName(theirs)
+@returns(ENTRY_SPANS)
+def changed_or_entered(delta: DataFrame, entries: Sequence[QuarantinedSession]) -> DataFrame:
+    """Where something changed, and where entries of the same owners lie, which may have heads."""
+    spans = _entry_spans(delta, entries, delta.schema[OWNER].dataType)
+    theirs = spans.join(delta.select(OWNER), OWNER, "left_semi").select(OWNER, START, END)
+    return delta.select(OWNER, START, END).unionByName(theirs)
 
 
-def _spans(
-    frame: DataFrame, entries: Iterable[QuarantinedSession], of_type: T.DataType
+@returns(ENTRY_SPANS)
+def _entry_spans(
+    frame: DataFrame, entries: Iterable[QuarantinedSession], owner_type: T.DataType
 ) -> DataFrame:
     """Where entries lie, as rows."""
     values = [(entry.owner, entry.start, entry.end) for entry in entries]
     made = frame.sparkSession.createDataFrame(values, _SPAN)
-    return made.select(F.col(USER).cast(of_type).alias(USER), START, END)
+    return made.select(F.col(OWNER).cast(owner_type).alias(OWNER), START, END)
 
 
-def concerned(
+@returns(ENTRY_SPANS)
+def manual_entry_spans(
     table: DataFrame,
     query: SessionsQuery,
     entries: Sequence[ManualEntry],
-    held: Sequence[QuarantinedSession],
-    of_type: T.DataType,
+    quarantined: Sequence[QuarantinedSession],
+    owner_type: T.DataType,
 ) -> DataFrame:
-    """The spans of the stored sessions, and of those in quarantine, that entries are about."""
-    spoken = said(table, entries)
+    """Where the sessions lie, stored and in quarantine, that manual entries are about."""
+    meant = manual_entry_rows(table, entries)
     first, last = micros(column(FIRST)), micros(column(LAST))
-    same = of(query).cast("string") == F.col("__of")
-    there = table.join(
-        F.broadcast(spoken), same & about(F.col("since"), F.col("until"), first, last), "left_semi"
-    ).select(of(query).cast(of_type).alias(USER), first.alias(START), last.alias(END))
-    kept = (
+    same = stored_owner(query).cast("string") == F.col(ENTRY_OWNER)
+    about = same & is_about(F.col(ENTRY_START), F.col(ENTRY_END), first, last)
+    stored = table.join(F.broadcast(meant), about, "left_semi").select(
+        stored_owner(query).cast(owner_type).alias(OWNER), first.alias(START), last.alias(END)
+    )
+    entered = (
         one
-        for one in held
+        for one in quarantined
         if any(entry.applies_to(one.owner, one.start, one.end) for entry in entries)
     )
-    return there.unionByName(_spans(table, kept, of_type))
+    return stored.unionByName(_entry_spans(table, entered, owner_type))
 
 
-def judged(
+def with_judgement(
     components: DataFrame,
     query: SessionsQuery,
     *,
     one: Column,
-    again: Column,
     tied: Column,
     changed: Column,
 ) -> DataFrame:
     """
-    Components with their entries, and in ``__again`` whether events have to be read again.
+    Components with their entries, and in ``AGAIN`` whether events have to be read again.
 
-    ``one`` says which are one session each whatever their events are; ``again`` whether they would
-    be read again were there no quarantine; ``tied`` whether their user cannot be told from parts;
-    ``changed`` is the first instant of something new. Of what goes on in quarantine nothing is
-    read again but the head, if that changed: the component then ends with its head.
+    ``one`` is true of components that are one session each; ``tied`` of those whose user does not
+    follow from the merged states. ``changed`` is the first instant of something new. Before,
+    ``AGAIN`` is true of components that would be read again without a quarantine. Of a session that
+    stays in quarantine only the head is read again, if that changed: the component then ends there.
     """
-    rows = ruled(components, query, F.col(START), F.col(END))
+    rows = with_manual_entries(components, query, F.col(START), F.col(END))
     until = F.col(START) + F.lit(query.quarantine_after).cast("bigint")
-    held = one & _held(query, F.col(END) - F.col(START))
-    out = held & _out(query)
-    head = tied | (~out & (changed <= until))
-    entries = F.array(entry(rows, F.col(END), F.col(COUNT), NAMED, NAMED_AT))
-    alone = F.when(held & head & ~tied, until)
-    was = F.size(FREED) > 0
+    entered = one & _in_quarantine(query, F.col(END) - F.col(START))
+    leaves = entered & _leaves_table(query)
+    read_again = tied | (~leaves & (changed <= until))
+    entries = F.array(_entry(rows, query, F.col(END), F.col(EVENT_COUNT), USER_VALUE, USER_AT))
+    head_end = F.when(entered & read_again & ~tied, until)
+    had_entry = F.size(OLD_ENTRIES) > 0
     return rows.withColumns(
         {
-            HELD: F.when(held, entries).otherwise(nothing()),
-            OUT: out,
-            HEAD: alone,
-            END: F.coalesce(alone, END),
-            "__again": F.when(held, head).otherwise(again | was),
+            NEW_ENTRIES: F.when(entered, entries).otherwise(no_entries()),
+            LEAVES_TABLE: leaves,
+            HEAD_END: head_end,
+            END: F.coalesce(head_end, END),
+            AGAIN: F.when(entered, read_again).otherwise(F.col(AGAIN) | had_entry),
         }
-    ).drop(RULED)
+    ).drop(HELD_BY_HAND)
 
 
-def uncut(query: SessionsQuery) -> Column:
-    """
-    Whether a component is one session in quarantine that nothing new can end or begin anew.
-
-    One campaign is in force in a session from its first instant on. Events with that campaign, or
-    with none, leave it whole wherever they lie in it, and so do events that begin no session.
-    """
-    found = (F.size(FREED) == 1) & (F.get(FREED, F.lit(0)) == F.col(START))
-    found = found & (F.size(OLD) == F.size(stays(OLD)))
-    if query.cuts.start:
-        found = found & ~F.coalesce(ANY_BEGINS, F.lit(False))
-    if query.cuts.campaign:
-        for new in (F.col(LEAST_CAMPAIGN), F.col(MOST_CAMPAIGN)):
-            found = found & (new.isNull() | (new == F.col(IN_FORCE)))
+def stays_whole(query: SessionsQuery) -> Column:
+    """Of a component: whether it is one session, whatever the cuts do with its new events."""
+    cuts = cuts_of(query)
+    found = F.lit(True)
+    if not cuts.merge:  # then only what is an entry is known to be one session
+        found = (F.size(OLD_ENTRIES) == 1) & (F.get(OLD_ENTRIES, F.lit(0)) == F.col(START))
+        found = found & (F.size(OLD) == F.size(keys_of_head(OLD)))
+    for cut in cuts.inner:
+        whole = cut.leaves_whole()
+        found = found if whole is None else found & whole
     return F.coalesce(found, F.lit(False))
 
 
-def _held(query: SessionsQuery, length: Column) -> Column:
-    """Whether a session is in quarantine: as somebody said, else by its length."""
+def _in_quarantine(query: SessionsQuery, length: Column) -> Column:
+    """Whether a session is in quarantine: by its latest manual entry, else by its length."""
     longer = F.lit(False)
     if query.quarantine_after is not None:
         longer = length > query.quarantine_after
-    return F.coalesce(F.col(RULED), longer)
+    return F.coalesce(F.col(HELD_BY_HAND), longer)
 
 
-def _out(query: SessionsQuery) -> Column:
-    """Of sessions in quarantine: whether nothing of them stays."""
-    return F.lit(query.keep is Keep.NOTHING) | F.coalesce(F.col(RULED), F.lit(False))
+def _leaves_table(query: SessionsQuery) -> Column:
+    """Of a session in quarantine: whether nothing of it stays."""
+    return F.lit(query.keep is Keep.NOTHING) | F.coalesce(F.col(HELD_BY_HAND), F.lit(False))
 
 
-def entry(
-    rows: DataFrame, end: Column, events: Column, user: str = NAMED, at: str = NAMED_AT
+def _entry(
+    rows: DataFrame, query: SessionsQuery, end: Column, events: Column, user: str, user_at: str
 ) -> Column:
-    """An entry of rows that have what they are of and where they start."""
-    named, cut = user in rows.columns, IN_FORCE in rows.columns
-    unknown = F.lit(None).cast("string")
+    """The entry of a row that has an owner, a start, and what the cuts keep."""
     values = {
-        "of": F.col(USER).cast("string"),
+        "owner": F.col(OWNER),
         "start": F.col(START),
         "end": end,
         "events": events,
-        "user": F.col(user).cast("string") if named else unknown,
-        "user_at": F.col(at) if named else F.lit(None).cast("bigint"),
-        "carried": F.col(CARRIED) if cut else unknown,
-        "campaign": F.col(IN_FORCE) if cut else unknown,
+        **({"user": F.col(user), "user_at": F.col(user_at)} if user in rows.columns else {}),
+        **{
+            field: F.col(name)
+            for cut in cuts_of(query).inner
+            for field, name in cut.entry_fields.items()
+        },
     }
-    return F.struct(*(value.alias(name) for name, value in values.items()))
+    unknown = F.lit(None)
+    return F.struct(
+        *(
+            values.get(field.name, unknown).cast(field.dataType).alias(field.name)
+            for field in _ENTRY.fields
+        )
+    )
 
 
-def nothing() -> Column:
-    """No entry."""
+def no_entries() -> Column:
+    """An empty array of entries."""
     return F.array().cast(T.ArrayType(_ENTRY))
 
 
-def entered(found: DataFrame, query: SessionsQuery) -> DataFrame:
-    """Sessions made from their events, each with its entry if it is in quarantine, and ``OUT``."""
-    rows = ruled(found, query, F.col(START), F.col(UNTIL))
-    held = _held(query, F.col(UNTIL) - F.col(START))
-    one = F.array(entry(rows, F.col(UNTIL), F.col(ALL), WHOLE_USER, WHOLE_USER_AT))
-    made = rows.withColumns({HELD: F.when(held, one).otherwise(nothing()), OUT: held & _out(query)})
-    return made.drop(UNTIL, ALL, WHOLE_USER, WHOLE_USER_AT, IN_FORCE, RULED)
+@returns(JUDGED_SESSIONS)
+def with_new_entries(sessions: DataFrame, query: SessionsQuery) -> DataFrame:
+    """Sessions made from their events, each with its entry if it is in quarantine."""
+    rows = with_manual_entries(sessions, query, F.col(START), F.col(WHOLE_END))
+    entered = _in_quarantine(query, F.col(WHOLE_END) - F.col(START))
+    one = F.array(
+        _entry(rows, query, F.col(WHOLE_END), F.col(WHOLE_EVENTS), WHOLE_USER, WHOLE_USER_AT)
+    )
+    made = rows.withColumns(
+        {
+            NEW_ENTRIES: F.when(entered, one).otherwise(no_entries()),
+            LEAVES_TABLE: entered & _leaves_table(query),
+        }
+    )
+    others = entry_columns(query)
+    return made.drop(WHOLE_END, WHOLE_EVENTS, WHOLE_USER, WHOLE_USER_AT, HELD_BY_HAND, *others)
 
 
-def whole(found: DataFrame) -> DataFrame:
-    """Islands that are whole sessions, with what sessions made from their events say besides."""
-    said = {UNTIL: F.col(END), ALL: F.col(EVENTS)}
-    if NAMED in found.columns:
-        said |= {WHOLE_USER: F.col(NAMED), WHOLE_USER_AT: F.col(NAMED_AT)}
-    return found.withColumns(said)
+def entry_columns(query: SessionsQuery) -> list[str]:
+    """What cuts keep of a session for its entry alone, and not in the table."""
+    return [
+        name
+        for cut in cuts_of(query).inner
+        for name in cut.entry_fields.values()
+        if name not in cut.state
+    ]
 
 
-def stays(old: str) -> Column:
-    """The key of what stays in the table of a session in quarantine, among those there were."""
+def with_whole_columns(islands: DataFrame) -> DataFrame:
+    """Islands that are whole sessions, with the columns that ``sessions_of`` adds for entries."""
+    added = {WHOLE_END: F.col(END), WHOLE_EVENTS: F.col(EVENTS)}
+    if USER_VALUE in islands.columns:
+        added |= {WHOLE_USER: F.col(USER_VALUE), WHOLE_USER_AT: F.col(USER_AT)}
+    return islands.withColumns(added)
+
+
+def keys_of_head(old: str) -> Column:
+    """The key of what stays in the table of a session in quarantine, among a component's keys."""
     return F.filter(old, lambda key: micros(key["first"]) == F.col(START))
 
 
-Moved = tuple[tuple[QuarantinedSession, ...], tuple[tuple[str, int], ...]]
+MovedEntries = tuple[tuple[QuarantinedSession, ...], tuple[tuple[str, int], ...]]
 """Entries as they are now, and the keys of entries that were there."""
 
 
-def taken(changed: DataFrame) -> Moved:
+def moved_entries(changed: DataFrame) -> MovedEntries:
     """The entries of changed components as they are now, and those they had."""
-    moved = changed.where((F.size(HELD) > 0) | (F.size(FREED) > 0))
-    held, freed = [], []
-    for row in moved.select(F.col(USER).cast("string").alias("of"), HELD, FREED).collect():
-        held += [QuarantinedSession(*entry) for entry in row[HELD]]
-        freed += [(row["of"], start) for start in row[FREED]]
-    return tuple(held), tuple(freed)
+    moved = changed.where((F.size(NEW_ENTRIES) > 0) | (F.size(OLD_ENTRIES) > 0))
+    new, old = [], []
+    owner = F.col(OWNER).cast("string").alias("owner")
+    for row in moved.select(owner, NEW_ENTRIES, OLD_ENTRIES).collect():
+        new += [QuarantinedSession(*entry) for entry in row[NEW_ENTRIES]]
+        old += [(row["owner"], start) for start in row[OLD_ENTRIES]]
+    return tuple(new), tuple(old)
 
 
-def all_held(found: DataFrame) -> tuple[QuarantinedSession, ...]:
+def all_entries(sessions: DataFrame) -> tuple[QuarantinedSession, ...]:
     """The entries of all sessions of a first build."""
-    rows = found.where(F.size(HELD) > 0).select(F.explode(HELD).alias("e")).select("e.*")
+    entry = F.explode(NEW_ENTRIES).alias("e")
+    rows = sessions.where(F.size(NEW_ENTRIES) > 0).select(entry).select("e.*")
     return tuple(QuarantinedSession(*row) for row in rows.collect())

@@ -15,12 +15,27 @@ from infold.core.project import SessionsQuery
 from infold.core.session_columns import FIRST, ID, VERSION
 from infold.core.session_rules import NUMBERS
 from infold.spark.content import column
-from infold.spark.sessions.islands import EVENTS
-from infold.spark.sessions.totals import KEY, NEW, OLD, ROW, deleted, inserted, key_of
+from infold.spark.frame_schema import returns
+from infold.spark.sessions.frames import EVENTS
+from infold.spark.sessions.totals import (
+    CHANGED_COMPONENTS,
+    KEY,
+    NEW,
+    OLD,
+    ROW,
+    key_of,
+    keys_to_delete,
+    rows_to_insert,
+)
+
+_USER = "__user_of_changed"
+"""A user who has a changed session."""
+_ID, _FIRST = "__id", "__first"
+"""A session: its id and its start."""
 
 
-def numbered(rows: DataFrame, query: SessionsQuery) -> DataFrame:
-    """All sessions of some users, with their numbers."""
+def with_session_numbers(rows: DataFrame, query: SessionsQuery) -> DataFrame:
+    """Rows, which are all sessions of some users, with their numbers."""
     number, first = NUMBERS
     user = column(query.owner_column)
     in_order = Window.partitionBy(user).orderBy(FIRST, ID)
@@ -28,7 +43,8 @@ def numbered(rows: DataFrame, query: SessionsQuery) -> DataFrame:
     return rows.withColumns({number: found, first: found == 1})
 
 
-def renumbered(
+@returns(CHANGED_COMPONENTS)
+def renumbered_sessions(
     changed: DataFrame,
     table: DataFrame,
     query: SessionsQuery,
@@ -38,24 +54,25 @@ def renumbered(
     """
     What has to be changed of a table for every session to have its number, session by session.
 
-    ``changed`` are the components of a fold, whose rows have none; ``table`` is as it was before.
+    ``changed`` are the components of a fold, without numbers; ``table`` is as it was before.
     All sessions of users who have a changed one are looked at.
     """
     user = column(query.owner_column)
-    fresh, gone = inserted(changed), F.broadcast(deleted(changed))
+    fresh, gone = rows_to_insert(changed), F.broadcast(keys_to_delete(changed))
     lost = table.join(gone, [ID, FIRST], "left_semi")
-    users = fresh.select(user.alias("__of")).union(lost.select(user.alias("__of"))).distinct()
-    theirs = table.join(F.broadcast(users), user == F.col("__of"), "left_semi")
+    users = fresh.select(user.alias(_USER)).union(lost.select(user.alias(_USER))).distinct()
+    theirs = table.join(F.broadcast(users), user == F.col(_USER), "left_semi")
     theirs = theirs.unionByName(lost.where(user.isNull()))
     stay = theirs.join(gone, [ID, FIRST], "left_anti")
-    now = numbered(stay.unionByName(fresh), query)
+    now = with_session_numbers(stay.unionByName(fresh), query)
     now = now.withColumn(VERSION, F.lit(version).cast("bigint"))
     now = now.select(*map(column, table.columns))  # joins by name reorder, and hashes would differ
     row = F.struct(*map(column, table.columns))
     was = theirs.select(key_of(theirs, granularity).alias(KEY), F.lit(None).cast(table.schema))
     made = now.select(key_of(now, granularity).alias(KEY), row)
     both = was.toDF(KEY, ROW).unionAll(made.toDF(KEY, ROW))
-    pairs = both.groupBy(F.col(f"{KEY}.id").alias("__id"), F.col(f"{KEY}.first").alias("__at")).agg(
+    session = [F.col(f"{KEY}.id").alias(_ID), F.col(f"{KEY}.first").alias(_FIRST)]
+    pairs = both.groupBy(*session).agg(
         F.collect_list(F.when(F.col(ROW).isNull(), F.col(KEY))).alias(OLD),
         F.collect_list(F.when(F.col(ROW).isNotNull(), F.struct(KEY, ROW))).alias(NEW),
     )

@@ -1,4 +1,4 @@
-"""Sessions as their table stores them: islands → rows, and rows → islands again."""
+"""Sessions as their table stores them: sessions → rows, and rows → sessions again."""
 
 from __future__ import annotations
 
@@ -12,45 +12,64 @@ from infold.core.project import SessionsQuery
 from infold.core.session_columns import FIRST, ID, LAST, STATE, VERSION
 from infold.core.session_rules import NUMBERS
 from infold.spark.content import column, micros, quoted
+from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions.aggregate_state import StateColumn
 from infold.spark.sessions.aggregates import CompiledAggregates
-from infold.spark.sessions.cuts import CARRIED
-from infold.spark.sessions.islands import END, START, USER, shown
+from infold.spark.sessions.cuts import cuts_of
+from infold.spark.sessions.frames import END, OWNER, START
+from infold.spark.sessions.islands import shown_owner
+
+TABLE_ROWS = FrameSchema(
+    "a row of the table",
+    (
+        FrameColumn(ID, "string", "MD5 of owner and start"),
+        FrameColumn(FIRST, ANY, "its first event's time, of the type of the input's time column"),
+        FrameColumn(LAST, ANY, "its last event's time"),
+        FrameColumn(STATE, "struct<…", "what the other columns do not show of it"),
+        FrameColumn(VERSION, "bigint", "the version of the table that wrote it"),
+    ),
+    "the column of its user or identifier, the outputs of the SELECT, and columns that a caller"
+    " keeps beside them",
+)
+
+_STATE_OWNER = "of"
+"""The owner in ``_state``, where the table's own column does not show all of it."""
 
 
 def session_id(user: Column, start: Column) -> Column:
     """
     A session's id: MD5, in lower-case hex, of the text ``user|start``.
 
-    The user (or identifier) is cast to a string, the start is in microseconds. A start holds no
-    bar, so different pairs are different texts.
+    The user (or identifier) is cast to a string, the start is in microseconds. A start has no bar
+    in it, so different pairs are different texts.
     """
     return F.md5(F.concat_ws("|", user.cast("string"), start.cast("string")))
 
 
-def rows(
-    islands: DataFrame,
+@returns(TABLE_ROWS)
+def table_rows(
+    sessions: DataFrame,
     query: SessionsQuery,
-    over: CompiledAggregates,
+    compiled: CompiledAggregates,
     time: T.DataType,
     version: int,
     keep: Sequence[str] = (),
 ) -> DataFrame:
     """
-    Islands as rows of the table.
+    Sessions as rows of the table.
 
     ``time`` is the type of the input's time column; columns to ``keep`` come along at the end.
     """
-    named = islands.select(
-        session_id(F.col(USER), F.col(START)).alias(ID),
-        shown(query).alias(query.user),
+    named = sessions.select(
+        session_id(F.col(OWNER), F.col(START)).alias(ID),
+        shown_owner(query).alias(query.user),
         F.timestamp_micros(START).cast(time).alias(FIRST),
         F.timestamp_micros(END).cast(time).alias(LAST),
-        *(F.expr(sql).alias(name) for name, sql in over.values),
-        _state(query, over).alias(STATE),
+        *(F.expr(sql).alias(name) for name, sql in compiled.values),
+        _state(query, compiled).alias(STATE),
         *keep,
     )
-    if query.numbered:  # which number a session has is found out last
+    if query.numbered:  # the numbers are found when all sessions of a user are known
         number, first = NUMBERS
         named = named.withColumns(
             {number: F.lit(None).cast("bigint"), first: F.lit(None).cast("boolean")}
@@ -66,34 +85,37 @@ def rows(
     )
 
 
-def _state(query: SessionsQuery, over: CompiledAggregates) -> Column:
+def _state(query: SessionsQuery, compiled: CompiledAggregates) -> Column:
     """What the other columns do not show of a session and of its aggregates' states."""
-    parts = [F.col(part.name) for part in over.stored]
+    parts = [F.col(part.name) for part in compiled.stored]
     if query.fallback:
-        parts.append(F.col(USER).alias(_OF))
-    if query.cuts.campaign:
-        parts.append(F.col(CARRIED).alias(_CARRIED))
+        parts.append(F.col(OWNER).alias(_STATE_OWNER))
+    for cut in cuts_of(query).inner:
+        parts += [F.col(name).alias(stored) for name, stored in cut.state.items()]
     return F.struct(*parts) if parts else F.struct(F.lit(None).cast("boolean").alias("none"))
 
 
-_OF, _CARRIED = "of", "carried"
+def stored_owner(query: SessionsQuery) -> Column:
+    """The owner of a stored session."""
+    return F.col(f"{STATE}.{_STATE_OWNER}") if query.fallback else column(query.user)
 
 
-def of(query: SessionsQuery) -> Column:
-    """What a stored session is of."""
-    return F.col(f"{STATE}.{_OF}") if query.fallback else column(query.user)
-
-
-def restored(query: SessionsQuery, over: CompiledAggregates, types: T.StructType) -> list[Column]:
-    """The columns of an island, found in a stored row; ``types`` is the schema of islands."""
+def restored_columns(
+    query: SessionsQuery, compiled: CompiledAggregates, types: T.StructType
+) -> list[Column]:
+    """The columns of a session, found in a stored row; ``types`` is the schema of islands."""
     return [
-        of(query).cast(types[USER].dataType).alias(USER),
+        stored_owner(query).cast(types[OWNER].dataType).alias(OWNER),
         micros(column(FIRST)).alias(START),
         micros(column(LAST)).alias(END),
-        *([F.col(f"{STATE}.{_CARRIED}").alias(CARRIED)] if query.cuts.campaign else []),
+        *(
+            F.col(f"{STATE}.{stored}").alias(name)
+            for cut in cuts_of(query).inner
+            for name, stored in cut.state.items()
+        ),
         *(
             stored_part(part).cast(types[part.name].dataType).alias(part.name)
-            for part in over.parts
+            for part in compiled.parts
             if part.merge is not None
         ),
     ]

@@ -1,10 +1,8 @@
 """
 What a fold changes, component by component, and what that adds up to.
 
-A *changed* frame has one row for each component: ``__old``, the keys of its stored sessions,
-``__new``, its sessions as they are now (key and row), and ``__n``, the events that were looked at.
-A session whose key is among the old ones is as it was. A key holds a hash of the row and one of
-its state, so equal keys mean equal rows.
+A session whose key is among the old ones of its component is as it was: a key has a hash of the row
+in it, and one of its state, so equal keys mean equal rows.
 """
 
 from __future__ import annotations
@@ -22,16 +20,61 @@ from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.session_columns import FIRST, ID, LAST, STATE
 from infold.core.trace import CellChange, CellState, signed
 from infold.spark.content import JSON, cell_of, cell_start, content, micros, quoted, row_hash
-from infold.spark.sessions.islands import END, EVENTS, START
+from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
+from infold.spark.sessions.frames import END, EVENTS, START
 
-OLD, NEW, KEY, ROW = "__old", "__new", "key", "row"
+OLD, NEW = "__old", "__new"
+"""Of a component: the keys of its stored sessions, and its sessions as they are now."""
+KEY, ROW = "key", "row"
+"""The fields of a session in ``NEW``."""
+
+KEY_TYPE = "struct<id:string,first:…"
+"""A key: ``id`` and ``first`` for the commit; ``cell``, ``last`` and two hashes for the totals."""
+
+CHANGED_COMPONENTS = FrameSchema(
+    "a component, or a session that gets another number",
+    (
+        FrameColumn(OLD, f"array<{KEY_TYPE}", "the keys of its stored sessions"),
+        FrameColumn(NEW, f"array<struct<{KEY}:{KEY_TYPE}", "its sessions now; no row: it stays"),
+        FrameColumn(EVENTS, ANY, "bigint or int: how many rows were looked at"),
+    ),
+    "the owner and entries, where there is a quarantine",
+)
+
+COUNT_LINES = FrameSchema(
+    "a number to add up",
+    (
+        FrameColumn("what", "string", "cell, read again, or what is counted"),
+        FrameColumn("at", "bigint", "the start of the cell, or of what is read again"),
+        FrameColumn("added", "boolean", "of a cell: whether rows are added or removed"),
+        FrameColumn("n", "bigint", "how many"),
+        FrameColumn("hi", "bigint", "of a cell: the sum of the upper halves of the rows' hashes"),
+        FrameColumn("lo", "bigint", "of a cell: the sum of the lower halves"),
+        FrameColumn("last", "bigint", "of a cell: its rows' last instant; or where reading ends"),
+    ),
+)
+
+STORED_ROWS = FrameSchema(
+    "a row to add to the table", (FrameColumn(ID, "string", "its id"),), "the table's columns"
+)
+
+STORED_KEYS = FrameSchema(
+    "a row to remove from the table",
+    (
+        FrameColumn(ID, "string", "its id"),
+        FrameColumn(FIRST, ANY, "its start, of the type that the table has"),
+    ),
+)
 
 COUNTED = ("new", "extended", "merged", "split", "removed", "read")
 """What is counted of components: what became of their sessions, and the rows that were read."""
 
+_CELL, _READ_AGAIN = "cell", "read again"
+"""Other kinds of lines: a touched cell, and a day with events that have to be read again."""
+
 
 def key_of(rows: DataFrame, granularity: Granularity | None) -> Column:
-    """What a row is known by: id and start for the commit; cell, last and hashes for the totals."""
+    """The key of a stored row, of the type ``KEY_TYPE``."""
     state = rows.schema[STATE].dataType
     fields = state.fields if isinstance(state, T.StructType) else []
     return F.struct(
@@ -57,20 +100,20 @@ class Totals:
     """
     Sums over changed components.
 
-    ``cells`` holds rows, content and last instant by cell start and whether they were added or
-    removed; ``hulls`` are the stretches of time in which events have to be read again.
+    ``cells`` are rows, content and last instant by cell start and whether they were added or
+    removed; ``to_read`` are the times of the events that have to be read again.
     """
 
     cells: Mapping[tuple[int, bool], tuple[int, int, int]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
-    hulls: Ranges = Ranges()
+    to_read: Ranges = Ranges()
 
     def __add__(self, other: Totals) -> Totals:
         cells = dict(self.cells)
         for at, (rows, sum_, last) in other.cells.items():
             known = cells.get(at, (0, 0, last))
             cells[at] = (known[0] + rows, signed(known[1] + sum_), max(known[2], last))
-        return Totals(cells, self.counts + other.counts, self.hulls | other.hulls)
+        return Totals(cells, self.counts + other.counts, self.to_read | other.to_read)
 
     def changes(
         self, before: Iterable[CellState], granularity: Granularity | None
@@ -103,55 +146,58 @@ class Totals:
         return Ranges.of(cell_of(at, granularity) for at, added in self.cells if not added)
 
 
-def inserted(changed: DataFrame) -> DataFrame:
+@returns(STORED_ROWS)
+def rows_to_insert(changed: DataFrame) -> DataFrame:
     """The rows to add."""
-    fresh = F.filter(NEW, lambda new: ~F.array_contains(OLD, new["key"]))
-    return changed.select(F.explode(fresh).alias("n")).select("n.row.*")
+    fresh = F.filter(NEW, lambda new: ~F.array_contains(OLD, new[KEY]))
+    return changed.select(F.explode(fresh).alias("n")).select(f"n.{ROW}.*")
 
 
-def deleted(changed: DataFrame) -> DataFrame:
+@returns(STORED_KEYS)
+def keys_to_delete(changed: DataFrame) -> DataFrame:
     """Id and start of the rows to remove."""
-    gone = changed.select(F.explode(_gone()).alias("o"))
-    return gone.select(F.col("o.id").alias(ID), F.col("o.first").alias(FIRST))
+    removed = changed.select(F.explode(_removed_keys()).alias("o"))
+    return removed.select(F.col("o.id").alias(ID), F.col("o.first").alias(FIRST))
 
 
-def _keys() -> Column:
-    return F.transform(NEW, lambda new: new["key"])
+def _new_keys() -> Column:
+    return F.transform(NEW, lambda new: new[KEY])
 
 
-def _gone() -> Column:
-    return F.array_except(OLD, _keys())
+def _removed_keys() -> Column:
+    return F.array_except(OLD, _new_keys())
 
 
-def totals(
-    changed: DataFrame | None, hulls: DataFrame | None = None, others: Iterable[DataFrame] = ()
+def collect_totals(
+    changed: DataFrame | None, to_read: DataFrame | None = None, others: Iterable[DataFrame] = ()
 ) -> Totals:
     """
     Add up in one action.
 
-    ``hulls`` are components to be read again (their first and last instants), which are only
-    counted, and ``others`` are counts of what else there is (see :func:`tallied`).
+    ``to_read`` are components to be read again: only their times are collected. ``others``
+    are counts of what else there is (see :func:`count_lines`).
     """
-    frames = [] if changed is None else [_cells(changed), _counts(changed)]
-    if hulls is not None:
-        frames.append(_stretches(hulls))
+    frames = [] if changed is None else [_cell_lines(changed), _component_lines(changed)]
+    if to_read is not None:
+        frames.append(_days_to_read(to_read))
     frames += others
     cells: dict[tuple[int, bool], tuple[int, int, int]] = {}
     counts: Counter[str] = Counter()
-    stretches = []
+    spans = []
     for row in reduce(DataFrame.unionAll, frames).collect():
-        if row["what"] == "cell":
+        if row["what"] == _CELL:
             sum_ = content(row["hi"], row["lo"])
             cells[row["at"], row["added"]] = (row["n"], sum_, row["last"])
-        elif row["what"] == "hull":
-            stretches.append(Interval(row["at"], row["last"] + 1))
+        elif row["what"] == _READ_AGAIN:
+            spans.append(Interval(row["at"], row["last"] + 1))
             counts["again"] += row["n"]
         elif row["n"]:
             counts[row["what"]] += row["n"]
-    return Totals(cells, counts, Ranges.of(stretches))
+    return Totals(cells, counts, Ranges.of(spans))
 
 
-def tallied(rows: DataFrame, what: Column) -> DataFrame:
+@returns(COUNT_LINES)
+def count_lines(rows: DataFrame, what: Column) -> DataFrame:
     """How many rows there are, by what they are counted as."""
     found = rows.groupBy(what.alias("what")).agg(F.count(F.lit(1)).alias("n"))
     return found.select(*_line(F.col("what"), F.lit(0), False, F.col("n")))
@@ -179,13 +225,15 @@ def _line(
     return [value.alias(name) for name, value in values.items()]
 
 
-def _cells(changed: DataFrame) -> DataFrame:
+@returns(COUNT_LINES)
+def _cell_lines(changed: DataFrame) -> DataFrame:
+    """The rows that are added and removed, one line for each touched cell and either."""
     added = F.transform(
-        F.filter(NEW, lambda new: ~F.array_contains(OLD, new["key"])),
-        lambda new: F.struct(new["key"].alias("key"), F.lit(True).alias("added")),
+        F.filter(NEW, lambda new: ~F.array_contains(OLD, new[KEY])),
+        lambda new: F.struct(new[KEY].alias("key"), F.lit(True).alias("added")),
     )
     removed = F.transform(
-        _gone(), lambda old: F.struct(old.alias("key"), F.lit(False).alias("added"))
+        _removed_keys(), lambda old: F.struct(old.alias("key"), F.lit(False).alias("added"))
     )
     rows = changed.select(F.explode(F.concat(added, removed)).alias("c"))
     grouped = rows.groupBy(F.col("c.key.cell").alias("cell"), F.col("c.added").alias("added")).agg(
@@ -196,7 +244,7 @@ def _cells(changed: DataFrame) -> DataFrame:
     )
     return grouped.select(
         *_line(
-            "cell",
+            _CELL,
             F.col("cell"),
             F.col("added"),
             F.col("n"),
@@ -207,10 +255,11 @@ def _cells(changed: DataFrame) -> DataFrame:
     )
 
 
-def _counts(changed: DataFrame) -> DataFrame:
+@returns(COUNT_LINES)
+def _component_lines(changed: DataFrame) -> DataFrame:
     """What became of the components' sessions, one line for each thing that is counted."""
     old, new = F.size(OLD), F.size(NEW)
-    fresh = F.size(F.array_except(_keys(), F.col(OLD)))
+    fresh = F.size(F.array_except(_new_keys(), F.col(OLD)))
     fewer = F.greatest(old - new, F.lit(0))
     more = F.greatest(new - old, F.lit(0))
     nothing = F.lit(0)
@@ -233,10 +282,11 @@ def _counts(changed: DataFrame) -> DataFrame:
     return lines.select(*_line(F.col("l.what"), F.lit(0), False, F.col("l.n")))
 
 
-def _stretches(hulls: DataFrame) -> DataFrame:
+@returns(COUNT_LINES)
+def _days_to_read(components: DataFrame) -> DataFrame:
     """The days in which events have to be read again, not one line for each component."""
     day = cell_start(F.timestamp_micros(START), Granularity.DAY)
-    days = hulls.groupBy(day.alias("day")).agg(
-        F.min(START).alias("lo"), F.max(END).alias("hi"), F.count(F.lit(1)).alias("n")
+    days = components.groupBy(day.alias("day")).agg(
+        F.min(START).alias("first"), F.max(END).alias("end"), F.count(F.lit(1)).alias("n")
     )
-    return days.select(*_line("hull", F.col("lo"), False, F.col("n"), last=F.col("hi")))
+    return days.select(*_line(_READ_AGAIN, F.col("first"), False, F.col("n"), last=F.col("end")))

@@ -1,8 +1,8 @@
 """
 Events in no session: they name neither a user nor an identifier.
 
-They stay where they are, in the table that the model reads. A step counts those that came, for its
-receipt, and how many there are by then, for the ledger; ``left_out`` lists them.
+They stay where they are, in the table that the model reads. A step counts those that arrived, for
+its receipt, and all there are by then, for the ledger; ``left_out`` lists them.
 """
 
 from __future__ import annotations
@@ -19,79 +19,87 @@ from infold.core.model import Kind
 from infold.core.plan import Step
 from infold.core.project import Node, SessionsQuery, left_out_reason
 from infold.spark.inputs.feed import Feed
-from infold.spark.sessions.islands import wanted, who
-from infold.spark.sessions.totals import tallied
+from infold.spark.sessions.islands import events_of_query, owner_of_event
+from infold.spark.sessions.totals import count_lines
 from infold.spark.step_context import Work
 
-CAME, IN, OUT = "nobody's:", "nobody's in", "nobody's out"
-"""What is counted: events that came, by the other models that leave them out; all in, all out."""
+ARRIVED, ADDED, REMOVED = "unassigned: ", "unassigned, added", "unassigned, removed"
+"""
+What is counted: events that arrived, with the other models that leave them out after the colon; and
+all that were added or removed, those included that a changed lookup shows again.
+"""
 
-BEFORE = "before the start"
-"""And those that came and are from before the model's start."""
+BEFORE_START = "before the start"
+"""Events that arrived and are from before the model's start."""
 
 
-def nobodys(events: DataFrame, query: SessionsQuery) -> DataFrame:
+def unassigned_events(events: DataFrame, query: SessionsQuery) -> DataFrame:
     """The events that a query leaves out of all sessions."""
-    return wanted(events, query).where(who(query).isNull())
+    return events_of_query(events, query).where(owner_of_event(query).isNull())
 
 
-def counted(events: DataFrame, query: SessionsQuery, also: Column | None) -> Counter[str]:
+def count_by_others(events: DataFrame, query: SessionsQuery, names: Column | None) -> Counter[str]:
     """How many of these events are left out, by the other models that leave them out."""
-    found = nobodys(events, query).groupBy(_names(also).alias("also")).count()
-    return Counter({row["also"]: row["count"] for row in found.collect()})
+    by_names = unassigned_events(events, query).groupBy(_or_empty(names).alias("names"))
+    return Counter({row["names"]: row["count"] for row in by_names.count().collect()})
 
 
-def came_and_went(feed: Feed, query: SessionsQuery, also: Column | None) -> Iterator[DataFrame]:
-    """Counts of the events left out among those that came, and that went, for the totals."""
-    yield tallied(nobodys(feed.arrived(), query), F.concat(F.lit(CAME), _names(also)))
-    if feed.lookups:  # where their keys changed, more is seen anew than what arrived
-        yield tallied(nobodys(feed.added(), query), F.lit(IN))
+def changed_count_lines(
+    feed: Feed, query: SessionsQuery, names: Column | None
+) -> Iterator[DataFrame]:
+    """Counts of the events left out among those that arrived or were removed, for the totals."""
+    arrived = unassigned_events(feed.arrived(), query)
+    yield count_lines(arrived, F.concat(F.lit(ARRIVED), _or_empty(names)))
+    if feed.lookups:  # changed lookups add events that did not arrive
+        yield count_lines(unassigned_events(feed.added(), query), F.lit(ADDED))
     gone = feed.gone()
     if gone is not None:
-        yield tallied(nobodys(gone, query), F.lit(OUT))
+        yield count_lines(unassigned_events(gone, query), F.lit(REMOVED))
     if query.before_start is not None:
-        yield tallied(feed.arrived().where(query.before_start), F.lit(BEFORE))
+        yield count_lines(feed.arrived().where(query.before_start), F.lit(BEFORE_START))
 
 
-def before(events: DataFrame, query: SessionsQuery) -> int:
+def count_before_start(events: DataFrame, query: SessionsQuery) -> int:
     """How many of these events are from before the model's start."""
     return 0 if query.before_start is None else events.where(query.before_start).count()
 
 
-def came(counts: Mapping[str, int]) -> Counter[str]:
-    """Of the counts of a fold those of what came, by the other models that leave it out."""
+def arrived_counts(counts: Mapping[str, int]) -> Counter[str]:
+    """Of a fold's counts the events that arrived, by the other models that leave them out."""
     return Counter(
-        {what.removeprefix(CAME): n for what, n in counts.items() if what.startswith(CAME)}
+        {what.removeprefix(ARRIVED): n for what, n in counts.items() if what.startswith(ARRIVED)}
     )
 
 
-def there(work: Work, step: Step, feed: Feed, query: SessionsQuery, counts: Counter[str]) -> int:
-    """How many events are left out after a fold; all are looked through if nobody counted them."""
+def count_after_fold(
+    work: Work, step: Step, feed: Feed, query: SessionsQuery, counts: Counter[str]
+) -> int:
+    """How many events are left out after a fold; all events are read if nobody counted them yet."""
     before = work.ledger.left_out().get(step.model)
     if before is None:
-        return nobodys(feed.now, query).count()
-    more = counts[IN] if feed.lookups else came(counts).total()
-    return before + more - counts[OUT]
+        return unassigned_events(feed.now, query).count()
+    more = counts[ADDED] if feed.lookups else arrived_counts(counts).total()
+    return before + more - counts[REMOVED]
 
 
-def said(query: SessionsQuery, found: Counter[str]) -> dict[str, Any]:
-    """What a receipt says of events left out."""
+def receipt_counts(query: SessionsQuery, found: Counter[str]) -> dict[str, Any]:
+    """The part of a receipt about events left out."""
     rows = found.total()
     others = tuple(sorted((names, count) for names, count in found.items() if names and count))
     by = ((left_out_reason(query), rows),) if rows else ()
     return {"set_aside": rows, "set_aside_by": by, "set_aside_also": others}
 
 
-def _names(also: Column | None) -> Column:
-    return F.lit("") if also is None else also
+def _or_empty(names: Column | None) -> Column:
+    return F.lit("") if names is None else names
 
 
-def others(work: Work, step: Step) -> Column | None:
+def names_of_others(work: Work, step: Step) -> Column | None:
     """
-    The models before this one, over the same rows, that leave a row out as well: their names.
+    The names of the models before this one, over the same rows, that leave a row out as well.
 
-    None where there are no such models. So a run can count it once. A model with expressions of its
-    own is asked only about rows that it has taken in: what fails in it must not fail here.
+    None where there are no such models. So a run can count a row once. A model with expressions of
+    its own is asked only about rows that it has taken in: what fails in it must not fail here.
     """
     own = work.project[step.model].query
     names = []
@@ -101,16 +109,16 @@ def others(work: Work, step: Step) -> Column | None:
         query = node.query
         if node.model.kind is not Kind.SESSIONS or query is None or own is None:
             continue
-        if query.input == own.input and (_plain(node, own) or _took_in(work, node, step)):
-            out = who(query).isNull()
+        if query.input == own.input and (_plain_owner(node, own) or _is_current(work, node, step)):
+            out = owner_of_event(query).isNull()
             if query.where is not None:
                 out = out & F.coalesce(F.expr(query.where), F.lit(False))
             names.append(F.when(out, F.lit(node.name)))
     return F.concat_ws(", ", *names) if names else None
 
 
-def _plain(node: Node, own: SessionsQuery) -> bool:
-    """Whether it says by columns alone whose its sessions are, of the same rows."""
+def _plain_owner(node: Node, own: SessionsQuery) -> bool:
+    """Whether a model names the owners of the same rows by columns alone."""
     sessions, query = node.model.sessions, node.query
     if sessions is None or query is None or query.where not in (None, own.where):
         return False
@@ -118,7 +126,8 @@ def _plain(node: Node, own: SessionsQuery) -> bool:
     return all(re.fullmatch(r"[\w.`]+", sql) for sql in of)
 
 
-def _took_in(work: Work, node: Node, step: Step) -> bool:
+def _is_current(work: Work, node: Node, step: Step) -> bool:
+    """Whether a model was built from all versions of the inputs that a step reads."""
     trace = work.ledger.traces().get(node.name)
     return trace is not None and all(
         trace.inputs.get(name, 0) >= upto for name, (_, upto) in step.inputs.items()

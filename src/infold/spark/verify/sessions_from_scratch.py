@@ -3,8 +3,10 @@ Sessions from scratch, the textbook way: what the fold is compared with, written
 
 A session starts where the silence before an event exceeds the gap; a running count of starts
 numbers the sessions of a user; Spark's own aggregates do the rest. Where more than silences ends
-a session, the instants of a user are processed one after the other. Slow, plain, and sharing
-nothing with the incremental path but the definition of a session's id and of the order of events.
+a session, the instants of a user are processed one after the other.
+
+This is slow and plain on purpose. It has its own reading of every declared cut, and imports nothing
+of ``spark/sessions``: a mistake in code that both shared would never be found.
 
 A frame of *numbered events* has the input's columns and these:
 
@@ -19,12 +21,21 @@ A frame of *numbered events* has the input's columns and these:
 from __future__ import annotations
 
 import re
+from typing import TypeVar
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from infold.core.project import Aggregate, SessionsQuery
-from infold.core.session_rules import Keep, Nulls
+from infold.core.session_cuts import (
+    Campaign,
+    DeclaredCut,
+    MaxLength,
+    Midnight,
+    Nulls,
+    StartEvents,
+)
+from infold.core.session_rules import Keep
 from infold.spark.content import column, micros
 
 _NUMBER, _OF, _AT, _WORD = "_infold_number", "_infold_of", "_infold_at", "_infold_word"
@@ -116,9 +127,16 @@ def _cut_by_silences(rows: DataFrame, query: SessionsQuery) -> DataFrame:
 
 
 def _cut_by_more(query: SessionsQuery) -> bool:
-    return bool(
-        query.cuts_within_islands or query.cuts.midnight or query.fallback or query.gap is None
-    )
+    """Whether anything but silences of one length ends sessions."""
+    return bool(query.cuts or query.fallback or query.gap is None)
+
+
+_Cut = TypeVar("_Cut", bound=DeclaredCut)
+
+
+def _declared(query: SessionsQuery, cut: type[_Cut]) -> _Cut | None:
+    """The query's cut of one sort, if it has one."""
+    return next((one for one in query.cuts if isinstance(one, cut)), None)
 
 
 def _cut_step_by_step(rows: DataFrame, query: SessionsQuery, order: Column) -> DataFrame:
@@ -128,6 +146,8 @@ def _cut_step_by_step(rows: DataFrame, query: SessionsQuery, order: Column) -> D
     Three things of an instant matter: its day, its campaign, and whether it begins a session.
     """
     campaign = _campaign_text(query)
+    starting, longest = _declared(query, StartEvents), _declared(query, MaxLength)
+    begins, most = starting.sql if starting else "false", longest.length if longest else 2**61
     instants = (
         rows.withColumn("_infold_campaign", campaign)
         .groupBy(_OF, _AT)
@@ -135,7 +155,7 @@ def _cut_step_by_step(rows: DataFrame, query: SessionsQuery, order: Column) -> D
             F.max_by(
                 "_infold_campaign", F.when(F.col("_infold_campaign").isNotNull(), order)
             ).alias("campaign"),
-            F.bool_or(F.expr(query.cuts.start or "false")).alias("begins"),
+            F.bool_or(F.expr(begins)).alias("begins"),
         )
         .withColumn("day", _day_begun(query))
         .groupBy(_OF)
@@ -147,9 +167,7 @@ def _cut_step_by_step(rows: DataFrame, query: SessionsQuery, order: Column) -> D
     )
     starts = instants.select(
         F.col(_OF).alias("_infold_whose"),
-        F.expr(_NEXT_START.format(gap=_gap_sql(query), most=query.max_length or 2**61)).alias(
-            "_infold_all"
-        ),
+        F.expr(_NEXT_START.format(gap=_gap_sql(query), most=most)).alias("_infold_all"),
     )
     found = rows.join(starts, F.col(_OF) == F.col("_infold_whose"))
     start = F.expr(f"array_max(filter(_infold_all, s -> s <= {_AT}))")
@@ -186,9 +204,10 @@ def _gap_sql(query: SessionsQuery) -> str:
 
 def _day_begun(query: SessionsQuery) -> Column:
     """The last day of the time zone that has begun by then; NULL if midnight does not cut."""
-    if query.cuts.midnight is None:
+    midnight = _declared(query, Midnight)
+    if midnight is None:
         return F.lit(None).cast("date")
-    zone = query.cuts.midnight
+    zone = midnight.zone
     at = f"timestamp_micros({_AT})"
     utc = f"to_date({at})"
     begun = f"to_utc_timestamp(cast(d AS timestamp), '{zone}') <= {at}"
@@ -198,7 +217,7 @@ def _day_begun(query: SessionsQuery) -> Column:
 
 def _campaign_text(query: SessionsQuery) -> Column:
     """A text for each campaign; no campaign is NULL, or a text too if it counts as a change."""
-    campaign = query.cuts.campaign
+    campaign = _declared(query, Campaign)
     if campaign is None:
         return F.lit(None).cast("string")
     values = [F.expr(sql).cast("string") for sql in campaign.columns]

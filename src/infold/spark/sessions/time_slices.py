@@ -1,9 +1,9 @@
 """
-A long history cut into stretches of time, each of which one task turns into islands by itself.
+A long history in slices of time: one task turns each slice into islands by itself.
 
 Where a large table lies in partitions of time, a task that reads a whole one needs nothing from
-the others: no row is shuffled. Only islands that come within a gap of a border may go on beyond it;
-they are few, and are put together in a second step.
+the others: no row is shuffled. Only islands that come within a gap of a border may go on beyond it.
+They are few, and are merged in a second step.
 """
 
 from __future__ import annotations
@@ -21,28 +21,30 @@ from infold.core.project import SessionsQuery
 from infold.core.trace import CellState
 from infold.spark.content import time_predicate
 from infold.spark.sessions.aggregates import CompiledAggregates
-from infold.spark.sessions.islands import END, START, prepared, reach
+from infold.spark.sessions.cuts.silence import longest_silence
+from infold.spark.sessions.frames import END, START
+from infold.spark.sessions.islands import prepared_events
 
 ROWS = 4_000_000
-"""About the rows of a stretch, as long as there are no more than ``MOST`` of them."""
+"""About the rows of a slice, as long as there are no more than ``MOST`` of them."""
 
 MOST = 24
-"""About the most stretches: planning each takes Spark as long as a hundred thousand rows do."""
+"""About the most slices: planning each takes Spark as long as a hundred thousand rows do."""
 
 LONG = 10
-"""A stretch is at least so many gaps long, or too many islands come near a border."""
+"""A slice is at least so many gaps long, or too many islands come near a border."""
 
 
 @dataclass(frozen=True)
-class Stretches:
-    """Prepared events, cut at ``borders`` (microseconds): one frame of one part before each."""
+class TimeSlices:
+    """Prepared events between ``borders`` (microseconds): a frame of one partition for each."""
 
     borders: tuple[int, ...] = ()
     frames: tuple[DataFrame, ...] = ()
 
-    def near(self, query: SessionsQuery) -> Column:
+    def near_border(self, query: SessionsQuery) -> Column:
         """Whether an island may go on beyond a border."""
-        far = reach(query)
+        far = longest_silence(query)
         return reduce(
             Column.__or__,
             ((F.col(START) <= at + far) & (F.col(END) >= at - far) for at in self.borders),
@@ -50,30 +52,32 @@ class Stretches:
         )
 
 
-def cut(
-    events: DataFrame, query: SessionsQuery, over: CompiledAggregates, at: Sequence[int]
-) -> Stretches:
-    """Events as ``prepared`` by themselves in each stretch; nothing without a border."""
-    if not at:
-        return Stretches()
+def sliced_events(
+    events: DataFrame, query: SessionsQuery, compiled: CompiledAggregates, borders: Sequence[int]
+) -> TimeSlices:
+    """Prepared events of each slice by themselves; no slice without a border."""
+    if not borders:
+        return TimeSlices()
     frames = (
-        prepared(
-            events.where(time_predicate(events, query.time_column, Ranges((part,)))), query, over
+        prepared_events(
+            events.where(time_predicate(events, query.time_column, Ranges((part,)))),
+            query,
+            compiled,
         )
-        for part in (Interval(*ends) for ends in pairwise((MIN, *at, MAX)))
+        for part in (Interval(*ends) for ends in pairwise((MIN, *borders, MAX)))
     )
-    return Stretches(tuple(at), tuple(frame.coalesce(1) for frame in frames))
+    return TimeSlices(tuple(borders), tuple(frame.coalesce(1) for frame in frames))
 
 
-def borders(
+def slice_borders(
     cells: Iterable[CellState], partition: Granularity | None, far: int, tasks: int
 ) -> tuple[int, ...]:
     """
-    Where to cut the history in some cells so that ``tasks`` tasks at a time have enough to do.
+    Where the slices of some cells begin so that ``tasks`` tasks at a time have enough to do.
 
-    ``partition`` is how the table lies on disk: stretches are whole partitions, so that every file
+    ``partition`` is how the table lies on disk: slices are whole partitions, so that every file
     is read once and no row of it is looked at for its time. ``far`` is the longest gap, in
-    microseconds. Empty where cutting does not pay: without partitions, where they are too short for
+    microseconds. Empty where slices do not pay: without partitions, where they are too short for
     the gap, or where one holds more than a task's share.
     """
     if partition is None:
@@ -97,4 +101,5 @@ def borders(
 
 
 def _shortest(partition: Granularity) -> int:
+    """The length of the shortest partition; 0 for those that are too short anyway."""
     return {Granularity.YEAR: 365 * DAY, Granularity.MONTH: 28 * DAY}.get(partition, 0)

@@ -1,4 +1,4 @@
-"""A large first build of sessions is cut at partitions of the time that its events cover."""
+"""A large first build of sessions, in slices of time along the partitions of its events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from infold.core.interval import (
 )
 from infold.core.trace import CellState
 from infold.spark.sessions import build
-from infold.spark.sessions.stretches import MOST, ROWS, borders, cut
+from infold.spark.sessions.time_slices import MOST, ROWS, slice_borders, sliced_events
 
 pytestmark = pytest.mark.spark
 
@@ -39,22 +39,22 @@ def history(*rows: int, days: int = 1) -> list[CellState]:
 
 
 class TestBorders:
-    """Where a history is cut, and where it is not."""
+    """Where the slices of a history begin, and when there are none."""
 
-    def test_few_partitions_are_cut_singly(self) -> None:
-        """Few partitions are parts of their own, and nothing is cut before the first."""
-        found = borders(history(*[7] * 8, days=3), Granularity.MONTH, HOUR, 2)
+    def test_each_partition_is_a_slice_of_its_own(self) -> None:
+        """Few partitions are one slice each, and no border is before the first."""
+        found = slice_borders(history(*[7] * 8, days=3), Granularity.MONTH, HOUR, 2)
         assert found == tuple(parse_instant_text(f"{month}-01") for month in MONTHS[1:8])
 
-    def test_small_partitions_are_combined(self) -> None:
-        """Adjacent small partitions are combined, up to one and a half shares of the rows."""
+    def test_few_rows_make_no_slice(self) -> None:
+        """Neighbouring partitions are one slice, up to one and a half shares of the rows."""
         cells = history(12, 1, 1, 12, 12, 12, 12, 12, 2, 2, 2)
-        found = borders(cells, Granularity.MONTH, HOUR, 1)
+        found = slice_borders(cells, Granularity.MONTH, HOUR, 1)
         assert found == tuple(parse_instant_text(f"{MONTHS[at]}-01") for at in (3, 4, 5, 6, 7))
 
-    def test_the_number_of_parts_is_limited(self) -> None:
-        """A long history has a limited number of parts, because planning each takes time."""
-        found = borders(history(*[100 * ROWS] * 48), Granularity.MONTH, HOUR, 2)
+    def test_long_histories_have_so_many_slices_and_no_more(self) -> None:
+        """The number of slices is limited, because planning each takes time."""
+        found = slice_borders(history(*[100 * ROWS] * 48), Granularity.MONTH, HOUR, 2)
         assert MOST / 2 < len(found) < 1.5 * MOST
 
     @pytest.mark.parametrize(
@@ -69,11 +69,11 @@ class TestBorders:
         ],
         ids=["no partitions", "short ones", "long gap", "many tasks", "one holds most", "no rows"],
     )
-    def test_nothing_is_cut_where_it_does_not_pay(
+    def test_there_are_no_slices_where_they_do_not_pay(
         self, cells: list[CellState], partition: Granularity | None, far: int, tasks: int
     ) -> None:
-        """Where cutting does not pay, all rows are shuffled instead."""
-        assert borders(cells, partition, far, tasks) == ()
+        """A history without useful partitions has no slices: all of it is shuffled instead."""
+        assert slice_borders(cells, partition, far, tasks) == ()
 
 
 @pytest.mark.usefixtures("spark")
@@ -88,9 +88,9 @@ def test_sessions_across_the_borders_of_stored_partitions(
 
     def seen(*given: Any) -> Any:
         used.append(given[-1])
-        return cut(*given)
+        return sliced_events(*given)
 
-    monkeypatch.setattr(build, "cut", seen)
+    monkeypatch.setattr(build, "sliced_events", seen)
     made = shop_with(tmp_path, warehouse, CLICKS, SOURCE)
     rows: list[str] = []
     for at, month in enumerate(MONTHS):

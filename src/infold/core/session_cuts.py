@@ -1,0 +1,183 @@
+"""
+Cuts: where sessions end although their user is still active. One class for each cut, as declared.
+
+There are two sorts. Whether a *pairwise* cut (midnight) parts two neighbouring events follows from
+their times alone, so it bounds islands, and new events are merged into stored sessions as without
+it. Any other cut (campaign, start events, greatest length) depends on the events before: it divides
+an island from its first event on. Events of one instant are never parted.
+
+A class here answers what the parts of the program without Spark ask of its cut. What Spark does for
+it is in a module of ``spark/sessions/cuts``, which ``CUTS`` there lists.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from infold.core.interval import show_duration
+
+
+class SqlType(StrEnum):
+    """What SQL over one event has to give."""
+
+    BOOLEAN = "boolean"
+    STRING = "string"
+    """Anything that casts to a string."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventSql:
+    """
+    SQL over one event that is written below ``sessions`` in a model's file.
+
+    ``keys`` are the places where it may be written, the most specific first
+    (``cuts.campaign.columns.0``, ``cuts.campaign.0``).
+    """
+
+    keys: tuple[str, ...]
+    sql: str
+    type: SqlType = SqlType.STRING
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredCut(ABC):
+    """One cut of a sessions model, with the values that its author gave it."""
+
+    key: ClassVar[str]
+    """Its key below ``sessions``."""
+    pairwise: ClassVar[bool] = False
+    """Whether the times of two neighbouring events are enough to say if it parts them."""
+
+    @property
+    def event_sql(self) -> Sequence[EventSql]:
+        """The SQL over one event that it reads."""
+        return ()
+
+    @property
+    def longest(self) -> int | None:
+        """The length, in microseconds, that no session exceeds because of it."""
+        return None
+
+    @property
+    @abstractmethod
+    def definition(self) -> object:
+        """Its values as JSON, for the model's fingerprint."""
+
+    @property
+    @abstractmethod
+    def in_words(self) -> str:
+        """Where it ends a session, to follow "cut at"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Midnight(DeclaredCut):
+    """A session ends with the day of a time ``zone``."""
+
+    key = "cuts.midnight"
+    pairwise = True
+
+    zone: str
+
+    @property
+    def definition(self) -> str:
+        """The zone."""
+        return self.zone
+
+    @property
+    def in_words(self) -> str:
+        """Where it ends a session."""
+        return f"midnight in {self.zone}"
+
+
+class Nulls(StrEnum):
+    """What an event without a campaign does."""
+
+    IGNORE = "ignore"
+    """It goes on with the campaign in force."""
+    CHANGE = "change"
+    """To have none is a campaign of its own: coming from one to none is a change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign(DeclaredCut):
+    """
+    A session ends where the campaign changes: ``columns`` of an event (or SQL), taken together.
+
+    A value listed in ``direct`` counts as NULL. An event without any value has no campaign.
+    """
+
+    key = "cuts.campaign"
+
+    columns: tuple[str, ...]
+    nulls: Nulls = Nulls.IGNORE
+    direct: tuple[str, ...] = ()
+
+    @property
+    def event_sql(self) -> Sequence[EventSql]:
+        """Its columns, in a mapping or as a list in short."""
+        return [
+            EventSql((f"{self.key}.columns.{at}", f"{self.key}.{at}"), sql)
+            for at, sql in enumerate(self.columns)
+        ]
+
+    @property
+    def definition(self) -> tuple[object, ...]:
+        """All of its values."""
+        return self.columns, self.nulls, self.direct
+
+    @property
+    def in_words(self) -> str:
+        """Where it ends a session."""
+        return "a change of campaign"
+
+
+@dataclass(frozen=True, slots=True)
+class StartEvents(DeclaredCut):
+    """An event for which ``sql`` is true begins a session."""
+
+    key = "cuts.start_events"
+
+    sql: str
+
+    @property
+    def event_sql(self) -> Sequence[EventSql]:
+        """The condition."""
+        return [EventSql((self.key,), self.sql, SqlType.BOOLEAN)]
+
+    @property
+    def definition(self) -> str:
+        """The condition."""
+        return self.sql
+
+    @property
+    def in_words(self) -> str:
+        """Where it ends a session."""
+        return "an event that begins a session"
+
+
+@dataclass(frozen=True, slots=True)
+class MaxLength(DeclaredCut):
+    """A session is at most ``length`` microseconds long; the next event begins another one."""
+
+    key = "max_length"
+
+    length: int
+
+    @property
+    def longest(self) -> int:
+        """The length."""
+        return self.length
+
+    @property
+    def definition(self) -> int:
+        """The length."""
+        return self.length
+
+    @property
+    def in_words(self) -> str:
+        """Where it ends a session."""
+        return f"a length of {show_duration(self.length)}"

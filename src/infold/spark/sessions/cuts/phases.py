@@ -1,0 +1,121 @@
+"""
+What each phase of building and folding sessions asks of a cut.
+
+A *pairwise* cut parts two neighbouring events by their times alone. It bounds islands, and that is
+all there is to it. An *inner* cut divides an island from its first event on. It is asked in the
+order of :class:`InnerCut`'s methods: which columns of an event it needs, where it divides an
+island, what a session keeps for it, and what it means for folding new events in.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import Column, DataFrame
+
+from infold.spark.sessions.aggregate_state import StateColumn
+
+
+class PairwiseCut(ABC):
+    """A cut between two neighbouring events that follows from their times."""
+
+    @abstractmethod
+    def parts(self, before: Column, after: Column) -> Column:
+        """Whether it parts neighbouring events at two instants (microseconds) of one owner."""
+
+    @property
+    def never_parts_within(self) -> int | None:
+        """
+        How far apart, in microseconds, two events are surely not parted by it.
+
+        None if there is no such length: then :meth:`bucket_columns` separate what it may part.
+        """
+        return None
+
+    def bucket_columns(self) -> Sequence[Column]:
+        """Over an event: what events of a short bucket of time share unless it parts them."""
+        return ()
+
+
+class InnerCut(ABC):  # noqa: B024 (which of the phases mean something to a cut is its own affair)
+    """A cut that depends on the events before; it divides islands."""
+
+    # -- over prepared events
+
+    def event_columns(self) -> Sequence[Column]:
+        """Over an event of the input: the columns that it needs of a prepared event."""
+        return ()
+
+    # -- within an island
+
+    def begins_session(
+        self,
+        rows: DataFrame,
+        island: Sequence[str],  # noqa: ARG002
+        order: Sequence[str],  # noqa: ARG002
+    ) -> tuple[DataFrame, Column | None]:
+        """
+        Numbered events with columns of its own, and whether a session begins at an event's instant.
+
+        ``island`` are the columns that name an island, ``order`` those of the events' total order.
+        """
+        return rows, None
+
+    def pieces(self, rows: DataFrame, session: Sequence[str]) -> tuple[DataFrame, Sequence[str]]:  # noqa: ARG002
+        """
+        Events with the number of their piece, and the column of it.
+
+        For a cut that divides what all others leave whole, which ``session`` names.
+        """
+        return rows, ()
+
+    # -- what a session keeps
+
+    def session_columns(self) -> Sequence[Column]:
+        """Over the events of a session: what is kept with it."""
+        return ()
+
+    @property
+    def state(self) -> Mapping[str, str]:
+        """The columns of a session that are stored with it -> their names in ``_state``."""
+        return {}
+
+    def quarantine_columns(self) -> Mapping[str, Column]:
+        """Over an event of a session: what its entry in quarantine keeps, equal for all events."""
+        return {}
+
+    @property
+    def entry_fields(self) -> Mapping[str, str]:
+        """Fields of ``QuarantinedSession`` -> the columns of a session that they are."""
+        return {}
+
+    # -- folding
+
+    merges: bool = True
+    """Whether new events can be merged into stored sessions without reading these' events."""
+
+    def component_columns(self, known: str) -> Sequence[Column]:
+        """
+        Over what takes part in a component: what the cut has to know of it.
+
+        ``known`` is SQL that is true of what was there before.
+        """
+        del known
+        return ()
+
+    def component_entry_columns(self) -> Sequence[Column]:
+        """Over what takes part in a component: what the entry of a session in quarantine keeps."""
+        return ()
+
+    def may_divide(self) -> Column | None:
+        """Over an island or a merged component: whether it may be more than one session."""
+        return None
+
+    def new_event_state(self) -> Sequence[StateColumn]:
+        """What it has to know of new events that a session in quarantine gets."""
+        return ()
+
+    def leaves_whole(self) -> Column | None:
+        """Over a component that is one session in quarantine: whether new events leave it one."""
+        return None
