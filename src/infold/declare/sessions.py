@@ -145,15 +145,15 @@ def _campaign(cuts: Keys, key: str) -> Campaign | None:
     if value.kind in ("text", "a list"):
         columns = cuts.texts(key)
         return Campaign(columns) if columns else None
-    given = cuts.section(key)
-    if given is None:
+    campaign = cuts.section(key)
+    if campaign is None:
         return None
-    given.check(CAMPAIGN)
-    if "columns" not in given.entries:
-        given.missing("columns", "what tells one campaign from another")
-    nulls = Nulls(given.choice("nulls", tuple(Nulls)) or Nulls.IGNORE)
-    columns = given.texts("columns")
-    return Campaign(columns, nulls, given.texts("direct")) if columns else None
+    campaign.check(CAMPAIGN)
+    if "columns" not in campaign.entries:
+        campaign.missing("columns", "what tells one campaign from another")
+    nulls = Nulls(campaign.choice("nulls", tuple(Nulls)) or Nulls.IGNORE)
+    columns = campaign.texts("columns")
+    return Campaign(columns, nulls, campaign.texts("direct")) if columns else None
 
 
 CUTS: Mapping[str, Callable[[Keys, str], DeclaredCut | None]] = {
