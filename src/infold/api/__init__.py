@@ -147,10 +147,10 @@ def make_plan(
     )
     made = replace(made, notes=(*made.notes, *removals.removal_warnings(project, made)))
     if project.target.protected:
-        said = protection_warnings(
+        notes = protection_warnings(
             project, made, asked, unrecorded_table(ledger(project), lake(project))
         )
-        made = replace(made, notes=(*made.notes, *said))
+        made = replace(made, notes=(*made.notes, *notes))
     return made
 
 

@@ -28,7 +28,7 @@ SESSION = "session"
 @shared_options.as_json
 def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json: bool) -> None:
     """
-    Explain MODEL, the CELL of it that holds a date or time, or the session ID.
+    Explain MODEL, the CELL of it with a date or time, or the session ID.
 
     Of a model: its definition, what it reads and how cells map, its trace, why it is stale or not,
     how it lies on disk; of a cell also what arrived for it and which runs changed it.

@@ -32,9 +32,9 @@ def command(select: tuple[str, ...], sample: int | None, as_json: bool) -> int:
     from infold.render.verification import verification_screen
 
     project = shared_options.opened()
-    select_models(project, select)  # a wrong name is said before Spark starts
-    with progress(quiet=as_json) as told:
-        report = api.verify(project, select=select, sample=sample, progress=told)
+    select_models(project, select)  # a wrong name is reported before Spark starts
+    with progress(quiet=as_json) as shown:
+        report = api.verify(project, select=select, sample=sample, progress=shown)
     if as_json:
         print_json(json_shapes.verification(report))
     else:

@@ -205,7 +205,7 @@ class Database:
         )
         if row is None:
             raise run_errors.not_a_ledger(
-                path=str(self.path), why=f"it holds {', '.join(sorted(names)[:5])}"
+                path=str(self.path), why=f"it has {', '.join(sorted(names)[:5])}"
             )
         if int(row[0]) > FORMAT:
             raise run_errors.ledger_newer(path=str(self.path), found=int(row[0]), known=FORMAT)
@@ -241,7 +241,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
 
     Up to format 3 nobody wrote down the campaigns of sessions in quarantine. A rebuild finds them,
     so the traces of models that have such sessions are made to hold no longer. Up to format 4 a
-    manual entry held sessions or released them, and did not take back what was said.
+    manual entry excluded sessions or released them, and took no earlier entry back.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:

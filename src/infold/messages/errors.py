@@ -29,7 +29,7 @@ class ExitCode(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Spot:
     """
-    Where a mistake stands: file (relative to the project), 1-based line and column.
+    The place of a mistake: file (relative to the project), 1-based line and column.
 
     ``text`` is that whole line and ``width`` how many characters of it are meant, so that a
     caret can be drawn under them; without ``text`` none is drawn.

@@ -96,11 +96,11 @@ database_unusable = Message(
 )
 
 
-def out_of_memory(whose: str, why: str) -> InfoldError:
+def out_of_memory(process: str, why: str) -> InfoldError:
     """A process that asked for more memory than it may have."""
     return InfoldError(
         "out-of-memory",
-        f"{whose} ran out of memory",
+        f"{process} ran out of memory",
         (("why", why or "no more can be had"),),
         "INFOLD_MEMORY gives Spark more (2g by default). A model's batch_size, or "
         "`infold run --batch-size 1`, builds less at once.",
@@ -112,7 +112,7 @@ engine_died = Message(
     "engine-died",
     "Spark's Java process ended in the middle of its work",
     {"why": "{why}", "log": ".infold/spark.log"},
-    "Somebody killed it, or the system did for want of memory. Run again: the next run finds "
+    "Somebody killed it, or the system did because memory ran out. Run again: the next run finds "
     "out what it had committed, and goes on from there.",
     exit_code=ExitCode.FAILED,
 )

@@ -57,7 +57,7 @@ def unknown_key(at: Spot, key: str, where: str, known: Iterable[str]) -> InfoldE
 
 
 def meant_by(key: str, known: Iterable[str]) -> frozenset[str]:
-    """The keys that one which nobody knows seems to stand for."""
+    """The known keys that an unknown one seems to mean."""
     here = other_tools.here(key)
     if here is not None:
         return frozenset({here.partition(" ")[0].partition(".")[0].rstrip(":,")})

@@ -54,8 +54,8 @@ class _Words:
     """
     What the entries have: the parts of an error, in the order in which they are shown.
 
-    ``{name}`` stands for the fact that a caller gives by that name; of several values all are
-    shown, with commas.
+    ``{name}`` is replaced by the fact that a caller gives by that name; several values are shown
+    with commas.
     """
 
     slug: str

@@ -1,4 +1,4 @@
-"""What other tools call it: their words, and what is said here instead."""
+"""Words of other tools, and what infold has in their place."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _NAMED = (
 
 
 def template(sql: str) -> tuple[int, int, str] | None:
-    """The first of dbt's template blocks in a text: where it stands, and what to do instead."""
+    """The first of dbt's template blocks in a text: its place, and what to do instead."""
     found = _TEMPLATE.search(sql)
     if found is None:
         return None
@@ -93,6 +93,6 @@ def configured(sql: str) -> bool:
 
 
 def header(sql: str) -> tuple[int, int] | None:
-    """SQLMesh's ``MODEL (`` at the beginning of a file, where it stands."""
+    """SQLMesh's ``MODEL (`` at the beginning of a file: its place."""
     found = _HEADER.match(sql)
     return None if found is None else (found.end() - len(found[0].lstrip()), found.end() - 1)

@@ -108,7 +108,7 @@ joined_events = Finding(
 
 events_of_model = Finding(
     "not-row-wise",
-    "an events model takes in a source, and {name} is a model",
+    "an events model reads a source, and {name} is a model",
     todo="Read the source, or make this a view.",
 )
 

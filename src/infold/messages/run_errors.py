@@ -14,7 +14,7 @@ def locked(
     *, run: str, host: str, pid: int, since: str, heard: str = "", ahead: bool = False
 ) -> InfoldError:
     """
-    Another run holds the target's lease; ``since`` is a time in UTC.
+    Another run has the target's lease; ``since`` is a time in UTC.
 
     ``heard`` says when a holder on another machine was last heard of, and ``ahead`` that this lies
     in the future.
@@ -47,10 +47,10 @@ def locked(
 
 
 def lease_lost(run: str) -> InfoldError:
-    """The process no longer holds the lease that its run was given."""
+    """The process no longer has the lease of its run."""
     return InfoldError(
         "lease-lost",
-        f"run {run or '(none)'} no longer holds this target's lease, so it must not write",
+        f"run {run or '(none)'} no longer has this target's lease, so it must not write",
         (),
         "Another run has taken over, because this one seemed dead (it was suspended, or its "
         "machine slept). Run again: nothing of it is lost or counted twice.",
@@ -173,7 +173,7 @@ def protected(target: str, what: str, found: Sequence[tuple[str, str]]) -> Infol
 # Something that drops tables, where nobody can be asked.
 unconfirmed = Message(
     "unconfirmed",
-    "this would {what}, and nobody is there to ask",
+    "this would {what}, and it was not confirmed",
     todo="Nothing was written. --yes says that it is meant.",
     exit_code=ExitCode.REFUSED,
 )
@@ -221,7 +221,7 @@ still_stale = Message(
 
 
 def drift(source: str, files: Sequence[tuple[str, str]]) -> InfoldError:
-    """New files whose columns are not the declared ones; each with how they differ."""
+    """New files with other columns than the declared ones; each with how they differ."""
     one = len(files) == 1
     return InfoldError(
         "drift",
@@ -267,6 +267,6 @@ engine_busy = Message(
     "engine-busy",
     "the Spark process of a run that died has not ended",
     {"lock": "{lock}"},
-    "Run again in a minute; if it stays, find the java process that holds the lock and end it.",
+    "Run again in a minute; if it stays, find the java process with the lock and end it.",
     exit_code=ExitCode.REFUSED,
 )

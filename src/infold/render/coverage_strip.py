@@ -23,7 +23,7 @@ _QUIET = 3  # so many columns with nothing in them are drawn; more become one â€
 @dataclass(frozen=True, slots=True)
 class Row:
     """
-    One table's row: the first of ``marks`` whose ranges meet a column is drawn there, else
+    One table's row: the first of ``marks`` with a range in a column is drawn there, else
     ``rest``. ``single`` is the mark of a table that is one cell, instead. ``note`` is on the right.
 
     ``shows`` is what the axis has to have a place for; None: all marks. A mark may reach over years

@@ -42,7 +42,7 @@ def plan_screen(
 ) -> str:
     """
     The whole screen. ``covered`` are the cells of the stored tables; ``options`` are repeated in
-    the command to go on with. ``command`` is whose plan it is: all but ``plan`` carry it out.
+    the command to go on with. Any ``command`` but ``plan`` carries out what it shows.
     """
     if not plan:
         return nothing_screen(project, observed, plan)
