@@ -588,4 +588,4 @@ def histories(*, held: bool = False) -> SessionHistories:
             oldest_kept=made[3],
             notes=("clicks has moved on to version 9.",),
         )
-    return SessionHistories(now.id, (history,), more=12 if held else 0)
+    return SessionHistories(now.id, (history,), more_sessions=12 if held else 0)

@@ -250,7 +250,7 @@ class TestArrivals:
         )
 
         assert (first.events, first.first, first.last, first.late) == (4, 10, 16, False)
-        assert (first.files, first.more) == (("c", "a"), 1)
+        assert (first.files, first.more_files) == (("c", "a"), 1)
         assert (second.version, second.late, second.files) == (version(3), True, ("d",))
 
     def test_lateness_that_is_unknown(self) -> None:

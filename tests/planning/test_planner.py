@@ -560,7 +560,7 @@ class TestBatches:
         self, monkeypatch: pytest.MonkeyPatch, together: int, built: str
     ) -> None:
         """Cells built singly are a query each, and a limited number of them is one commit."""
-        monkeypatch.setattr("infold.planning.portions.CELLS_TOGETHER", together)
+        monkeypatch.setattr("infold.planning.buildable_cells.CELLS_TOGETHER", together)
         made = self.made(replace(DAILY, overrides_used=(Override.LIMIT,)), PlanOptions())
 
         assert strip(made, "daily") == built
@@ -586,7 +586,7 @@ class TestExchange:
     ) -> None:
         """Batches of a new definition are computed one by one and committed together."""
         by_cell = replace(DAILY, overrides_used=(Override.LIMIT,))
-        monkeypatch.setattr("infold.planning.portions.CELLS_TOGETHER", 2)
+        monkeypatch.setattr("infold.planning.buildable_cells.CELLS_TOGETHER", 2)
         for target, pieces in ((said(DAILY, batch_size=3), 3), (by_cell, 4)):
             [step] = self.made(target).steps
 

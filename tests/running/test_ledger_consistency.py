@@ -18,7 +18,7 @@ from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, Trace
 from infold.messages.errors import InfoldError
-from infold.running.belonging import foreign_tables
+from infold.running.ledger_consistency import foreign_tables
 
 CLICKS = ("r1-1", 101)
 """The step and the snapshot of the first version of clicks."""

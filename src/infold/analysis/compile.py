@@ -122,7 +122,7 @@ class _Compiler:
     nodes: dict[str, Node] = field(default_factory=dict)
     views: dict[str, tuple[str, str]] = field(default_factory=dict)
     kept_columns: dict[str, Mapping[str, Grain]] = field(default_factory=dict)
-    rows: dict[str, Rows] = field(default_factory=dict)
+    row_keys: dict[str, Rows] = field(default_factory=dict)
     types: dict[str, Types] = field(default_factory=dict)
     errors: list[InfoldError] = field(default_factory=list)
     nondeterministic: Chance = field(default_factory=Chance)
@@ -138,7 +138,7 @@ class _Compiler:
             self.sources,
             self.nodes,
             self.kept_columns,
-            self.rows,
+            self.row_keys,
             self.types,
         )
         subject.tables_read = tuple(dict.fromkeys(r.name for r in resolved.references))
@@ -164,19 +164,19 @@ class _Compiler:
             self.errors.extend(errors)
             return
         self.kept_columns[model.name] = kept_columns(subject)
-        self.rows[model.name] = row_keys(subject, found)
+        self.row_keys[model.name] = row_keys(subject, found)
         self.types[model.name] = output_types(subject)
         source = self._ingested_source(model, resolved)
         plain = source is not None and source.name == resolved.references[0].name
         unread = unnamed_columns(source, [draft]) if source and plain else ()
-        proven = [] if found.bounded else input_bounds(subject)
-        bounds = [*proven, *found.declared] if not downgraded else []
+        proven = [] if found.uses_declared_bounds else input_bounds(subject)
+        bounds = [*proven, *found.declared_bounds] if not downgraded else []
         inputs = self._inputs(resolved, source, bounds)
         if downgraded:
             inputs = tuple(replace(entry, time_column=None) for entry in inputs)
         words = normal_text(text, resolved.references, self.views)
         read = source.without_columns(unread) if source else None
-        vouched_and_bounds = found.vouched, declared_bounds(model, found)
+        vouched_and_bounds = found.overrides_used, declared_bounds(model, found)
         print_ = fingerprint(
             model, words.words_of(draft.parsed.tree), columns, read, *vouched_and_bounds
         )
@@ -196,8 +196,8 @@ class _Compiler:
             if model.kind is Kind.CUMULATIVE_AGGREGATE
             else None,
             landed=draft.landed,
-            overrides_used=found.vouched,
-            bounds_declared=found.bounded,
+            overrides_used=found.overrides_used,
+            bounds_declared=found.uses_declared_bounds,
             downgraded=downgraded,
             matches=lookup_matches(subject, source) if not downgraded else (),
             filters=draft.filters,
@@ -221,7 +221,7 @@ class _Compiler:
             subject, found.time_column, found.key, found.name, unique=found.unique
         )
         errors.extend(taken.errors)
-        return taken.query and replace(taken.query, passed_columns=found.passed), errors
+        return taken.query and replace(taken.query, passed_columns=found.passed_columns), errors
 
     def _add_table(self, model: Model, columns: Columns, resolved: Resolved) -> None:
         view = resolved.relation if model.kind is Kind.VIEW else None

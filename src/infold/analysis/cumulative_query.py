@@ -141,7 +141,7 @@ class _Splitter:
                 tokens = self.subject.text.tokens
                 spot = self.subject.text.spot(tokens[start].start, tokens[stop - 1].end + 1)
                 self.errors.append(refusals.not_by_key(spot, what="a key made of another output"))
-            found.append(Output(item.alias_or_name, self.cut.text_of(start, stop)))
+            found.append(Output(item.alias_or_name, self.cut.sql_of(start, stop)))
         return found
 
     def _output_of(self, begin: int, end: int, key: exp.Expr) -> int | None:
@@ -189,7 +189,7 @@ class _Splitter:
             return None
         tokens = self.subject.text.tokens
         start = first_outside(tokens, TokenType.WHERE) + 1
-        return self.cut.text_of(start, first_outside(tokens, TokenType.GROUP_BY, start=start))
+        return self.cut.sql_of(start, first_outside(tokens, TokenType.GROUP_BY, start=start))
 
     def columns(self) -> tuple[str, ...] | None:
         """The columns of the input that the query names; None when that cannot be told."""

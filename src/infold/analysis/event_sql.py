@@ -36,7 +36,7 @@ def check_event_sql(at: Spot, key: str, sql: str, columns: Columns) -> Iterator[
         yield _at_front_matter(resolved.errors[0], at)
         return
     block = resolved.relation
-    if not isinstance(block, Block) or block.nested or len(block.node.expressions) != 1:
+    if not isinstance(block, Block) or block.nested_queries or len(block.node.expressions) != 1:
         yield findings.not_of_one_event(at, key=key, sql=sql, why="it holds a query of its own")
         return
     for what, _ in calls_over_rows(block):

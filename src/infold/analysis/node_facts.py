@@ -36,7 +36,7 @@ def lookup_matches(subject: Subject, source: Source | None) -> tuple[Match, ...]
 
 def declared_bounds(model: Model, found: RemainingFindings) -> tuple[DeclaredBound, ...]:
     """The declared bounds that say what rows a table has."""
-    return model.incremental.bounds if model.incremental and found.declared else ()
+    return model.incremental.bounds if model.incremental and found.declared_bounds else ()
 
 
 def keeps_unmatched(subject: Subject) -> bool:
@@ -105,7 +105,7 @@ def row_keys(subject: Subject, found: RemainingFindings) -> Rows:
         return Rows(
             (_lower_key("session_id"), *((_lower_key(owner, "session_start"),) if plain else ()))
         )
-    if found.vouched or found.bounded:
+    if found.overrides_used or found.uses_declared_bounds:
         return Rows()  # what holds of the query over all rows need not hold of its cells
     stored = model.kind in (Kind.TABLE, Kind.INCREMENTAL_TABLE, Kind.CUMULATIVE_AGGREGATE)
     return Rows(query=subject.relation) if stored else Rows()

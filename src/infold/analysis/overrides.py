@@ -51,10 +51,10 @@ class RemainingFindings:
     """What is left of the findings, and what let the others pass."""
 
     errors: tuple[InfoldError, ...]
-    vouched: tuple[Override, ...] = ()
-    declared: tuple[InputBound, ...] = ()
+    overrides_used: tuple[Override, ...] = ()
+    declared_bounds: tuple[InputBound, ...] = ()
     """Declared bounds, where an override or the want of a proven bound gives them a meaning."""
-    bounded: bool = False
+    uses_declared_bounds: bool = False
     """Whether they stand for what could not be proven: each cell is made from them alone."""
 
 

@@ -86,16 +86,16 @@ class Identity:
         alike = AgreeingRows(self, block)
         for out in block.outputs:
             if out.name.lower() in names:
-                alike.give_output(out)
-        alike.close()
-        if block.node.args.get("distinct") and all(map(alike.has_output, block.outputs)):
+                alike.add_output(out)
+        alike.complete()
+        if block.node.args.get("distinct") and all(map(alike.same_output, block.outputs)):
             return True
         for out in block.outputs:
             node = out.node.unalias()
             numbered = isinstance(node, exp.Window) and isinstance(node.this, exp.RowNumber)
             if numbered and out.origin is None and out.name.lower() in names:
                 parts = window_clause_nodes(node, named_windows(block), "partition_by")
-                if all(map(alike.has, parts)):
+                if all(map(alike.same, parts)):
                     return True
         makes_rows = any("several rows" in what for what, _ in calls_over_rows(block))
         return not makes_rows and alike.one_row()
@@ -141,63 +141,63 @@ class AgreeingRows:
 
     identity: Identity
     block: Block
-    atoms: set[Atom] = field(default_factory=set)
-    texts: set[str] = field(default_factory=set)
-    fixed: set[From] = field(default_factory=set)
+    columns: set[Atom] = field(default_factory=set)
+    expressions: set[str] = field(default_factory=set)
+    same_rows: set[From] = field(default_factory=set)
     """The entries of FROM of which it is the same row."""
 
     @staticmethod
-    def given(identity: Identity, block: Block, nodes: Iterable[exp.Expr]) -> AgreeingRows:
+    def agreeing_in(identity: Identity, block: Block, nodes: Iterable[exp.Expr]) -> AgreeingRows:
         """All that follows from these expressions being equal."""
         found = AgreeingRows(identity, block)
         for node in nodes:
-            found.give(node)
-        found.close()
+            found.add(node)
+        found.complete()
         return found
 
-    def give(self, node: exp.Expr) -> None:
+    def add(self, node: exp.Expr) -> None:
         """Rows agree in this expression."""
         if isinstance(node, (exp.Paren, exp.Alias, exp.Ordered, exp.PropertyEQ)):
             inner = node.expression if isinstance(node, exp.PropertyEQ) else node.this
-            self.give(inner)
+            self.add(inner)
         elif isinstance(node, (exp.Struct, exp.Tuple)):
             for part in node.expressions:
-                self.give(part)
+                self.add(part)
         elif isinstance(node, exp.Column) and node in self.block.aliases:
-            self.give(self.block.aliases[node])
+            self.add(self.block.aliases[node])
         elif isinstance(node, exp.Column):
-            atom = self._atom(node)
+            atom = self._column(node)
             if atom is not None:
-                self.atoms.add(atom)
-        elif (text := self._text(node)) is not None:
-            self.texts.add(text)
+                self.columns.add(atom)
+        elif (text := self._normal_sql(node)) is not None:
+            self.expressions.add(text)
 
-    def give_output(self, out: Output) -> None:
+    def add_output(self, out: Output) -> None:
         """Rows agree in this output."""
         if out.origin is not None:
-            self.atoms.add((out.origin.entry, out.origin.column, out.origin.fields))
+            self.columns.add((out.origin.entry, out.origin.column, out.origin.fields))
         else:
-            self.give(out.node)
+            self.add(out.node)
 
-    def has(self, node: exp.Expr) -> bool:
+    def same(self, node: exp.Expr) -> bool:
         """Whether an expression has one value in all these rows."""
         if isinstance(node, exp.Column):
             if node in self.block.aliases:
-                return self.has(self.block.aliases[node])
+                return self.same(self.block.aliases[node])
             origin = self.block.origins.get(node)
             return origin is not None and self._has_origin(origin)
-        if (text := self._text(node)) is not None and text in self.texts:
+        if (text := self._normal_sql(node)) is not None and text in self.expressions:
             return True
         parts = [*own_nodes(node)]
         if any(map(makes_several, parts)):
             return False  # one of several buckets
         if any(isinstance(part, (exp.Query, exp.Window, exp.AggFunc)) for part in parts):
             return is_grouped(self.block) and self._one_group() and not node.find(exp.Window)
-        return all(self.has(part) for part in parts if isinstance(part, exp.Column))
+        return all(self.same(part) for part in parts if isinstance(part, exp.Column))
 
-    def has_output(self, out: Output) -> bool:
+    def same_output(self, out: Output) -> bool:
         """Whether an output has one value in all these rows."""
-        return self._has_origin(out.origin) if out.origin is not None else self.has(out.node)
+        return self._has_origin(out.origin) if out.origin is not None else self.same(out.node)
 
     def one_row(self) -> bool:
         """Whether all these are one row (of those that GROUP BY makes, if there is one)."""
@@ -210,7 +210,7 @@ class AgreeingRows:
         return (
             self._plain_joins()
             and self._one_bucket()
-            and all(entry in self.fixed for entry in self.block.entries if not entry.hidden)
+            and all(entry in self.same_rows for entry in self.block.entries if not entry.hidden)
         )
 
     def as_one_row(self) -> bool:
@@ -220,51 +220,51 @@ class AgreeingRows:
 
     def _one_bucket(self) -> bool:
         """Whether they are in one bucket, where ``window`` puts a row into several."""
-        return all(self.has(node) for node in self.block.expressions() if makes_several(node))
+        return all(self.same(node) for node in self.block.expressions() if makes_several(node))
 
-    def missing(self) -> list[str]:
+    def columns_missing(self) -> list[str]:
         """Columns that would tell the rows apart, where a key of one entry would do."""
         if group := group_keys(self.block):
-            return [key.sql("spark") for key in group if not self.has(key)]
+            return [key.sql("spark") for key in group if not self.same(key)]
         for entry in self.block.entries:
-            if entry not in self.fixed and not entry.hidden:
-                known = {name for at, name, fields in self.atoms if at is entry and not fields}
+            if entry not in self.same_rows and not entry.hidden:
+                known = {name for at, name, fields in self.columns if at is entry and not fields}
                 found = [sorted(key - known) for key in self.identity.keys_of(entry.relation)]
                 if found:
                     return min(found, key=len)
         used = _columns_used(self.block) or []
         return sorted({one.column for one in used if not self._has_origin(one)})
 
-    def close(self) -> None:
+    def complete(self) -> None:
         """Carry on until nothing new follows."""
         pairs = [*equal_expressions(self.block)]
         before = -1
-        while before != (before := len(self.atoms) + len(self.fixed)):
+        while before != (before := len(self.columns) + len(self.same_rows)):
             for entry in self.block.entries:
-                if entry not in self.fixed and not entry.lateral:
-                    names = {name for at, name, path in self.atoms if at is entry and not path}
+                if entry not in self.same_rows and not entry.lateral:
+                    names = {name for at, name, path in self.columns if at is entry and not path}
                     if self.identity.is_unique(entry.relation, frozenset(names)):
-                        self.fixed.add(entry)
+                        self.same_rows.add(entry)
             for known, new in pairs:
-                if self.has(known):
-                    self.give(new)
+                if self.same(known):
+                    self.add(new)
             for left, right in equal_by_using(self.block):
                 if self._has_origin(left):
-                    self.atoms.add((right.entry, right.column, ()))
+                    self.columns.add((right.entry, right.column, ()))
 
     def _one_group(self) -> bool:
         if not self.block.node.args.get("group"):
             return True  # one row for all
         keys = group_keys(self.block)
-        return bool(keys) and all(map(self.has, keys))
+        return bool(keys) and all(map(self.same, keys))
 
     def _has_origin(self, origin: Origin) -> bool:
         if not any(one is origin.entry for one in self.block.entries):
             return True  # of a row around it
-        if origin.entry in self.fixed:
+        if origin.entry in self.same_rows:
             return True
         paths = (origin.fields[:i] for i in range(len(origin.fields) + 1))
-        return any((origin.entry, origin.column, path) in self.atoms for path in paths)
+        return any((origin.entry, origin.column, path) in self.columns for path in paths)
 
     def _plain_joins(self) -> bool:
         """Whether a row is known by those that it is joined of."""
@@ -276,11 +276,11 @@ class AgreeingRows:
         )
         return not several and not views and not self.block.node.args.get("laterals")
 
-    def _atom(self, node: exp.Column) -> Atom | None:
+    def _column(self, node: exp.Column) -> Atom | None:
         origin = self.block.origins.get(node)
         return None if origin is None else (origin.entry, origin.column, origin.fields)
 
-    def _text(self, node: exp.Expr) -> str | None:
+    def _normal_sql(self, node: exp.Expr) -> str | None:
         """An expression's SQL, alike however its columns are written."""
         if node.find(exp.Query) or any(map(self._unknown, node.find_all(exp.Column))):
             return None
@@ -356,7 +356,7 @@ def _columns_used(block: Block) -> list[Origin] | None:
                 known = isinstance(node, exp.Column) and not isinstance(node.this, exp.Star)
                 if known and node not in block.aliases:
                     found.append(block.origins.get(node))
-    for _, relation in block.nested:
+    for _, relation in block.nested_queries:
         for inner in blocks_of(relation):
             found.extend(inner.origins.values() if isinstance(inner, Block) else ())
     return None if None in found else [origin for origin in found if origin is not None]

@@ -27,7 +27,7 @@ class SessionInput:
     errors: tuple[InfoldError, ...] = ()
     unique: bool = True
     """Whether the key tells all events of one instant apart."""
-    passed: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    passed_columns: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     """As ``SessionsQuery.passed``."""
 
 
@@ -84,7 +84,7 @@ def _in_order(subject: Subject, table: Table, at: Spot, fed: FoldInputs) -> Sess
     written = {name.lower(): name for name in table.columns or ()}
     named = tuple(written.get(name, name) for name in (both[0], *keys))
     return SessionInput(
-        table.name, named[0], named[1:], unique=fed.unique, passed=_passed_columns(fed)
+        table.name, named[0], named[1:], unique=fed.unique, passed_columns=_passed_columns(fed)
     )
 
 

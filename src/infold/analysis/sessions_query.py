@@ -188,7 +188,7 @@ def _take_item(taker: _Splitter, start: int, stop: int, item: exp.Expr) -> str:
         behind = call.end
     for column in item.find_all(exp.Column):
         _check_column(taker, column, inside)
-    return taker.cut.text_of(start, stop, named)
+    return taker.cut.sql_of(start, stop, named)
 
 
 def _check_column(taker: _Splitter, column: exp.Column, inside: list[tuple[int, int]]) -> None:
@@ -226,9 +226,9 @@ def _aggregate(taker: _Splitter, call: Call) -> str:
         name=name,
         call=kind,
         argument=argument,
-        filter=taker.cut.text_of(*call.filter) if call.filter else None,
+        filter=taker.cut.sql_of(*call.filter) if call.filter else None,
         ignore_nulls=ignore,
-        sql=taker.cut.text_of(call.start, call.end),
+        sql=taker.cut.sql_of(call.start, call.end),
         distinct=call.distinct,
     )
     return name
@@ -237,7 +237,7 @@ def _aggregate(taker: _Splitter, call: Call) -> str:
 def _kind_of_call(taker: _Splitter, call: Call) -> tuple[str, str | None, bool]:
     """How a call is merged, over which argument, and whether NULLs are passed over."""
     merge = AGGREGATES[call.name].merge or "other"
-    arguments = [taker.cut.text_of(*part) for part in call.arguments]
+    arguments = [taker.cut.sql_of(*part) for part in call.arguments]
     ignore = call.nulls == "ignore"
     if merge in ("first", "last") and len(arguments) == 2:
         flag = arguments.pop().lower()
@@ -260,4 +260,4 @@ def _where(taker: _Splitter) -> str | None:
     if not taker.block.node.args.get("where"):
         return None
     start = first_outside(taker.tokens, TokenType.WHERE)
-    return taker.cut.text_of(start + 1, len(taker.tokens))
+    return taker.cut.sql_of(start + 1, len(taker.tokens))

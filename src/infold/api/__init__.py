@@ -45,8 +45,8 @@ from infold.inspecting.model_status import model_status
 from infold.messages.errors import InfoldError
 from infold.planning.model_states import model_states
 from infold.planning.planner import plan as planned
+from infold.planning.refused_steps import refused_inputs, without_refused
 from infold.planning.selection import select_models, with_landed
-from infold.planning.withheld_steps import refused_inputs, without_refused
 from infold.running.execute import Runner
 from infold.running.observe import Observer
 from infold.running.request import Request

@@ -26,9 +26,9 @@ class ListedFile:
 @dataclass(frozen=True, slots=True)
 class IngestedFile:
     """
-    One version of a file that a model has taken in (``id`` is unique per source, path, version).
+    One version of a file that a model has ingested (``id`` is unique per source, path, version).
 
-    ``horizon`` is the as-of instant up to which future-dated rows were admitted; ``next_due`` the
+    Future-dated rows up to ``horizon``, an as-of instant, were admitted. ``next_due`` is the
     earliest event time still waiting beyond it, None when no row waits. ``dropped`` counts rows
     that lost against a copy of the same event from elsewhere.
     """
@@ -48,11 +48,10 @@ class IngestedFile:
 
 def with_judgement(listed: ListedFile, known: IngestedFile | None, judgement: str) -> ListedFile:
     """
-    A file as its source judges files as a whole, which its fingerprint then says too.
+    A file with what its source decides about files as a whole added to its fingerprint.
 
-    A file of which nothing was taken in, as all of it was set aside, is another one once the source
-    judges otherwise (a column that it has was declared, say), and is read again. A file that was
-    taken in stays what it is.
+    A file that was set aside as a whole becomes another file once the source decides otherwise (a
+    column was declared, say), and is read again. A file that was ingested stays what it is.
     """
     plain = listed.fingerprint
     if known is not None and listed_fingerprint(known.fingerprint) == plain:
@@ -69,7 +68,7 @@ def listed_fingerprint(fingerprint: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileCell:
-    """Rows that a file holds in one cell of a model; ``dropped`` of them lost to copies."""
+    """Rows of a file in one cell of a model; ``dropped`` of them lost to copies."""
 
     file_id: int
     cell: Interval
@@ -82,9 +81,10 @@ class FilesOutcome:
     """
     What one ingest did to the files of its source.
 
-    ``ingested`` are new or re-read files with their new state (replacing earlier state of the same
-    id); ``removed`` ids left; ``cells`` replace the entries of the files in ``ingested`` (all their
-    cells), and ``dropped`` adds to the dropped count of (file id, cell) of other files.
+    ``ingested`` are new or re-read files with their new state, which replaces earlier state of the
+    same id. ``removed`` are ids that left. ``cells`` are all cells of the files in ``ingested``,
+    and replace their entries. ``dropped`` adds to the dropped count of (file id, cell) of other
+    files.
     """
 
     source: str

@@ -1,13 +1,13 @@
 """
-The settings of Spark that exactness stands on: what they are, and that nothing changes them.
+The settings of Spark that exactness depends on: what they are, and that nothing changes them.
 
 A table equals its definition only where the definition has one meaning. A time zone, a legacy
-switch or a file that may be left out changes that meaning without a word in any model, and two
-runs under two settings would mix both in one table. So what changes the rows that a query or a
-file gives is fixed here; a project, an environment or a session that says otherwise is refused by
-the setting's name. What changes only how fast, or on how much memory, is everybody's own.
+switch or a file that may be left out changes that meaning silently, and two runs under two settings
+would mix both in one table. So the settings that change rows are fixed here. A project, an
+environment or a session that sets another value is refused by the setting's name. Settings that
+change only speed or memory are free.
 
-The names are those of Spark's SQLConf (4.1); ``storages`` has those of each storage.
+The names are those of Spark's SQLConf (4.1) and Iceberg's SparkSQLProperties.
 """
 
 from __future__ import annotations
@@ -83,17 +83,17 @@ REFUSED = (
     "spark.sql.catalog.infold",
     *(prefix for one in STORAGE_SETTINGS.values() for prefix in one.refused),
 )
-"""Beginnings of settings that stay as Spark has them, whatever value is given."""
+"""Prefixes of settings that stay as Spark has them: no value is accepted."""
 
 _OWN = (
     "spark.sql.legacy.parquet.nanosAsLong",
     *(prefix for one in STORAGE_SETTINGS.values() for prefix in one.own),
 )
-"""What infold sets itself: for a commit, as long as it takes, and to see times too fine to hold."""
+"""What infold sets itself: for the length of a commit, and to see times too fine to store."""
 
 
 def changed_settings(settings: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Settings that may not be given so: name, value, and what it is instead."""
+    """Settings that may not be given: name, value, and the value that infold uses instead."""
     known = {name.lower(): name for name in FIXED}
     for key, value in settings.items():
         # Spark looks at the case of a name; one that differs by it alone was meant all the same.

@@ -222,7 +222,7 @@ class Granularity(StrEnum):
     YEAR = "year"
 
     def floor(self, at: int) -> int:
-        """The start of the cell that holds ``at``."""
+        """The start of the cell that contains ``at``."""
         if self is Granularity.HOUR:
             return at - at % HOUR
         if self is Granularity.DAY:
@@ -254,7 +254,7 @@ class Granularity(StrEnum):
         return _date_micros(date(ahead // 12, ahead % 12 + 1, 1))
 
     def cell(self, at: int) -> Interval:
-        """The cell that holds the instant ``at``."""
+        """The cell that contains the instant ``at``."""
         start = self.floor(at)
         return Interval(start, self.next(start))
 
@@ -263,7 +263,7 @@ class Granularity(StrEnum):
         return self.floor(at) == at
 
     def cover(self, ranges: Ranges) -> Ranges:
-        """The smallest set of whole cells that holds ``ranges``; open ends stay open."""
+        """The smallest set of whole cells that contains ``ranges``; open ends stay open."""
         return Ranges.of(
             Interval(
                 part.start if part.start <= _FIRST else self.floor(part.start),
@@ -350,9 +350,9 @@ def parse_duration(text: str) -> int:
 
 def show_duration(length: int) -> str:
     """
-    A length in microseconds as people say it, in its largest whole unit: ``30 minutes``.
+    A length in microseconds as people write it, in its largest whole unit: ``30 minutes``.
 
-    A microsecond less is said as the whole: what is less than seven days is read by seven days.
+    A microsecond less is shown as the whole: people write "less than seven days" as seven days.
     """
     length += (length + 1) % SECOND == 0
     for unit, size in reversed(_UNITS.items()):

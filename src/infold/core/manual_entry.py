@@ -1,4 +1,4 @@
-"""What people write down by hand: sessions to put into quarantine, or to release from it."""
+"""Manual decisions about sessions: into quarantine, or out of it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from hashlib import md5
 @dataclass(frozen=True, slots=True)
 class ManualEntry:
     """
-    One entry: with ``in_quarantine`` the sessions are excluded, and released if it is false. With
-    None the entries before it no longer count: sessions are in quarantine if they are too long.
+    A person's decision about sessions: into quarantine, out of it, or (None) back to automatic.
 
-    It is about the sessions of ``owner`` (as text) that overlap ``[start, end]``, or about all of
-    them where these are None. The entry with the greatest ``number`` about a session wins, and
-    overrides every limit.
+    It applies to the sessions of ``owner`` (as text) that overlap ``[start, end]``, or to all of
+    them where these are None. Of several entries about a session the one with the greatest
+    ``number`` counts, and it overrides every limit.
     """
 
     number: int
@@ -40,5 +39,8 @@ class ManualEntry:
 
 
 def session_id(of: str, start: int) -> str:
-    """The id of a session of ``of`` that starts at an instant: see ``spark.sessions.stored``."""
+    """
+    The id of the session of an owner that starts at an instant: see
+    ``spark.sessions.stored``.
+    """
     return md5(f"{of}|{start}".encode(), usedforsecurity=False).hexdigest()

@@ -1,9 +1,9 @@
 """
 What a project declares, as frozen values: sources, models and their materializations.
 
-These values hold what the user wrote, checked and with defaults filled in; they know nothing of
-files already ingested, of tables that exist or of Spark. ``declare`` makes them, ``project``
-orders them, ``analysis`` adds what follows from a model's SQL.
+These values are what the user wrote, checked and with defaults filled in. They know nothing of
+ingested files, of existing tables or of Spark. ``declare`` makes them, ``project`` orders them,
+``analysis`` adds what follows from a model's SQL.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class NewColumns(StrEnum):
     ERROR = "error"
     SET_ASIDE = "set_aside"
     IGNORE = "ignore"
-    """They are passed over."""
+    """They are not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a declaration stands: file (relative to the project), 1-based line and column."""
+    """The position of a declaration: file (relative to the project), 1-based line and column."""
 
     file: str
     line: int = 1
@@ -90,10 +90,12 @@ class Source:
     delimiter: str = ","
     place: Place = field(default=Place("infold.yml"), compare=False)
     on_new_columns: NewColumns | None = None
-    """What comes of columns that are not declared; None: the same as of missing ones."""
+    """
+    What happens to files with columns that are not declared; None: the same as for missing ones.
+    """
     on_unreadable: Drift = Drift.ERROR
     unread_columns: tuple[str, ...] = ()
-    """Declared columns that a reader of the source leaves alone; never as declared."""
+    """Declared columns that a model does not read; set for a reader, never as declared."""
 
     @property
     def is_table(self) -> bool:
@@ -102,11 +104,11 @@ class Source:
 
     @property
     def new_columns(self) -> NewColumns:
-        """What comes of a new file with columns that are not declared."""
+        """What happens to a new file with columns that are not declared."""
         return self.on_new_columns or NewColumns(self.on_drift.value)
 
     def without_columns(self, names: Collection[str]) -> Source:
-        """The source as it is to a reader that does not name some of its columns."""
+        """The source for a reader that does not name some of its columns."""
         if not names:
             return self
         columns = tuple(column for column in self.columns if column.name not in names)
@@ -162,7 +164,7 @@ class Deduplicate(StrEnum):
     SAME_TIME = "same_time"
     """Rows of one key and one event time are copies; the same key at another time is another."""
     EVERYWHERE = "everywhere"
-    """Rows of one key are copies, whatever their times: one row for each key."""
+    """Rows of one key are copies at any time: one row for each key."""
 
 
 class Override(StrEnum):
@@ -184,7 +186,7 @@ class Strategy(StrEnum):
     INSERT_OVERWRITE = "insert_overwrite"
     """The same, by the storage's overwrite of a range."""
     APPEND = "append"
-    """Rows are added; only cells that hold nothing yet can be built."""
+    """Rows are added; only empty cells can be built."""
 
 
 class DefinitionChange(StrEnum):
@@ -253,7 +255,7 @@ class Model:
     start: int | None = None
     """Of events and sessions: the instant before which there are no events."""
     overrides: tuple[Override, ...] = ()
-    """What its author vouches for, whether it is built cell by cell or whole."""
+    """The safety checks that its author overrides, for tables built cell by cell or whole."""
     tags: tuple[str, ...] = ()
     description: str = ""
     sql_line: int = 1

@@ -19,13 +19,13 @@ from infold.messages.errors import InfoldError
 @dataclass(frozen=True, slots=True)
 class FileDiff:
     """
-    What a listing shows of one model's source against the files that the model has taken in.
+    The difference between a source's listing and the files that a model has ingested.
 
-    ``new`` are files (or new versions of files) not taken in; ``removed`` versions that are no
-    longer there, those that ``new`` replaces among them; ``come_due`` hold rows whose time has
-    come. ``estimate`` is what reading just the event times of small new files in-process showed:
-    rows by cell; None when it was not done. ``future_rows`` are rows beside these that are dated in
-    the future.
+    ``new`` are files (or new versions of files) not ingested yet. ``removed`` are versions that are
+    no longer there, including those that ``new`` replaces. ``come_due`` have rows with event times
+    that were in the future and are not any more. ``estimate`` are rows by cell, read in-process
+    from the event times of small new files; None when that was not done. ``future_rows`` are rows
+    beside these with event times in the future.
     """
 
     source: str
@@ -38,15 +38,15 @@ class FileDiff:
     future_rows: int = 0
     as_of: int = 0
     ingested: tuple[IngestedFile, ...] = ()
-    """All files that were taken in before."""
+    """All files that were ingested before."""
     reingest: tuple[IngestedFile, ...] = ()
-    """Those of them that may say something else now, as a lookup changed."""
+    """Those of them that may give other rows now, as a lookup changed."""
     lost: tuple[IngestedFile, ...] = ()
-    """Those of ``gone`` that are there no longer, or empty now, and that no others stand for."""
+    """Those of ``removed`` that are missing or empty now, and that no other file replaces."""
     row_counts: Mapping[str, int] = field(default_factory=dict)
-    """Of new files how many rows they hold at most, by path, as far as that is known."""
+    """How many rows new files have at most, by path, as far as that is known."""
     removals_allowed: bool = False
-    """Whether any part of the source may go in this run."""
+    """Whether this run may remove any part of the source."""
 
     def __bool__(self) -> bool:
         return bool(self.new or self.removed or self.come_due)
@@ -60,11 +60,11 @@ class FileDiff:
 @dataclass(frozen=True, slots=True)
 class ChangedKeyRows:
     """
-    Where rows are that have one of the keys which changed in a lookup, as the engine found.
+    Where the rows with changed keys of a lookup are, as the engine found.
 
-    ``by_input`` are inputs with such rows, the cells that these are in, and how many they are.
-    Where changes cannot be told row by row, they are ``everywhere``. ``scanned`` is what was looked
-    through. Of a source that is taken in they are in ``files``, by id.
+    ``by_input`` are inputs with such rows, the cells of these rows, and how many there are. Where
+    changes cannot be found row by row, they may be ``everywhere``. ``scanned`` is how many rows
+    were searched. For a source that is ingested they are in ``files``, by id.
     """
 
     by_input: tuple[tuple[str, Ranges, int], ...] = ()
@@ -81,10 +81,10 @@ class ChangedKeyRows:
 @dataclass(frozen=True, slots=True)
 class InputDiff:
     """
-    One input of a model: the version its trace read, the newest, and what changed between.
+    One input of a model: the version its trace read, the newest, and the changes between them.
 
-    ``changes`` are net, one for each cell whose content differs. ``cells`` are the input's cells
-    now; loaded only when something changed or the model has to be built.
+    ``changes`` are net, one for each cell with other content. ``cells`` are the input's cells now,
+    loaded only when something changed or the model has to be built.
     """
 
     name: str
@@ -93,9 +93,9 @@ class InputDiff:
     changes: tuple[CellChange, ...] = ()
     cells: tuple[CellState, ...] = ()
     dropped_since: bool = False
-    """Whether it was dropped since: what is gone cannot be compared with what is there."""
+    """Whether it was dropped since: then its old rows cannot be compared with its new ones."""
     changed_keys: ChangedKeyRows | None = None
-    """Of a changed lookup: where its changed keys are; None until somebody has looked."""
+    """Of a changed lookup: where its changed keys are; None until they were searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +119,12 @@ class PlanOptions:
     """
     What a plan is asked for, besides all that is stale.
 
-    ``window`` bounds the cells of models that are recomputed cell by cell; ``selected`` None means
-    all models. ``batch_size`` (in cells) goes before the models' own; ``ignore_cron`` takes every
-    model for due, and cells that are not over for over. ``restated`` are models to build again,
-    with the cells (all, where none can be told); of those in ``build_missing_in``, cells that were
-    never built are built there and nowhere else. ``jobs`` is how many steps may be carried out at
-    the same time; None: one model's, as many batches of it as it says itself.
+    ``window`` bounds the cells of models that are recomputed cell by cell. ``selected`` None means
+    all models. ``batch_size`` (in cells) overrides the models' own. ``ignore_cron`` builds every
+    model, including incomplete intervals. ``restated`` are models to build again, with the cells
+    (all of them for a model without cells). A model in ``build_missing_in`` gets cells that were
+    never built only there. ``jobs`` is how many steps may run at the same time; None: one model's,
+    with as many batches as the model declares.
     """
 
     window: Interval | None = None
@@ -132,7 +132,9 @@ class PlanOptions:
     batch_size: int | None = None
     ignore_cron: bool = False
     backfill_ends: Mapping[str, int] = field(default_factory=dict)
-    """Models with a limit that this run has begun to backfill -> the event time it ends at."""
+    """
+    Models with a backfill limit that this run has begun to backfill -> where the backfill ends.
+    """
     restated: Mapping[str, Ranges] = field(default_factory=dict)
     build_missing_in: Mapping[str, Ranges] = field(default_factory=dict)
     jobs: int | None = None
@@ -146,18 +148,18 @@ class Observations:
     models: Mapping[str, ModelObservation]
     notes: tuple[str, ...] = ()
     refused: Mapping[str, InfoldError] = field(default_factory=dict)
-    """Models that must not be built upon, and why: a table or a source is not what it should be."""
+    """Models that must not be built upon, and why: a table or a source is not as expected."""
 
 
 UP_TO_DATE = "up to date"
-"""Why a model without anything to do is left alone."""
+"""Why a model with nothing to do is skipped."""
 
 
 class Action(StrEnum):
     """What a step does."""
 
     INGEST = "ingest"
-    """Take in new files, take out the rows of files that are gone."""
+    """Read new files, take out the rows of removed files."""
     BUILD = "build"
     """Compute the whole table."""
     FOLD = "fold"
@@ -194,25 +196,27 @@ class Step:
     files: FileDiff | None = None
     version: int = 1
     trace: Trace | None = None
-    """The trace that will hold once the step is done."""
+    """The trace once the step is done."""
     previous_trace: Trace | None = None
     expected: bool = False
     batches: int = 1
-    """Into how many steps the stale cells are cut; this is the first of them."""
+    """How many steps build the stale cells; this is the first of them."""
     concurrent_batches: tuple[Ranges, ...] = ()
-    """The cells of the batches after it that may be built at the same time."""
+    """The cells of later batches that may be built at the same time."""
     scanned: int = 0
-    """Rows that were looked through to find the cells."""
+    """Rows that were searched to find the cells."""
     pieces: tuple[Ranges, ...] = ()
     """The parts of its cells, where each is computed by itself and all are committed at once."""
     changed_key_rows: tuple[tuple[str, Ranges, int], ...] = ()
-    """Inputs with rows of changed keys of lookups, the cells that these are in, and how many."""
+    """
+    Inputs with rows of changed keys of lookups, the cells of these rows, and how many there are.
+    """
     backfill_end: int | None = None
     """The event time at which this run's backfill of the model ends; None without a limit."""
 
     @property
     def stale_cells(self) -> Ranges:
-        """All cells that have reasons to be built, those of later batches among them."""
+        """All cells that have reasons to be built, including those of later batches."""
         if self.batches == 1:
             return self.cells
         return Ranges.of(part for reason in self.reasons for part in reason.cells)
@@ -225,7 +229,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A model with nothing to do, or left alone on purpose, and why."""
+    """A model with nothing to do, or skipped on purpose, and why."""
 
     model: str
     why: str
@@ -234,7 +238,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps in the order to carry them out, and what is left alone."""
+    """Steps in the order of execution, and the models that are skipped."""
 
     steps: tuple[Step, ...]
     skipped: tuple[Skipped, ...] = ()

@@ -1,6 +1,8 @@
 """
-What the outside must supply: the ledger, the tables (read without a JVM, written by an engine),
-the clock. The only protocols of the program; adapters live in ``ledger``, ``lake`` and ``spark``.
+What the outside must supply: the ledger, the tables, the engine, the clock.
+
+Tables are read without a JVM and written by an engine. These are the only protocols of the program;
+adapters live in ``ledger``, ``lake`` and ``spark``.
 """
 
 from __future__ import annotations
@@ -23,8 +25,10 @@ if TYPE_CHECKING:
 
 class Ledger(Protocol):
     """
-    What was built from what. Every method is one transaction; writing methods raise
-    ``errors.lease_lost`` when this process no longer holds the lease.
+    Which version was built from which versions.
+
+    Every method is one transaction. Writing methods raise ``errors.lease_lost`` when this process
+    no longer has the lease.
     """
 
     def acquire(self, run: str, *, wait: float = 0.0) -> None:
@@ -45,22 +49,22 @@ class Ledger(Protocol):
         """Record the intent of a step, before anything of it is written."""
 
     def prepare_step(self, step: str, outcome: Outcome) -> None:
-        """Keep what will hold once the table's commit exists, just before committing."""
+        """Record the expected outcome just before the table's commit."""
 
     def finish_step(self, step: str, outcome: Outcome) -> None:
         """The step is done: versions, changes, cells, trace and files move together."""
 
     def close_step(self, step: str, state: str, error: str | None = None) -> None:
-        """Mark a step ``failed`` or ``forgotten``: nothing of it holds."""
+        """Mark a step ``failed`` or ``forgotten``: nothing of it counts."""
 
     def step_models(self, steps: Iterable[str]) -> Mapping[str, str]:
-        """The models of those of these steps that are known, whatever became of them."""
+        """The models of these steps, for those that are known in any state."""
 
     def owner(self) -> tuple[str, str] | None:
-        """The project whose ledger this is, and its warehouse; None before its first run."""
+        """The name of the project of this ledger, and its warehouse; None before its first run."""
 
     def set_owner(self, project: str, warehouse: str) -> None:
-        """Be the ledger of this project, with its tables there, from now on."""
+        """From now on this is the ledger of a project with its tables in a warehouse."""
 
     def unfinished(self) -> Sequence[StepRecord]:
         """Steps of earlier runs in state intent or prepared, oldest first."""
@@ -69,10 +73,10 @@ class Ledger(Protocol):
         """Ids for these versions of files (path -> id), given on first sight and kept for good."""
 
     def files(self, model: str) -> Sequence[IngestedFile]:
-        """The files that a model's table holds now."""
+        """The files whose rows a model's table has now."""
 
     def file_cells(self, model: str, files: Iterable[int] | None = None) -> Sequence[FileCell]:
-        """Which cells files hold; all of the model's files when ``files`` is None."""
+        """The cells with rows of files; of all of the model's files when ``files`` is None."""
 
     def traces(self) -> Mapping[str, Trace]:
         """The trace of every model that was ever built."""
@@ -87,7 +91,7 @@ class Ledger(Protocol):
         """Changes by versions newer than ``since``, in version order (not yet netted)."""
 
     def versions_losing_rows(self, table: str, within: Interval) -> Sequence[int]:
-        """The versions with which cells that overlap ``within`` lost rows, oldest first."""
+        """The versions that removed rows from cells that overlap ``within``, oldest first."""
 
     def cells(self, table: str, within: Ranges | None = None) -> Sequence[CellState]:
         """The non-empty cells of a table now, in order; those that overlap ``within`` if given."""
@@ -127,10 +131,10 @@ class Ledger(Protocol):
 
     def forget(self, model: str, *, step: str | None = None) -> None:
         """
-        Drop a model's trace, cells and files: its table is to be built anew.
+        Drop a model's trace, cells and files: its table is to be rebuilt.
 
-        With ``step``, because that step drops the table: a version is written at which it holds
-        nothing, so that its readers see what goes and what comes back; its files stay known.
+        With ``step``, that step drops the table: an empty version is written, so that readers see
+        the rows that go and those that come back. Its files stay known.
         """
 
     def destroy(self) -> None:
@@ -200,7 +204,7 @@ class Lake(Protocol):
         """The table's newest metadata, or None when there is no such table."""
 
     def file_list_id(self, table: str) -> str:
-        """What stands for the names of all files of a table; empty when there is no such table."""
+        """A hash of the names of all files of a table; empty when there is no such table."""
 
     def lost_files(self, table: str) -> Sequence[str]:
         """The files that the newest snapshot of a table needs and that are not there."""
@@ -234,21 +238,21 @@ class Lake(Protocol):
         limit: int | None = None,
     ) -> pa.Table:
         """
-        Rows for which one of some predicates is true; the column ``by`` names those that are.
+        Rows for which one of some predicates is true; the column ``by`` has the names of those.
 
-        ValueError says that one is more than can be told without Spark. Technical columns are left
-        out but for those ``beside``.
+        ValueError when a predicate needs Spark. Technical columns are left out but for those
+        ``beside``.
         """
 
     def column_times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
-        """What every row of a snapshot has in a column of dates or timestamps; NULLs left out."""
+        """The values of a column of dates or timestamps in a snapshot, NULLs left out."""
 
     def string_values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """
         All values of a column of strings at a snapshot, each once, NULL left out; maybe more.
 
-        When there are more than ``limit``, some that are more than that. None where the files do
-        not tell.
+        When there are more than ``limit``, any that are more than that. None where the files do not
+        have it.
         """
 
 
@@ -285,9 +289,9 @@ class SnapshotReader(Protocol):
         """
         The rows of a snapshot (None: the current one) that equal one of ``any_of``.
 
-        ``where`` is a predicate as :meth:`Lake.rows` takes it; ValueError says that it is more than
-        can be told without Spark. Of ``columns`` those there are (None: all that are no technical
-        ones) come back. None where the snapshot, or a column to compare, is not there.
+        ``where`` is a predicate as :meth:`Lake.rows` takes it; ValueError when it needs Spark.
+        ``columns`` that are not there are left out (None: all but technical ones). None where the
+        snapshot, or a column to compare, is not there.
         """
 
 
@@ -295,7 +299,9 @@ class SnapshotReader(Protocol):
 
 
 Prepared = Callable[[Outcome], Outcome]
-"""Told what will hold, just before the commit; gives it back as it will hold after all others."""
+"""
+Called with the expected outcome just before the commit; returns it as it will be after all others.
+"""
 
 
 class Engine(Protocol):
@@ -303,29 +309,31 @@ class Engine(Protocol):
 
     def carry_out(self, step: Step, step_id: str, prepared: Prepared) -> Outcome:
         """
-        Compute the step, call ``prepared`` with what will hold, commit once, return the outcome.
+        Compute the step, call ``prepared`` with the expected outcome, commit once, return the
+        outcome.
 
-        ``prepared`` waits for other batches of the model that were computed at the same time to
-        be committed. What it gives back is what will hold then: only after it may the table be
-        read for what is in it now, or be written.
+        ``prepared`` waits until other batches of the model that were computed at the same time are
+        committed, and returns the outcome as it is after them. Only then may the table's present
+        rows be read, or the table be written.
 
-        A step that replaces a whole table may commit before it can say what holds; it does not
-        call ``prepared`` then, and after a crash it is simply done again.
+        A step that replaces a whole table may commit before it knows its outcome. It does not call
+        ``prepared`` then, and after a crash it is simply done again.
         """
 
     def find_changed_keys(self, model: str, lookup: str, since: int, upto: int) -> ChangedKeyRows:
         """
-        Where the rows are that a model reads which have keys that changed in one of its lookups.
+        Where a model's inputs have rows with keys that changed in one of its lookups.
 
-        The lookup's versions ``since`` and ``upto`` are compared; the other inputs are looked
-        through as they are now. Writes nothing.
+        The lookup's versions ``since`` and ``upto`` are compared. The other inputs are searched as
+        they are now. Writes nothing.
         """
 
     def analyse(self, models: Sequence[str]) -> Mapping[str, InfoldError]:
         """
-        What is wrong with the definitions of some models, before anything is built by them.
+        The errors in the definitions of some models, before anything is built from them.
 
-        One that reads a model with a wrong definition cannot be judged; nothing is said of it.
+        A model that reads a model with a wrong definition cannot be analysed, and has no error of
+        its own.
         """
 
     def concurrent(self, number: int) -> Engine:

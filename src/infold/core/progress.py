@@ -1,4 +1,4 @@
-"""Who is told how a run goes."""
+"""What is called while a run goes on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from infold.messages import errors
 
 
 class Progress(Protocol):
-    """Who is told how a run goes."""
+    """Is called while a run goes on."""
 
     def step(self, index: int, total: int | None, step: Step) -> None:
         """A step begins; ``total`` is how many are foreseen, itself included."""

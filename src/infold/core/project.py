@@ -1,10 +1,10 @@
 """
-A project compiled: sources, models in dependency order, and what each model's SQL says.
+A project compiled: sources, models in dependency order, and the facts about each model's SQL.
 
 :class:`Node` is a model with its inputs resolved (views expanded) and its fingerprint. A source
-that models read directly, other than through an ``events`` model, is *landed*: it has a node of
-its own (kind ``events``, no unique key, the source's name), so that every other model reads
-tables alone. ``analysis`` makes nodes; this file holds the values and the graph.
+that models read directly, other than through an ``events`` model, is *landed*: it has a node of its
+own (kind ``events``, no unique key, the source's name), so that every other model reads tables
+alone. ``analysis`` makes nodes; this file has the values and the graph.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Bound:
     How far around its cell an output reads an input, in microseconds.
 
     A cell ``[start, end)`` is made from the input's rows of ``[start - before, end + after)``.
-    Either may be negative: a query that moves times reads a stretch beside the cell.
+    Either may be negative: a query that shifts times reads a range beside the cell.
     """
 
     before: int = 0
@@ -43,17 +43,17 @@ class Bound:
         return cells.widen(self.before, self.after)
 
     def times_affected(self, times: Ranges) -> Ranges:
-        """The times of the output that something at these times of the input can show in."""
+        """The times of the output that rows at these times of the input can affect."""
         return times.widen(self.after, self.before)
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
     """
-    A stored table (or, for ``events``, a source) that a model reads, views seen through.
+    A stored table (or, for ``events``, a source) that a model reads, views expanded.
 
-    ``time_column`` is the column by which the model's cells depend on it, within ``bounds`` (one
-    for each way in which the query reads it); None for a lookup, which is read whole.
+    The model's cells depend on ``time_column`` within ``bounds`` (one for each way in which the
+    query reads the input). None for a lookup, which is read whole.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Input:
         return Ranges.of(part for bound in self.bounds for part in bound.times_read(cells))
 
     def times_affected(self, times: Ranges) -> Ranges:
-        """The times of the output that something at these times of the input can show in."""
+        """The times of the output that rows at these times of the input can affect."""
         return Ranges.of(part for bound in self.bounds for part in bound.times_affected(times))
 
     @property
@@ -77,10 +77,10 @@ class Input:
 @dataclass(frozen=True, slots=True)
 class Match:
     """
-    Where a row of a lookup is found: by the values that a row of an input with times has.
+    How rows of an input find a row of a lookup: by equal values.
 
     ``pairs`` are SQL over a stored row of the ``input``, and SQL over one of the ``lookup``, which
-    are equal. A row of a lookup that no row of the input matches shows nowhere.
+    are equal. A row of a lookup that no row of the input matches affects nothing.
     """
 
     lookup: str
@@ -149,10 +149,10 @@ class SessionsQuery:
     The parts of a sessions model's SELECT and front matter.
 
     ``key`` is the input's unique key, the tie-break after event time in the order of events; unless
-    it is ``unique``, all other columns come after it. Sessions are of ``owner_sql`` (SQL over one
-    event; None: of the column ``user``), which their table shows in the column ``user``. ``gap``
-    None means that no silence ends them. In sessions by identifier, ``chosen_user`` is the column
-    of the session's user and its value, an aggregate's name.
+    it is ``unique``, all other columns come after it. Each session has an owner: ``owner_sql`` over
+    one event, or the column ``user`` where it is None. The table shows the owner in the column
+    ``user``. ``gap`` None: no silence ends a session. In sessions by identifier, ``chosen_user`` is
+    the column of the session's user and its value, an aggregate's name.
     """
 
     input: str
@@ -174,12 +174,17 @@ class SessionsQuery:
     numbered: bool = False
     unique: bool = True
     entries: tuple[ManualEntry, ...] = ()
-    """What people said of its sessions; known when a step is carried out, and no definition."""
+    """
+    The manual entries about its sessions; set when a step is executed, not part of the definition.
+    """
     passed_columns: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
-    """Of each table seen through a view the columns that it shows as they are: theirs, own."""
+    """
+    For each table behind a view, the columns that the view shows unchanged: the view's, the
+    table's.
+    """
 
     def from_start(self, start: int) -> SessionsQuery:
-        """The same of the events from an instant on."""
+        """The same for events from an instant on."""
         time = f"`{self.time_column.replace('`', '``')}`"
         at = f"TIMESTAMP '{datetime_of(start).isoformat(sep=' ')}'"
         condition = "" if self.where is None else f"({self.where}) AND "
@@ -206,12 +211,12 @@ class SessionsQuery:
 
     @property
     def owner_column(self) -> str:
-        """The column of the table that says whose session it is."""
+        """The column of the table with a session's user or identifier."""
         return self.chosen_user.name if self.chosen_user else self.user
 
 
 def left_out_reason(query: SessionsQuery) -> str:
-    """Why an event that names nobody is in no session."""
+    """Why an event without an owner is in no session."""
     return "null identifier" if query.user == IDENTIFIER else "null user"
 
 
@@ -221,9 +226,9 @@ class GroupedQuery:
     What a cumulative aggregate's SELECT says, taken apart.
 
     ``input`` is the name in FROM. ``keys`` are those of GROUP BY, as columns of the table and as
-    Spark SQL over one row of the input, of which ``where`` holds. ``columns`` are those of the
-    input that the query names; None when that cannot be told. With ``having``, a key may
-    have rows there and none here.
+    Spark SQL over one row of the input; ``where`` filters these rows. ``columns`` are those of the
+    input that the query names; None when that cannot be told. With ``having``, a key may have rows
+    there and none here.
     """
 
     input: str
@@ -234,14 +239,14 @@ class GroupedQuery:
 
 
 class Batches(StrEnum):
-    """How the cells of a model may be built together."""
+    """Which cells of a model may be built together; the words are smelt's."""
 
     FULLY_BATCH_SAFE = "fully batch safe"
-    """Any stretch in one query, which reads each input row once."""
+    """Any range in one query, which reads each input row once."""
     BOUNDED_SAFE = "bounded safe"
-    """Any stretch in one query; each batch reads a bounded stretch around it as well."""
+    """Any range in one query; each batch also reads a bounded range around it."""
     PER_PARTITION_ONLY = "per partition only"
-    """One cell in one query: what the query means depends on what it is given."""
+    """One cell in one query: the query's meaning depends on the rows it is given."""
 
 
 CELLS_TOGETHER = 31
@@ -253,9 +258,9 @@ class Node:
     """
     A model in its project.
 
-    ``inputs`` are stored tables (and for ``events`` the source) with views expanded;
-    ``references`` are the names as they stand in ``model.sql``, views among them; ``reads`` the
-    distinct referenced names. ``columns`` are the output columns known from the SQL, in order.
+    ``inputs`` are stored tables (and for ``events`` the source) with views expanded. ``references``
+    are the names as written in ``model.sql``, including views; ``reads`` are the distinct
+    referenced names. ``columns`` are the output columns known from the SQL, in order.
     """
 
     model: Model
@@ -270,25 +275,27 @@ class Node:
     landed: bool = False
     start: int | None = None
     """
-    The instant from which a model built cell by cell holds cells, one that takes in files takes in
-    rows, and sessions have events: its own, or (but for sessions) the project's.
+    The start of an incremental table's cells, of ingested rows, or of the events of sessions: the
+    model's own, or (but for sessions) the project's.
     """
     backfill_limit: int | None = None
-    """How much event time of its backfill one run takes on: the model's, or the project's."""
+    """How much event time of its backfill one run builds: the model's limit, or the project's."""
     overrides_used: tuple[Override, ...] = ()
     """Overrides without which the model would be refused."""
     bounds_declared: bool = False
     """Whether each cell is made from the bounds that the model's author declares, and no more."""
     downgraded: tuple[str, ...] = ()
-    """Why the model is refused, where a run was told to build it whole all the same."""
+    """Why the model is refused, where a run was told to build it whole instead."""
     matches: tuple[Match, ...] = ()
-    """How lookups are matched, those that are read in no other way."""
+    """How lookups are matched, for those that are read in no other way."""
     fills_cells: bool = False
-    """Whether cells may hold rows where no input does: days of a calendar, with what there is."""
+    """Whether cells may have rows where no input has any: days of a calendar, say."""
     filters: tuple[str, ...] = ()
-    """Filters by the interval of a run (``ts >= @start_ts``), which infold's own stand for."""
+    """
+    Filters by the interval of a run (``ts >= @start_ts``), which infold's own filters replace.
+    """
     unread_columns: tuple[str, ...] = ()
-    """Optional columns of its source that its query does not name: nobody looks at them."""
+    """Optional columns of its source that its query does not name."""
 
     @property
     def name(self) -> str:
@@ -315,7 +322,7 @@ class Node:
 
     @property
     def stored_inputs(self) -> tuple[Input, ...]:
-        """The inputs that are tables: all but the source of which ``events`` take files in."""
+        """The inputs that are tables: all but the source of an ``events`` model."""
         return tuple(entry for entry in self.inputs if entry.name != self.source)
 
     def is_lookup(self, name: str) -> bool:
@@ -329,17 +336,17 @@ class Node:
 
     @property
     def unmatched_lookups(self) -> tuple[str, ...]:
-        """The lookups of which any change makes all cells stale."""
+        """The lookups that make all cells stale with any change."""
         names = (entry.name for entry in self.inputs)
         return tuple(name for name in names if self.is_lookup(name) and not self.matches_of(name))
 
     @property
     def folded_inputs(self) -> tuple[Input, ...]:
-        """The inputs whose rows are folded: all that are no lookups."""
+        """The inputs with rows that are folded: all but lookups."""
         return tuple(entry for entry in self.inputs if not self.is_lookup(entry.name))
 
     def matches_of(self, lookup: str) -> tuple[Match, ...]:
-        """How a lookup is matched; empty when its changed rows may show anywhere."""
+        """How a lookup is matched; empty when its changed rows may affect any cell."""
         return tuple(match for match in self.matches if match.lookup == lookup)
 
 

@@ -1,5 +1,5 @@
 """
-What is written down about runs: receipts, outcomes of steps, the records of the ledger.
+The records of runs: receipts, outcomes of steps, rows of the ledger.
 
 Values only; the ledger stores them, commands show them.
 """
@@ -24,13 +24,13 @@ class Receipt:
     What a step did, in numbers that add up over a run.
 
     ``read`` are rows evaluated to build the result (new rows, rows of touched sessions, rows of
-    stale cells); ``scanned`` rows of whatever had to be looked through to find them. ``arrived``
-    are parsed rows of new files before anything is left out; ``before_start`` rows of files and (of
-    sessions) events that a start leaves out. ``clamped`` rows came out of a query and belong to
-    other cells than were built. ``deduplicated`` are the copies of events that were left out;
-    ``conflicting`` of them differ from the kept one in more than the event time, and ``elsewhere``
-    of them are at another time. ``keys_scanned`` of the scanned rows are those whose keys were
-    looked through for such. Times are seconds.
+    stale cells); ``scanned`` rows were searched to find them. ``arrived`` are parsed rows of new
+    files before anything is left out; ``before_start`` rows of files and (for sessions) events
+    before a start. ``clamped`` rows came out of a query and belong to other cells than were built.
+    ``deduplicated`` are copies of events that were left out; ``conflicting`` of them differ from
+    the kept one in more than the event time, and ``elsewhere`` of them are at another time. The
+    keys of ``keys_scanned`` of the scanned rows were compared to find such copies. Times are
+    seconds.
     """
 
     arrived: int = 0
@@ -83,11 +83,11 @@ class Receipt:
 @dataclass(frozen=True, slots=True)
 class QuarantinedSession:
     """
-    A session in quarantine: what it is of (as text), its first and last instant, its events.
+    A session in quarantine: its owner (as text), its first and last instant, its events.
 
     ``user`` is the session's user in sessions by identifier, named by an event at ``user_at``.
     Where changes of campaign end sessions, ``carried`` is the campaign in force before the first
-    event and ``campaign`` the one in force from then on, both as JSON; None is none.
+    event and ``campaign`` the one in force from then on, both as JSON; None means no campaign.
     """
 
     owner: str
@@ -111,12 +111,11 @@ class Outcome:
     All that the ledger records when a step is done, in one transaction.
 
     ``snapshot`` None with no changes means that nothing had to be committed (everything was cut
-    off): then no version is written, and only the trace and the files move. ``whole`` means that
-    the commit replaced all content, so cells not in ``changes`` are empty now.
+    off): then no version is written, and only the trace and the files are updated. ``whole`` means
+    that the commit replaced all content, so cells not in ``changes`` are empty now.
 
-    Written down before a commit that is also the first to compute its rows, ``changes`` are just
-    the cells that may get some; ``cell_column`` is then the column that says which cell a row is
-    in.
+    New cells are computed and written in one pass. Recorded before such a commit, ``changes`` have
+    the cells alone; ``cell_column`` is then the column that places a row in a cell.
     """
 
     model: str
@@ -131,10 +130,10 @@ class Outcome:
     quarantined: tuple[QuarantinedSession, ...] = ()
     """Sessions that are in quarantine from now on, or longer than they were."""
     released: tuple[tuple[str, int], ...] = ()
-    """Those that are not, or are another now: what they were of, and their first instant."""
+    """Sessions that left quarantine or changed: their owner, and their first instant."""
     cell_column: str | None = None
     left_out: int | None = None
-    """How many rows of what a sessions model reads are in no session from now on."""
+    """How many rows that a sessions model reads are in no session from now on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ from infold.messages.errors import ExitCode, InfoldError, InfoldErrors
 @dataclass(frozen=True, slots=True)
 class Failure:
     """
-    A model that a run did not bring up to date, and why; without a ``model``, what ended the run.
+    A model that a run did not bring up to date, and why; without a ``model``, the error ended the
+    run.
 
     ``batches`` is how many there were to build when it failed, with those of this run before it.
     """
@@ -35,7 +36,7 @@ class Failure:
 
     @property
     def refused(self) -> bool:
-        """Whether it was not tried at all, on purpose."""
+        """Whether it was not tried, on purpose."""
         return self.error.exit_code == ExitCode.REFUSED
 
     @property
@@ -73,7 +74,9 @@ class RunResult:
     """The models that were asked for, with the limits that were processed."""
     failures: tuple[Failure, ...] = ()
     not_tried: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Models that were left alone, each with those that it reads and that failed; none: asked."""
+    """
+    Models that were not tried, each with the failed models that it reads; none: the run was ended.
+    """
     up_to_date: tuple[str, ...] = ()
     """The models that were asked for and are up to date now."""
 
@@ -104,11 +107,11 @@ class RunFailed(InfoldErrors):
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """
-    One model, compared with its definition evaluated from scratch.
+    One model, compared with a full rebuild.
 
-    ``differing`` are (cell, rows stored, rows rebuilt); ``sample`` a few rows that only one side
-    has, as (``stored`` or ``rebuilt``, row); ``key`` are the columns by which rows are known, where
-    that is known. ``note`` says what was not compared, or how.
+    ``differing`` are (cell, rows stored, rows rebuilt). ``sample`` are a few rows that only one
+    side has, as (``stored`` or ``rebuilt``, row). ``key`` are the columns that identify a row,
+    where they are known. ``note`` says what was not compared, or how.
     """
 
     model: str
@@ -121,7 +124,7 @@ class Verdict:
     sample: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     note: str = ""
     built: bool = True
-    """Whether there is a table to compare; of one that there never was nothing is said."""
+    """Whether there is a table to compare."""
     key: tuple[str, ...] = ()
 
 
@@ -142,9 +145,9 @@ class VerificationReport:
 @dataclass(frozen=True, slots=True)
 class Forgotten:
     """
-    The models that were forgotten, their tables dropped; and names of which there is nothing.
+    The models that were forgotten, their tables dropped; and unknown names.
 
-    ``entries`` is how many manual entries of quarantines went with the ledger.
+    ``entries`` is how many manual entries were deleted with the ledger.
     """
 
     models: tuple[str, ...]
@@ -153,7 +156,7 @@ class Forgotten:
 
 
 class State(StrEnum):
-    """How a model stands, in the field's words."""
+    """The state of a model before a run, in Snowplow's words."""
 
     FIRST_RUN = "first run"
     """Nothing of the project was ever built."""
@@ -161,11 +164,11 @@ class State(StrEnum):
     """Others were built, this one never."""
     OUT_OF_SYNC = "out of sync"
     """
-    It is behind what is there already: built by another definition, partly left unbuilt, or what
-    it reads was built (or taken in by others) further than it has read.
+    It lags behind existing data: built by another definition, partly unbuilt, or its inputs have
+    versions (or other models have files) that it has not read.
     """
     STANDARD_RUN = "standard run"
-    """It is where its inputs are; a run brings in what is new."""
+    """It has read all that its inputs have; a run adds what is new."""
     VIEW = "view"
     """Nothing is stored."""
 
@@ -177,8 +180,8 @@ class ModelState:
 
     ``lower`` and ``upper`` bound the event time that is processed, half-open; None where that is
     not known. ``cells`` (of ``granularity``) are the cells between them that are processed, where
-    they are known. ``work`` is whether there is anything to do, ``empty`` whether what there is
-    holds no rows of ``reads``. ``why`` says what is behind, where something is.
+    they are known. ``work``: there is something to do. ``empty``: the inputs, ``reads``, have no
+    rows for it. ``why`` says why a model is out of sync.
     """
 
     model: str
@@ -196,11 +199,11 @@ class ModelState:
 @dataclass(frozen=True, slots=True)
 class ModelStatus:
     """
-    How one model stands.
+    What is known of one model.
 
-    ``covered`` is the event time of its stored rows' cells, ``stale`` what a run would build, as
-    far as that is known before (``partly`` where it is only some of an endless range), ``pending``
-    the part of it that earlier runs left out; ``set_aside`` and ``waiting`` count rows
+    ``covered`` is the event time of its stored rows' cells. ``stale`` is what a run would build, as
+    far as that is known before (``partly`` where it is only some of an endless range), and
+    ``pending`` the part of it that earlier runs left out. ``set_aside`` and ``waiting`` count rows
     of its source's files.
     """
 
@@ -220,7 +223,7 @@ class ModelStatus:
     next_due: int | None = None
     """The first tick of its cron after the clock; None without a cron."""
     model_state: ModelState | None = None
-    """Its state in the seed's words, and the limits of the next run; None for a view."""
+    """Its state, and the limits of the next run; None for a view."""
     refused: InfoldError | None = None
     """Why it must not be built, nor what reads it."""
     waits_for: tuple[str, ...] = ()
@@ -232,9 +235,9 @@ class ExplainedInput:
     """
     One input of an explained model.
 
-    ``mapping`` says in words which cells of the input a cell of the model depends on; ``built``
-    is the version its trace read, ``now`` the newest. ``bound`` is how far around its cell a model
-    that is built cell by cell reads the input by ``partition_col``; None for a lookup.
+    ``mapping`` says in words which cells of the input a cell of the model depends on. ``built`` is
+    the version its trace read, ``now`` the newest. ``bound`` is how far around its cell an
+    incremental model reads the input by ``partition_col``; None for a lookup.
     """
 
     name: str
@@ -266,7 +269,7 @@ class Explanation:
     why_left: str = ""
     cell: Interval | None = None
     state: CellState | None = None
-    """The cell as it is; None when it holds no rows."""
+    """The cell as it is; None when it has no rows."""
     arrivals: tuple[Arrival, ...] = ()
     built_by: tuple[tuple[int, StepRecord], ...] = ()
     notes: tuple[tuple[str, str], ...] = ()

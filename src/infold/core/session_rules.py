@@ -1,4 +1,4 @@
-"""What a session is of, and what becomes of long ones, as a model declares it: frozen values."""
+"""The owner of a session, and what happens to long ones, as a model declares it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from infold.core.session_cuts import DeclaredCut
 
 
 class Keep(StrEnum):
-    """What stays in the table of a session that is in quarantine."""
+    """Which rows of a session in quarantine stay in the table."""
 
     NOTHING = "nothing"
     HEAD = "head"
@@ -25,7 +25,7 @@ class Choose(StrEnum):
 
 
 IDENTIFIER = "session_identifier"
-"""The column in which sessions by identifier show what they are of."""
+"""The column with the owner of sessions by identifier."""
 
 
 USER_IDENTIFIER = "user_identifier"
@@ -39,13 +39,13 @@ NUMBERS = ("session_number", "is_first_session")
 @dataclass(frozen=True, slots=True)
 class Sessions:
     """
-    What a session is of, and where it ends. Lengths of time are microseconds.
+    The owner of a session, and where it ends. Lengths of time are microseconds.
 
-    Without ``identifier`` sessions are of a ``user`` and end with a silence longer than ``gap``.
-    With identifiers (SQL over an event; the first that is not NULL counts) they are of that, end
+    Without ``identifier`` sessions belong to a ``user`` and end with a silence longer than ``gap``.
+    With identifiers (SQL over an event; the first that is not NULL counts) they belong to that, end
     at a silence only where ``gap`` says so, and their user is the first or last that their events
-    name. ``fallback_gap`` makes sessions by user and gap of events without an identifier.
-    ``user``, ``identifier`` and what cuts are SQL over one event, mostly a column.
+    name. ``fallback_gap`` makes sessions by user and gap of events without an identifier. ``user``,
+    ``identifier`` and cuts are SQL over one event, mostly a column.
     """
 
     user: str | None

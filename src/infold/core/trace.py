@@ -1,16 +1,15 @@
 """
-Versions, changes, traces: what holds, what is stale, and why.
+Versions, changes, traces: what is built, what is stale, and why.
 
 Theory of operation (the words are those of *Build Systems à la Carte*, Mokhov, Mitchell, Peyton
 Jones 2018). A table is divided into cells. Each commit to it is a :class:`Version`: a number that
-grows by one, with one :class:`CellChange` for each cell it touched. A :class:`Trace` says by which
-definition, and from which versions of its inputs, a model was last built, and which ranges were
-left out then. Whether a cell is stale follows from these three and from nothing else.
+grows by one, with one :class:`CellChange` for each cell it touched. A :class:`Trace` records the
+definition and the input versions of a model's last build, and the ranges that it left out. Whether
+a cell is stale follows from these three and from nothing else.
 
-The content of a cell is an additive hash: the sum, modulo 2**64 and as a signed number, of a
-64-bit hash of every row in it. It does not depend on the order of rows, and a change updates it
-from the changed rows alone. A cell whose rows and content are what they were is not a change:
-early cutoff.
+The content of a cell is an additive hash: the sum, modulo 2**64 and as a signed number, of a 64-bit
+hash of every row in it. It does not depend on the order of rows, and a change updates it from the
+changed rows alone. A cell with the same rows and content as before is not a change: early cutoff.
 
 Rules of this file: values and pure functions only; nothing reads a clock, a table or a ledger.
 """
@@ -24,7 +23,7 @@ from enum import StrEnum
 from infold.core.interval import Interval, Ranges
 
 UNKNOWN = "unknown"
-"""The fingerprint of a table that a dead run replaced by nobody knows what: it is built again."""
+"""The fingerprint of a table that a dead run replaced: its content is unknown, so it is rebuilt."""
 
 
 def signed(content: int) -> int:
@@ -66,14 +65,17 @@ class CellChange:
 
     @property
     def changes_rows(self) -> bool:
-        """Whether the cell holds other rows than before."""
+        """Whether the cell has other rows than before."""
         return (self.rows_before, self.content_before) != (self.rows_after, self.content_after)
 
 
 def changes_of_rewrite(
     before: Iterable[CellState], after: Iterable[CellState]
 ) -> tuple[CellChange, ...]:
-    """Every cell before or after, in order: all its rows go, and all its rows come."""
+    """
+    Every cell before or after, in order: all its rows are removed, and all its rows
+    are added.
+    """
     old, new = ({state.cell: state for state in states} for states in (before, after))
     changes = []
     for cell in sorted({*old, *new}):
@@ -95,7 +97,7 @@ def changes_of_rewrite(
 
 def net_changes(changes: Iterable[CellChange]) -> tuple[CellChange, ...]:
     """
-    What several versions together did, one change for each cell, cells back as they were left out.
+    What several versions did together, one change for each cell; cells that are as before left out.
 
     ``changes`` come in version order.
     """
@@ -130,15 +132,15 @@ class Cause(StrEnum):
     DEFINITION = "definition"
     """The model's definition changed."""
     REDEFINED = "redefined"
-    """Its definition changed, and the table does without it until it is built."""
+    """Its definition changed, and the table lacks the cell until it is built."""
     ARRIVED = "arrived"
-    """Rows were added to what it reads, at times that were not covered before."""
+    """Rows were added to its inputs, at times that were not covered before."""
     LATE = "late"
-    """Rows were added to what it reads, at times that were covered already."""
+    """Rows were added to its inputs, at times that were covered already."""
     REMOVED = "removed"
-    """Rows that it read were deleted, replaced or corrected."""
+    """Rows of its inputs were deleted, replaced or corrected."""
     LOOKUP = "lookup"
-    """A table without a time column that it reads changed."""
+    """A lookup that it reads changed."""
     DUE = "due"
     """Rows dated in the future have come due."""
     RESTATED = "restated"
@@ -166,11 +168,11 @@ def merge_pending(pending: Iterable[Pending]) -> tuple[Pending, ...]:
 @dataclass(frozen=True, slots=True)
 class Trace:
     """
-    By what a model's table was last built.
+    The definition and the input versions of a table's last build.
 
-    ``fingerprint`` is that of the definition; ``inputs`` maps each input to the version read;
-    everything outside ``pending`` holds. ``applied_entry`` is the number of the newest manual entry
-    of the model's quarantine that was applied, 0 for none.
+    ``fingerprint`` is that of the definition. ``inputs`` maps each input to the version read.
+    Everything outside ``pending`` is up to date with them. ``applied_entry`` is the number of the
+    newest manual entry of the model's quarantine that was applied, 0 for none.
     """
 
     model: str

@@ -1,9 +1,8 @@
 """
 A compiled project kept beside it, so that an unchanged one costs neither YAML nor SQL parsing.
 
-The file is read by an unpickler that makes values of this package only: a folder from elsewhere
-may bring its own, and must not run code by it. Whatever is wrong with the file, it is as if
-there were none.
+The file is read by an unpickler that makes values of this package only: a folder may come from a
+stranger with such a file, which must not run code. A file with anything wrong is ignored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The files of a project, and what they are worth as a whole: one hash of all their bytes."""
+"""The files of a project, and one hash of all their bytes."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def read_folder(root: Path) -> Folder:
     """
     The project's files as they are now; infold.yml must be there.
 
-    Raises ``no_models`` where there is no folder of models: one that is not mounted, or that
-    somebody took away, is no project without models.
+    Raises ``no_models`` where there is no folder of models: a folder that is not mounted, or that
+    somebody removed, is not a project without models.
     """
     found = [(PROJECT_FILE, (root / PROJECT_FILE).read_bytes())]
     models = root / MODELS

@@ -30,7 +30,7 @@ class Keys:
     errors: list[InfoldError]
     prefix: str = ""
     misspelled: frozenset[str] = frozenset()
-    """Keys that unknown ones seem to stand for: that these are not there has been said."""
+    """Known keys that unknown ones seem to mean: these have no second error for being missing."""
 
     @property
     def entries(self) -> Mapping[str, Value]:
@@ -48,11 +48,11 @@ class Keys:
                 self.misspelled |= findings.meant_by(key, known)
 
     def key_at(self, key: str) -> Spot:
-        """Where the key itself stands, or the mapping when it is absent."""
+        """The place of the key itself, or of the mapping when it is absent."""
         return self.value.keys.get(key, self.value.at)
 
     def at(self, key: str) -> Spot:
-        """Where the key's value stands, or the mapping when it is absent."""
+        """The place of the key's value, or of the mapping when it is absent."""
         return self.entries[key].at if key in self.entries else self.value.at
 
     def full_name(self, key: str) -> str:

@@ -123,7 +123,7 @@ def _is_blank_or_comment(line: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A model without its SQL, and where each of its keys stands."""
+    """A model without its SQL, and the places of its keys."""
 
     model: Model
     places: Mapping[str, Spot]
@@ -190,7 +190,7 @@ def read_model(
 
 
 def _misplaced_key_hint(kind: Materialization, key: str) -> str:
-    """What is meant by a key that stands at the wrong place."""
+    """What is meant by a key at the wrong place."""
     if key == "start" and kind is Materialization.TABLE:
         return "A table that is built cell by cell says it in `incremental`, as `start`."
     if key == "incremental" and kind in (Materialization.EVENTS, Materialization.SESSIONS):
@@ -217,7 +217,7 @@ WHOLE = (
     "runs, move the files into the landing folder in portions, with `infold run` after each; or "
     "begin late, with `start`."
 )
-"""Why there is no limit of what takes in files, and what there is in its place."""
+"""Why there is no limit for ingested files, and what to use instead."""
 
 
 def _timeseries(keys: Keys, kind: Materialization) -> Timeseries | None:

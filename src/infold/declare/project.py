@@ -55,9 +55,9 @@ def _with_start_and_limit(node: Node, start: int | None, limit: int | None) -> N
     """
     A model built cell by cell with its start and its backfill_limit, its own or the project's.
 
-    It holds no cell before its start, so it is defined by it; the limit decides about no row. What
-    takes in files leaves out rows from before its start, its own or the project's, and so do
-    sessions over it. Sessions with a start of their own leave out events.
+    It has no cell before its start, so the start is part of its definition; the limit affects no
+    row. A model that ingests files leaves out rows from before its start, its own or the project's,
+    and so do sessions over it. Sessions with a start of their own leave out events.
     """
     own = node.model.start
     if node.model.kind is Kind.SESSIONS and node.query is not None and own is not None:
@@ -175,9 +175,9 @@ def _read_targets(reading: _Reading, keys: Keys) -> str:
 
 def _protect_targets(reading: _Reading, keys: Keys) -> None:
     """
-    The target for development is free. Where it is named, all others are protected unless they say.
+    The target for development is free. Where it is named, all others are protected by default.
 
-    A target cannot be both: who marks it protected has to name another one for development.
+    A target cannot be both: whoever marks it protected has to name another one for development.
     """
     named = keys.text("dev_target")
     if named is not None and named not in reading.targets:

@@ -1,8 +1,8 @@
 """
-YAML as a small tree of values that know where they stand.
+YAML as a small tree of values with their places.
 
-Only the shape is read here: mappings, lists and scalars with their YAML kind. What the keys mean
-is said in ``keys``, ``sources`` and ``models``.
+Only the structure is read here: mappings, lists and scalars with their YAML kind. ``keys``,
+``sources`` and ``models`` give the keys their meaning.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Value:
     """
     A scalar (``text`` as written), a list (``items``) or a mapping (``entries``).
 
-    ``keys`` holds where each key of a mapping stands.
+    ``keys`` has the place of each key of a mapping.
     """
 
     kind: str

@@ -1,1 +1,1 @@
-"""Answers questions about what stands: models, sessions and their history, manifests, rows."""
+"""Answers questions about existing data: models, sessions and their history, manifests, rows."""

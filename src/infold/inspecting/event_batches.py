@@ -1,4 +1,4 @@
-"""The events of a session by arrival: which version of its input brought them, and when."""
+"""The events of a session by arrival: the input version that added them, and when."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from infold.core.trace import Version
 @dataclass(frozen=True, slots=True)
 class EventBatch:
     """
-    Events of a session that one version of an input brought, or (None) nobody knows which.
+    Events of a session that one version of an input added, or (None) an unknown one.
 
-    ``files`` are some of the files that they came in, ``more`` how many others there are. ``late``
-    is whether the session was there already; None where that is not known. ``rebuilt``: the input
-    was built anew then, so when they first arrived is no longer known.
+    ``files`` are some of the files that they came in, and ``more_files`` the number of others.
+    ``late``: the session existed already; None where that is not known. ``rebuilt``: the input was
+    rebuilt by this version, so when the events first arrived is no longer known.
     """
 
     version: Version | None
@@ -23,7 +23,7 @@ class EventBatch:
     first: int
     last: int
     files: tuple[str, ...] = ()
-    more: int = 0
+    more_files: int = 0
     late: bool | None = None
     rebuilt: bool = False
     input: str = ""
@@ -31,7 +31,7 @@ class EventBatch:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event: its time, the version of which input brought it, and its file's id."""
+    """One event: its time, its input and the input's version that added it, and its file's id."""
 
     at: int
     version: int | None = None
@@ -53,10 +53,10 @@ def event_batches(
     name: str = "",
 ) -> tuple[EventBatch, ...]:
     """
-    Events of the input ``name``, grouped by what brought them, in order of arrival.
+    Events of the input ``name``, grouped by the version that added them, in order of arrival.
 
-    ``made`` is the version of the input from which the session was first made, and ``known``
-    whether it was created then; if not, what came before may have been late all the same.
+    ``made`` is the version of the input that the session was first made from. ``known``: it was
+    created then; if not, earlier events may have been late nevertheless.
     """
     by_number = {version.number: version for version in versions}
     groups: dict[int | None, list[Event]] = {}
@@ -76,7 +76,7 @@ def event_batches(
                 first=min(event.at for event in group),
                 last=max(event.at for event in group),
                 files=tuple(files[:FILES]),
-                more=max(0, len(files) - FILES),
+                more_files=max(0, len(files) - FILES),
                 late=None if rebuilt else _is_late(number, made, known),
                 rebuilt=rebuilt,
                 input=name,

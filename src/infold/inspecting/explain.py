@@ -1,4 +1,4 @@
-"""The history of one model, or of one cell of it: definition, inputs, builds, and how it stands."""
+"""The facts about one model, or one cell of it: definition, inputs, builds, present state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from infold.planning.planner import plan
 from infold.running.observe import Observer
 
 _MOST = 20
-"""How many versions and arrivals are told of."""
+"""How many versions and arrivals are shown."""
 
 
 def explain(observer: Observer, name: str, cell: Interval | None = None) -> Explanation:
@@ -83,7 +83,7 @@ def _by_time(node: Node, entry: Input) -> bool:
 
 
 def _deduplication_notes(node: Node, rows: int) -> tuple[tuple[str, str], ...]:
-    """What makes rows copies of one event, and what looking for them costs."""
+    """What makes rows copies of one event, and what the search for them costs."""
     if not node.model.unique_key or node.model.timeseries is None:
         return ()
     key, time = ", ".join(node.model.unique_key), node.model.timeseries.event_time_column
@@ -150,7 +150,7 @@ _PRIMITIVE = {
 
 
 def _mapping_text(node: Node, entry: Input) -> str:
-    """Which cells of the input a cell of the model depends on, in words."""
+    """The cells of the input that a cell of the model depends on, in words."""
     if node.is_lookup(entry.name):
         return _lookup_text(node, entry)
     if node.model.kind is Kind.EVENTS:
@@ -170,7 +170,7 @@ def _mapping_text(node: Node, entry: Input) -> str:
 
 
 def _lookup_text(node: Node, entry: Input) -> str:
-    """What of a model follows from some rows of a lookup, in words."""
+    """What depends on some rows of a lookup, in words."""
     keys = sorted(
         {own.strip("`") for match in node.matches_of(entry.name) for _, own in match.pairs}
     )
@@ -214,7 +214,7 @@ def _layout_text(observer: Observer, node: Node) -> str:
 
 
 def _arrivals_at_cell(observer: Observer, name: str, cell: Interval) -> tuple[Arrival, ...]:
-    """What arrived for a cell, in the models that take in files at or above this one."""
+    """What arrived for a cell, in the models that ingest files at or above this one."""
     names = observer.project.upstream([name]) | {name}
     found = [
         entry

@@ -1,10 +1,10 @@
 """
-The rows that sessions leave out, as ``set_aside`` lists them: they name nobody.
+The rows that sessions leave out, as ``set_aside`` lists them: they have no owner.
 
-Such a row is in the table that a sessions model reads, and nowhere else: whether it is left out
-follows from what it says. So the list is a view of those tables as they are, each row once however
-many models leave it out; nothing has to be kept in step with anything. Where columns alone say
-whose a row is, it is read without a JVM; expressions and views are for Spark.
+Such a row is in the table that a sessions model reads, and nowhere else: its own values decide that
+it is left out. So the list is a view of those tables, each row once however many models leave it
+out, and nothing has to be kept in sync. Where plain columns name the owner, it is read without a
+JVM; expressions and views need Spark.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def rows_left_out(
 def _read_without_spark(
     lake: Lake, table: str, nodes: Sequence[Node], limit: int | None
 ) -> pa.Table | None:
-    """The rows of a table that models leave out; None where it takes Spark to tell them."""
+    """The rows of a table that models leave out; None where only Spark can tell."""
     tests = {node.name: _filter_of(node, table) for node in nodes}
     known_tests = {name: test for name, test in tests.items() if test is not None}
     if len(known_tests) < len(tests):
@@ -79,7 +79,10 @@ def _read_without_spark(
 
 
 def _filter_of(node: Node, table: str) -> str | None:
-    """As a filter, which rows of a table a model leaves out; None where columns do not say it."""
+    """
+    The rows of a table that a model leaves out, as a filter; None where plain columns do not
+    decide.
+    """
     query, sessions = node.query, node.model.sessions
     if query is None or sessions is None or query.input != table or len(node.inputs) > 1:
         return None

@@ -1,7 +1,7 @@
 """
-The tables in which users of Snowplow's packages look up where a project stands.
+The tables in which users of Snowplow's packages look up the progress of a project.
 
-They are views: of the ledger, and of the sessions tables. Nothing stores them, so they cannot be
+They are views of the ledger and of the sessions tables. Nothing stores them, so they cannot be
 wrong, need no repair and cost a run nothing. pyarrow is imported where rows are made.
 """
 
@@ -18,7 +18,7 @@ from infold.core.project import Node, Project
 from infold.core.record import QuarantinedSession
 from infold.core.session_rules import IDENTIFIER, Keep, Sessions
 from infold.core.trace import CellState, Trace, net_changes
-from infold.planning.portions import retained_range
+from infold.planning.buildable_cells import retained_range
 from infold.planning.staleness import affected_cells
 from infold.running.observe import table_locations
 
@@ -29,11 +29,11 @@ INCREMENTAL = "incremental_manifest"
 LIFECYCLE = "sessions_lifecycle_manifest"
 QUARANTINED = "quarantined_sessions"
 SCHEMA = "infold"
-"""What stands before their names, where somebody writes it: ``infold.incremental_manifest``."""
+"""The optional schema of their names: ``infold.incremental_manifest``."""
 
 
 def manifest_table_of(table: str) -> str | None:
-    """The manifest table of a name, with or without its schema; None when it is none."""
+    """The manifest table of a name, with or without its schema; None for any other name."""
     bare = table.removeprefix(f"{SCHEMA}.")
     return bare if bare in TABLES else None
 
@@ -42,10 +42,10 @@ def last_success(project: Project, ledger: Ledger) -> Mapping[str, int | None]:
     """
     The newest event time that each built model has processed; inputs come before their readers.
 
-    Of a table of events that is its newest event. Of any other it is the newest of those that it
-    reads, so that models in sync show the same time whatever rows they keep; of what a model has
-    yet to read (a version, pending ranges, what lies before its start) nothing counts, and then the
-    newest time of the cells that it has read does.
+    For a table of events that is its newest event. For any other it is the newest of its inputs, so
+    that models in sync show the same time, whichever rows they keep. Where a model has yet to read
+    a part of an input (a version, pending ranges, times before its start), the newest time of the
+    cells that it has read counts.
     """
     found: dict[str, int | None] = {}
     traces = ledger.traces()
@@ -77,7 +77,7 @@ def _newest_processed(
 
 
 def _is_built(node: Node, trace: Trace, name: str, cell: CellState) -> bool:
-    """Whether any cell of the model that rows of this one show in was built."""
+    """Whether any cell of the model that rows of this one affect was built."""
     if not trace.pending and node.start is None:
         return True
     return bool(
@@ -203,10 +203,10 @@ def _quarantined_of_model(
 
 def _users_of_heads(node: Node, lake: Lake, ids: Collection[str]) -> Mapping[str, str | None]:
     """
-    Whose sessions in quarantine are, by the rows that stay of them.
+    The users of sessions in quarantine, by the rows of them that stay.
 
-    Which of several users an identifier's session is of follows from the events that are read, and
-    of one in quarantine those of its head are.
+    Which of several users an identifier's session has depends on the events that are read. Of a
+    session in quarantine those of its head are read.
     """
     from pyarrow import string
 
@@ -230,7 +230,7 @@ def _users_of_heads(node: Node, lake: Lake, ids: Collection[str]) -> Mapping[str
 
 
 def quarantine_reasons(node: Node, ledger: Ledger) -> Callable[[QuarantinedSession], str]:
-    """Says why a session is in quarantine: its length, or what somebody said last of it."""
+    """Says why a session is in quarantine: its length, or the latest manual entry about it."""
     sessions, trace = node.model.sessions, ledger.traces().get(node.name)
     limit = sessions.quarantine_after if sessions else None
     too_long = f"longer than {show_duration(limit)}" if limit else ""

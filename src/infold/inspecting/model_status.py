@@ -1,4 +1,4 @@
-"""How one model stands, from what was observed and what the ledger knows."""
+"""The status of one model, from what was observed and from the ledger."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from infold.core.project import Node
 from infold.core.report import ModelState, ModelStatus, State
 from infold.core.trace import Cause
 from infold.planning import cron
-from infold.planning.portions import cells_with_rows
+from infold.planning.buildable_cells import cells_with_rows
 
 
 def model_status(
@@ -59,7 +59,7 @@ def _stale_cells(node: Node, model: ModelObservation, step: Step | None, stored:
     """
     The cells that a step would build.
 
-    Of an endless range (all but what a window left out, say) those that hold rows or are to hold
+    Of an endless range (all but what a window left out, say) those that have rows or will have
     some, unless that is all there are.
     """
     if step is None or node.model.kind is not Kind.INCREMENTAL_TABLE or not stored:
@@ -70,7 +70,10 @@ def _stale_cells(node: Node, model: ModelObservation, step: Step | None, stored:
 
 
 def _is_partial(node: Node, step: Step) -> bool:
-    """Whether a step builds only a part of what it names: which one shows when its inputs are."""
+    """
+    Whether a step builds only a part of its cells: which one is known when its inputs
+    are built.
+    """
     if step.action is Action.FOLD:
         return True
     follows = step.expected and node.model.kind is Kind.INCREMENTAL_TABLE

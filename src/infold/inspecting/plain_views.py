@@ -1,8 +1,8 @@
 """
-What a plain view shows, told from its text: rows of stored tables, columns under other names.
+The stored rows behind a plain view, read from its text: tables, and columns under other names.
 
 Plain is SELECT of columns and constants FROM one table or plain view, with a WHERE, and UNION ALL
-of such. Of any other nothing is said here: Spark evaluates it.
+of such. Any other view needs Spark.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from infold.messages.errors import InfoldError
 
 
 class NotPlainError(Exception):
-    """Something that has to be evaluated, and is not looked up."""
+    """Something that has to be evaluated by Spark."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownTable:
     """
-    Rows of one stored table that are shown, those for which all of ``where`` are true.
+    Rows of one stored table that are shown: those with all of ``where`` true.
 
     ``columns`` are the shown names, lower-case -> the table's own; None for what is computed. They
-    are None altogether for a table itself whose columns nobody declared.
+    are None altogether for a table with columns that nobody declared.
     """
 
     table: str
@@ -87,7 +87,7 @@ def _tables_behind(project: Project, name: str) -> Iterator[ShownTable]:
 
 
 def _sides_of_union(tree: exp.Expr) -> Iterator[exp.Select]:
-    """The sides of UNION ALL, as they stand in the text; nothing else around them."""
+    """The sides of UNION ALL, in the order of the text; nothing else around them."""
     if isinstance(tree, exp.Union):
         _nothing_but(tree, ("this", "expression", "distinct"))
         if tree.args.get("distinct"):
@@ -108,7 +108,7 @@ def _nothing_but(node: exp.Expr, known: Iterable[str]) -> None:
 
 
 def _table_and_alias(node: Node, select: exp.Select) -> tuple[str, str]:
-    """The table or view in FROM, and the name that its columns may have before them."""
+    """The table or view in FROM, and the qualifier that its columns may have."""
     from_ = select.args.get("from_")
     table = from_.this if from_ is not None else None
     if not isinstance(table, exp.Table):
@@ -125,7 +125,7 @@ def _table_and_alias(node: Node, select: exp.Select) -> tuple[str, str]:
 
 
 def _shown_columns(select: exp.Select, part: ShownTable, alias: str) -> dict[str, str | None]:
-    """The columns of a SELECT, lower-case, in order, and which of the table's own each one is."""
+    """The columns of a SELECT, lower-case, in order, and the table's own column for each."""
     found: dict[str, str | None] = {}
     for item in select.expressions:
         if isinstance(item, exp.Star):

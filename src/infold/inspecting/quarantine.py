@@ -1,8 +1,8 @@
 """
-Manual entries: which sessions the words of a command mean, and what is written down.
+Manual entries about sessions: which sessions people mean, and that the entries are recorded.
 
-Nothing is computed here. An entry is one more thing that a table follows from, beside the events:
-the next run applies it, and so does every rebuild.
+Nothing is computed here. A table follows from its manual entries as from the events: the next run
+applies them, and so does every rebuild.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def manual_entries_for(
 
 
 class _Finder:
-    """Finds what sessions of one model are of, by the names that people know them by."""
+    """Finds the owners and spans of one model's sessions by the names that people know."""
 
     def __init__(
         self, ledger: Ledger, lake: Lake, model: str, sessions: Sessions, force: bool

@@ -1,8 +1,8 @@
 """
-Reads what a session's history is made of: its row, its events, its table's kept snapshots, runs.
+Reads a session's history: its row, its events, its table's kept snapshots, runs.
 
-No JVM is started. What only Spark could tell (events that a view computes, users that are computed)
-is said to be untold, with the reason, unless Spark is there to be asked; nothing is guessed.
+No JVM is started. What only Spark could tell (events behind views, computed owners) is reported as
+missing, with the reason, unless Spark may be asked; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_TOLD = 5
-"""How many sessions of one identifier are told."""
+"""How many sessions of one identifier are shown."""
 
 MOST_READS = 60
-"""How many times a table is read at some version for one history; what is older stays untold."""
+"""How many snapshots of a table are read for one history; older changes are left out."""
 
 MOST_RUNS = 1000
-"""How many runs are looked through for what a version was made from."""
+"""How many runs are searched for the input versions of a table's version."""
 
 SparkEventReader = Callable[
     [Node, Mapping[str, Any], Mapping[str, "int | None"], int, int], UserEvents
@@ -93,7 +93,7 @@ def read_session_histories(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A session as it stands: its row, its entry in quarantine, or (its head stays) both."""
+    """A session as it is now: its row, its entry in quarantine, or (its head stays) both."""
 
     id: str
     row: Session | None
@@ -108,14 +108,14 @@ class _Found:
 
 @dataclass
 class _HistoryReader:
-    """Tells the histories of one model's sessions."""
+    """Reads the histories of one model's sessions."""
 
     project: Project
     ledger: Ledger
     snapshots: SnapshotReader
     node: Node
     by_spark: SparkEventReader | None = None
-    reads: int = 0
+    snapshots_read: int = 0
     kept_snapshots: frozenset[int] = frozenset()
     versions: Sequence[Version] = ()
 
@@ -196,13 +196,13 @@ class _HistoryReader:
     # -- its history
 
     def history(self, one: _Found) -> SessionHistory:
-        """One session: as it stands, its events by arrival, what each run did to it."""
+        """One session: as it is now, its events by arrival, what each run did to it."""
         match, of = self._owner_of(one)
         start, end = (
             one.start,
             one.quarantined.end if one.quarantined else one.row.end if one.row else one.start,
         )
-        self.reads, self._sessions_read = 0, {}
+        self.snapshots_read, self._sessions_read = 0, {}
         found, blind = changes_in_span(
             self.versions,
             lambda version, first, last: self._sessions_at(match, version, first, last),
@@ -239,13 +239,16 @@ class _HistoryReader:
             why_no_events=user_events.why_missing,
             session_changes=done,
             oldest_kept=with_snapshot[0]
-            if blind and with_snapshot and self.reads < MOST_READS
+            if blind and with_snapshot and self.snapshots_read < MOST_READS
             else None,
             notes=tuple(self._notes(one, user_events, len(own))),
         )
 
     def _events_of_user(self, match: Mapping[str, Any], start: int, end: int) -> UserEvents:
-        """Their events in a stretch of time; Spark is asked where it has to be, and may be."""
+        """
+        The events of its user or identifier in a range of time; Spark is asked where
+        it has to be.
+        """
         found = events_of(self.project, self.ledger, self.snapshots, self.node, match, start, end)
         if self.by_spark is None or not found.spark_can_tell:
             return found
@@ -258,7 +261,10 @@ class _HistoryReader:
     def _event_batches(
         self, events: Sequence[Event], made: Mapping[str, int], *, known: bool
     ) -> tuple[EventBatch, ...]:
-        """Events by what brought them, in order of arrival, those of all inputs together."""
+        """
+        Events by the versions that added them, in order of arrival, those of all
+        inputs together.
+        """
         found: list[EventBatch] = []
         for name in self.inputs:
             own = [event for event in events if event.input == name]
@@ -268,7 +274,7 @@ class _HistoryReader:
         return tuple(sorted(found, key=lambda one: one.version.committed_at if one.version else 0))
 
     def _owner_of(self, one: _Found) -> tuple[Mapping[str, Any], tuple[str, Any]]:
-        """What rows of the same user or identifier have in the table, and how it is shown."""
+        """The values that rows of the same owner have in the table, and how the owner is shown."""
         query, sessions = self.query, self.node.model.sessions
         chosen = query.chosen_user.name if query.chosen_user else query.user
         if one.row is not None:
@@ -288,14 +294,14 @@ class _HistoryReader:
     def _sessions_at(
         self, match: Mapping[str, Any], version: Version, start: int, end: int
     ) -> tuple[Session, ...] | None:
-        """The sessions of whoever it is that overlap a span, as a version held them."""
+        """The owner's sessions that overlap a span, at a version."""
         if version.snapshot is None:
             return ()
         place = (version.snapshot, start, end)
         if place not in self._sessions_read:
-            if version.snapshot not in self.kept_snapshots or self.reads >= MOST_READS:
+            if version.snapshot not in self.kept_snapshots or self.snapshots_read >= MOST_READS:
                 return None
-            self.reads += 1
+            self.snapshots_read += 1
             near = TimeSpan(FIRST, LAST, start, end)
             found = self.snapshots.rows_equal_to(
                 self.table, [match], columns=self._columns, near=near, snapshot=version.snapshot
@@ -320,7 +326,7 @@ class _HistoryReader:
     def _inputs_of_versions(
         self,
     ) -> tuple[Mapping[int, InputVersions], Mapping[int, InputVersions]]:
-        """Up to which versions of the inputs was read for each version, and just before it."""
+        """For each version the input versions that it was made from, and those read just before."""
         numbers = {version.step: version.number for version in self.versions}
         made: dict[int, InputVersions] = {}
         before: dict[int, InputVersions] = {}
@@ -339,7 +345,7 @@ class _HistoryReader:
         return made, before
 
     def _notes(self, one: _Found, events: UserEvents, found: int) -> Iterator[str]:
-        """What has to be known to read the history right; ``found`` is how many events it has."""
+        """What one has to know to read the history right; ``found`` is how many events it has."""
         counted = one.quarantined.events if one.quarantined else one.row.events if one.row else None
         # With as many events as there have to be, none is among them that should not be.
         if events.unapplied_where and counted != found:
@@ -359,5 +365,5 @@ class _HistoryReader:
                 )
         if one.quarantined is not None and one.row is not None:
             yield "Its head stays in the table: what runs did is told of the head alone."
-        if self.reads >= MOST_READS:
+        if self.snapshots_read >= MOST_READS:
             yield f"{MOST_READS} looks into the past were taken: what was before is untold."

@@ -1,9 +1,8 @@
 """
-The events of a user or identifier in a stretch of time, read in-process from the stored inputs.
+The events of a user or identifier in a range of time, read in-process from the stored inputs.
 
-They are seen through plain views. What only Spark could tell is not guessed: whose events are if
-that is computed, and what other views show. A simple WHERE is applied; of any other it is said that
-it was not.
+Plain views are expanded. What only Spark could tell is not guessed: computed owners, and other
+views. A simple WHERE is applied; any other is reported as not applied.
 """
 
 from __future__ import annotations
@@ -32,11 +31,10 @@ TIME, WHOSE = "at", "whose"
 @dataclass(frozen=True, slots=True)
 class UserEvents:
     """
-    The events of somebody, by time; ``why_missing`` says why there are none to tell.
+    The events of one user or identifier, by time; ``why_missing`` says why there are none.
 
-    ``unapplied_where`` is the WHERE that was not applied, and ``undated`` names the inputs whose
-    rows do not say when they came. ``spark_can_tell``: Spark could tell what is not told, or not
-    surely.
+    ``unapplied_where`` is the WHERE that was not applied, and ``undated`` names the inputs with
+    rows that have no version. ``spark_can_tell``: Spark could tell what is missing or not sure.
     """
 
     events: tuple[Event, ...] = ()
@@ -59,9 +57,9 @@ def events_of(
     end: int,
 ) -> UserEvents:
     """
-    The events from ``start`` to ``end`` of those whose sessions have what ``match`` says.
+    The events from ``start`` to ``end`` of the sessions with the values of ``match``.
 
-    They are read at the versions of the inputs that the sessions were made from, if these are kept.
+    The inputs are read at the versions that the sessions were made from, if these are kept.
     """
     query = node.query
     assert query is not None, "a sessions model has a compiled query"
@@ -81,7 +79,10 @@ def events_of(
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads what some tables hold of somebody's events, under the names that they have there."""
+    """
+    Reads the events of one user or identifier from some tables, by the names of their
+    columns.
+    """
 
     ledger: Ledger
     snapshots: SnapshotReader
@@ -92,7 +93,7 @@ class _Reader:
     end: int
 
     def read(self, shown: Sequence[ShownTable]) -> UserEvents:
-        """The events that are seen of some tables; NotPlainError where that needs Spark."""
+        """The events behind some tables; NotPlainError where that needs Spark."""
         query, unsure = self.query, False
         found: list[pa.Table] = []
         for part in shown:
@@ -191,7 +192,7 @@ def snapshot_read(ledger: Ledger, reader: SnapshotReader, node: Node, name: str)
 
 
 def _any_of(node: Node, match: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """What events of the same user or identifier have; None where that is computed."""
+    """The column values of one owner's events; None where the owner is computed."""
     query, sessions = node.query, node.model.sessions
     assert query is not None
     assert sessions is not None

@@ -1,13 +1,13 @@
 """
-A session's history: which run created, extended, merged, split it, and what brought its events.
+A session's history: the runs that created, extended, merged or split it, and its events.
 
-Theory. Each row of a sessions table says which version of the table wrote it, so whatever became
-of a session is found by walking back: the version that wrote the rows in a span is where something
-happened, and the rows that overlapped the span before are what it happened to. The span grows with
-them, so that a session's history is also the history of all that went into it. A row that vanished
-tells nothing by itself; cells that lost rows say where to look for one.
+Theory. Each row of a sessions table has the number of the version that wrote it. So the history of
+a session is found backwards: the version that wrote the rows in a span changed something, and the
+rows that overlapped the span before it are what it changed. The span grows with them, so a
+session's history is also the history of all sessions that became part of it. A removed row leaves
+no mark; cells that lost rows show where to look for one.
 
-Rules of this file: values and pure functions; what a table held is asked of a function.
+Rules of this file: values and pure functions; the content of a table is asked of a function.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Verb(StrEnum):
     """What a run did to a session, in one word."""
 
     CREATED = "created"
-    """Nothing was there at its time."""
+    """There was no session at its time."""
     EXTENDED = "extended"
     """It got more events: earlier, later or between."""
     MERGED = "merged"
@@ -41,24 +41,24 @@ class Verb(StrEnum):
     MOVED = "moved"
     """It lost events at one end and got some at the other."""
     RECOMPUTED = "recomputed"
-    """It covers what it did, with other values."""
+    """It has the same start and end, with other values."""
     RENUMBERED = "renumbered"
     """Only its number among the user's sessions is another."""
     REBUILT = "rebuilt"
-    """The whole table was built anew, and it came out as it was."""
+    """The whole table was rebuilt, and the session is as before."""
     REMOVED = "removed"
-    """Its events are gone, and it with them."""
+    """Its events were removed, and so was the session."""
     QUARANTINED = "quarantined"
     """It grew beyond the limit and left the table."""
     RETURNED = "returned"
     """It came back from quarantine."""
     WRITTEN = "written"
-    """The run wrote it as it was then; how it was before is no longer kept."""
+    """The run wrote it as it is; how it was before is no longer kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One session as one version of the table held it; ``version`` is the one that wrote it."""
+    """One session at one version of the table; ``version`` is the one that wrote its row."""
 
     id: str
     start: int
@@ -100,12 +100,12 @@ class SessionChange:
 @dataclass(frozen=True, slots=True)
 class SessionHistory:
     """
-    One session: as it stands, its events by arrival, what each run did to it.
+    One session: as it is now, its events by arrival, what each run did to it.
 
-    ``session`` is its row, ``quarantined`` its entry in quarantine (with ``why_quarantined``); or
-    both are there. ``owner`` is the column and the value of whose it is. ``why_no_events`` says why
-    nothing is told of its events. ``oldest_kept`` is the oldest version whose snapshot is kept,
-    where older ones matter.
+    ``session`` is its row, ``quarantined`` its entry in quarantine (with ``why_quarantined``), or
+    both. ``owner`` is the column and the value of its user or identifier. ``why_no_events`` says
+    why its events are missing. ``oldest_kept`` is the oldest version with a kept snapshot, where
+    older ones matter.
     """
 
     model: str
@@ -139,11 +139,11 @@ class SessionHistory:
 
 @dataclass(frozen=True, slots=True)
 class SessionHistories:
-    """What was found under one id; ``more`` sessions of an identifier are not told."""
+    """The histories found under one id; ``more_sessions`` of an identifier are not shown."""
 
     id: str
     histories: tuple[SessionHistory, ...]
-    more: int = 0
+    more_sessions: int = 0
 
 
 def span_of(sessions: Iterable[Session]) -> tuple[int, int] | None:
@@ -155,7 +155,7 @@ def span_of(sessions: Iterable[Session]) -> tuple[int, int] | None:
 # -- the walk back ---------------------------------------------------------------------------------
 
 SessionsAt = Callable[[Version, int, int], "tuple[Session, ...] | None"]
-"""The sessions of whoever it is that overlap a span, as a version held them; None: not kept."""
+"""An owner's sessions that overlap a span, at a version; None: its snapshot is not kept."""
 
 MayHaveLost = Callable[[Version, int, int], bool]
 """Whether rows may have left the cells around a span with a version."""
@@ -165,7 +165,7 @@ def changes_in_span(
     versions: Sequence[Version], at: SessionsAt, lost: MayHaveLost, start: int, end: int
 ) -> tuple[tuple[VersionChange, ...], bool]:
     """
-    What happened in a span, oldest first, and whether something may have that is no longer known.
+    The changes in a span, oldest first, and whether there may be others that are no longer known.
 
     ``versions`` are all versions of the table, oldest first.
     """
@@ -196,7 +196,10 @@ BeforeAndAfter = tuple[tuple[Session, ...], tuple[Session, ...]]
 def _before_and_after(
     version: Version, older: Version | None, at: SessionsAt, start: int, end: int
 ) -> BeforeAndAfter | None:
-    """What is in a span before and after a version; the span grows with what reaches out of it."""
+    """
+    The sessions in a span before and after a version; the span grows with sessions
+    that exceed it.
+    """
     while True:
         before = () if older is None else at(older, start, end)
         after = at(version, start, end)
@@ -216,7 +219,10 @@ def _widened_span(sessions: Iterable[Session], start: int, end: int) -> tuple[in
 def _split_by_time(
     version: Version, before: Sequence[Session], after: Sequence[Session]
 ) -> list[VersionChange]:
-    """The changes of one version, in order of time: what shares no instant is another change."""
+    """
+    The changes of one version, in order of time: sessions that do not overlap are
+    separate changes.
+    """
     same = {one.key for one in before} & {one.key for one in after}
     changed = [(one, False) for one in before if one.key not in same]
     changed += [(one, True) for one in after if one.key not in same]
@@ -237,10 +243,10 @@ def _split_by_time(
 
 def verb_of(change: VersionChange, *, was_held: bool = False, is_held: bool = False) -> Verb:
     """
-    What a change is called.
+    The word for a change.
 
-    ``was_held`` and ``is_held`` say that events were there before and after, but in no session of
-    the table: they were in quarantine.
+    ``was_held`` and ``is_held``: there were events before or after, but in no session of the table,
+    because they were in quarantine.
     """
     before, after = change.before, change.after
     if before is None:
@@ -283,7 +289,7 @@ def differing_columns(before: Session, after: Session) -> tuple[str, ...]:
 
 
 InputVersions = Mapping[str, int]
-"""Inputs, and up to which version of each one was read."""
+"""Inputs, and the version up to which each was read."""
 
 
 def session_changes(
@@ -295,9 +301,9 @@ def session_changes(
     """
     The words for some changes, oldest first.
 
-    ``read`` maps versions of the table to the versions of the inputs that they were made from,
-    ``read_before`` to those that had been read until then. ``events`` are given for a model that
-    has a quarantine: an event that had been read, and that no session covers, was in it.
+    ``read`` maps versions of the table to the input versions that they were made from,
+    ``read_before`` to those that had been read until then. ``events`` are given for a model with a
+    quarantine: an event that had been read, and that no session covers, was in it.
     """
 
     def there(sessions: Sequence[Session], upto: InputVersions | None) -> bool:

@@ -1,4 +1,4 @@
-"""Which rows a name means, to be shown: those of a table, of a view, or what was set aside."""
+"""The rows to show for a name: those of a table, of a view, or those that were set aside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is worth knowing of a project that has no mistakes: said by ``check``, decided by nobody."""
+"""What is worth knowing about a project without mistakes; ``check`` prints it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def project_advice(project: Project) -> tuple[str, ...]:
 
 
 def _unmatched_lookups(node: Node) -> Iterator[str]:
-    """The lookups of which every change builds all of a model."""
+    """The lookups that make a whole model stale with every change."""
     for name in node.unmatched_lookups:
         yield (
             f"{node.name}: every change of {name} builds all of it: {name} is read otherwise than "
@@ -32,7 +32,7 @@ def _unmatched_lookups(node: Node) -> Iterator[str]:
 
 
 def _rows_before_start(node: Node) -> Iterator[str]:
-    """What a start of its own makes a model leave out, besides cells."""
+    """What a model leaves out because of its own start, besides cells."""
     at = node.model.start
     if at is None:
         return
@@ -49,7 +49,7 @@ def _rows_before_start(node: Node) -> Iterator[str]:
 
 
 def _start_inside_cell(node: Node) -> Iterator[str]:
-    """What a start inside of a cell leaves out."""
+    """What is left out when a start is inside a cell."""
     granularity, series = node.model.granularity, node.model.timeseries
     if node.start is None or node.model.kind is not Kind.INCREMENTAL_TABLE:
         return

@@ -1,10 +1,10 @@
 """
-Which cells a model may hold, and how a run portions out those that it builds: pure functions.
+Which cells a model may have, and which of them a run builds: pure functions.
 
-A table is of one definition. So what a changed definition makes is built as one step and put in the
-place of the old table by one commit, whatever limits and batches say; these hold for what was never
-built, and for what arrived. A model may say that it is built as if there were no table instead:
-then the first cells take the old table's place.
+A table has one definition. So a changed definition is built in one step, and one commit replaces
+the old table, whatever limits and batches are set. Limits apply to cells that were never built, and
+to new rows. A model may ask to be built as if there were no table instead (``on_definition_change:
+rebuilt_cells``): then the first cells replace the old table.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from infold.core.trace import Cause, Pending
 from infold.planning import cron
 
 BACKLOG = (Cause.MISSING, Cause.REDEFINED)
-"""What the table holds nothing of yet: limits cut it."""
+"""Causes of cells that the table lacks: limits apply to these."""
 
 
 def retained_range(node: Node) -> Ranges:
-    """The cells that a model may hold: from its start on where cells are recomputed."""
+    """The cells that a model may have: from its start on where cells are recomputed."""
     if node.start is None or node.model.kind is not Kind.INCREMENTAL_TABLE:
         return Ranges.ever()
     return Ranges((Interval(node.start, MAX),))
@@ -42,7 +42,7 @@ def completed_range(node: Node, as_of: int, ignore_cron: bool = False) -> Ranges
 
 
 def cells_with_rows(node: Node, model: ModelObservation) -> list[Interval]:
-    """The cells that rows of the inputs may show in, in order."""
+    """The cells that rows of the inputs can affect, in order."""
     granularity = node.model.granularity
     if granularity is None:
         return []
@@ -61,11 +61,11 @@ def continued_build(
     node: Node, model: ModelObservation, reasons: Sequence[Reason], due: Ranges, asked: PlanOptions
 ) -> tuple[Ranges, int | None]:
     """
-    The cells that a run takes on under a backfill_limit, and where its backfill ends.
+    The cells that a run builds under a backfill_limit, and where its backfill ends.
 
-    The limit counts from the first cell of the backlog that holds rows: stretches without any
-    are covered on the way and use nothing of it. What changed since the model was built is
-    taken on at once, however long the backlog is.
+    The limit counts from the first cell of the backlog that has rows: ranges without any are
+    covered on the way and use nothing of it. Changes since the model was built are built at once,
+    however long the backlog is.
     """
     granularity = node.model.granularity
     if node.backfill_limit is None or granularity is None or _has_bounded_window(asked):
@@ -85,7 +85,7 @@ def continued_build(
 
 
 def replaces_by_parts(node: Node) -> bool:
-    """Whether a changed definition replaces the table by the cells that happen to be built."""
+    """Whether the first cells of a changed definition replace the whole table."""
     incremental = node.model.incremental
     return (
         incremental is not None
@@ -95,7 +95,7 @@ def replaces_by_parts(node: Node) -> bool:
 
 def split_pending(node: Node, model: ModelObservation, pending: Sequence[Pending]) -> list[Pending]:
     """
-    What a replaced table does without, told from where nothing is known to be.
+    The pending cells of a replaced table, those with rows apart from those without.
 
     So the cells that the new definition has yet to be built for can be counted.
     """
@@ -111,9 +111,9 @@ def split_pending(node: Node, model: ModelObservation, pending: Sequence[Pending
 
 def replaced_whole(node: Node, model: ModelObservation, asked: PlanOptions) -> Ranges:
     """
-    The cells that a changed definition is built for at once: all that the old table may hold.
+    The cells that a changed definition is built for at once: all that the old table may have.
 
-    What no run came to yet, under a backfill_limit, is left for those to come.
+    Cells that no run built yet, under a backfill_limit, are left for later runs.
     """
     if node.backfill_limit is None or _has_bounded_window(asked) or model.trace is None:
         return Ranges.ever()
@@ -123,14 +123,14 @@ def replaced_whole(node: Node, model: ModelObservation, asked: PlanOptions) -> R
 
 
 def _has_bounded_window(asked: PlanOptions) -> bool:
-    """Whether somebody said exactly what is to be built, which goes before any limit."""
+    """Whether somebody asked for an exact window, which overrides any limit."""
     return asked.window is not None and asked.window.start > MIN and asked.window.end < MAX
 
 
 def split_into_batches(
     node: Node, model: ModelObservation, cells: Ranges, asked: PlanOptions
 ) -> list[Ranges]:
-    """The batches that ``cells`` are cut into, in order."""
+    """The batches of ``cells``, in order."""
     incremental = node.model.incremental
     size = asked.batch_size or (incremental.batch_size if incremental else None)
     if node.batches is Batches.PER_PARTITION_ONLY:

@@ -1,4 +1,4 @@
-"""What the files of a source say of a step that takes them in: why, and which of them again."""
+"""Why files make a step due, and which files are ingested again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from infold.core.trace import Cause
 
 
 def file_reasons(files: FileDiff, model: ModelObservation) -> list[Reason]:
-    """Why an ingest is due: files that are new, replaced, gone, or hold rows that have come due."""
+    """Why an ingest is due: files are new, replaced or removed, or have rows that have come due."""
     reasons = []
     if files.new:
         covered = Ranges.of(state.cell for state in model.cells)
@@ -37,7 +37,7 @@ def file_reasons(files: FileDiff, model: ModelObservation) -> list[Reason]:
 
 
 def files_to_reingest(files: FileDiff, model: ModelObservation) -> tuple[IngestedFile, ...]:
-    """The files to take in again: those with rows of keys that changed in a lookup."""
+    """The files to ingest again: those with rows of keys that changed in a lookup."""
     changed = [diff for diff in model.inputs if diff.changes]
     every = any(diff.changed_keys is None or diff.changed_keys.everywhere for diff in changed)
     some = {id_ for diff in changed if diff.changed_keys for id_ in diff.changed_keys.files}

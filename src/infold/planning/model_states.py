@@ -1,9 +1,9 @@
 """
-In which of four states each model is, and between which event times a run processes it.
+Which of four states each model is in, and which event times a run processes.
 
-The names are those of Snowplow's packages; the state is each model's own. It follows from traces,
-versions and coverage: a pure function of what was observed. So a model that is new, or behind,
-holds up nobody but those that read it, and one that nobody ever selects holds up nobody at all.
+The names are those of Snowplow's packages; each model has its own state. It follows from traces,
+versions and coverage: a pure function of what was observed. So a model that is new, or out of sync,
+delays only its readers, and one that nobody ever selects delays nothing.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from infold.core.project import Node, Project
 from infold.core.record import Receipt
 from infold.core.report import ModelState, State
 from infold.core.trace import UNKNOWN, Cause, Trace
-from infold.planning.portions import cells_with_rows, retained_range
+from infold.planning.buildable_cells import cells_with_rows, retained_range
 from infold.planning.staleness import affected_cells
 
 
 def model_states(project: Project, observed: Observations, plan: Plan) -> tuple[ModelState, ...]:
-    """How every stored model stands before ``plan`` is carried out, inputs before their readers."""
+    """The state of every stored model before ``plan`` is executed, inputs before their readers."""
     steps = {step.model: step for step in plan.steps}
     return tuple(
         _state_of(project, node, observed, steps.get(node.name))
@@ -69,7 +69,7 @@ def _state_and_reason(project: Project, node: Node, observed: Observations) -> t
 def _reasons_out_of_sync(
     project: Project, node: Node, model: ModelObservation, observed: Observations
 ) -> Iterator[str]:
-    """Why a built model is not where its inputs are, although nothing new may have arrived."""
+    """Why a built model lags behind its inputs, although nothing new may have arrived."""
     trace = model.trace
     assert trace is not None, "only what was built can be behind"
     yield from _defined_otherwise(node, trace)
@@ -91,7 +91,7 @@ def _reasons_out_of_sync(
 
 
 def _defined_otherwise(node: Node, trace: Trace) -> Iterator[str]:
-    """What else than the present definition the rows of a table are of."""
+    """Why the rows of a table are not those of the present definition."""
     if trace.fingerprint == UNKNOWN:
         yield "a run died while it was replaced"
     elif trace.fingerprint != node.fingerprint:
@@ -105,7 +105,7 @@ def _defined_otherwise(node: Node, trace: Trace) -> Iterator[str]:
 def _files_left_by_siblings(
     project: Project, node: Node, observed: Observations
 ) -> Mapping[str, frozenset[tuple[str, str]]]:
-    """The files that built models of the same source have yet to take in."""
+    """The files that built models of the same source have yet to ingest."""
     return {
         other.name: frozenset((file.path, file.fingerprint) for file in files.new)
         for other in project
@@ -119,7 +119,10 @@ def _files_left_by_siblings(
 
 
 def _cells_of_step(node: Node, model: ModelObservation, step: Step | None) -> Ranges:
-    """The cells that a step builds; of endless ones those with rows, as far as they are known."""
+    """
+    The cells that a step builds; of an endless range those with rows, as far as they
+    are known.
+    """
     if step is None or node.model.granularity is None:
         return Ranges()
     cells = processed_cells(step) & retained_range(node)
@@ -156,7 +159,10 @@ def _limits(
 def state_after_run(
     node: Node, entry: ModelState, done: Sequence[tuple[Step, Receipt]], touched: Ranges
 ) -> ModelState:
-    """A model's state, with what its steps processed; ``touched`` are the cells they changed."""
+    """
+    The state of a model, with what its steps processed; ``touched`` are the cells
+    they changed.
+    """
     if not done:
         return replace(entry, work=False, empty=False, lower=None, upper=None)
     timed = all(source.time_column is not None for source in node.inputs)
@@ -189,7 +195,7 @@ def _bounds_of(cells: Ranges) -> tuple[int | None, int | None]:
 
 
 def processed_cells(step: Step) -> Ranges:
-    """The cells of a step; of one under a backfill_limit those of the backfill, if any."""
+    """The cells of a step; under a backfill_limit those of the backfill, if any."""
     if step.backfill_end is None:
         return step.stale_cells
     return step.stale_cells & Ranges((Interval(MIN, step.backfill_end),)) or step.stale_cells
@@ -197,11 +203,11 @@ def processed_cells(step: Step) -> Ranges:
 
 def reads_nothing(step: Step, receipt: Receipt | None = None, *, timed: bool = True) -> bool:
     """
-    Whether there are no rows for a step, and not because some have gone.
+    Whether there are no rows for a step, and not because some were removed.
 
-    Rows that a WHERE leaves out are there all the same, and so are those that are set aside: what
-    was expected counts, and what was read. Only where lookups are expected too (not ``timed``),
-    which hold rows whatever the time, does what was read count alone.
+    Rows that a WHERE leaves out exist, and so do those that are set aside: so the expected number
+    counts, and the number that was read. Only where lookups are expected too (not ``timed``), which
+    have rows at no time, does the number that was read count alone.
     """
     if any(reason.cause in _WITHOUT_ROWS for reason in step.reasons):
         return False
@@ -228,7 +234,7 @@ def _known_before_reading(step: Step) -> bool:
 
 
 def _starts_late(node: Node, model: ModelObservation) -> str:
-    """Said of a model whose start lies after all that it reads."""
+    """A note on a model that starts after all that it reads."""
     rows = _known_rows(node, model)
     if node.start is None or not rows or max(rows).end > node.start:
         return ""

@@ -1,4 +1,4 @@
-"""What whoever looks at a plan should know of the models in it, besides their steps."""
+"""Notes on the models of a plan, besides their steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def plan_notes(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -
 
 
 def _unproven(node: Node) -> Iterator[str]:
-    """What its definition stands on that nothing proves."""
+    """What its definition relies on that nothing proves."""
     if node.overrides_used:
         words = ", ".join(node.overrides_used)
         alone = set(node.overrides_used) - {Override.NONDETERMINISTIC}
@@ -36,7 +36,7 @@ def _unproven(node: Node) -> Iterator[str]:
 def _unlocated_keys(
     node: Node, model: ModelObservation, steps: Mapping[str, Step]
 ) -> Iterator[str]:
-    """Of which lookups a run has yet to find which rows their changed keys have."""
+    """The lookups with changed keys that a run has yet to find rows for."""
     if model.trace is None or model.trace.fingerprint != node.fingerprint:
         return
     unknown = [
@@ -51,7 +51,7 @@ def _unlocated_keys(
 
 
 def _in_parts(node: Node, step: Step) -> Iterator[str]:
-    """What readers are to know of a table that is replaced by a part of what it will be."""
+    """What readers should know of a table that is replaced by a part of its rows."""
     left = step.trace.pending if step.trace is not None else ()
     if step.action is Action.BUILD and any(entry.cause is Cause.REDEFINED for entry in left):
         yield (

@@ -1,11 +1,11 @@
 """
-Observed + project → steps with their reasons.
+Observations + project → steps with their reasons.
 
-:func:`plan` is a pure function: it never sees a clock, a session, a path or a ledger, so a plan
-can be shown, stored, compared and tested without Spark, and what ``infold plan`` prints is what
-``infold run`` carries out. A run is a loop: which cells a file touches may be known only after it
-was read, so steps that depend on another step of the plan are *expected*, and the run plans again
-before it carries them out.
+:func:`plan` is a pure function: it never sees a clock, a session, a path or a ledger. So a plan can
+be shown, stored, compared and tested without Spark, and ``infold run`` executes what ``infold
+plan`` prints. A run is a loop: which cells a file touches may be known only after it was read. So
+steps that depend on another step of the plan are *expected*, and the run plans again before it
+executes them.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ from infold.core.plan import (
 )
 from infold.core.project import Node, Project
 from infold.core.trace import Cause, Pending, Trace, merge_pending
-from infold.planning.cautions import plan_notes
-from infold.planning.file_reasons import file_reasons, files_to_reingest
-from infold.planning.portions import (
+from infold.planning.buildable_cells import (
     BACKLOG,
     cells_with_rows,
     completed_range,
@@ -41,6 +39,8 @@ from infold.planning.portions import (
     split_into_batches,
     split_pending,
 )
+from infold.planning.file_reasons import file_reasons, files_to_reingest
+from infold.planning.plan_notes import plan_notes
 from infold.planning.staleness import (
     affected_cells,
     changed_input_reason,
@@ -54,18 +54,18 @@ from infold.planning.staleness import (
 _EVERYTHING = PlanOptions()
 
 HELD_BACK = "its definition changed: all of it is built at once, by a run without a window"
-"""Why a window builds nothing of a table whose definition changed."""
+"""Why a run with a window skips a table with a changed definition."""
 
 NOT_EMPTIED = "its definition changed, and there are no rows where it is to be built: it stays"
-"""Why a window without rows does not take the place of a table whose definition changed."""
+"""Why a window without rows does not replace a table with a changed definition."""
 
 
 def plan(project: Project, observed: Observations, asked: PlanOptions = _EVERYTHING) -> Plan:
     """
     The steps that bring every selected model up to date, inputs before their readers.
 
-    A window bounds the cells of models that are recomputed cell by cell; files and folds take all
-    that arrived, because their cost follows what arrived and a half-folded table would be wrong.
+    A window bounds the cells of models that are recomputed cell by cell. Ingests and folds process
+    all that arrived: their cost is proportional to it, and a table with half a fold would be wrong.
     The result depends on the arguments alone.
     """
     draft = _Draft(observed, asked)
@@ -83,7 +83,7 @@ def plan(project: Project, observed: Observations, asked: PlanOptions = _EVERYTH
 
 
 class _Draft:
-    """A plan while it is made: the steps so far, by model, and what was left alone."""
+    """A plan while it is made: the steps so far, by model, and the skipped models."""
 
     def __init__(self, observed: Observations, asked: PlanOptions) -> None:
         self.observed, self.options = observed, asked
@@ -94,7 +94,7 @@ class _Draft:
         """Models whose table stays of its old definition, as a part of it was asked for."""
 
     def add(self, node: Node) -> None:
-        """The step that a model needs, or the reason why it is left alone."""
+        """The step that a model needs, or the reason why it is skipped."""
         for entry in node.stored_inputs:
             known = self.observed.models.get(entry.name)
             dropped = known is not None and known.trace is None
@@ -117,7 +117,10 @@ class _Draft:
             self.skipped.append(Skipped(node.name, UP_TO_DATE))
 
     def events(self, node: Node, model: ModelObservation) -> Step | None:
-        """Files in and out; everything when there is no table yet or another definition."""
+        """
+        New files in, removed files out; everything when there is no table yet or another
+        definition.
+        """
         files = model.files if model.files is not None else FileDiff(node.source or "")
         first = next(iter(self._restate_reasons(node)), None) or whole_table_reason(node, model)
         if first is not None:
@@ -158,7 +161,7 @@ class _Draft:
         return self._make_step(node, Action.FOLD, reasons) if reasons else None
 
     def _expected_changes(self, name: str) -> tuple[int, int]:
-        """About how many rows of an input the plan changes, and how many it holds then."""
+        """About how many rows of an input the plan changes, and how many it has then."""
         step, observed = self.steps.get(name), self.observed.models.get(name)
         if step is None or observed is None or not observed.rows:
             return 0, 0
@@ -241,7 +244,7 @@ class _Draft:
     def _waits_for_cron(
         self, node: Node, model: ModelObservation, reasons: Sequence[Reason]
     ) -> bool:
-        """Whether a built model is left alone until the next tick of its cron."""
+        """Whether a built model is skipped until the next tick of its cron."""
         if self.options.ignore_cron or node.name in self.options.restated:
             return False
         due = next_due(node, model, self.observed.as_of)
@@ -251,10 +254,10 @@ class _Draft:
 
     def _replace_table(self, node: Node, model: ModelObservation, first: Reason) -> Step | None:
         """
-        A table of a changed definition in the place of the old one: one step, one commit.
+        Replace the table of a changed definition: one step, one commit.
 
-        Of a part of it, as a window would make it, the table would hold rows of two definitions, or
-        lose days that nobody asked about. So until it is built whole, the old one stays.
+        A window would build a part of it, and the table would mix rows of two definitions or lose
+        days that nobody asked about. So the old table stays until the new one is built whole.
         """
         retained = retained_range(node)
         holds = Ranges.of((*cells_with_rows(node, model), *(state.cell for state in model.cells)))
@@ -273,7 +276,7 @@ class _Draft:
         return replace(step, cells=cells, pieces=pieces if len(pieces) > 1 else ())
 
     def _would_empty(self, node: Node, model: ModelObservation, may: Ranges, cells: Ranges) -> bool:
-        """Whether a table would be replaced by cells without rows although there are some."""
+        """Whether cells without rows would replace a table that has some."""
         there = Ranges.of(cells_with_rows(node, model)) & may
         if not there or there & cells:
             return False
@@ -282,7 +285,7 @@ class _Draft:
         return True
 
     def _restate_reasons(self, node: Node) -> list[Reason]:
-        """What someone asked to have built again."""
+        """What a person asked to have built again."""
         ranges = self.options.restated.get(node.name)
         granularity = node.model.granularity
         if ranges is None:
@@ -305,7 +308,7 @@ class _Draft:
         taken: Ranges,
         anew: Ranges,
     ) -> None:
-        """Say what is stale and not built: by window or limit, or because it is not over yet."""
+        """Note what is stale and not built: by window or limit, or because it is not over yet."""
         stale = Ranges.of(part for entry in pending for part in entry.ranges)
         outside = (stale & over) - (self.window & anew)
         if outside:
@@ -329,7 +332,7 @@ class _Draft:
         return min((limit for limit in limits if limit is not None), default=1)
 
     def _stale_reasons(self, node: Node, model: ModelObservation, reach: int) -> list[Reason]:
-        """Why cells of a built model no longer hold; changes reach ``reach`` beyond their cells."""
+        """Why cells of a built model are stale; changes reach ``reach`` beyond their cells."""
         reasons = [
             Reason(entry.cause, "left out before", entry.ranges)
             for entry in (model.trace.pending if model.trace else ())

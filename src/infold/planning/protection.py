@@ -1,8 +1,8 @@
 """
-What a run would build from nothing although it stands already, and which targets mind.
+What a run would rebuild although it exists, and which targets refuse that.
 
-On a protected target nothing drops or rebuilds a table, or what is known of it, unless that run
-was allowed to. Keeping a table up to date is no rebuild, even where that writes all of it.
+On a protected target nothing drops or rebuilds a table, or its ledger entries, unless that run was
+allowed to. Keeping a table up to date is no rebuild, even where that writes all of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 
 TableExists = Callable[[str], bool]
-"""Whether a model's table stands that its ledger tells nothing of."""
+"""Whether a model has a table that the ledger does not know."""
 
 
 def unrecorded_table(ledger: Ledger, lake: Lake) -> TableExists:
@@ -40,7 +40,7 @@ def unrecorded_table(ledger: Ledger, lake: Lake) -> TableExists:
 def protection_warnings(
     project: Project, plan: Plan, asked: PlanOptions, exists: TableExists
 ) -> tuple[str, ...]:
-    """What whoever looks at a plan for a protected target should know of it."""
+    """Warnings on a plan for a protected target."""
     if not project.target.protected:
         return ()
     return tuple(
@@ -52,7 +52,7 @@ def protection_warnings(
 def refused_rebuilds(
     project: Project, plan: Plan, asked: PlanOptions, exists: TableExists, *, allowed: bool
 ) -> Mapping[str, InfoldError]:
-    """The models that a plan builds anew on a protected target, each with the refusal."""
+    """The models that a plan rebuilds on a protected target, each with the refusal."""
     if not project.target.protected or allowed:
         return {}
     return {
@@ -64,7 +64,7 @@ def refused_rebuilds(
 def rebuilt_tables(
     plan: Plan, asked: PlanOptions, exists: TableExists
 ) -> Iterator[tuple[str, str]]:
-    """The models that a plan builds anew although they were built, each with the reason."""
+    """The built models that a plan rebuilds, each with the reason."""
     for step in plan.steps:
         why = _rebuild_reason(step, asked, exists)
         if why:

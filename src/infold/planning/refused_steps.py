@@ -1,7 +1,7 @@
 """
-What of a plan cannot be carried out, as models are refused: neither these nor what reads them.
+Steps of a plan that cannot be executed, as models are refused: neither these nor their readers.
 
-A run leaves the same alone (see ``run_progress``), and builds the others.
+A run skips the same models (see ``run_progress``), and builds the others.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def without_refused(
     refused: Mapping[str, InfoldError],
     selected: frozenset[str] | None,
 ) -> Plan:
-    """A plan without the models that are refused, as far as they were asked for or are read."""
+    """A plan without the refused models, as far as they were selected or are read."""
     needed = project.upstream(step.model for step in plan.steps)
     own = {
         name: error

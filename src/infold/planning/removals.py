@@ -1,11 +1,11 @@
 """
-Sources that lose much at once: an unmounted share looks like a folder whose files were all deleted.
+Sources that lose much at once: an unmounted share looks like a folder of deleted files.
 
-What left is taken out of the tables, as the contract says; but a source that loses more than a part
-of its files, or of the rows in them, is refused until that run is allowed to. The part is declared
-(``removal_limit``), or else: all there is, and of more than 20 files half. Files go, or they are
-replaced by others with fewer rows. How many rows those have is known from the footers of Parquet
-files before anything is read; of others once they were read, and before the commit.
+Removed rows are taken out of the tables, as the contract says. But a source that loses more than a
+part of its files, or of their rows, is refused unless that run is allowed to remove them. The part
+is declared (``removal_limit``); by default it is everything, and half of more than 20 files. Files
+are removed, or replaced by others with fewer rows. The footers of Parquet files give the number of
+rows before anything is read. Other formats are counted while they are read, before the commit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from infold.core.project import Project
 from infold.messages import mismatches
 
 FEW = 20
-"""Of up to so many files, any may go as long as some stay, where nothing is declared."""
+"""Of up to so many files, any may be removed as long as some stay, where nothing is declared."""
 
 HALF = 50.0
 ALL = 100.0
@@ -33,14 +33,14 @@ def refuse_removals(project: Project, plan: Plan, *, allowed: bool) -> None:
 
 
 def refuse_lost_rows(source: Source, diff: FileDiff) -> None:
-    """The same once the new files of one source were ``counted``, whatever their format."""
+    """The same once the new files of one source were ``counted``, in any format."""
     loss = "" if diff.removals_allowed else _too_much(source, diff)
     if loss:
         raise mismatches.source_shrank(((source.name, loss),))
 
 
 def removal_warnings(project: Project, plan: Plan) -> tuple[str, ...]:
-    """What whoever looks at a plan should know of such sources."""
+    """Warnings on a plan about such sources."""
     return tuple(
         f"{source}: {what}; a run needs --allow-removals"
         for source, what in dict(excessive_removals(project, plan)).items()

@@ -1,9 +1,9 @@
 """
-What is built again because someone asks for it: ``restate`` and ``backbuild``.
+Building again on request: ``restate`` and ``backbuild``.
 
-Late rows, changed definitions and changed lookups need none of this: they are found. Building again
-is for what infold cannot see, such as a function whose meaning changed. A cell that comes out as it
-was is no change, and nothing downstream of it is built.
+Late rows, changed definitions and changed lookups need none of this: they are detected. Building
+again is for what infold cannot see, such as a function with a new meaning. A cell with the same
+result is no change, and nothing downstream of it is built.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from infold.planning.selection import select_models
 
 @dataclass(frozen=True, slots=True)
 class RestateRequest:
-    """What is asked for, and the models that were named but are not built again, with reasons."""
+    """What is asked for, and the models that were named but are skipped, with reasons."""
 
     options: PlanOptions
     skipped: tuple[tuple[str, str], ...] = ()
@@ -28,9 +28,9 @@ class RestateRequest:
 
 def restate(project: Project, terms: Sequence[str], window: Interval | None) -> RestateRequest:
     """
-    The models of some terms again: cells of a window, or all; then what follows from changes.
+    Build the models of some terms again: cells of a window, or all; then what follows from changes.
 
-    A window means models that are built cell by cell; others named are left as they are.
+    A window applies to models that are built cell by cell; others named are skipped.
     """
     ranges = Ranges.ever() if window is None else Ranges((window,))
     names = _with_table(project, select_models(project, terms))
@@ -47,10 +47,10 @@ def restate(project: Project, terms: Sequence[str], window: Interval | None) -> 
 
 def backbuild(project: Project, terms: Sequence[str], window: Interval) -> RestateRequest:
     """
-    Models over a window, and what they read for it, upstream first.
+    Build models over a window again, and what they read for it, upstream first.
 
-    Each model upstream is built again over the union of the stretches that its readers read.
-    Tables that are folded hold what their files say at any time, and are only brought up to date.
+    Each model upstream is built again over the union of the ranges that its readers read. Folded
+    tables follow their files at any time, and are only brought up to date.
     """
     targets = _with_table(
         project, select_models(project, [term.removeprefix("+") for term in terms])

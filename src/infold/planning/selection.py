@@ -1,9 +1,9 @@
 """
 Which models a command means: ``--select`` and ``--exclude``.
 
-A term is a model's name or a glob (``stg_*``), or ``tag:NAME`` (a glob too); a ``+`` before it
-adds everything it depends on, a ``+`` after it everything that depends on it. Terms add up;
-what is excluded leaves again, whatever selected it.
+A term is a model's name or a glob (``stg_*``), or ``tag:NAME`` (a glob too); a ``+`` before it adds
+everything it depends on, a ``+`` after it everything that depends on it. Terms add up.
+``--exclude`` wins over any selection.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why cells of a model are stale: each cause of it, and which cells it reaches."""
+"""Why cells of a model are stale: each cause, and the cells it affects."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ from infold.core.plan import (
 from infold.core.project import Node
 from infold.core.trace import Cause, CellChange
 from infold.planning import cron
+from infold.planning.buildable_cells import replaces_by_parts
 from infold.planning.file_reasons import count_of
-from infold.planning.portions import (
-    replaces_by_parts,
-)
 
 
 def affected_cells(node: Node, name: str, touched: Ranges, reach: int = 0) -> Ranges:
-    """The cells of a model in which something at these times of an input can show."""
+    """The cells of a model that rows at these times of an input can affect."""
     granularity = node.model.granularity
     if granularity is None or node.is_lookup(name):
         return Ranges.ever()
@@ -31,7 +29,7 @@ def affected_cells(node: Node, name: str, touched: Ranges, reach: int = 0) -> Ra
 
 
 def next_due(node: Node, model: ModelObservation, as_of: int) -> int | None:
-    """When a model is due that was built since the newest tick of its cron; None if it is due."""
+    """When a model that was built since the newest tick of its cron is due; None if it is due."""
     incremental = node.model.incremental
     if incremental is None or incremental.cron is None or model.as_of is None:
         return None
@@ -55,7 +53,7 @@ def whole_table_reason(node: Node, model: ModelObservation) -> Reason | None:
 
 
 def entry_reasons(model: ModelObservation) -> Iterator[Reason]:
-    """What somebody said of the model's sessions since it was built; which they are is found."""
+    """That there are new manual entries about the model's sessions; the fold finds the sessions."""
     more = model.newest_entry - (model.trace.applied_entry if model.trace else 0)
     if more:
         what = "1 manual entry" if more == 1 else f"{more:,} manual entries"
@@ -65,7 +63,7 @@ def entry_reasons(model: ModelObservation) -> Iterator[Reason]:
 def changed_input_reason(
     node: Node, diff: InputDiff, cause: Cause, changes: Sequence[CellChange], reach: int
 ) -> Reason:
-    """That rows of an input changed, and where that can show."""
+    """The reason that rows of an input changed, and the cells that they affect."""
     rows = sum(change.added + change.removed for change in changes)
     found = diff.changed_keys
     if found is None or found.everywhere:
@@ -88,7 +86,7 @@ def touched_cells(changes: Iterable[CellChange]) -> Ranges:
 
 
 def changes_by_cause(node: Node, diff: InputDiff) -> dict[Cause, list[CellChange]]:
-    """The net changes of an input, by what they are to the model that reads it."""
+    """The net changes of an input, by what they mean to the model that reads it."""
     found: dict[Cause, list[CellChange]] = {}
     for change in diff.changes:
         if node.is_lookup(diff.name):

@@ -1,9 +1,9 @@
 """
-The stretch of event time that a command was asked for: ``--start`` and ``--end``.
+The range of event time that a command was asked for: ``--start`` and ``--end``.
 
-Half-open, and whole cells only: an end inside a cell would leave half of the cell unbuilt, or
-build more than was asked for, so it is refused with the nearest instants that would do. It bounds
-the cells of models that are built cell by cell, so those are the models that it has to suit.
+Half-open, and whole cells only: an end inside a cell would leave half of the cell unbuilt, or build
+more than was asked for. So it is refused with the nearest instants that fit. It bounds the cells of
+models that are built cell by cell, so it has to fit those models.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def parse_as_of(text: str | None) -> int | None:
 
 
 def parse_instant(option: str, text: str | None) -> int | None:
-    """The instant that an option or argument says; None when it was not given."""
+    """The instant of an option or argument; None when it was not given."""
     return None if text is None else _instant(option, text)
 
 
@@ -66,7 +66,7 @@ def _instant(option: str, text: str) -> int:
 
 
 def _refuse_inside(option: str, at: int, cells: Mapping[str, Granularity | None]) -> None:
-    """Refuse an end that lies inside a cell of any model, and name all of these."""
+    """Refuse an end that is inside a cell of any model, and name all of these."""
     nearest = {
         name: (
             granularity.value,

@@ -24,7 +24,7 @@ from infold.core.plan import (
 from infold.core.project import Node, Project
 from infold.core.report import ModelState
 from infold.core.trace import Cause
-from infold.planning.portions import cells_with_rows
+from infold.planning.buildable_cells import cells_with_rows
 from infold.render import formatting
 from infold.render.coverage_strip import Row, axis_of, strip
 from infold.render.manifest_states import states_text

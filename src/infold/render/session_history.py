@@ -33,8 +33,8 @@ _LONG = 24
 def session_history_screen(value: SessionHistories) -> str:
     """Each session as it is now, its events by arrival, what each run did to it."""
     parts = [_history_text(history) for history in value.histories]
-    if value.more:
-        many = formatting.count(value.more, "more session")
+    if value.more_sessions:
+        many = formatting.count(value.more_sessions, "more session")
         parts.append(f"{many} of {value.id}: name one by its session_id.")
     return "\n\n\n".join(parts)
 
@@ -126,7 +126,7 @@ def _batch_note(group: EventBatch) -> str:
 
 def _file_names(group: EventBatch) -> str:
     named = ", ".join(group.files)
-    return f"from {named} and {group.more:,} more" if group.more else f"from {named}"
+    return f"from {named} and {group.more_files:,} more" if group.more_files else f"from {named}"
 
 
 def _changes_text(history: SessionHistory) -> str:
@@ -297,7 +297,7 @@ def session_history_shape(value: SessionHistories) -> Shape:
     return {
         "id": value.id,
         "sessions": [_history_shape(history) for history in value.histories],
-        "more": value.more,
+        "more": value.more_sessions,
     }
 
 
@@ -344,7 +344,7 @@ def _event_batch_shape(group: EventBatch) -> Shape:
         "late": group.late,
         "rebuilt": group.rebuilt,
         "files": list(group.files),
-        "more_files": group.more,
+        "more_files": group.more_files,
     }
 
 

@@ -1,1 +1,1 @@
-"""Carries a plan out: observes, executes steps in commit order, recovers, forgets."""
+"""Executes plans: observes, executes steps in commit order, recovers, forgets."""

@@ -1,8 +1,8 @@
 """
-Where the changed keys of lookups are, asked of the engine before steps are carried out.
+Asks the engine where the changed keys of lookups are, before steps are executed.
 
-Which cells hold rows of changed keys is known from the rows alone, so a plan that was made without
-looking has all cells that may hold some. A run looks, and plans again.
+Only the rows themselves show which cells have rows of changed keys. So a plan that was made before
+this search has all cells that may have some. A run searches, and plans again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KeyQuestion = tuple[str, str, int, int, tuple[int, ...]]
 
 
 def unlocated_lookups(node: Node, model: ModelObservation) -> Iterator[InputDiff]:
-    """The changed lookups of a model of which nobody has looked yet where their keys are."""
+    """The changed lookups of a model with keys that were not searched yet."""
     for diff in model.inputs:
         if diff.changes and diff.changed_keys is None and node.matches_of(diff.name):
             yield diff
@@ -27,13 +27,13 @@ def unlocated_lookups(node: Node, model: ModelObservation) -> Iterator[InputDiff
 
 @dataclass
 class KeyLocations:
-    """What was found in one run; asked once for each change of a lookup and model."""
+    """The answers of one run; each change of a lookup is searched once for each model."""
 
     project: Project
     answers: dict[KeyQuestion, ChangedKeyRows] = field(default_factory=dict)
 
     def unanswered(self, observed: Observations, plan: Plan) -> list[KeyQuestion]:
-        """What is to be looked for before the steps of a plan can be carried out."""
+        """What must be searched before the steps of a plan can be executed."""
         found = []
         for step in plan.steps:
             node = self.project[step.model]
@@ -45,11 +45,11 @@ class KeyLocations:
         return [key for key in found if key not in self.answers]
 
     def locate(self, engine: Engine, sought: KeyQuestion) -> None:
-        """Have the engine look."""
+        """Have the engine search."""
         self.answers[sought] = engine.find_changed_keys(*sought[:4])
 
     def add_to(self, observed: Observations) -> Observations:
-        """What was observed, with what was found."""
+        """The observations with the answers so far."""
         models = {
             name: self._model_with_answers(name, model) for name, model in observed.models.items()
         }

@@ -1,11 +1,11 @@
 """
 Batches of one model side by side: computed at the same time, committed one after the other.
 
-A commit of a batch replaces whole partitions and carries the rows of other cells along, so two at
-once would lose rows, and the trace of each must leave pending what the others have yet to commit.
-Hence a batch takes a turn between what was computed and what is written: it learns then which
-version it will be and what is left, and passes the turn on once the ledger knows of its commit. The
-order in which batches end does not matter; one that failed leaves its cells pending.
+A commit of a batch replaces whole partitions with the rows of other cells in them. So two commits
+at once would lose rows, and the trace of each must leave pending what the others have yet to
+commit. Hence a batch waits for its turn after it has computed its rows. Then it learns its version
+and what is left pending, and it ends its turn once the ledger has its commit. Batches may end in
+any order. A batch that failed leaves its cells pending.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ def concurrent_batches(step: Step) -> tuple[Step, ...]:
 
 @dataclass
 class CommitLock:
-    """Who may commit a batch of one model's batches; ``trace`` holds before any is built."""
+    """
+    Lets one batch of a model commit at a time; ``trace`` is the one before any of
+    them is built.
+    """
 
     trace: Trace
     version: int
@@ -56,7 +59,10 @@ class CommitLock:
             raise self._unknown
 
     def release(self, built: Outcome | None, unknown: BaseException | None = None) -> None:
-        """End a turn: ``built`` holds now; nothing was written; or nobody knows: ``unknown``."""
+        """
+        End a turn: ``built`` is committed; None: nothing was written, or (``unknown``) maybe
+        something.
+        """
         if built is not None:
             self.trace = built.trace
             self.version += built.committed
@@ -73,7 +79,10 @@ class CommitTurn:
     holds_lock: bool = False
 
     def take(self, outcome: Outcome) -> Outcome:
-        """Wait for it; what will hold, as it will after those that were committed before."""
+        """
+        Wait for the turn; returns the outcome as it will be after the batches
+        committed before.
+        """
         if self.lock is None:
             return outcome
         self.lock.acquire()
@@ -89,7 +98,10 @@ class CommitTurn:
 
     @contextmanager
     def released_after_error(self) -> Iterator[None]:
-        """A turn that is still taken at the end was cut short between table and ledger."""
+        """
+        A turn that did not end broke off between table and ledger; no other batch may
+        commit then.
+        """
         try:
             yield
         except BaseException as error:
@@ -102,10 +114,10 @@ def side_by_side(
     project: Project, lake: Lake, now: Plan, jobs: int | None
 ) -> list[tuple[Step, CommitTurn]]:
     """
-    The steps that can be carried out now, at most as many as asked for, with their turns.
+    The steps that can be executed now, at most ``jobs`` of them, with their turns.
 
-    Of models that take in files one, as what they set aside goes to one table. What is left
-    after all models that are ready goes to batches beside theirs.
+    Of models that ingest files one at a time, as the rows they set aside go to one table. When
+    every ready model has a step, the remaining jobs go to further batches of these models.
     """
 
     def ingests(step: Step) -> bool:

@@ -1,8 +1,8 @@
 """
-Which definitions a run has Spark's analyser judge before its first step, each once.
+Which definitions Spark's analyser checks before the first step of a run, each once.
 
-Steps of a definition that tables were built by already say nothing new, so a daily run asks
-nothing. What reads a model with a new definition is judged again: it may have other columns now.
+Definitions that tables were built by already are not checked again, so a daily run checks nothing.
+Readers of a model with a new definition are: that model may have other columns now.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from infold.messages.errors import InfoldError
 
 @dataclass
 class DefinitionsToAnalyse:
-    """What was asked in one run, so that no model is judged twice in it."""
+    """The definitions that one run has checked, so that none is checked twice."""
 
     project: Project
     analysed: set[str] = field(default_factory=set)
 
     def not_analysed(self, observed: Observations, plan: Plan) -> frozenset[str]:
-        """The models of a plan that nothing was built by as they are defined now."""
+        """The models of a plan that nothing was built from as they are defined now."""
         planned = {step.model for step in plan.steps} - self.analysed
         changed = {name for name in planned if self._definition_changed(observed, name)}
         return frozenset(changed | (planned & self.project.downstream(changed)))
@@ -35,7 +35,7 @@ class DefinitionsToAnalyse:
         return trace is None or trace.fingerprint != self.project[name].fingerprint
 
     def analyse(self, engine: Engine, models: Collection[str]) -> Mapping[str, InfoldError]:
-        """What is wrong with the definitions of some models, or of views that they read."""
+        """The errors in the definitions of some models, or of views that they read."""
         above = self.project.upstream(models)
         views = {name for name in above if self.project[name].model.kind is Kind.VIEW}
         new = (views | set(models)) - self.analysed

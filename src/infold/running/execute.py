@@ -1,13 +1,13 @@
 """
-Carrying out a plan: the order of writing, and what happens after a crash.
+Executes a plan: the order of writing, and what happens after a crash.
 
-For each step: intent in the ledger → what will hold, in the ledger → one commit of the table,
-which carries the step's id → done, in the ledger. A run that finds a step of an earlier run
-unfinished looks for its id in the table's history: there, and what will hold was written down: the
-step is finished (``recover`` says how where just its cells were); else it never happened. Steps
-that replace a whole table are simply done again.
-Nothing here decides what to build; that is ``planning``. What fails is one model's, and keeps only
-its readers waiting; ``run_progress`` keeps count of it.
+For each step: intent in the ledger → expected outcome in the ledger → one commit of the table, with
+the step's id → done in the ledger. A run that finds an unfinished step of an earlier run looks for
+its id in the table's history. If it is there and the outcome was recorded, the step is finished
+(``recover`` says how where only its cells were recorded); else it never happened. Steps that
+replace a whole table are simply done again. Nothing here decides what to build; that is
+``planning``. A failure belongs to one model, and stops only its readers; ``run_progress`` keeps
+count of it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from infold.planning.model_states import model_states
 from infold.planning.planner import plan
 from infold.planning.protection import refused_rebuilds, unrecorded_table
 from infold.planning.removals import refuse_removals
-from infold.running.belonging import refuse_other_project, warehouse_of
 from infold.running.changed_keys import KeyLocations, KeyQuestion
 from infold.running.commit_order import CommitTurn, side_by_side
 from infold.running.definitions_to_analyse import DefinitionsToAnalyse
 from infold.running.forget import forget_model
+from infold.running.ledger_consistency import refuse_other_project, warehouse_of
 from infold.running.observe import VANISHED, Observer, locations_and_files
 from infold.running.recover import committed_snapshot, recover
 from infold.running.request import (
@@ -62,15 +62,15 @@ class Runner:
     engine: Callable[[str, Plan], Engine]
     progress: Progress
     fence: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Keeps out what a dead run may have left writing; entered once the lease is held."""
+    """Excludes processes of a dead run that may still write; entered once the lease is held."""
 
     def run(self, request: Request) -> RunResult:
         """
-        Observe, plan, carry out, until nothing that was asked for is stale.
+        Observe, plan and execute until nothing that was asked for is stale.
 
         Raises InfoldError: ``locked``, ``over_budget`` and the like before anything is written.
-        Raises RunFailed when a model could not be brought up to date, and after all others were:
-        its ``result`` says what was done all the same.
+        Raises RunFailed when a model could not be brought up to date, after all others were: its
+        ``result`` says what was done nevertheless.
         """
         course = RunProgress(new_id(), self.project, request.options, fail_fast=request.fail_fast)
         started = time.monotonic()
@@ -93,7 +93,7 @@ class Runner:
         return result
 
     def _begin_run(self, course: RunProgress, request: Request, started: float) -> None:
-        """Write down that the run begins, and put right what earlier ones left."""
+        """Record that the run begins, and finish or undo what earlier runs left."""
         self.ledger.begin_run(
             course.run, request.command, self.observer.as_of, request_detail(request)
         )
@@ -154,7 +154,10 @@ class Runner:
         engine: Engine,
         missing: Sequence[KeyQuestion],
     ) -> None:
-        """Find where changed keys of lookups are; a failure is the model's that reads them."""
+        """
+        Find where changed keys of lookups are; a failure belongs to the model that
+        reads them.
+        """
         for sought in missing:
             try:
                 located.locate(engine, sought)
@@ -164,14 +167,14 @@ class Runner:
     def _refused_as_protected(
         self, now: Plan, asked: PlanOptions, request: Request
     ) -> Mapping[str, errors.InfoldError]:
-        """The models of a protected target that this plan would build anew."""
+        """The models of a protected target that this plan would rebuild."""
         known = unrecorded_table(self.ledger, self.lake)
         return refused_rebuilds(self.project, now, asked, known, allowed=request.allow_refresh)
 
     def _steps_ready(
         self, course: RunProgress, now: Plan, asked: PlanOptions
     ) -> list[tuple[Step, CommitTurn]]:
-        """What can be carried out now; a model that is stale again and again is given up."""
+        """The steps that can be executed now; a model that stays stale again and again fails."""
         ready = side_by_side(self.project, self.lake, course.runnable(now), asked.jobs)
         for step, _ in ready:
             if sum(same_work(other, step) for other, _ in course.done) > MOST_STEPS:
@@ -195,7 +198,7 @@ class Runner:
         ready: Sequence[tuple[Step, CommitTurn]],
         engine: Engine,
     ) -> None:
-        """Steps side by side; all of them end, whatever becomes of the others."""
+        """Execute steps side by side; all of them end, even if others fail."""
         numbered = list(enumerate(ready, course.steps_begun + 1))
         course.steps_begun += len(numbered)
         for seq, (step, _) in numbered:
@@ -218,7 +221,7 @@ class Runner:
             made.result()  # raises what ends the run
 
     def _report(self, course: RunProgress, step: Step, made: Receipt | errors.InfoldError) -> None:
-        """A step has ended, well or not."""
+        """Report the end of a step, and record it."""
         if isinstance(made, Receipt):
             self.progress.done(step, made)
             course.done.append((step, made))
@@ -229,14 +232,14 @@ class Runner:
     def _try_step(
         self, run: str, seq: int, step: Step, engine: Engine, turn: CommitTurn
     ) -> Receipt | errors.InfoldError:
-        """Carry a step out; the error that is its model's. Raises those that are everybody's."""
+        """Execute a step; returns its model's error. Raises errors that end the run."""
         try:
             return self._execute_step(run, seq, step, engine, turn)
         except Exception as error:  # noqa: BLE001 - one model's failure, whatever it is
             return self._as_model_error(error, step.model)
 
     def _as_model_error(self, error: Exception, model: str) -> errors.InfoldError:
-        """An error under its name, for the model that it is of. Raises those of everybody."""
+        """An error under its name, as its model's. Raises errors that end the run."""
         known = failures.as_user_error(error, self.project.root)
         if known.slug in failures.NAMELESS:
             known = known.saying(("model", model))
@@ -272,7 +275,7 @@ class Runner:
         return receipt
 
     def _forget_removed_models(self) -> Iterator[str]:
-        """Models that left the project are no longer waited for by what they read."""
+        """Readers no longer wait for models that were removed from the project."""
         for name in self.ledger.traces():
             if name not in self.project and self.project.target.protected:
                 yield f"{name} is no longer in the project; what is known of it stays: protected"
@@ -281,7 +284,10 @@ class Runner:
                 yield f"{name} is no longer in the project; its table stays as it is"
 
     def _forget_vanished(self, run: str) -> Iterator[str]:
-        """Models whose table somebody dropped; their readers are to see what goes and comes."""
+        """
+        Forget models with a table that somebody dropped, so that readers see its rows go and come
+        back.
+        """
         for number, name in enumerate(self.observer.vanished(), 1):
             step = f"{run}-gone{number}"
             forget_model(self.ledger, None, run=run, step=step, seq=0, model=name)
@@ -295,7 +301,7 @@ class Runner:
 
     @contextmanager
     def _record_failures(self, course: RunProgress, started: float) -> Iterator[None]:
-        """A run that something ends is written down as such, with all that it did before."""
+        """When something ends the run, record it as failed, with all that it did before."""
         try:
             yield
         except Exception as error:

@@ -1,10 +1,10 @@
 """
 Forgetting models, and tearing a target down: the only two things that drop tables.
 
-The ledger forgets first, in one transaction for each model that also writes a version at which the
-table holds nothing; the table goes after it. So a death in between leaves a table that nothing is
-known of, which the next run replaces, and which the same command, given again, drops. The other
-order would leave a ledger that vouches for a table that is gone.
+The ledger forgets first, in one transaction for each model that also writes an empty version of its
+table. Then the table is dropped. After a crash in between, the table is unknown to the ledger: the
+next run replaces it, and the same command drops it when it is given again. In the other order, the
+ledger would vouch for a table that does not exist.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from infold.core.record import Receipt
 from infold.core.report import Forgotten
 from infold.messages import errors, run_errors
 from infold.planning.selection import select_models
-from infold.running.belonging import refuse_other_project
+from infold.running.ledger_consistency import refuse_other_project
 from infold.running.recover import FORGET, LOSE, recover
 from infold.running.request import new_id
 
@@ -51,14 +51,14 @@ class Dropper:
     fence: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def models_with_data(self) -> tuple[str, ...]:
-        """Everything that there is something of: in the ledger, or a table of the project's."""
+        """All models with data: an entry in the ledger, or a table of the project."""
         traces = self.ledger.traces()
         stored = [node.name for node in self.project if node.model.kind is not Kind.VIEW]
         names = dict.fromkeys((*stored, *traces, *self.ledger.newest_versions()))
         return tuple(name for name in names if name in traces or self._has_table(name))
 
     def find_models(self, terms: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The models that terms mean and of which there is something; and terms without any."""
+        """The models with data that terms mean, and the terms that mean none."""
         known = self.models_with_data()
         found: dict[str, None] = {}
         missing = []
@@ -79,7 +79,7 @@ class Dropper:
     def forget(
         self, terms: Sequence[str], *, allowed: bool = False, wait: float = 0.0
     ) -> Forgotten:
-        """Forget models and drop their tables; the next run builds them anew."""
+        """Forget models and drop their tables; the next run rebuilds them."""
         self.refuse_protected("forget", self.find_models(terms)[0], allowed=allowed)
         with self._locked_run(FORGET, wait) as run:
             names, missing = self.find_models(terms)
@@ -114,7 +114,10 @@ class Dropper:
 
     @contextmanager
     def _locked_run(self, command: str, wait: float, *, last: bool = False) -> Iterator[str]:
-        """A run of the ledger's, from lease to end; with the ``last`` one the ledger goes."""
+        """
+        A run in the ledger, under the lease from begin to end; the ``last`` one
+        deletes the ledger.
+        """
         run = new_id()
         refuse_other_project(self.project, self.ledger)
         self.ledger.acquire(run, wait=wait)

@@ -1,11 +1,11 @@
 """
 Whether a ledger and the tables beside it belong together.
 
-Each commit to a table carries the id of its step, and the ledger keeps every step for good. So a
-step in a table's history that the ledger does not know was told to another ledger: a newer state
-of this one (a backup was put back), that of another target, one that is lost. And a table without
-the step of the ledger's newest version is an older state of it. Only tables whose metadata is not
-where the ledger last saw it can be either, so where nothing moved nothing is read.
+Each commit to a table has the id of its step, and the ledger keeps every step for good. A step in a
+table's history that the ledger does not know was recorded in another ledger: a newer state of this
+one (a backup was restored), that of another target, or a lost one. And a table without the step of
+the ledger's newest version is an older state of it. Only tables with another metadata location than
+the ledger has can be either. So where nothing moved, nothing is read.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def refuse_other_project(project: Project, ledger: Ledger) -> None:
 
 
 def warehouse_of(project: Project) -> str:
-    """Where a project's tables are, as it says it: a folder that moves with the project stays."""
+    """The warehouse of a project as declared: a relative folder moves with the project."""
     return os.path.normpath(project.target.warehouse)
 
 
@@ -52,10 +52,10 @@ def foreign_tables(
     moved: Mapping[str, str | None],
 ) -> Mapping[str, InfoldError]:
     """
-    Look at the tables that moved since the ledger last saw them, and at those it never saw.
+    Check the tables that moved since the ledger last saw them, and those it never saw.
 
-    Raises ``mismatches.ledger_behind`` or ``mismatches.tables_behind``. What comes back are models
-    whose table somebody else wrote, or cannot be looked at, each with the error.
+    Raises ``mismatches.ledger_behind`` or ``mismatches.tables_behind``. Returns the models with a
+    table that somebody else wrote, or that cannot be checked, each with the error.
     """
     found, refused = _tables_to_check(project, lake, heads, moved)
     known = ledger.step_models(step for head in found.values() for step in head.steps)
@@ -85,7 +85,7 @@ def _tables_to_check(
     heads: Mapping[str, Version],
     moved: Mapping[str, str | None],
 ) -> tuple[dict[str, TableMetadata], dict[str, InfoldError]]:
-    """The project's tables to look at: those that moved, and those that the ledger never saw."""
+    """The project's tables to check: those that moved, and those that the ledger never saw."""
     stored = [node.name for node in project if node.model.kind is not Kind.VIEW]
     there = lake.moved_tables({table_name(name): "" for name in stored if name not in heads})
     found, refused = {}, {}
@@ -104,7 +104,7 @@ def _tables_to_check(
 
 
 def _unknown_steps(head: TableMetadata, known: Mapping[str, str]) -> str:
-    """What of a table's history the ledger does not know; empty where that is nothing."""
+    """The steps of a table's history that the ledger does not know, in words; empty without any."""
     steps = [step for step in head.steps if step not in known]
     if not steps:
         return ""

@@ -1,8 +1,8 @@
 """
-Looking at sources, tables and the ledger: everything a plan follows from, without a JVM.
+Observes sources, tables and the ledger: everything that a plan follows from, without a JVM.
 
-Sources are listed once for each :class:`Observer`, so that a run, which observes again after each
-step, ends even while files keep arriving; what came meanwhile is the next run's.
+Each :class:`Observer` lists a source once. So a run, which observes again after each step, ends
+even while files keep arriving: files that arrive meanwhile are ingested by the next run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
 from infold.core.trace import CellState, Trace, Version, net_changes, was_dropped
 from infold.messages import errors, mismatches
-from infold.running.belonging import foreign_tables, refuse_other_project
+from infold.running.ledger_consistency import foreign_tables, refuse_other_project
 from infold.system import failures
 
 Files = tuple[Sequence[ListedFile], Sequence[str]]
@@ -38,19 +38,22 @@ The last argument is the clock. None when that costs too much.
 
 
 Count = Callable[[Source, Sequence[ListedFile]], Mapping[str, int]]
-"""How many rows files of a source hold, by path, for those where it can be told at little cost."""
+"""How many rows files of a source have, by path, where that can be told at little cost."""
 
 
 VANISHED = "{0}: its table was dropped, not by infold; all of it is built anew"
-"""What people are told of a table that is not there any more."""
+"""The note on a table that was dropped."""
 
 
 FILES = "files of {0}"
-"""The name, among locations, of what stands for the files of a table when a run last ended."""
+"""The name of an entry of the ledger's locations: the hash of a table's file names after a run."""
 
 
 def locations_and_files(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
-    """What a run remembers of tables when it ends: where they are, and which files they have."""
+    """
+    What a run records about tables at its end: where they are, and a hash of their
+    file names.
+    """
     found = table_locations(lake, models)
     return {**found, **{FILES.format(table): lake.file_list_id(table) for table in found}}
 
@@ -63,7 +66,7 @@ def table_locations(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
 
 @dataclass
 class Observer:
-    """Looks at one project; each source is listed at most once in its life."""
+    """Observes one project; each source is listed at most once in its life."""
 
     project: Project
     ledger: Ledger
@@ -75,19 +78,20 @@ class Observer:
     """Models that are to be built again although nothing that they read may have changed."""
     count_rows: Count | None = None
     removals_allowed: bool = False
-    """Whether any part of a source may go in this run."""
+    """Whether this run may remove any part of a source."""
     _listings: dict[str, Files] = field(default_factory=dict)
     _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
     _missing_files: dict[str, Sequence[str]] = field(default_factory=dict)
-    """Tables whose files were looked at closely -> what is missing."""
+    """Tables with files that were checked one by one -> the missing files."""
     _complete_tables: set[str] = field(default_factory=set)
-    """Tables that have all the files that they had, and no others."""
+    """Tables with exactly the files that they had."""
 
     def observe(self) -> Observations:
         """
-        What holds now.
+        The present state of everything.
 
-        Raises what :meth:`look` only says of a table or a source, and what that raises.
+        Raises the errors that :meth:`look` only notes for a table or a source, and those that it
+        raises.
         """
         observed = self.observe_all()
         if len(observed.refused) > 1:
@@ -126,7 +130,7 @@ class Observer:
         foreign_tables(self.project, self.ledger, self.lake, heads, self._moved_tables(heads))
 
     def vanished(self) -> tuple[str, ...]:
-        """Models whose table was dropped, and not by us: it is not in the catalog any more."""
+        """Models with a table that somebody else dropped: it is not in the catalog any more."""
         heads = self.ledger.newest_versions()
         return self._vanished(self.ledger.traces(), heads, self._moved_tables(heads))
 
@@ -144,24 +148,30 @@ class Observer:
         )
 
     def _moved_tables(self, heads: Mapping[str, Version]) -> Mapping[str, str | None]:
-        """Tables whose metadata is not where the ledger last saw it; None where they are gone."""
+        """
+        Tables with another metadata location than the ledger has; None where they do
+        not exist.
+        """
         known = self.ledger.locations()
         return self.lake.moved_tables({t: known.get(t, "") for t in map(table_name, heads)})
 
     @property
     def damaged_tables(self) -> frozenset[str]:
-        """Tables that were seen to have lost files: what they have is not to be remembered."""
+        """Tables that have lost files; their state is not recorded."""
         return frozenset(name for name, gone in self._missing_files.items() if gone)
 
     @property
     def checked_closely(self) -> bool:
-        """Whether a table was looked at closely, and is sound: it need not be again."""
+        """
+        Whether the files of a table were checked one by one and are complete: then
+        once is enough.
+        """
         return any(not gone for gone in self._missing_files.values())
 
     def _refuse_damaged(
         self, heads: Mapping[str, Version], moved: Mapping[str, str | None]
     ) -> None:
-        """Tables that lost a file although nobody committed anything; looked for by names alone."""
+        """Refuse tables that lost a file without a commit; found by comparing file names."""
         known = self.ledger.locations()
         for name in heads:
             table = table_name(name)
@@ -298,7 +308,7 @@ class Observer:
 
 
 def file_policy_fingerprint(source: Source) -> str:
-    """What decides which files are set aside as a whole; empty where none is."""
+    """What decides which files are set aside as a whole; empty where no file is."""
     says = [source.on_drift.value, source.new_columns.value, source.on_unreadable.value]
     if Drift.SET_ASIDE.value not in says:
         return ""
@@ -313,10 +323,10 @@ def _lost_files(
     present: Sequence[ListedFile],
 ) -> tuple[IngestedFile, ...]:
     """
-    The files that left without others in their place.
+    The files that were removed without others in their place.
 
-    As many new files as were lost replace them: they were renamed, or are the next full copy. In a
-    table any new file does, since compaction puts few files in the place of many.
+    New files count as replacements of removed ones, one for one: they were renamed, or are the next
+    full copy. Of an Iceberg table any number counts, since compaction replaces many files with few.
     """
     sizes = {file.path: file.size for file in present}
     lost = tuple(file for file in gone if not sizes.get(file.path) and (file.size or not sizes))

@@ -1,10 +1,10 @@
 """
-What a dead run left unfinished, finished or forgotten before anything else is done.
+Finishes or undoes what a dead run left unfinished, before anything else is done.
 
-A step whose commit is in its table's history, with what will hold written down, is finished; where
-only its cells were, their rows are counted and they are built again. Any other never happened. A
-table that was replaced as a whole by a step that said nothing beforehand holds what nobody knows,
-so its trace no longer holds.
+A step with its commit in the table's history and its outcome in the ledger is finished. Where only
+its cells were recorded, their rows are counted and the cells are built again. Any other step never
+happened. A step may have replaced a whole table without recording an outcome: the content of that
+table is unknown, so its trace is invalid.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from infold.core.record import Outcome, StepRecord
 from infold.core.trace import UNKNOWN, Cause, Pending, merge_pending, signed
 
 FORGET = "forget"
-"""The action of a step that forgets a model; once the ledger has forgotten it, its table goes."""
+"""
+The action of a step that forgets a model; once the ledger has forgotten it, its table is dropped.
+"""
 
 LOSE = "lose"
-"""The action of a step that forgets a model whose table is gone: nothing is left to drop."""
+"""The action of a step that forgets a model without a table: nothing is left to drop."""
 
 
 def recover(ledger: Ledger, lake: Lake) -> Iterator[str]:
-    """Finish or forget every open step of earlier runs; says what was done."""
+    """Finish or forget every open step of earlier runs; yields what was done."""
     for record in ledger.unfinished():
         snapshot = committed_snapshot(lake, record.model, record.id)
         if snapshot is not None and record.outcome is not None:
@@ -63,10 +65,10 @@ def _with_counted_rows(
     lake: Lake, step: str, outcome: Outcome, column: str, snapshot: int
 ) -> Outcome:
     """
-    The outcome of a commit that nobody was left to say the content of.
+    The outcome of a commit with content that no process recorded.
 
-    Its rows are counted, and its cells left pending: a content is written down for each that is no
-    cell's, so they are found to differ when they are built again, and replaced.
+    Its rows are counted, and its cells are left pending with a deliberately invalid checksum, which
+    forces a rebuild.
     """
     times = lake.column_times(table_name(outcome.model), column, snapshot)
     changes = []
@@ -91,7 +93,7 @@ def _with_counted_rows(
 
 
 def committed_snapshot(lake: Lake, model: str, step: str) -> int | None:
-    """The snapshot that a step made, if it did: then it is not failed but unfinished."""
+    """The snapshot that a step made, if it did: then it is unfinished, not failed."""
     head = lake.metadata(table_name(model))
     return head.steps.get(step) if head else None
 

@@ -22,11 +22,11 @@ class Request:
     wait: float = 0.0
     command: str = "run"
     allow_refresh: bool = False
-    """Whether tables of a protected target may be built anew."""
+    """Whether tables of a protected target may be rebuilt."""
     fail_fast: bool = False
     """Whether the first failure ends the run."""
     allow_removals: bool = False
-    """Whether any part of a source may go."""
+    """Whether any part of a source may be removed."""
 
 
 def is_selected(request: Request, entry: ModelState) -> bool:
@@ -44,9 +44,9 @@ def new_id() -> str:
 
 def still_asked(asked: PlanOptions, done: Sequence[tuple[Step, Receipt]]) -> PlanOptions:
     """
-    What is still asked for: what was restated, or has begun to be, is in its trace now.
+    What is still to be done: a restated model that was begun has it in its trace now.
 
-    A backfill that has begun ends where its first step said, however many batches that takes.
+    A backfill that was begun ends where its first step said, however many batches that takes.
     """
     begun = {step.model for step, _ in done}
     left = {name: cells for name, cells in asked.restated.items() if name not in begun}
@@ -57,7 +57,7 @@ def still_asked(asked: PlanOptions, done: Sequence[tuple[Step, Receipt]]) -> Pla
 
 
 def same_work(step: Step, other: Step) -> bool:
-    """Whether two steps do the same thing again, as batches of one model do not."""
+    """Whether two steps repeat the same work, as batches of one model do not."""
     return step.model == other.model and (step.batches, step.cells) == (other.batches, other.cells)
 
 

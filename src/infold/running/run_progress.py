@@ -1,8 +1,8 @@
 """
-How far a run has come: its plans, what was done, what failed, and what hangs on that.
+How far a run has come: its plans, what was done, what failed, and which models depend on that.
 
-One failure is one model's. Those that read it are not tried, as their inputs are not what they
-should be; all others are built. What is told of the run in the end is made here.
+A failure belongs to one model. Its readers are not tried, as their inputs are incomplete; all other
+models are built. The result of the run is made here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class RunProgress:
     """How many steps were begun: the number of the newest, as several of one model may fail."""
 
     def note_refused(self, refused: Mapping[str, InfoldError], now: Plan) -> None:
-        """Take note of models that must not be built, as far as they were asked for or read."""
+        """Note models that must not be built, as far as they were selected or are read."""
         needed = self.project.upstream(step.model for step in now.steps)
         for name, error in refused.items():
             chosen = self.asked.selected is None or name in self.asked.selected
@@ -49,7 +49,7 @@ class RunProgress:
                 self.failures.setdefault(name, Failure(name, error))
 
     def note_failed(self, step: Step, error: InfoldError) -> None:
-        """A step failed; of batches side by side the first that is told."""
+        """Note a failed step; of concurrent batches the first that is reported."""
         earlier = sum(one.model == step.model for one, _ in self.done)
         self.failures.setdefault(step.model, Failure(step.model, error, earlier + step.batches))
 
@@ -59,7 +59,7 @@ class RunProgress:
             self.failures.setdefault(model, Failure(model, error))
 
     def runnable(self, now: Plan) -> Plan:
-        """What of a plan can be carried out: neither a failed model, nor what reads it."""
+        """The steps of a plan that can be executed: not of a failed model, nor of its readers."""
         if self.failures and self.fail_fast:
             return replace(now, steps=())
         withheld = self.failures.keys() | self.project.downstream(self.failures)
@@ -71,7 +71,7 @@ class RunProgress:
         return run_receipt(self.done)
 
     def result(self, touched: Mapping[str, Ranges]) -> RunResult:
-        """The run as it is told of; ``touched`` are the cells that its steps changed, by model."""
+        """The result of the run; ``touched`` are the cells that its steps changed, by model."""
         failures = tuple(self._with_committed_batches(entry) for entry in self.failures.values())
         return RunResult(
             self.run,
@@ -90,13 +90,16 @@ class RunProgress:
         )
 
     def _held_back(self) -> Iterable[str]:
-        """The tables that a window left as they were; where nothing was done the plan says it."""
+        """
+        Notes on tables that a window left as they were; where nothing was done the
+        plan has them.
+        """
         for entry in self.plans[-1].skipped if self.plans and self.done else ():
             if entry.why == HELD_BACK:
                 yield f"{entry.model}: {entry.why}"
 
     def result_after_error(self, error: InfoldError) -> RunResult:
-        """The run as it is told of when something ended it that is no model's."""
+        """The result of the run after an error that belongs to no model."""
         self.failures[""] = Failure("", error)
         return self.result({})
 
@@ -107,7 +110,10 @@ class RunProgress:
         return "refused" if refused and not self.done else "failed"
 
     def _with_committed_batches(self, failure: Failure) -> Failure:
-        """A failure of one batch says how many others of its model were committed and stay."""
+        """
+        A failure of one batch with the number of the model's batches that were
+        committed and stay.
+        """
         committed = sum(step.model == failure.model for step, _ in self.done)
         if not committed or failure.batches < 2:
             return failure
@@ -118,7 +124,7 @@ class RunProgress:
         return replace(failure, error=failure.error.saying(fact))
 
     def _not_tried(self) -> Iterable[tuple[str, tuple[str, ...]]]:
-        """The steps of the last plan that were not carried out, and because of what."""
+        """The steps of the last plan that were not executed, each with the failed models."""
         for step in self.plans[-1].steps if self.plans and self.failures else ():
             if step.model not in self.failures:
                 reads = self.project.upstream((step.model,))

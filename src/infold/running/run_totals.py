@@ -1,8 +1,8 @@
 """
-What a whole run did, from the receipts of its steps.
+The receipt of a whole run, from the receipts of its steps.
 
-Steps add up but for what belongs to files: rows of a file arrive once, however many models take the
-file in, and wait once. So do rows that several sessions models leave out: they are set aside once.
+Receipts add up, but for counts of files: rows of a file arrive once, however many models ingest the
+file, and wait once. Rows that several sessions models leave out are set aside once, too.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def run_receipt(done: Done) -> Receipt:
 
 
 def _without_shared_rows(receipt: Receipt, ran: Collection[str]) -> Receipt:
-    """A receipt without the rows that other models of the run set aside, and count, as well."""
+    """A receipt without the rows that other models of the run set aside and count as well."""
     again = sum(
         rows
         for names, rows in receipt.set_aside_also
@@ -55,7 +55,7 @@ def _without_shared_rows(receipt: Receipt, ran: Collection[str]) -> Receipt:
 
 @dataclass(slots=True)
 class _SourceTotals:
-    """What one model took in of one source: rows, and paths with sizes."""
+    """What one model ingested from one source: rows, and paths with sizes."""
 
     arrived: int = 0
     waiting: int = 0
@@ -83,10 +83,10 @@ def _by_source(done: Done) -> dict[str, dict[str, _SourceTotals]]:
 
 def _rows_counted_once(counts: Iterable[tuple[int, Mapping[str, int]]]) -> int:
     """
-    Rows of files that several models took in, each file's once.
+    Rows of files that several models ingested, each file's once.
 
-    Models mostly take in the same files, or one takes in all that another does. Where two share
-    some, the rows of the others are told by the sizes of files.
+    Mostly models ingest the same files, or one ingests all that another does. Where they share only
+    some, the rows of the others are estimated by the sizes of files.
     """
     known: set[str] = set()
     rows = 0

@@ -13,7 +13,7 @@ from tests.spark.time_range.test_recompute import Shop, model, window
 from infold import api
 from infold.core.plan import Action
 from infold.core.project import Project
-from infold.planning import portions
+from infold.planning import buildable_cells
 from infold.planning.planner import HELD_BACK
 from infold.spark.time_range import piecewise, recompute
 
@@ -117,7 +117,7 @@ def test_no_table_ever_holds_two_definitions(shop: Shop, monkeypatch: pytest.Mon
     shop.models(by_cell=model(FIRST.format("2 AS x", " ORDER BY id LIMIT 1"), BY_CELL))
     shop.models(reader=model("SELECT day, id, y FROM limited"))
     monkeypatch.setattr(piecewise, "TOGETHER", 2)
-    monkeypatch.setattr(portions, "CELLS_TOGETHER", 2)
+    monkeypatch.setattr(buildable_cells, "CELLS_TOGETHER", 2)
 
     shop.land("2024-03-05T11:00:00Z")
     part = api.run(shop.project(), window=window("2024-03-02", "2024-03-04"))

@@ -184,7 +184,7 @@ class Cells:
                 whole = name.partition("\0")[0]
                 missing = known.nulls.get(name, frozenset())
                 nulls[entry, whole] = frozenset((entry, *path) for path in missing)
-        asked = [(at, inner) for at, inner in block.nested if self.reads_time(inner)]
+        asked = [(at, inner) for at, inner in block.nested_queries if self.reads_time(inner)]
         asked += [(entry.node, entry.relation) for entry in lateral]
 
         def scope(subqueries: tuple[SubqueryEntry, ...]) -> Scope:
@@ -275,7 +275,7 @@ class Cells:
 
     def _looked_into(self, block: Block) -> list[Relation]:
         self.scope(block)
-        return [inner for _, inner in block.nested if inner in self.bounded_subqueries]
+        return [inner for _, inner in block.nested_queries if inner in self.bounded_subqueries]
 
     # -- the model
 

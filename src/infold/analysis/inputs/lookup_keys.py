@@ -69,7 +69,7 @@ class _Finder:
     def _block(self, block: Block) -> None:
         for at, entry in enumerate(block.entries):
             self._add(self.matches_of_entry(block, at), entry.relation)
-        for holder, inner in block.nested:
+        for holder, inner in block.nested_queries:
             self._add(
                 self._of_in_list(block, holder, inner) or self._of_subquery(block, inner), inner
             )

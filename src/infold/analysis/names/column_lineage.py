@@ -90,7 +90,7 @@ def lookups_in(
             todo += [item.left, item.right]
         elif isinstance(item, Block):
             todo += [entry.relation for entry in item.entries]
-            todo += [inner for _, inner in item.nested]
+            todo += [inner for _, inner in item.nested_queries]
         elif only:
             return frozenset()
     return frozenset(found)

@@ -24,7 +24,7 @@ class QueryPieces:
     text: Text
     qualifiers: Sequence[tuple[int, int]]
 
-    def text_of(self, start: int, stop: int, named: Sequence[tuple[int, int, str]] = ()) -> str:
+    def sql_of(self, start: int, stop: int, named: Sequence[tuple[int, int, str]] = ()) -> str:
         """The text of ``tokens[start:stop]``, with other text for some spans."""
         tokens, sql = self.text.tokens, self.text.sql
         at, end = tokens[start].start, tokens[stop - 1].end + 1

@@ -103,10 +103,10 @@ class Block:
     """By Column node; None when it comes from an entry of unknown columns."""
     aliases: NodeMap[exp.Expr] = field(default_factory=NodeMap)
     """Columns that name an output of this same SELECT -> that output's expression."""
-    nested: list[tuple[exp.Expr, Relation]] = field(default_factory=list)
+    nested_queries: list[tuple[exp.Expr, Relation]] = field(default_factory=list)
     """Subqueries in expressions: the node that holds one, and what it is."""
     outputs: list[Output] | None = field(default_factory=list)
-    derived: list[Relation] = field(default_factory=list)
+    ctes: list[Relation] = field(default_factory=list)
     """CTEs declared here."""
 
     @property
@@ -140,7 +140,7 @@ class SetOperation:
     text: Text
     left: Relation
     right: Relation
-    derived: list[Relation] = field(default_factory=list)
+    ctes: list[Relation] = field(default_factory=list)
 
     @property
     def columns(self) -> Columns:
@@ -181,7 +181,7 @@ def _own_nodes(value: object) -> Iterator[exp.Expr]:
 
 def subqueries_of(block: Block) -> Iterable[Relation]:
     """The subqueries in a block's expressions."""
-    return [relation for _, relation in block.nested]
+    return [relation for _, relation in block.nested_queries]
 
 
 def blocks_of(
@@ -206,10 +206,10 @@ def blocks_of(
             yield item
             todo.extend(entry.relation for entry in reversed(item.entries))
             todo.extend(reversed([*nested(item)]))
-            todo.extend(item.derived)
+            todo.extend(item.ctes)
         elif isinstance(item, SetOperation):
             yield item
-            todo.extend((item.right, item.left, *item.derived))
+            todo.extend((item.right, item.left, *item.ctes))
         elif isinstance(item, Renamed):
             todo.append(item.inner)
         elif isinstance(item, Table) and item.view is not None and views:

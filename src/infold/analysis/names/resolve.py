@@ -191,7 +191,7 @@ class _Resolver:
         outer: Block | None,
         derived: list[Relation],
     ) -> Block:
-        block = Block(node, self.text, outer, derived=derived)
+        block = Block(node, self.text, outer, ctes=derived)
         clause = node.args.get("from_")
         if clause is not None:
             block.entries.append(self._entry(clause.this, None, ctes, block))
@@ -261,7 +261,7 @@ class _Resolver:
         excluded: set[int] = set()
         for node in own_nodes(tree):
             if isinstance(node, exp.Query):
-                block.nested.append((node.parent or node, self.query(node, ctes, block)))
+                block.nested_queries.append((node.parent or node, self.query(node, ctes, block)))
             elif isinstance(node, exp.Star):
                 excluded.update(id(name) for name in node.args.get("except_") or ())
             elif (

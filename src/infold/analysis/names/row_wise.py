@@ -50,7 +50,7 @@ def clauses_beyond_row_wise(text: Text, relation: Relation) -> Iterator[tuple[st
             yield "TABLESAMPLE", text.spot_of_token(token or text.tokens[0])
     if not relation.entries:
         yield "a SELECT without FROM", text.spot_of_token(text.tokens[0])
-    for holder, _ in relation.nested:
+    for holder, _ in relation.nested_queries:
         yield "a subquery", text.spot_of(holder)
 
 

@@ -44,7 +44,7 @@ class Subject:
     """The models before this one in dependency order, landed sources among them, by name."""
     kept_columns: Mapping[str, Mapping[str, Granularity | None]] = field(default_factory=dict)
     """For each model before it: the columns that keep its cell, and how coarse they are."""
-    rows: Mapping[str, Rows] = field(default_factory=dict)
+    row_keys: Mapping[str, Rows] = field(default_factory=dict)
     """For each stored table before it: what tells its rows apart."""
     types: Mapping[str, Types] = field(default_factory=dict)
     """For each table before it: what is known of its columns' types."""

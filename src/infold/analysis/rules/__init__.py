@@ -1,8 +1,9 @@
 """
 What a query may say, one rule in each file.
 
-A rule has a function ``check`` that yields one error for each place that breaks it; each has a
-file of accepted and refused queries beside the tests.
+A rule has a function ``check`` that yields one error for each place that breaks it, and a file of
+accepted and refused queries beside the tests. List a new rule here, or in ``combining`` if it is on
+what brings rows together.
 """
 
 from __future__ import annotations
@@ -12,23 +13,18 @@ from types import ModuleType
 from infold.analysis.rules import (
     by_key,
     clock,
-    distinct,
     event_times,
     events,
-    grouping,
-    joins,
     limits,
     order_dependent,
     outputs,
     partition,
     random,
     recursion,
-    set_operations,
-    subqueries,
     ties,
     time_columns,
-    windows,
 )
+from infold.analysis.rules.combining import COMBINING
 
 RULES: tuple[ModuleType, ...] = (
     outputs,
@@ -42,12 +38,7 @@ RULES: tuple[ModuleType, ...] = (
     ties,
     limits,
     partition,
-    grouping,
-    distinct,
-    windows,
-    joins,
-    set_operations,
-    subqueries,
+    *COMBINING,
     recursion,
 )
 """In the order in which their findings are shown."""

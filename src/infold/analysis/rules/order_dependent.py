@@ -99,7 +99,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
 def _determined_calls(subject: Subject) -> set[int]:
     """Where calls begin whose value is the same whichever rows they take, and in which order."""
     found: set[int] = set()
-    identity = Identity(subject.rows)
+    identity = Identity(subject.row_keys)
     for block in blocks_of(subject.relation):
         if not isinstance(block, Block):
             continue
@@ -113,9 +113,9 @@ def _determined_calls(subject: Subject) -> set[int]:
                 value = node.this
                 if isinstance(value, exp.Order):  # WITHIN GROUP
                     parts, value = [*parts, *value.expressions], value.this
-                alike = AgreeingRows.given(identity, block, parts)
+                alike = AgreeingRows.agreeing_in(identity, block, parts)
                 span = _span_start(node)
-                if span is not None and (alike.has(value) or _is_total(alike, node, window)):
+                if span is not None and (alike.same(value) or _is_total(alike, node, window)):
                     found.add(span)
     return found
 

@@ -19,7 +19,7 @@ from infold.analysis.names.relation import (
     Table,
 )
 from infold.analysis.names.subject import Subject
-from infold.analysis.rules import distinct, grouping, joins, set_operations, subqueries, windows
+from infold.analysis.rules.combining import COMBINING
 from infold.analysis.sql.text import UNIT
 from infold.analysis.times.floors import floor_of
 from infold.messages import refusals
@@ -104,9 +104,8 @@ def _finding_without_place(cells: Cells, why: str) -> InfoldError:
 
 
 def _another_rule_has_findings(cells: Cells) -> bool:
-    """Whether another rule has its finding on what brings rows together."""
-    rules = (joins, windows, grouping, distinct, set_operations, subqueries)
-    return any(True for rule in rules for _ in rule.check(cells.subject))
+    """Whether a rule on what brings rows together has a finding, which is the cause then."""
+    return any(True for rule in COMBINING for _ in rule.check(cells.subject))
 
 
 def _blamed_elsewhere(cells: Cells, block: Block, out: Output) -> bool:

@@ -23,7 +23,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         if not isinstance(block, Block):
             continue
         cells.scope(block)
-        for holder, relation in block.nested:
+        for holder, relation in block.nested_queries:
             if cells.reads_time(relation) and relation not in cells.bounded_subqueries:
                 negated = isinstance(holder.parent, exp.Not) and SPAN not in holder.meta
                 at = block.text.spot_of(holder.parent if negated and holder.parent else holder)

@@ -43,7 +43,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     """Every order that leaves open what it decides."""
     if subject.model.kind is Kind.EVENTS:
         return  # one row is one row there
-    identity = Identity(subject.rows)
+    identity = Identity(subject.row_keys)
     for block in blocks_of(subject.relation):
         if isinstance(block, Block):
             yield from _in_windows(subject, identity, block)
@@ -60,7 +60,7 @@ def _in_windows(subject: Subject, identity: Identity, block: Block) -> Iterator[
     }
     for window in window_calls(block):
         function, order = function_of(window), window_clause_nodes(window, known, "order")
-        alike = AgreeingRows.given(
+        alike = AgreeingRows.agreeing_in(
             identity, block, [*window_clause_nodes(window, known, "partition_by"), *order]
         )
         if alike.one_row() or isinstance(function, _ALIKE):
@@ -68,7 +68,7 @@ def _in_windows(subject: Subject, identity: Identity, block: Block) -> Iterator[
         if isinstance(function, _CHOOSES) and not _by_place(window, block):
             # The rows of a frame agree in what they are partitioned by, and in nothing else.
             parts = window_clause_nodes(window, known, "partition_by")
-            alike = AgreeingRows.given(identity, block, [*parts, function.expression])
+            alike = AgreeingRows.agreeing_in(identity, block, [*parts, function.expression])
             yield from _findings_of_choice(subject, block, function, alike)
             continue
         if _by_place(window, block):
@@ -79,14 +79,14 @@ def _in_windows(subject: Subject, identity: Identity, block: Block) -> Iterator[
             at = text.token_index(window.meta[SPAN][0]) if SPAN in window.meta else -1
             call = next((one for one in listed if one.start == at), None)
             forgotten = call is not None and order_is_forgotten(subject, listed, call)
-            fine = alike.has(function.this) or (isinstance(function, COLLECTS) and forgotten)
+            fine = alike.same(function.this) or (isinstance(function, COLLECTS) and forgotten)
         else:
             continue
         if not fine:
             found = text.spot_of(window)
             name = found.text[found.column - 1 :].partition("(")[0].strip().lower()
             yield refusals.order_not_total(
-                found, name, alike.missing(), vouchable=_vouchable(subject)
+                found, name, alike.columns_missing(), vouchable=_vouchable(subject)
             )
 
 
@@ -135,17 +135,17 @@ def _max_by_findings(subject: Subject, identity: Identity, block: Block) -> Iter
     for node in block.expressions():
         if isinstance(node, _CHOOSES) and id(node) not in over:
             agreed = [*group_keys(block), node.expression]
-            alike = AgreeingRows.given(identity, block, agreed)
+            alike = AgreeingRows.agreeing_in(identity, block, agreed)
             yield from _findings_of_choice(subject, block, node, alike)
 
 
 def _findings_of_choice(
     subject: Subject, block: Block, node: exp.Expr, alike: AgreeingRows
 ) -> Iterator[InfoldError]:
-    if not alike.has(node.this):
+    if not alike.same(node.this):
         name = "max_by" if isinstance(node, exp.ArgMax) else "min_by"
         value, order = (part.sql("spark") for part in (node.this, node.expression))
-        add = [] if subject.model.kind is Kind.SESSIONS else alike.missing()
+        add = [] if subject.model.kind is Kind.SESSIONS else alike.columns_missing()
         yield refusals.ties_in_choice(
             block.text.spot_of(node), name, value, order, add, vouchable=_vouchable(subject)
         )
@@ -170,10 +170,10 @@ def _limit_findings(
         return  # ORDER BY ALL
     else:
         by = [_output_of(block, one.this) for one in order.expressions]
-        alike = AgreeingRows.given(identity, block, by)
+        alike = AgreeingRows.agreeing_in(identity, block, by)
         distinct = bool(args.get("distinct"))
-        every = block.outputs is not None and all(map(alike.has_output, block.outputs))
-        total, missing = every or (alike.one_row() and not distinct), alike.missing()
+        every = block.outputs is not None and all(map(alike.same_output, block.outputs))
+        total, missing = every or (alike.one_row() and not distinct), alike.columns_missing()
     if not total:
         at = block.text.spot_of(order.expressions[0])
         yield refusals.order_not_total(at, word.upper(), missing, vouchable=_vouchable(subject))

@@ -52,7 +52,7 @@ class _Parser(SparkParser):
         "TRUNC": _with_unit("TRUNC", 1),
     }
 
-    def _noted(self, parse: Callable[[], Any]) -> Any:
+    def _with_note(self, parse: Callable[[], Any]) -> Any:
         start = self._curr
         node = parse()
         if isinstance(node, exp.Expr):
@@ -60,20 +60,20 @@ class _Parser(SparkParser):
         return node
 
     def _parse_assignment(self) -> Any:
-        return self._noted(super()._parse_assignment)
+        return self._with_note(super()._parse_assignment)
 
     def _parse_range(self, *args: Any, **kwargs: Any) -> Any:
-        return self._noted(partial(super()._parse_range, *args, **kwargs))
+        return self._with_note(partial(super()._parse_range, *args, **kwargs))
 
     def _parse_function_call(self, *args: Any, **kwargs: Any) -> Any:
         name, behind = self._curr, self._next
-        node = self._noted(partial(super()._parse_function_call, *args, **kwargs))
+        node = self._with_note(partial(super()._parse_function_call, *args, **kwargs))
         if isinstance(node, exp.Expr) and behind and behind.token_type is TokenType.L_PAREN:
             node.meta.setdefault(CALL, name.text)
         return node
 
     def _parse_primary(self) -> Any:
-        return self._noted(super()._parse_primary)
+        return self._with_note(super()._parse_primary)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -116,7 +116,7 @@ def _of_number(node: exp.Expr) -> Change | None:
     else:
         return None
     found = clock_of(inner)
-    if found is None or found.scale != scale:
+    if found is None or found.unit_length != scale:
         return None
     span, cell = (found.low, found.high), found.cell
     if cell is not None and span != (0, 0):

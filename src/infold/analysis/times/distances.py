@@ -231,7 +231,7 @@ def _constant_limit(node: exp.Expr) -> Span | float | None:
 def _of_numbers(left: exp.Expr, right: exp.Expr, *, at_least: bool, strict: int) -> Link | None:
     """``unix_timestamp(a) >= unix_timestamp(b) + 60``: numbers that count the same unit."""
     one, other = clock_of(left), clock_of(right)
-    if one is None or other is None or one.scale != other.scale:
+    if one is None or other is None or one.unit_length != other.unit_length:
         return None
     return _link_of_counts(one, other, 0, at_least=at_least, strict=strict)
 
@@ -240,8 +240,8 @@ def _link_of_counts(one: Clock, other: Clock, more: int, *, at_least: bool, stri
     """So many units of the one number are more than of the other."""
     link = Link(one.time, other.time)
     if at_least:
-        return replace(link, low=(more + strict) * one.scale + other.low - one.high)
-    return replace(link, high=(more - strict) * one.scale + other.high - one.low)
+        return replace(link, low=(more + strict) * one.unit_length + other.low - one.high)
+    return replace(link, high=(more - strict) * one.unit_length + other.high - one.low)
 
 
 def _of_difference(
@@ -286,7 +286,7 @@ def _of_counts(
         clock_of(difference.expression),
         number_of(constant),
     )
-    if one is None or other is None or one.scale != other.scale:
+    if one is None or other is None or one.unit_length != other.unit_length:
         return None
     if more is None or more != int(more):
         return None

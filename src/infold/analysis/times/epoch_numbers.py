@@ -28,13 +28,13 @@ TIMES = {"timestamp_seconds": SECOND, "timestamp_millis": _MILLI, "timestamp_mic
 @dataclass(frozen=True, slots=True)
 class Clock:
     """
-    A number that counts ``scale`` microseconds since 1970.
+    A number that counts ``unit_length`` microseconds since 1970.
 
     The time that it counts lies between ``low`` and ``high`` of ``time``, and in the same ``cell``.
     """
 
     time: exp.Expr
-    scale: int
+    unit_length: int
     low: int
     high: int
     cell: Grain = None
@@ -78,7 +78,7 @@ def _moved_clock(node: exp.Expr) -> Clock | None:
     inner, by = clock_of(node.this), number_of(node.expression)
     if inner is None or by is None or by != int(by):
         return None
-    far = int(by) * inner.scale * (1 if isinstance(node, exp.Add) else -1)
+    far = int(by) * inner.unit_length * (1 if isinstance(node, exp.Add) else -1)
     return replace(inner, low=inner.low + far, high=inner.high + far, cell=None)
 
 
@@ -106,7 +106,9 @@ def _multiple_of(part: exp.Expr, times: exp.Expr) -> Clock | None:
             found = clock_of(inside.this)
             # A quotient is a double, which is too coarse for microseconds.
             return (
-                None if found is None or found.scale == 1 else _rounded_clock(found, by, exact=True)
+                None
+                if found is None or found.unit_length == 1
+                else _rounded_clock(found, by, exact=True)
             )
     return None
 
@@ -114,8 +116,8 @@ def _multiple_of(part: exp.Expr, times: exp.Expr) -> Clock | None:
 def _rounded_clock(inner: Clock | None, by: float | None, *, exact: bool) -> Clock | None:
     if inner is None or by is None or by != int(by) or by < 1:
         return None
-    size = int(by) * inner.scale
-    room = size - inner.scale
+    size = int(by) * inner.unit_length
+    room = size - inner.unit_length
     if not exact:
         return replace(inner, low=inner.low - room, high=inner.high + room, cell=None)
     cell = None

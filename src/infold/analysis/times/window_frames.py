@@ -47,7 +47,7 @@ def frame_reach(window: exp.Window, named: Mapping[str, exp.Expr]) -> Reach | No
         return None
     by = order.expressions[0]
     counted = clock_of(by.this)
-    unit = counted.scale if counted is not None else None
+    unit = counted.unit_length if counted is not None else None
     start = _frame_end(spec.args.get("start"), spec.args.get("start_side"), unit)
     last = spec.args.get("end") or "CURRENT ROW"
     end = _frame_end(last, spec.args.get("end_side"), unit, last=True)

@@ -29,7 +29,7 @@ from infold.core.project import Node, Project, SessionsQuery
 from infold.core.report import Verdict
 from infold.core.trace import Cause, Trace, net_changes, was_dropped
 from infold.messages import command_errors
-from infold.planning.portions import retained_range
+from infold.planning.buildable_cells import retained_range
 from infold.render import formatting
 from infold.spark.content import column, time_predicate, user_columns
 from infold.spark.damaged_tables import damaged_table
