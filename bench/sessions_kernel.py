@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from infold.core.interval import HOUR, MINUTE, Granularity
-from infold.core.project import Aggregate, Output, SessionsQuery
+from infold.core.queries import Aggregate, Output, SessionsQuery
 from infold.core.session_cuts import MaxLength, Midnight
 from infold.lake.iceberg.tables import IcebergLake
 from infold.spark.content import cell_stats, micros

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.declare.shop import SHOP, project
 
-from infold.core.project import Aggregate, SessionsQuery
+from infold.core.queries import Aggregate, SessionsQuery
 
 
 def query(items: str, rest: str = "FROM clicks") -> SessionsQuery:

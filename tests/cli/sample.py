@@ -32,7 +32,8 @@ from infold.core.plan import (
     Skipped,
     Step,
 )
-from infold.core.project import Input, Node, Project, Reference, SessionsQuery
+from infold.core.project import Input, Node, Project, Reference
+from infold.core.queries import SessionsQuery
 from infold.core.record import Arrival, Outcome, QuarantinedSession, Receipt, RunRecord, StepRecord
 from infold.core.report import (
     ExplainedInput,

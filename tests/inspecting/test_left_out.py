@@ -17,7 +17,8 @@ from tests.planning.test_planner import EVENTS, SESSIONS
 
 from infold.core.model import Target
 from infold.core.ports import Lake, Ledger
-from infold.core.project import Input, Node, Project, left_out_reason
+from infold.core.project import Input, Node, Project
+from infold.core.queries import left_out_reason
 from infold.core.session_rules import IDENTIFIER, Sessions
 from infold.inspecting.left_out import BY, FILE, rows_left_out
 

@@ -14,7 +14,8 @@ from tests.ledger.memory import MemoryLedger
 
 from infold.core.model import Materialization
 from infold.core.ports import TimeSpan
-from infold.core.project import Fallback, Node, Reference
+from infold.core.project import Node, Reference
+from infold.core.queries import Fallback
 from infold.core.record import Outcome
 from infold.core.session_rules import Sessions
 from infold.core.trace import Trace

@@ -42,7 +42,8 @@ from infold.core.plan import (
     PlanOptions,
     Skipped,
 )
-from infold.core.project import Bound, Input, Match, Node, Project, SessionsQuery
+from infold.core.project import Bound, Input, Match, Node, Project
+from infold.core.queries import SessionsQuery
 from infold.core.session_rules import Sessions
 from infold.core.trace import Cause, CellChange, CellState, Pending, Trace
 from infold.planning.planner import HELD_BACK, plan

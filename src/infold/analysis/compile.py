@@ -50,7 +50,8 @@ from infold.analysis.sessions_query import split_sessions_query
 from infold.analysis.spark_syntax import unreadable_by_spark
 from infold.analysis.times.shape import Grain
 from infold.core.model import Kind, Model, Source
-from infold.core.project import Bound, Input, Node, SessionsQuery
+from infold.core.project import Bound, Input, Node
+from infold.core.queries import SessionsQuery
 from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot
 

@@ -20,7 +20,7 @@ from infold.analysis.names.row_wise import calls_over_rows, clauses_beyond_row_w
 from infold.analysis.names.subject import Subject, time_column
 from infold.analysis.sql.aggregate_calls import is_aggregate
 from infold.analysis.sql.token_calls import split_arguments
-from infold.core.project import GroupedQuery, Output
+from infold.core.queries import GroupedQuery, Output
 from infold.messages import refusals
 from infold.messages.errors import InfoldError, Spot
 

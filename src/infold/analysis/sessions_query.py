@@ -22,7 +22,7 @@ from infold.analysis.names.visible_columns import visible_columns
 from infold.analysis.sql.text import Text
 from infold.analysis.sql.token_calls import Call, calls, split_arguments
 from infold.core.aggregates import AGGREGATES
-from infold.core.project import Aggregate, Fallback, Output, SessionsQuery
+from infold.core.queries import Aggregate, Fallback, Output, SessionsQuery
 from infold.core.session_rules import IDENTIFIER, Sessions
 from infold.messages import findings, refusals
 from infold.messages.errors import InfoldError

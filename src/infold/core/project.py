@@ -10,16 +10,14 @@ alone. ``analysis`` makes nodes; this file has the values and the graph.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import reduce
 from pathlib import Path
 
-from infold.core.interval import Ranges, datetime_of
-from infold.core.manual_entry import ManualEntry
+from infold.core.interval import Ranges
 from infold.core.model import Kind, Model, Override, Source, Target
-from infold.core.session_cuts import DeclaredCut
-from infold.core.session_rules import IDENTIFIER, NUMBERS, Keep
+from infold.core.queries import GroupedQuery, SessionsQuery
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -101,141 +99,6 @@ class Reference:
     start: int
     end: int
     bound: Bound | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregate:
-    """
-    One aggregate call of a sessions query.
-
-    ``call`` is the lower-case function (``count``, ``count_if``, ``sum``, ``min``, ``max``,
-    ``avg``, ``first``, ``last``, ``bool_and``, ``bool_or``) or ``other``. ``argument`` is Spark
-    SQL over one event (None for ``count(*)``), ``filter`` that of FILTER (WHERE …). ``sql`` is the
-    whole call as written, for aggregates that are evaluated over reread events.
-    """
-
-    name: str
-    call: str
-    argument: str | None
-    filter: str | None
-    ignore_nulls: bool
-    sql: str
-    distinct: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """
-    One column of a model, and Spark SQL for it.
-
-    That of a sessions model is over its aggregates' names (``_a0``, ``_a1`` …).
-    """
-
-    name: str
-    sql: str
-
-
-@dataclass(frozen=True, slots=True)
-class Fallback:
-    """Sessions by user and gap, of events without an identifier; ``user`` is SQL over one event."""
-
-    user: str
-    gap: int
-
-
-@dataclass(frozen=True, slots=True)
-class SessionsQuery:
-    """
-    The parts of a sessions model's SELECT and front matter.
-
-    ``key`` is the input's unique key, the tie-break after event time in the order of events; unless
-    it is ``unique``, all other columns come after it. Each session has an owner: ``owner_sql`` over
-    one event, or the column ``user`` where it is None. The table shows the owner in the column
-    ``user``. ``gap`` None: no silence ends a session. In sessions by identifier, ``chosen_user`` is
-    the column of the session's user and its value, an aggregate's name.
-    """
-
-    input: str
-    time_column: str
-    user: str
-    gap: int | None
-    key: tuple[str, ...]
-    where: str | None
-    aggregates: tuple[Aggregate, ...]
-    outputs: tuple[Output, ...]
-    before_start: str | None = None
-    """The events that ``where`` leaves out as the model's start is after them; SQL over one."""
-    owner_sql: str | None = None
-    chosen_user: Output | None = None
-    fallback: Fallback | None = None
-    cuts: tuple[DeclaredCut, ...] = ()
-    quarantine_after: int | None = None
-    keep: Keep = Keep.NOTHING
-    numbered: bool = False
-    unique: bool = True
-    entries: tuple[ManualEntry, ...] = ()
-    """
-    The manual entries about its sessions; set when a step is executed, not part of the definition.
-    """
-    passed_columns: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
-    """
-    For each table behind a view, the columns that the view shows unchanged: the view's, the
-    table's.
-    """
-
-    def from_start(self, start: int) -> SessionsQuery:
-        """The same for events from an instant on."""
-        time = f"`{self.time_column.replace('`', '``')}`"
-        at = f"TIMESTAMP '{datetime_of(start).isoformat(sep=' ')}'"
-        condition = "" if self.where is None else f"({self.where}) AND "
-        return replace(
-            self, where=f"{condition}{time} >= {at}", before_start=f"{condition}{time} < {at}"
-        )
-
-    @property
-    def may_quarantine(self) -> bool:
-        """Whether sessions may be in quarantine."""
-        return self.quarantine_after is not None or bool(self.entries)
-
-    @property
-    def cuts_within_islands(self) -> bool:
-        """Whether sessions end within islands, at places that follow from the events before."""
-        return any(not cut.pairwise for cut in self.cuts)
-
-    @property
-    def fixed_columns(self) -> tuple[str, ...]:
-        """The columns of the table besides the outputs, in order."""
-        chosen = (self.chosen_user.name,) if self.chosen_user else ()
-        numbers = NUMBERS if self.numbered else ()
-        return ("session_id", self.user, *chosen, "session_start", "session_end", *numbers)
-
-    @property
-    def owner_column(self) -> str:
-        """The column of the table with a session's user or identifier."""
-        return self.chosen_user.name if self.chosen_user else self.user
-
-
-def left_out_reason(query: SessionsQuery) -> str:
-    """Why an event without an owner is in no session."""
-    return "null identifier" if query.user == IDENTIFIER else "null user"
-
-
-@dataclass(frozen=True, slots=True)
-class GroupedQuery:
-    """
-    What a cumulative aggregate's SELECT says, taken apart.
-
-    ``input`` is the name in FROM. ``keys`` are those of GROUP BY, as columns of the table and as
-    Spark SQL over one row of the input; ``where`` filters these rows. ``columns`` are those of the
-    input that the query names; None when that cannot be told. With ``having``, a key may have rows
-    there and none here.
-    """
-
-    input: str
-    keys: tuple[Output, ...]
-    where: str | None = None
-    columns: tuple[str, ...] | None = None
-    having: bool = False
 
 
 class Batches(StrEnum):

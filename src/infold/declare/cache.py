@@ -30,6 +30,7 @@ _MODULES = frozenset(
         "infold.core.session_rules",
         "infold.core.storages",
         "infold.core.project",
+        "infold.core.queries",
     }
 )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from infold.core.interval import Interval, show_duration, show_instant
 from infold.core.model import Deduplicate, Kind, Strategy, table_name
-from infold.core.project import Batches, Bound, Input, Node, SessionsQuery
+from infold.core.project import Batches, Bound, Input, Node
+from infold.core.queries import SessionsQuery
 from infold.core.record import Arrival, StepRecord
 from infold.core.report import ExplainedInput, Explanation
 from infold.planning import cron

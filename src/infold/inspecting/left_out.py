@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from infold.core import json_text
 from infold.core.model import Kind, table_name
 from infold.core.ports import Lake, Ledger
-from infold.core.project import Node, Project, left_out_reason
+from infold.core.project import Node, Project
+from infold.core.queries import left_out_reason
 
 if TYPE_CHECKING:
     import pyarrow as pa

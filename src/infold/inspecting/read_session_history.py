@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from infold.core.interval import DAY, Interval, instants_of
 from infold.core.model import Kind, table_name
 from infold.core.ports import Ledger, SnapshotReader, TimeSpan
-from infold.core.project import Node, Project, SessionsQuery
+from infold.core.project import Node, Project
+from infold.core.queries import SessionsQuery
 from infold.core.record import QuarantinedSession
 from infold.core.session_columns import FIRST, ID, LAST
 from infold.core.session_rules import IDENTIFIER

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from infold.core.interval import instants_of
 from infold.core.model import table_name
 from infold.core.ports import Ledger, SnapshotReader, TimeSpan
-from infold.core.project import Node, Project, SessionsQuery
+from infold.core.project import Node, Project
+from infold.core.queries import SessionsQuery
 from infold.inspecting.event_batches import Event
 from infold.inspecting.plain_views import NotPlainError, ShownTable, shown_tables
 from infold.messages.errors import InfoldError

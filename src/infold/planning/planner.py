@@ -4,8 +4,7 @@ Observations + project → steps with their reasons.
 :func:`plan` is a pure function: it never sees a clock, a session, a path or a ledger. So a plan can
 be shown, stored, compared and tested without Spark, and ``infold run`` executes what ``infold
 plan`` prints. A run is a loop: which cells a file touches may be known only after it was read. So
-steps that depend on another step of the plan are *expected*, and the run plans again before it
-executes them.
+steps that depend on another step are *expected*, and the run plans again before it executes them.
 """
 
 from __future__ import annotations

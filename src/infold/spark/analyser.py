@@ -22,7 +22,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.model import Kind, Override, Source
-from infold.core.project import Node, Project, SessionsQuery
+from infold.core.project import Node, Project
+from infold.core.queries import SessionsQuery
 from infold.core.session_cuts import SqlType
 from infold.core.session_rules import NUMBERS
 from infold.messages import analyser_findings

@@ -16,7 +16,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.interval import DAY, Interval, Ranges
-from infold.core.project import Node, SessionsQuery
+from infold.core.project import Node
+from infold.core.queries import SessionsQuery
 from infold.inspecting.event_batches import Event
 from infold.inspecting.session_events import FILE, VERSION, UserEvents
 from infold.spark.content import column, micros, time_predicate, user_columns

@@ -25,7 +25,8 @@ from infold.core.interval import MINUTE, Granularity, Interval, Ranges, datetime
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import Materialization, Model, Target, Timeseries
 from infold.core.plan import Action, Step
-from infold.core.project import Aggregate, Input, Node, Output, Project, SessionsQuery
+from infold.core.project import Input, Node, Project
+from infold.core.queries import Aggregate, Output, SessionsQuery
 from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.session_rules import Sessions
 from infold.core.trace import CellChange, CellState, Trace, Version, signed

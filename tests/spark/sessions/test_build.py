@@ -20,7 +20,7 @@ from tests.reference.world import Row
 from tests.spark.sessions.folding import GAP, Call, Shop
 
 from infold.core.interval import DAY, MINUTE, SECOND
-from infold.core.project import SessionsQuery
+from infold.core.queries import SessionsQuery
 from infold.spark.sessions.build import LARGE, build
 from infold.spark.sessions.words import ColumnValues, no_column_values
 from infold.spark.tables.port import Layout, Stamp

@@ -29,7 +29,7 @@ from tests.spark.sessions.test_build import (
 )
 
 from infold.core.interval import HOUR, MINUTE
-from infold.core.project import Aggregate, Fallback, Output
+from infold.core.queries import Aggregate, Fallback, Output
 from infold.core.session_cuts import Campaign, MaxLength, Midnight, Nulls, StartEvents
 from infold.core.session_rules import Keep
 from infold.spark.verify import sessions_from_scratch

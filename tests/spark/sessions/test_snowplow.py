@@ -19,7 +19,7 @@ from tests.spark.sessions.folding import Call, Shop
 from tests.spark.sessions.test_build import COUNT
 
 from infold.core.interval import DAY
-from infold.core.project import Aggregate, Output
+from infold.core.queries import Aggregate, Output
 from infold.core.session_rules import Keep
 
 if TYPE_CHECKING:

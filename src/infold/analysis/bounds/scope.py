@@ -317,11 +317,11 @@ class Scope:
                 entries.add(value[0])
             elif isinstance(part, (exp.Query, exp.Window)):
                 return None
-        return (entries.pop(), normal_sql(node, self._name)) if len(entries) == 1 else None
-
-    def _name(self, node: exp.Column) -> str:
-        value = self._column(node)
-        return value[1] if value is not None else ""
+        return (
+            (entries.pop(), normal_sql(node, lambda one: (self._column(one) or ("", ""))[1]))
+            if len(entries) == 1
+            else None
+        )
 
     # -- joins and predicates
 

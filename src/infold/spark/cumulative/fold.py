@@ -25,7 +25,8 @@ from pyspark.sql import types as T
 from infold.core.interval import EVER
 from infold.core.plan import Action, Step
 from infold.core.ports import Prepared
-from infold.core.project import GroupedQuery, Node
+from infold.core.project import Node
+from infold.core.queries import GroupedQuery
 from infold.core.record import Outcome, Receipt
 from infold.core.session_columns import VERSION
 from infold.core.trace import CellChange, CellState, signed

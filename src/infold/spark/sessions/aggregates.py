@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.project import Aggregate, Output
+from infold.core.queries import Aggregate, Output
 from infold.spark.content import quoted
 from infold.spark.sessions.aggregate_state import (
     ORDER,

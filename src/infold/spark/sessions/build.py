@@ -21,7 +21,8 @@ from infold.core.interval import Granularity
 from infold.core.model import Kind
 from infold.core.plan import Action, Step
 from infold.core.ports import Prepared
-from infold.core.project import Node, SessionsQuery
+from infold.core.project import Node
+from infold.core.queries import SessionsQuery
 from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.session_columns import FIRST, LAST
 from infold.core.session_rules import Keep

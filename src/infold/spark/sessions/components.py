@@ -19,7 +19,8 @@ from pyspark.sql import functions as F
 
 from infold.core.interval import EVER, MAX, Interval, Ranges
 from infold.core.plan import Step
-from infold.core.project import Node, SessionsQuery
+from infold.core.project import Node
+from infold.core.queries import SessionsQuery
 from infold.core.session_columns import FIRST, LAST
 from infold.core.session_rules import Keep
 from infold.core.trace import CellState

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from infold.core.project import SessionsQuery
+from infold.core.queries import SessionsQuery
 from infold.spark.frame_schema import FrameColumn, returns
 from infold.spark.inputs.feed import Feed
 from infold.spark.sessions.aggregates import CompiledAggregates

@@ -17,7 +17,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from infold.core.project import SessionsQuery
+from infold.core.queries import SessionsQuery
 from infold.spark.frame_schema import returns
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.cuts import Cuts, cuts_of

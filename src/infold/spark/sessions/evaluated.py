@@ -13,7 +13,7 @@ import re
 from pyspark.sql import types as T
 
 from infold.core.aggregates import AGGREGATES
-from infold.core.project import Aggregate
+from infold.core.queries import Aggregate
 from infold.spark.sessions.aggregate_state import (
     ORDER,
     Compiled,

@@ -14,7 +14,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from infold.core.project import SessionsQuery
+from infold.core.queries import SessionsQuery
 from infold.spark.content import column, is_technical, micros
 from infold.spark.frame_schema import returns
 from infold.spark.sessions.aggregate_state import EvaluationMode, StateColumn, orderable

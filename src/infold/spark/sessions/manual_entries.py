@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.manual_entry import ManualEntry
-from infold.core.project import SessionsQuery
+from infold.core.queries import SessionsQuery
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.sessions.frames import OWNER
 

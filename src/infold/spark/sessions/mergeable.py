@@ -14,7 +14,7 @@ from functools import partial
 
 from pyspark.sql import types as T
 
-from infold.core.project import Aggregate
+from infold.core.queries import Aggregate
 from infold.spark.sessions.aggregate_state import (
     ORDER,
     Compiled,

@@ -24,7 +24,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql import functions as F
 
-from infold.core.project import SessionsQuery
+from infold.core.queries import SessionsQuery
 from infold.spark.frame_schema import FrameColumn, returns
 from infold.spark.jvm.session import settings_for_union
 from infold.spark.sessions.aggregates import CompiledAggregates

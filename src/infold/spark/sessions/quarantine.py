@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.manual_entry import ManualEntry
-from infold.core.project import SessionsQuery
+from infold.core.queries import SessionsQuery
 from infold.core.record import QuarantinedSession
 from infold.core.session_columns import FIRST, LAST
 from infold.core.session_rules import Keep

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from infold.core.interval import Granularity
-from infold.core.project import SessionsQuery
+from infold.core.queries import SessionsQuery
 from infold.core.session_columns import FIRST, ID, VERSION
 from infold.core.session_rules import NUMBERS
 from infold.spark.content import column

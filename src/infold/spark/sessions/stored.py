@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.project import SessionsQuery
+from infold.core.queries import SessionsQuery
 from infold.core.session_columns import FIRST, ID, LAST, STATE, VERSION
 from infold.core.session_rules import NUMBERS
 from infold.spark.content import column, micros, quoted

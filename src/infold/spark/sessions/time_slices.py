@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.interval import DAY, MAX, MIN, Granularity, Interval, Ranges
-from infold.core.project import SessionsQuery
+from infold.core.queries import SessionsQuery
 from infold.core.trace import CellState
 from infold.spark.content import time_predicate
 from infold.spark.sessions.aggregates import CompiledAggregates

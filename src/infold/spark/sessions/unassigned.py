@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 
 from infold.core.model import Kind
 from infold.core.plan import Step
-from infold.core.project import Node, SessionsQuery, left_out_reason
+from infold.core.project import Node
+from infold.core.queries import SessionsQuery, left_out_reason
 from infold.spark.inputs.feed import Feed
 from infold.spark.sessions.islands import events_of_query, owner_of_event
 from infold.spark.sessions.totals import count_lines

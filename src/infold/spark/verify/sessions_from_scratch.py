@@ -26,7 +26,7 @@ from typing import TypeVar
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from infold.core.project import Aggregate, SessionsQuery
+from infold.core.queries import Aggregate, SessionsQuery
 from infold.core.session_cuts import (
     Campaign,
     DeclaredCut,

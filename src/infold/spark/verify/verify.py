@@ -25,7 +25,8 @@ from infold.core.model import Deduplicate, Kind
 from infold.core.plan import Action, Step
 from infold.core.ports import Lake, Ledger
 from infold.core.progress import Progress
-from infold.core.project import Node, Project, SessionsQuery
+from infold.core.project import Node, Project
+from infold.core.queries import SessionsQuery
 from infold.core.report import Verdict
 from infold.core.trace import Cause, Trace, net_changes, was_dropped
 from infold.messages import command_errors

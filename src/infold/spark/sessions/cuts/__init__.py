@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from infold.core.project import SessionsQuery
+from infold.core.queries import SessionsQuery
 from infold.core.session_cuts import Campaign, DeclaredCut, MaxLength, Midnight, StartEvents
 from infold.spark.sessions.cuts.campaign import CampaignCut
 from infold.spark.sessions.cuts.max_length import MaxLengthCut

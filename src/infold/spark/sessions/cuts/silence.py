@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from infold.core.project import SessionsQuery
+from infold.core.queries import SessionsQuery
 from infold.spark.sessions.cuts.phases import PairwiseCut
 from infold.spark.sessions.frames import OWNER
 
