@@ -240,8 +240,8 @@ class Lake(Protocol):
         """
         Rows for which one of some predicates is true; the column ``by`` has the names of those.
 
-        ValueError when a predicate needs Spark. Technical columns are left out but for those
-        ``beside``.
+        Raises ValueError if a predicate needs Spark to be evaluated. Technical columns are left
+        out, except those ``beside``.
         """
 
     def column_times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
@@ -249,10 +249,10 @@ class Lake(Protocol):
 
     def string_values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """
-        All values of a column of strings at a snapshot, each once, NULL left out; maybe more.
+        The distinct values of a column of strings at a snapshot, without NULL; maybe more.
 
-        When there are more than ``limit``, any that are more than that. None where the files do not
-        have it.
+        If there are more than ``limit``, more than that many of them. None if the files do not have
+        them listed.
         """
 
 

@@ -23,7 +23,7 @@ def locations(catalog_db: Path) -> dict[tuple[str, str], str]:
     """Metadata locations by namespace and table; nothing when there is no catalog yet."""
     if not catalog_db.exists():
         return {}
-    if not catalog_db.is_file():  # a pipe: SQLite would wait for somebody to write into it
+    if not catalog_db.is_file():  # a pipe: SQLite would wait for a writer
         raise run_errors.catalog_unreadable(path=str(catalog_db), why="it is no file")
     uri = f"{catalog_db.absolute().as_uri()}?mode=ro"
     try:
@@ -43,10 +43,10 @@ def locations(catalog_db: Path) -> dict[tuple[str, str], str]:
 
 def drop(catalog_db: Path, namespace: str, name: str) -> None:
     """
-    Take a table out of the catalog, as the engine's own catalog does it: by deleting its row.
+    Take a table out of the catalog as the engine does: by deleting its row.
 
-    One statement, so it is out or it is not; a commit of the engine's at the same time finds no row
-    to change, and fails.
+    It is one statement, so it happens or it does not. A commit of the engine's at the same time
+    finds no row to change, and fails.
     """
     if not catalog_db.exists():
         return

@@ -1,10 +1,10 @@
 """
 A simple SQL predicate over a stored table, as pyiceberg's expression.
 
-It is read as Spark SQL, by the parser that reads models. An expression of pyiceberg knows two
-values where SQL knows three, and takes NULL and NaN for one thing in files and another in rows. So
-of each part two expressions are made, of the rows for which it is true and of those for which it is
-false: NOT swaps them, a row with NULL is in neither, and no comparison is ever negated.
+It is parsed as Spark SQL, by the parser that reads models. An expression of pyiceberg has two
+values where SQL has three, and treats NULL and NaN in files otherwise than in rows. So each part
+becomes two expressions: the rows for which it is true, and the rows for which it is false. NOT
+swaps them, a row with NULL is in neither, and no comparison is ever negated.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from infold.lake.iceberg.filter_values import Floor, floor, written
 
 E: Any = expressions
-"""Their types do not know that the column comes first."""
+"""Untyped: pyiceberg's types do not know that the column comes first."""
 
 _SPARK = Spark()
 _TRUE = BooleanLiteral(True)
@@ -48,7 +48,7 @@ class Truth(NamedTuple):
 
 
 def predicate(where: str, schema: Schema) -> BooleanExpression:
-    """The rows for which ``where`` is true; ValueError says what cannot be understood."""
+    """The rows for which ``where`` is true; ValueError for what is not understood."""
     try:
         return _truth(_parsed(where), schema).yes
     except RecursionError:
@@ -178,7 +178,7 @@ def _field(node: exp.Expr, schema: Schema) -> NestedField:
 
 
 class _Column:
-    """A column, and the rows whose value stands to a given one in some way, or does not."""
+    """A column, and the rows whose value compares to a given one in some way, or does not."""
 
     def __init__(self, field: NestedField, schema: Schema) -> None:
         self.field = field
@@ -228,7 +228,7 @@ class _Column:
         return self._with_nan(yes(self.name, value), no(self.name, value))
 
     def _with_nan(self, yes: BooleanExpression, no: BooleanExpression) -> Truth:
-        """Both for rows with a value; files' statistics leave NaN out, so it is said as well."""
+        """Both for rows with a value; files' statistics leave NaN out, so it is added."""
         if self.fraction:
             yes, no = E.And(yes, E.NotNaN(self.name)), E.Or(no, E.IsNaN(self.name))
         return Truth(E.And(E.NotNull(self.name), yes), E.And(E.NotNull(self.name), no))

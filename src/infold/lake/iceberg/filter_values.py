@@ -1,10 +1,9 @@
 """
 Values in a filter, as a column can have them.
 
-A column cannot have every value that it may be compared with: 1.5 in one of whole numbers, noon in
-one of days. Such a value lies between two that it can have, so it is rounded down and marked:
-``n < 1.5`` is ``n <= 1``, and ``n = 1.5`` holds nowhere. So no comparison depends on how pyiceberg
-would fit the value to the column.
+A column may be compared with a value that it cannot have: a column of whole numbers with 1.5, one
+of dates with noon. Such a value is rounded down and marked: ``n < 1.5`` is ``n <= 1``, and ``n =
+1.5`` is never true. So no comparison depends on how pyiceberg would convert the value.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class _Instant:
 
 
 def floor(field: NestedField, node: exp.Expr) -> Floor | None:
-    """What a column has for a value in SQL; None for NULL. ValueError says why it has none."""
+    """The column's value for one in SQL; None for NULL. Raises ValueError if it has none."""
     given = written(node)
     if given is None:
         return None
@@ -84,7 +83,7 @@ def floor(field: NestedField, node: exp.Expr) -> Floor | None:
 
 
 def written(node: exp.Expr) -> Any:
-    """The value that SQL writes; None for NULL. ValueError for everything that is no value."""
+    """The value of a literal; None for NULL. Raises ValueError for anything else."""
     if isinstance(node, exp.Null):
         return None
     if isinstance(node, exp.Literal):

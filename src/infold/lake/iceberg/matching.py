@@ -28,8 +28,8 @@ def matching_rows(
     """
     At most ``limit`` of the rows, with the names of the tests in the column ``by``.
 
-    ValueError says that a test is more than can be told without Spark. Of technical columns those
-    ``beside`` come along.
+    Raises ValueError if a test needs Spark to be evaluated. Technical columns are left out, except
+    those ``beside``.
     """
     import pyarrow as pa
 

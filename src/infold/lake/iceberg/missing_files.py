@@ -1,9 +1,9 @@
 """
-Files of stored tables that are gone: what a table's snapshot needs, and what is on the disk.
+Missing files of stored tables: what a table's snapshot needs, compared with what is on disk.
 
-To find out which files a snapshot needs, its manifests have to be read, which costs the better part
-of a second. So a run that ends remembers which files lie in the folder of each table, and nobody
-looks closer while a table that has not moved has all of these names and no other.
+To find out which files a snapshot needs, its manifests have to be read, which takes most of a
+second. So a run that ends records the names of the files in each table's folder. A table is not
+checked further while it has not changed and has exactly these names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from infold.lake.iceberg.catalog import local_path
 
 
 def names_digest(location: str) -> str:
-    """What stands for the names of all files of the table whose metadata is at ``location``."""
+    """A digest of the names of all files of the table whose metadata is at ``location``."""
     folder = local_path(location).parent.parent
     digest = blake2b(digest_size=16)
     for name in sorted(_names(str(folder))):
@@ -26,7 +26,7 @@ def names_digest(location: str) -> str:
 
 
 def _names(folder: str) -> Iterator[str]:
-    """The files below a folder; not those that say where others are, which the catalog names."""
+    """The files below a folder, without metadata files, which the catalog names."""
     try:
         entries = list(os.scandir(folder))
     except OSError:

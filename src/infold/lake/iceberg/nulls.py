@@ -1,9 +1,9 @@
 """
 Lists and maps of structs that are NULL, kept apart from empty ones.
 
-pyiceberg puts what it reads of a list (or map) of structs together anew, by offsets and values
-alone, and so the NULL ones become empty. Here they are made NULL again, at the one place where it
-does so: its visitor is given methods that ask its own and put back what they lose.
+pyiceberg rebuilds each list (or map) of structs that it reads from offsets and values alone, so
+that NULL ones become empty. Here they are made NULL again: the methods of its visitor are wrapped
+by ones that restore the NULLs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyiceberg.io.pyarrow import ArrowProjectionVisitor
 
 
 def keep_null_lists() -> None:
-    """Have pyiceberg keep them; more than once is as good as once."""
+    """Make pyiceberg keep NULL lists and maps; calling it again changes nothing."""
     for name in ("list", "map"):
         own = getattr(ArrowProjectionVisitor, name)
         if not hasattr(own, "__wrapped__"):
@@ -36,7 +36,7 @@ def _keeping_nulls(own: Any) -> Any:
 
 
 def _with_nulls(found: Any, mask: pa.Array) -> pa.Array:
-    """The same lists or maps, NULL where the mask says so."""
+    """The same lists or maps, NULL where the mask is true."""
     offsets = pc.add(found.offsets, 0)  # a copy: Arrow takes no mask beside a slice
     if isinstance(found, pa.MapArray):
         return pa.MapArray.from_arrays(offsets, found.keys, found.items, found.type, mask=mask)

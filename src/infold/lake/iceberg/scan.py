@@ -1,5 +1,5 @@
 """
-Rows of one snapshot for which an expression holds.
+Rows of one snapshot for which an expression is true.
 
 pyiceberg works out, for each file, what its partition leaves of the expression. It fails there
 where a partition is NULL and an alternative (OR) asks whether its column is less or greater than
@@ -36,7 +36,7 @@ def scan_rows(
     limit: int | None = None,
     snapshot: int | None = None,
 ) -> pa.Table:
-    """Columns of the rows for which an expression holds, at most ``limit`` of them."""
+    """Columns of the rows for which an expression is true, at most ``limit`` of them."""
     from pyiceberg.io.pyarrow import ArrowScan
 
     from infold.lake.iceberg.nulls import keep_null_lists
@@ -54,14 +54,14 @@ def scan_rows(
 
 
 def _choosing(rows: BooleanExpression, by: Collection[str | None]) -> BooleanExpression:
-    """What is weaker, and can be worked out for every partition."""
+    """A weaker expression, which pyiceberg can evaluate for every partition."""
     if isinstance(rows, And):
         return And(_choosing(rows.left, by), _choosing(rows.right, by))
     return AlwaysTrue() if isinstance(rows, Or) and _ordered(rows, by) else rows
 
 
 def _ordered(rows: BooleanExpression, by: Collection[str | None]) -> bool:
-    """Whether a part compares a column that partitions for order."""
+    """Whether a part compares a column of the partitioning by order."""
     if isinstance(rows, And | Or):
         return _ordered(rows.left, by) or _ordered(rows.right, by)
     part: Any = rows

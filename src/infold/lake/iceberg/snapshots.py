@@ -1,9 +1,8 @@
 """
-Stored tables as they were: some rows of one kept snapshot, found by what they say.
+Stored tables as they were: a few rows of one kept snapshot, found by the values of columns.
 
-``ports.SnapshotReader`` over Iceberg. Reads are narrow, for a few rows are wanted of a large table:
-the metadata is read once, files are pruned by times, and technical columns come along where asked
-for.
+``ports.SnapshotReader`` over Iceberg. Reads are narrow: the metadata is read once, files are pruned
+by times, and technical columns are read only if they are named.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class IcebergSnapshotReader:
         where: str | None = None,
         snapshot: int | None = None,
     ) -> pa.Table | None:
-        """As ``ports.SnapshotReader`` says."""
+        """See ``ports.SnapshotReader``."""
         stored = self._open(table)
         if stored is None or (snapshot is not None and not stored.snapshot_by_id(snapshot)):
             return None
@@ -140,7 +139,7 @@ def _column_predicate(how: str, *words: Any) -> BooleanExpression:
 
 
 def _instant(kind: IcebergType, at: int) -> Any:
-    """An instant as a literal of a column: microseconds, days where it holds dates."""
+    """An instant as a literal of a column: microseconds, or days in a column of dates."""
     from pyiceberg.expressions.literals import literal
     from pyiceberg.types import DateType
 

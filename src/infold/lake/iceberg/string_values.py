@@ -1,8 +1,8 @@
 """
-Which values a column of strings has, told from its files without reading its rows one by one.
+The distinct values of a column of strings, from the dictionaries of its files.
 
-Parquet keeps the values of a column that repeats itself once in each part of a file, and rows as
-numbers. Reading these is some twenty times quicker than counting rows by value.
+Where values repeat, Parquet stores each once in a part of a file, and rows as numbers. Reading
+these dictionaries is some twenty times faster than counting rows by value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import StaticTable
 
 _ROWS = 1 << 20
-"""So many rows are looked at at a time: where values do not repeat, they are all held."""
+"""How many rows are read at a time: values that do not repeat are all in memory."""
 
 
 def column_values(stored: StaticTable, column: str, snapshot: int, limit: int) -> pa.Array | None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 STEP = "infold.step"
 RUN = "infold.run"
 REWRITE = "replace"
-"""The operation of a snapshot that holds the rows of its parent in other files."""
+"""The operation of a snapshot that has the rows of its parent in other files."""
 
 
 class IcebergLake:
@@ -54,8 +54,8 @@ class IcebergLake:
         """
         Take a table out of the catalog and delete its files; whether there was one.
 
-        The row goes first: who dies after it leaves files that no table names, and they go when the
-        same is asked for again. Only a folder inside the warehouse is deleted.
+        The catalog's row goes first: a death after it leaves files that no table names, and the
+        next call deletes them. Only a folder in the warehouse is deleted.
         """
         namespace, name = self._key(table)
         location = self.location(table)
@@ -92,17 +92,17 @@ class IcebergLake:
         )
 
     def file_list_id(self, table: str) -> str:
-        """As ``ports.Lake`` says."""
+        """See ``ports.Lake``."""
         location = self.location(table)
         return "" if location is None else missing_files.names_digest(location)
 
     def lost_files(self, table: str) -> Sequence[str]:
-        """As ``ports.Lake`` says."""
+        """See ``ports.Lake``."""
         location = self.location(table)
         return () if location is None else missing_files.missing_data_files(location)
 
     def layout(self, table: str) -> StoredLayout | None:
-        """As ``ports.Lake`` says: by the properties that the table was made with."""
+        """See ``ports.Lake``: by the properties that the table was made with."""
         location = self.location(table)
         if location is None:
             return None
@@ -117,7 +117,7 @@ class IcebergLake:
         )
 
     def has_file(self, table: str, path: str) -> bool:
-        """As ``ports.Lake`` says."""
+        """See ``ports.Lake``."""
         location = self.location(table)
         if location is None:
             return False
@@ -176,7 +176,7 @@ class IcebergLake:
         beside: Sequence[str] = (),
         limit: int | None = None,
     ) -> pa.Table:
-        """As ``ports.Lake`` says."""
+        """See ``ports.Lake``."""
         from infold.lake.iceberg.matching import matching_rows
 
         location = self.location(table)
@@ -185,7 +185,7 @@ class IcebergLake:
         return matching_rows(open_table(location), tests, by, beside, limit)
 
     def column_times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
-        """As ``ports.Lake`` says."""
+        """See ``ports.Lake``."""
         location = self.location(table)
         if location is None:
             return ()
@@ -193,7 +193,7 @@ class IcebergLake:
         return instants_of(then.select(column).to_arrow().drop_null(), column)
 
     def string_values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
-        """As ``ports.Lake`` says."""
+        """See ``ports.Lake``."""
         from infold.lake.iceberg.string_values import column_values
 
         location = self.location(table)
@@ -253,7 +253,7 @@ def _may_add_files(snapshot: Mapping[str, Any]) -> bool:
         return int(summary.get(name, 0))
 
     data, deletes = count("added-data-files"), count("added-delete-files")
-    if summary.get("changed-partition-count") != "1":  # nothing says which one lost files
+    if summary.get("changed-partition-count") != "1":  # which of them lost files is unknown
         return "changed-partition-count" not in summary or data + deletes > 0
     return data > count("deleted-data-files") or deletes > count("removed-delete-files")
 

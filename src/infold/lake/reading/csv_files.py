@@ -17,7 +17,7 @@ row_counts = listing.uncounted
 
 
 def event_times(path: Path, source: Source, column: str) -> Iterator[pa.Array]:
-    """As ``FormatFiles`` says; rows with a wrong number of fields are left out."""
+    """See ``FormatFiles``; rows with a wrong number of fields are left out."""
     import pyarrow as pa
     from pyarrow import csv
 

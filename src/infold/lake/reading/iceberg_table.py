@@ -1,9 +1,9 @@
 """
 An Iceberg table as a source, without a JVM: its data files, as :class:`ListedFile`.
 
-pyiceberg reads the manifests, which costs the better part of a second. What a metadata file says
-never changes, so the files that it led to are kept in the project's ``.infold`` folder, and a table
-that has not moved costs one row of its catalog.
+pyiceberg reads the manifests, which takes most of a second. A metadata file never changes, so the
+list of its data files is kept in the project's ``.infold`` folder. Listing a table that has not
+changed then costs one row of its catalog.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def list_files(
     project: Project, source: Source, _now: int
 ) -> tuple[tuple[ListedFile, ...], tuple[str, ...]]:
-    """As ``FormatFiles`` says; a table's files are complete, so none is too young."""
+    """See ``FormatFiles``; a table's files are complete, so none is too young."""
     return table_files(project.root, source, project.catalog_db), ()
 
 
@@ -66,7 +66,7 @@ def _load_cached(kept: Path, location: str, names: Sequence[str]) -> tuple[Liste
             return None
         return tuple(ListedFile(*values) for values in found["files"])
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # not there, or not ours any more: it is only kept to save time
+        return None  # missing, or of another version: it is only kept to save time
 
 
 def _cache(kept: Path, location: str, names: Sequence[str], files: Iterable[ListedFile]) -> None:
@@ -81,7 +81,7 @@ def _cache(kept: Path, location: str, names: Sequence[str], files: Iterable[List
         new.write_text(text, encoding="utf-8")
         new.replace(kept)
     except OSError:
-        return  # a project that cannot be written is read all the same
+        return  # a project that cannot be written can still be read
 
 
 def location(root: Path, source: Source, catalog_db: Path) -> str:
@@ -100,8 +100,8 @@ def data_files(location: str, names: Collection[str] = ()) -> tuple[ListedFile, 
     """
     The files of the current snapshot of the table whose metadata is at ``location``, by path.
 
-    Iceberg never writes to a file twice, so a path, the positions deleted from it and what the
-    columns ``names`` (empty: all) stand for say what rows it gives. ``modified_at`` is 0: when a
+    Iceberg never writes to a file twice. So the rows of a file follow from its path, the positions
+    deleted from it, and the ids of the columns ``names`` (empty: all). ``modified_at`` is 0: when a
     file was written does not matter here. Equality deletes raise ``errors.equality_deletes``.
     """
     table = open_table(location)
@@ -131,8 +131,8 @@ def _deleted_positions(io: FileIO, tasks: Iterable[FileScanTask]) -> dict[str, s
     """
     The positions deleted from each data file.
 
-    What a delete file says has to be read: pyiceberg attaches one to every older data file of the
-    partition, and naming all of those would make each deletion replace a whole partition.
+    Delete files have to be read for that: pyiceberg attaches one to every older data file of the
+    partition, and each deletion would seem to change all of them.
     """
     # The one reader for position deletes and deletion vectors alike; it has no public name.
     from pyiceberg.io.pyarrow import _read_deletes
@@ -147,7 +147,7 @@ def _deleted_positions(io: FileIO, tasks: Iterable[FileScanTask]) -> dict[str, s
 
 def _columns_digest(schema: Schema, names: Collection[str]) -> str:
     """
-    Which stored values the columns ``names`` (empty: all) and their parts stand for.
+    A digest of the ids of the columns ``names`` (empty: all) and their parts.
 
     Iceberg finds a column's values by its id. A name that moved to another id, as by two renames,
     gives other values out of the same file. Types may only be promoted, which keeps them.

@@ -19,7 +19,7 @@ row_counts = listing.uncounted
 
 
 def event_times(path: Path, source: Source, column: str) -> Iterator[pa.Array]:
-    """As ``FormatFiles`` says; broken lines are left out."""
+    """See ``FormatFiles``; broken lines are left out."""
     import pyarrow as pa
     from pyarrow import json as arrow_json
 

@@ -93,7 +93,7 @@ def _literal_pattern(name: str) -> str:
 
 
 def _path_prefix(root: Path, base: str) -> str:
-    """What stands before a file's path below ``base``: relative inside the project."""
+    """The prefix of paths below ``base``: relative to the project if it is in it."""
     inside = os.path.normpath(str(root.absolute()))
     if base == inside:
         return ""

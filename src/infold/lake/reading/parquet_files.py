@@ -17,7 +17,7 @@ list_files = listing.list_files
 
 
 def event_times(path: Path, _source: Source, column: str) -> Iterator[pa.Array]:
-    """As ``FormatFiles`` says."""
+    """See ``FormatFiles``."""
     from pyarrow import parquet
 
     yield from parquet.read_table(path, columns=[column]).column(column).chunks

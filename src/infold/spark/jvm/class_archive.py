@@ -2,10 +2,10 @@
 The archive of loaded classes (AppCDS) that halves a small run's time.
 
 A JVM can write the classes it loaded into a file as it exits; later JVMs map that file instead of
-finding, parsing and verifying some fifteen thousand classes. Writing is dear: the JVM that
-records is slower by half from its start on, and takes many seconds to exit. So no ordinary run
-records. The first run that finds no archive leaves behind a process of lowest priority that
-plays through what runs do (``infold.spark.jvm.warm_up``) and goes away.
+finding, parsing and verifying some fifteen thousand classes. Writing is expensive: the JVM that
+records is slower by half, and takes many seconds to exit. So no ordinary run records. The first run
+that finds no archive leaves behind a process of lowest priority that does what runs do
+(``infold.spark.jvm.warm_up``) and ends.
 
 The rules that keep this harmless:
 - The file's name carries everything it depends on: Java, pyspark, jars, this program's version.
@@ -29,7 +29,7 @@ from infold import __version__
 from infold.spark.jvm.jars import cache_dir, jar_paths, spark_home
 from infold.spark.jvm.java import Java, find_java
 
-# Remarks about an archive that does not fit help nobody.
+# No warnings about an archive that does not fit: a JVM then starts without it.
 QUIET = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 
 
@@ -46,7 +46,7 @@ def recording_options(written: Path) -> tuple[str, ...]:
 
 def make_later() -> bool:
     """
-    Have the archive made by a process that outlives this one; False when there is no need.
+    Start a process that makes the archive and outlives this one; False when it is not needed.
 
     It starts Spark once, at the lowest priority, and ends by itself.
     """
@@ -66,9 +66,9 @@ def make_later() -> bool:
 @contextmanager
 def archive_to_make() -> Iterator[Path | None]:
     """
-    Where to write the archive, which is put in its place afterwards; None when not needed.
+    Where to write the archive, which is moved into place afterwards; None when not needed.
 
-    Whoever comes second waits for the first and then finds it done.
+    A second process waits for the first and then finds the archive.
     """
     file = _file(find_java(), jar_paths())
     if file is None or file.is_file():
@@ -85,17 +85,17 @@ def archive_to_make() -> Iterator[Path | None]:
         written = file.with_suffix(f".{os.getpid()}.part")
         try:
             yield written
-        finally:  # half a tour's classes are better than trying again after every run
+        finally:  # even a part of the classes is better than trying again after every run
             if written.is_file():
                 written.replace(file)
                 _forget_older(file)
 
 
 def _file(java: Java, jars: Iterable[Path]) -> Path | None:
-    """Where the archive for this JVM is, or will be; None where there can be none."""
+    """The file of the archive for this JVM; None if it can have none."""
     if os.environ.get("INFOLD_ARCHIVE") == "off":
         return None
-    # A folder with files on the class path (spark-defaults.conf lies in one) rules it out.
+    # The JVM takes no archive with a folder of files on its class path, such as Spark's conf.
     settings = Path(os.environ.get("SPARK_CONF_DIR") or spark_home() / "conf")
     if settings.is_dir() and any(settings.iterdir()):
         return None
@@ -103,7 +103,7 @@ def _file(java: Java, jars: Iterable[Path]) -> Path | None:
 
 
 def _key(java: Java, jars: Iterable[Path]) -> str:
-    """Short name of everything that makes an archive unusable when it changes."""
+    """A digest of everything that makes an archive unusable when it changes."""
     home = spark_home()
     facts = [
         __version__,
@@ -117,7 +117,7 @@ def _key(java: Java, jars: Iterable[Path]) -> str:
 
 
 def _is_being_made(file: Path) -> bool:
-    """Whether somebody is recording now."""
+    """Whether another process is recording now."""
     try:
         with file.with_suffix(".lock").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,10 +1,10 @@
 """
 The JVM: how it is started, reached, ended; and fewer round trips to it.
 
-PySpark names a Java class on every call (``jvm.functions.col``). Py4J answers each time anew, by
-two round trips, and the JVM by looking through a few hundred jars for classes of that name in
-other packages. A run makes thousands of such calls, so the classes in use are looked up once here
-and kept, with the methods that were called.
+PySpark names a Java class on every call (``jvm.functions.col``). Each time Py4J makes two round
+trips, and the JVM searches a few hundred jars for classes of that name in other packages. A run
+makes thousands of such calls, so the classes in use are looked up here once and kept, with the
+methods that were called.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ NAMES = (
     "PythonSQLUtils",
     "PythonUtils",
 )
-"""As PySpark writes them; see ``pyspark/sql/functions/builtin.py`` and ``classic/column.py``."""
+"""
+The classes, as PySpark writes them; see ``pyspark/sql/functions/builtin.py`` and
+``classic/column.py``.
+"""
 
 
 class _Remembered(JavaClass):  # type: ignore[misc]  # py4j has no types
@@ -66,13 +69,13 @@ def launch(
     """
     Start a JVM with Spark in it, and connect to it.
 
-    As PySpark's own ``launch_gateway``, except for three things. The JVM is in a session of its
-    own, so that what is typed at a terminal reaches this process only. It is ended when its start
-    is broken off: PySpark takes the file away into which the JVM is about to write where it can be
-    reached, and a JVM that cannot write it waits for ever. And settings of ours come after those
-    of ``PYSPARK_SUBMIT_ARGS``, so they hold.
+    It differs from PySpark's own ``launch_gateway`` in three things. The JVM is in a session of its
+    own, so that signals from a terminal reach this process only. It is ended when its start is
+    interrupted: PySpark removes the file in which the JVM is about to write its address, and a JVM
+    that cannot write it waits for ever. And infold's settings come after those of
+    ``PYSPARK_SUBMIT_ARGS``, so they win.
 
-    A JVM ends by itself as soon as its input is closed, that is once this process is gone.
+    A JVM ends by itself when its input is closed, which is when this process ends.
     """
     from pyspark.java_gateway import launch_gateway
 
@@ -113,9 +116,9 @@ def launch(
 
 def quieten_py4j() -> None:
     """
-    Leave it to errors to say what went wrong, once.
+    Silence the logs of py4j and PySpark: an error reports what went wrong, once.
 
-    py4j logs a stack for each call to a JVM that went away, PySpark one for each query that failed.
+    py4j logs a stack trace for each call to a lost JVM, PySpark one for each failed query.
     """
     from pyspark.logger import PySparkLogger
 
@@ -130,12 +133,12 @@ def _not_py4j(record: logging.LogRecord) -> bool:
 
 
 def has_started() -> bool:
-    """Whether this process's JVM is one that was started here, and not handed in."""
+    """Whether infold started this process's JVM."""
     return bool(_started)
 
 
 def is_lost() -> bool:
-    """Whether the JVM that was started here has ended, by whatever; said once."""
+    """Whether the JVM that infold started has ended; True once for each JVM."""
     if not _started or _started[-1].poll() is None:
         return False
     _started.clear()
@@ -143,7 +146,7 @@ def is_lost() -> bool:
 
 
 def end_jvm() -> None:
-    """Kill the JVM, if there is one, with whatever its start-up scripts have started."""
+    """Kill the JVM, if there is one, and the processes that its start-up scripts started."""
     for process in _started:
         if process.poll() is None:
             with suppress(ProcessLookupError, PermissionError):
@@ -153,13 +156,13 @@ def end_jvm() -> None:
 
 
 def _submit_args() -> list[str]:
-    """What the environment says for spark-submit, without the word that has to come last."""
+    """The words of ``PYSPARK_SUBMIT_ARGS``, without the one that has to come last."""
     words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     return words[:-1] if words[-1:] == ["pyspark-shell"] else words
 
 
 def _await_address(process: subprocess.Popen[bytes], address: Path) -> tuple[str, str]:
-    """Port and secret, once the JVM has written them down; it renames the file when it is whole."""
+    """The JVM's port and secret, when it has written them; it renames the complete file."""
     while process.poll() is None and not address.is_file():
         time.sleep(0.05)
     if not address.is_file():
@@ -173,7 +176,7 @@ def _await_address(process: subprocess.Popen[bytes], address: Path) -> tuple[str
 
 @contextmanager
 def _environment(**values: str) -> Iterator[None]:
-    """Variables for the block only."""
+    """Environment variables for the block only."""
     os.environ.update(values)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Settings that come from elsewhere: the project, the environment, a session that is there."""
+"""Settings given to infold: by the project, the environment, or an existing session."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ DEFAULTS = "spark-defaults.conf"
 
 
 def refuse_given(where: str, settings: Mapping[str, str]) -> None:
-    """Refuse settings that exactness does not allow, by name; ``where`` they were found."""
+    """Raise ``faults.fixed_setting`` for settings that exactness does not allow."""
     found = tuple(fixed_settings.changed_settings(settings))
     if found:
         raise faults.fixed_setting(where, found)
 
 
 def refuse_environment(spark_home: Path) -> None:
-    """The same of all that spark-submit reads by itself."""
+    """The same for the settings that spark-submit reads by itself."""
     words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     refuse_given("PYSPARK_SUBMIT_ARGS", dict(_confs(words)))
     files = [Path(name) for name in _values(words, "--properties-file")]
@@ -36,31 +36,32 @@ def refuse_environment(spark_home: Path) -> None:
 
 def refuse_session(session: SparkSession, *, ours: bool) -> None:
     """
-    The same of a session, whoever made it: what spark-env.sh or a system property says is in it.
+    The same for a session, which has the settings of spark-env.sh and of system properties too.
 
-    What can be set anew in a session of infold's own is refused only where somebody said it.
+    In a session that infold did not start, a setting that it can still set is refused only if it
+    was given.
     """
-    said = dict(session.conf.getAll)
+    given = dict(session.conf.getAll)
     if ours:
-        said = {
+        given = {
             key: value
-            for key, value in said.items()
+            for key, value in given.items()
             if not key.startswith(
                 f"spark.sql.catalog.{fixed_settings.FIXED['spark.sql.defaultCatalog']}"
             )
         }
     else:
-        # None, and no text: a text that the setting may not have is an error of Spark's.
-        for key, unsaid in _UNSAID.items():
-            said.setdefault(key, session.conf.get(key, None) or unsaid)
-        said.pop("spark.sql.defaultCatalog", None)
+        # None, and not a text: Spark raises for a text that the setting may not have.
+        for key, default in _DEFAULTS.items():
+            given.setdefault(key, session.conf.get(key, None) or default)
+        given.pop("spark.sql.defaultCatalog", None)
     refuse_given(
-        "the settings of Spark's start" if ours else "the Spark session of this process", said
+        "the settings of Spark's start" if ours else "the Spark session of this process", given
     )
 
 
-_UNSAID = {"spark.sql.extensions": "", "spark.sql.catalogImplementation": "in-memory"}
-"""What holds of a start in which nobody said anything."""
+_DEFAULTS = {"spark.sql.extensions": "", "spark.sql.catalogImplementation": "in-memory"}
+"""The values of settings that were not given at the start."""
 
 
 def _confs(words: list[str]) -> Iterator[tuple[str, str]]:

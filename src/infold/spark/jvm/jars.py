@@ -58,7 +58,7 @@ def spark_home() -> Path:
 
 
 def jar_paths() -> tuple[Path, ...]:
-    """The jars as files, fetched first when this is the first time on this machine."""
+    """The jars as files; they are fetched the first time on a machine."""
     folder = cache_dir() / "jars"
     paths = tuple(folder / jar.file_name for jar in JARS)
     if all(path.is_file() for path in paths):
@@ -74,9 +74,9 @@ def jar_paths() -> tuple[Path, ...]:
 
 @contextmanager
 def _file_lock(lock: Path) -> Iterator[None]:
-    """Hold ``lock`` for a while; the system gives it back when this process dies."""
-    with lock.open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    """Lock a file for the block; the system unlocks it if this process dies."""
+    with lock.open("w") as opened:
+        fcntl.flock(opened, fcntl.LOCK_EX)
         yield
 
 
@@ -84,11 +84,11 @@ def _fetch(folder: Path) -> None:
     """Let Spark resolve the coordinates, then move the checked jars into ``folder``."""
     scratch = Path(tempfile.mkdtemp(prefix=".fetch-", dir=folder))
     try:
-        said = _resolve(scratch)
+        output = _resolve(scratch)
         for jar in JARS:
             fetched = scratch / "jars" / jar.file_name
             if not fetched.is_file():
-                raise _unresolved(folder, _reason(said))
+                raise _unresolved(folder, _reason(output))
             if _sha256(fetched) != jar.sha256:
                 raise _unresolved(folder, f"{jar.file_name} is not the file that was published")
             fetched.replace(folder / jar.file_name)
@@ -98,10 +98,10 @@ def _fetch(folder: Path) -> None:
 
 def _resolve(ivy: Path) -> str:
     """
-    Run spark-submit on an empty program, which fetches ``JARS`` into ``ivy``; what it said.
+    Run spark-submit on an empty program, which fetches ``JARS`` into ``ivy``; its output.
 
     Ivy's settings are Spark's own, so a company's mirror set in ``spark-defaults.conf``
-    (``spark.jars.ivySettings``) holds here too.
+    (``spark.jars.ivySettings``) is used here too.
     """
     java, home = find_java(), spark_home()
     nothing = ivy / "nothing.py"
@@ -137,14 +137,14 @@ def _resolve(ivy: Path) -> str:
     return ran.stderr
 
 
-def _reason(said: str) -> str:
-    """The line of Ivy's report that tells most; a refused connection before its consequences."""
-    lines = [line.strip(" :\t") for line in said.splitlines() if line.strip(" :\t")]
-    for telling in ("Server access error", "no answer", "Exception", "not found", "ERROR"):
+def _reason(output: str) -> str:
+    """The most useful line of Ivy's report: a refused connection before its consequences."""
+    lines = [line.strip(" :\t") for line in output.splitlines() if line.strip(" :\t")]
+    for sign in ("Server access error", "no answer", "Exception", "not found", "ERROR"):
         for line in lines:
-            if telling in line:
+            if sign in line:
                 return line
-    return lines[-1] if lines else "nothing was said"
+    return lines[-1] if lines else "there was no output"
 
 
 def _unresolved(folder: Path, why: str) -> InfoldError:

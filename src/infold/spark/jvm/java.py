@@ -1,7 +1,7 @@
 """
-Finding Java before anything needs it.
+Finding Java before Spark needs it.
 
-Spark would fail late and at length; this looks where Spark will look (``JAVA_HOME``, then
+Spark would fail late and with a long message; this looks where Spark will look (``JAVA_HOME``, then
 ``PATH``) and reads the version from the ``release`` file beside the binary, which costs no JVM.
 ``python -m infold.spark.jvm.java`` is the same check for scripts, and imports nothing but the
 standard library.
@@ -45,10 +45,10 @@ class Java:
 
 def find_java(environ: Mapping[str, str] | None = None) -> Java:
     """
-    The Java that Spark will use, or the one error that says what to install.
+    The Java that Spark will use; an error with what to install if there is none.
 
-    A ``JAVA_HOME`` without a working ``bin/java`` is passed over; one that is too old is not,
-    since it was set on purpose.
+    A ``JAVA_HOME`` without a working ``bin/java`` is skipped; one that is too old is an error,
+    because it was set on purpose.
     """
     env = os.environ if environ is None else environ
     looked: list[tuple[str, str]] = []
@@ -73,7 +73,7 @@ def _from_java_home(env: Mapping[str, str], looked: list[tuple[str, str]]) -> Ja
 
 def _from_path(env: Mapping[str, str], looked: list[tuple[str, str]]) -> Java | None:
     found = shutil.which("java", path=env.get("PATH", ""))
-    # macOS ships a /usr/bin/java that only says where to download one: it has no version.
+    # macOS has a /usr/bin/java that only offers a download: it has no version.
     java = _java_of(Path(found), env) if found else None
     if java is None:
         looked.append(("PATH", f"{found}, which does not work" if found else "no java"))
@@ -102,12 +102,13 @@ def _released(home: Path) -> str | None:
 
 def _ask_jvm(binary: Path, env: Mapping[str, str]) -> Java | None:
     """
-    Version and home as the JVM itself tells them: for wrappers such as jenv's, and stripped images.
+    Version and home as the JVM itself prints them: for wrappers such as jenv's, and stripped
+    images.
 
-    The binary's own folder says nothing there, so the home is asked for too.
+    The binary of a wrapper is in another folder than the Java it starts.
     """
     try:
-        told = subprocess.run(
+        printed = subprocess.run(
             [str(binary), "-XshowSettings:properties", "-version"],
             env=dict(env),
             capture_output=True,
@@ -118,9 +119,9 @@ def _ask_jvm(binary: Path, env: Mapping[str, str]) -> Java | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    text = told.stderr + told.stdout
+    text = printed.stderr + printed.stdout
     version = re.search(r'version "(\d[^"]*)"', text)
-    if told.returncode != 0 or version is None:
+    if printed.returncode != 0 or version is None:
         return None
     home = re.search(r"^\s*java\.home = (.+)$", text, re.MULTILINE)
     return Java(Path(home[1].strip()) if home else binary.resolve().parent.parent, version[1])

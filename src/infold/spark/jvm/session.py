@@ -63,10 +63,10 @@ def start(
     heap (``2g``; the environment's ``INFOLD_MEMORY`` comes before the default). Whatever the JVM
     prints goes to ``log``, by default a file in the cache; the terminal stays the caller's.
     ``inherit`` are open file descriptors that the JVM gets too. A JVM can outlive a killed Python
-    by a moment, and commit in it; a lock held through such a descriptor is free when both are gone.
-    Rows that do not fit in memory go to a folder of the process's own below ``spill`` (by default
-    beside the log), which nobody else can read.
-    ``extra`` overrides any setting but those that exactness stands on (``fixed_settings``).
+    by a moment, and commit in it; a lock on such a descriptor is free when both have ended.
+    Rows that do not fit in memory go to a private folder of the process below ``spill`` (by default
+    beside the log).
+    ``extra`` overrides any setting but those that exactness depends on (``fixed_settings``).
 
     A process has one JVM. Called again while Spark runs, this gives a new session with a catalog
     and SQL settings of its own in the same JVM; heap and compiler stay as they were.
@@ -102,10 +102,10 @@ def tune(session: SparkSession, size: Size) -> None:
 @contextmanager
 def settings_for_few_rows(session: SparkSession) -> Iterator[None]:
     """
-    Settings for a step whose inputs are few rows, each read in one part, whatever the run's size.
+    Settings for a step over few rows, each input read by one task, whatever the run's size.
 
-    Such a plan needs no shuffle, so there is nothing that adaptive execution could adapt; it would
-    only run each of its stages as a job of its own.
+    Such a plan needs no shuffle, so adaptive execution has nothing to adapt; it would only run each
+    stage as a job of its own.
     """
     with _with_settings(session, _UNSHUFFLED):
         yield
@@ -114,9 +114,9 @@ def settings_for_few_rows(session: SparkSession) -> Iterator[None]:
 @contextmanager
 def settings_for_union(session: SparkSession) -> Iterator[None]:
     """
-    Settings for a union of frames of one part each, which is to be as many parts, not one.
+    Settings for a union of frames of one partition each, to keep these as partitions.
 
-    Spark takes such frames for parts of a whole, and a single task reads all of them.
+    By default Spark makes them one partition, which a single task reads.
     """
     with _with_settings(session, {"spark.sql.unionOutputPartitioning": "false"}):
         yield
@@ -137,7 +137,7 @@ def _with_settings(session: SparkSession, settings: Mapping[str, str]) -> Iterat
 _UNSHUFFLED = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
-    # Dates stand in the query, so each day's code would be new, and compiled for one use.
+    # The query contains dates, so each day's code would be new, and compiled for one use.
     "spark.sql.codegen.wholeStage": "false",
 }
 
@@ -146,7 +146,7 @@ def stop(*, wait_seconds: float = 0) -> None:
     """
     End Spark; with ``wait_seconds``, also its JVM, and wait until that is gone.
 
-    There is no need to call this at the end of a process: its JVM sees that and ends by itself.
+    It need not be called at the end of a process: the JVM ends by itself.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -162,7 +162,7 @@ def stop(*, wait_seconds: float = 0) -> None:
 
 
 def _running_session() -> SparkSession | None:
-    """This process's first session, if Spark runs; on any thread."""
+    """This process's first session if Spark runs, whatever the thread."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -186,9 +186,9 @@ def _new_session(
 
 
 def _spill_parents(settings: Mapping[str, str], own: Path) -> tuple[Path, ...]:
-    """The folders for spilled rows: below those that were said to be for them, else ``own``."""
-    said = settings.get("spark.local.dir") or os.environ.get("SPARK_LOCAL_DIRS") or ""
-    names = [name.strip() for name in said.split(",") if name.strip()]
+    """The folders for spilled rows: below those that are configured for them, else ``own``."""
+    configured = settings.get("spark.local.dir") or os.environ.get("SPARK_LOCAL_DIRS") or ""
+    names = [name.strip() for name in configured.split(",") if name.strip()]
     return tuple(Path(name) / f"infold-{os.getuid()}" for name in names) or (own.resolve(),)
 
 
@@ -239,17 +239,17 @@ def _launch(
     from pyspark.sql import SparkSession
 
     conf = SparkConf(loadDefaults=False)
-    # A JVM whose Spark was stopped is still there, and a process can have no second one.
+    # A JVM whose Spark was stopped goes on, and a process cannot have a second one.
     gateway = SparkContext._gateway  # noqa: SLF001
     if gateway is None:
         spills = [new_spill_folder(parent) for parent in parents]
         folders = [folder for folder, _ in spills]
         settings["spark.local.dir"] = ",".join(map(str, folders))
-        # The last word, after what anybody says: jars put down here what they carry in them.
+        # Last, so that it wins: jars unpack their native libraries here.
         settings["spark.driver.extraJavaOptions"] += f' "-Djava.io.tmpdir={folders[0]}"'
         with _open_log(log) as output:
-            held = (*inherit, *(lock for _, lock in spills))
-            gateway = launch(settings, folders[0], output, held)
+            descriptors = (*inherit, *(lock for _, lock in spills))
+            gateway = launch(settings, folders[0], output, descriptors)
     for key, value in settings.items():
         conf.set(key, value)
     with _own_signals():
@@ -258,7 +258,7 @@ def _launch(
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Whoever handles Ctrl-C goes on doing so; PySpark would ask a JVM that may be busy or gone."""
+    """Keep the handler of Ctrl-C: PySpark's would call a JVM that may be busy or lost."""
     import signal
     import threading
 
@@ -273,7 +273,7 @@ def _own_signals() -> Iterator[None]:
 
 
 def forget_dead() -> bool:
-    """Let go of a JVM that is gone, so that the next start makes another one."""
+    """Forget a lost JVM, so that the next start makes another; whether there was one."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -286,14 +286,14 @@ def forget_dead() -> bool:
 
 
 def is_stopped() -> bool:
-    """Whether nothing runs in this process: Spark was never started, or somebody stopped it."""
+    """Whether no Spark runs in this process: it was never started, or was stopped."""
     from pyspark import SparkContext
 
     return SparkContext._active_spark_context is None  # noqa: SLF001 - no public way to ask
 
 
 def _open_log(log: Path) -> TextIO:
-    """The log to append to; a new one when it has grown long."""
+    """The log, opened to append; a new one when it has grown long."""
     log.parent.mkdir(parents=True, exist_ok=True)
     if log.exists() and log.stat().st_size > LOG_BYTES:
         log.unlink()
@@ -301,7 +301,7 @@ def _open_log(log: Path) -> TextIO:
 
 
 def _first_line(error: BaseException) -> str:
-    """What was wrong; where Java was called, the call stands in one line and the cause below it."""
+    """The cause of an error; for a call into Java it is below the line of the call."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     if len(lines) > 1 and lines[1].startswith(": "):
         return lines[1].removeprefix(": ")

@@ -1,4 +1,4 @@
-"""The settings that every Spark session is started with, and what each is good for."""
+"""The settings that every Spark session is started with, and what each is for."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ DEFAULT_MEMORY = "2g"
 
 
 def default_memory() -> str:
-    """The driver's heap when nobody says otherwise."""
+    """The driver's heap if no setting gives one."""
     return os.environ.get("INFOLD_MEMORY") or DEFAULT_MEMORY
 
 
 def common_settings() -> dict[str, str]:
-    """What holds for every run: exactness first, then quiet."""
+    """The settings of every run: first for exactness, then for silence and speed."""
     return {
         "spark.app.name": "infold",
         "spark.master": "local[*]",
-        # One machine: nothing listens beyond it, whatever its name resolves to.
+        # Nothing listens beyond this machine, whatever its name resolves to.
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # What exactness stands on: times are UTC, overflow and bad casts are errors.
+        # For exactness: times are UTC, overflow and bad casts are errors.
         **fixed_settings.FIXED,
-        # No spark-warehouse folder wherever the command was typed.
+        # No spark-warehouse folder where the command is run.
         "spark.sql.warehouse.dir": str(cache_dir() / "spark-warehouse"),
-        # All data is on this machine, so no task waits for a better place.
+        # All data is on this machine, so no task has to wait for a closer executor.
         "spark.locality.wait": "0",
-        # Where in Python an expression was made is in no message of ours, and finding it costs
-        # a dozen round trips to the JVM for each call: half of a small run.
+        # No message of infold's names the line of Python that made an expression, and finding it
+        # costs a dozen round trips to the JVM for each call: half of a small run.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.dataFrameQueryContext.enabled": "false",
-        # Generated code that differs in the number of its stage only is compiled once.
+        # Generated code that differs only in the number of its stage is compiled once.
         "spark.sql.codegen.useIdInClassName": "false",
         # Asked for by pyspark's own data frames in tests and Python models only.
         "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -64,20 +64,19 @@ def size_settings(size: Size) -> dict[str, str]:
 
 
 def java_options(size: Size) -> tuple[str, ...]:
-    # The collector for throughput: a large first build takes 0.85x of the time with G1.
-    """What the JVM is started with, by the size of the run."""
+    """The JVM's options, by the size of the run."""
+    # The collector for throughput: a large first build takes 0.85 of the time with G1.
     common = (
         "-Duser.timezone=UTC",
         "-XX:+IgnoreUnrecognizedVMOptions",
         "-XX:+UseParallelGC",
-        # A query of a thousand ORs or UNION ALLs is as deep as that for Spark; only what is used
-        # of a stack is ever taken.
+        # Spark needs a deep stack for a query of a thousand ORs or UNION ALLs; memory is only
+        # taken for the part of it that is used.
         "-Xss8m",
     )
     if size != "large":
-        # The quick compiler only.
-        # Alone, that compiler gets 48 MB for its code; a process of many runs would fill them and
-        # spend its time sweeping.
+        # The quick compiler only. Alone it gets 48 MB for its code; a process of many runs would
+        # fill them and spend its time cleaning up.
         return (
             *common,
             "-XX:TieredStopAtLevel=1",
@@ -87,7 +86,7 @@ def java_options(size: Size) -> tuple[str, ...]:
 
 
 def log_settings() -> Path:
-    """The log4j2 file for the JVM: warnings, without those that come at every start."""
+    """The log4j2 file for the JVM: warnings, but not those of every start."""
     file = cache_dir() / "log4j2.properties"
     if not file.is_file() or file.read_text(encoding="utf-8") != _LOG4J2:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,9 @@
 """
-Where Spark puts down rows that it cannot keep in memory: folders that nobody else can read.
+Folders for rows that Spark cannot keep in memory; only their owner can read them.
 
-Each process that starts Spark has a folder of its own, and holds a lock on a file in it together
-with its JVM. Whoever makes the next one removes those that nobody holds any more: a killed JVM
-tidies nothing up.
+Each process that starts Spark has a folder of its own, with a file in it that the process and its
+JVM keep locked. A killed JVM does not clean up, so the next process that makes a folder removes
+those that are not locked any more.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ _LOCK = "in-use"
 
 def new_spill_folder(parent: Path) -> tuple[Path, int]:
     """
-    A new folder below ``parent``, and the open file whose lock says that it is in use.
+    A new folder below ``parent``, and the open file that is locked while the folder is in use.
 
-    Folders of processes that are gone are removed first.
+    Folders of processes that have ended are removed first.
     """
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     parent.chmod(0o700)
     with _folder_lock(parent):
         _sweep(parent)
         folder = Path(tempfile.mkdtemp(dir=parent, prefix=f"{os.getpid()}-"))
-        held = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(held, fcntl.LOCK_EX)
-    return folder, held
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return folder, lock
 
 
 @contextmanager
 def _folder_lock(parent: Path) -> Iterator[None]:
-    """A folder that is being made is not yet held by anybody, and must not be swept."""
+    """Keep other processes from removing a folder that is not locked yet."""
     with (parent / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -1,8 +1,7 @@
 """
-A tour through what runs do, so that a JVM loads the classes they need: ``class_archive`` keeps
-them.
+Doing once what runs do, so that a JVM loads the classes they need, which ``class_archive`` keeps.
 
-``python -m infold.spark.jvm.warm_up`` does it now and waits; a second call finds nothing to do.
+``python -m infold.spark.jvm.warm_up`` makes the archive and waits for it; a second call finds it.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def main() -> int:
 
 
 def record(written: Path, folder: Path) -> None:
-    """Tour in ``folder`` with a JVM that leaves its classes in ``written``; wait for its end."""
+    """Run the tour in a JVM that writes its classes to ``written``, and wait for its end."""
     spark = start(
         folder / "warehouse",
         folder / "catalog.db",

@@ -2,8 +2,8 @@
 Typed columns (Parquet, Iceberg) as declared ones: which types fit without loss, and how.
 
 Wider is fine (``int32`` as ``bigint``, ``float`` as ``double``), narrower is drift, whatever the
-values happen to be. Timestamps without a zone are UTC. Text and, where ``timestamp_format`` says
-so, whole numbers may stand for timestamps: these are looked at row by row.
+values are. Timestamps without a zone are UTC. Text may be timestamps, and so may whole numbers if
+``timestamp_format`` is an epoch; these are checked row by row.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _timestamp(found: pa.DataType, wanted: T.DataType) -> TypeFit | None:
 
 def _text(wanted: T.DataType, timestamp_format: str) -> TypeFit | None:
     if isinstance(wanted, T.StringType) and not isinstance(wanted, T.VarcharType | T.CharType):
-        # A file can say that bytes are text which are none.
+        # A file can declare bytes as text that are none.
         return TypeFit(
             T.StringType(), lambda value: F.when(F.is_valid_utf8(value), value), checked=True
         )
@@ -146,7 +146,7 @@ def _spark_type(found: pa.DataType) -> T.DataType | None:
 
 
 def _has_nanos(found: pa.DataType) -> bool:
-    """Whether there are nanoseconds inside of a list or an object, where nobody looks at them."""
+    """Whether a list or an object contains nanoseconds, which are not checked there."""
     if pa.types.is_timestamp(found):
         return bool(found.unit == "ns")
     if not pa.types.is_nested(found):

@@ -7,14 +7,14 @@ doubled; a backslash means itself. An empty field is NULL, a quoted empty one is
 a column that is no string both are NULL). Blank lines, of spaces and tabs or nothing, are nothing.
 
 Quoted line breaks need Spark's whole-file reader, which cannot split a file over tasks; it is used
-for files that hold a quote at all, and for gzip, which cannot be split anyway. So it is for files
-with a line of nothing but control characters, NUL bytes for instance: the other reader takes them
-for blanks, and skips them silently.
+for files with a quote in them, and for gzip, which cannot be split anyway. It is also used for
+files with a line of nothing but control characters, such as NUL bytes: the other reader takes such
+lines for blank ones, and skips them silently.
 
 Spark puts a replacement character in place of bytes that are not UTF-8, and two users become one.
-So where a file is not all UTF-8 (or is gzip, which nobody looks through beforehand), Spark is told
-to read Latin-1, in which every byte is a character, and the bytes are put together here: a row that
-is not UTF-8 is unparsable.
+So where a file is not all UTF-8 (or is gzip, which is not checked before), Spark reads it as
+Latin-1, in which every byte is a character, and the bytes are decoded here: a row that is not UTF-8
+is unparsable.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ _CHUNK = 1 << 22
 _LONGEST = (1 << 31) - 1
 _BYTEWISE = "ISO-8859-1"
 _FIELDS, _MANY = 20_480, 1_000_000
-"""How many fields a record may have by default, and where a line is as long as so many need."""
+"""How many fields a record may have by default, and in a file with a line that long."""
 
 
 @dataclass(frozen=True, slots=True)
 class CsvShape(FileShape):
     """
-    What decides how a CSV file is read: its header, whether fields may hold line breaks (or the
-    reader of lines would pass over some), whether some bytes may be no text, and whether a line is
-    so long that it may hold more fields than Spark makes room for.
+    What decides how a CSV file is read: its header, whether it needs the reader of whole files
+    (``quotes``), whether some bytes may be no UTF-8, and whether a line is so long that it may have
+    more fields than Spark makes room for.
     """
 
     header: tuple[str, ...]
@@ -76,7 +76,7 @@ columns = declared_columns
 
 
 def check_readable(source: Source, file: PresentFile) -> None:
-    """As ``FormatReader`` says: it unpacks, and no quote takes in further rows."""
+    """See ``FormatReader``: it unpacks, and no quote takes in further rows."""
     check_unpacks(source, file)
     _refuse_swallowing(source, file)
 
@@ -84,7 +84,7 @@ def check_readable(source: Source, file: PresentFile) -> None:
 def inspect(
     _spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, CsvShape]:
-    """As ``FormatReader`` says; an empty file has no columns and no rows."""
+    """See ``FormatReader``; an empty file has no columns and no rows."""
     found = {file.id: _shape(file, source) for file in files}
     return {id_: shape for id_, shape in found.items() if shape is not None}
 
@@ -92,7 +92,7 @@ def inspect(
 def rows(
     spark: SparkSession, source: Source, shape: CsvShape, files: Sequence[PresentFile]
 ) -> DataFrame:
-    """As ``FormatReader`` says."""
+    """See ``FormatReader``."""
     found = _read(spark, source, shape, files)
     bare = [file for file in files if shape.drift and not _has_rows(file, source)]
     return found.unionByName(_headers(spark, source, bare, shape)) if bare else found
@@ -175,10 +175,10 @@ def _headers(
     spark: SparkSession, source: Source, files: Sequence[PresentFile], shape: CsvShape
 ) -> DataFrame:
     """
-    The header of files that have nothing else, as a row that is set aside.
+    The header of files that have no other line, as a row that is set aside.
 
-    The only line of a page of HTML, or of a JSON file, is a header too: to take such a file for one
-    without rows would be to lose it silently.
+    The only line of an HTML page, or of a JSON file, looks like a header. Without this row such a
+    file would be lost silently.
     """
     lines = spark.createDataFrame(
         pa.table(
@@ -193,7 +193,7 @@ def _headers(
 
 
 def _decoded(name: str) -> Column:
-    """The text whose bytes were read as one character each."""
+    """Text that was read with one character for each byte."""
     read = F.col(name)
     ascii_ = F.length(read) == F.octet_length(read)  # nearly all there is, and right already
     return F.when(ascii_, read).otherwise(F.encode(read, _BYTEWISE).cast("string"))
@@ -221,7 +221,7 @@ def _shape(file: PresentFile, source: Source) -> CsvShape | None:
             if not judged:
                 _refuse_swallowing(source, file)
             return CsvShape(header, quotes=True, bytewise=True, long=True, drift=drift)
-        quotes, text = _looked_through(file.at, _blanks(source) if len(header) > 1 else "")
+        quotes, text = _read_through(file.at, _blanks(source) if len(header) > 1 else "")
         if quotes and not judged:
             _refuse_swallowing(source, file)
         long = file.size >= _FIELDS and _has_long_line(file.at)
@@ -231,7 +231,7 @@ def _shape(file: PresentFile, source: Source) -> CsvShape | None:
 
 
 def _blanks(source: Source) -> str:
-    """What a blank line may hold: spaces and tabs, where they do not part fields."""
+    """The characters of a blank line: space and tab, unless one is the delimiter."""
     return " \t".replace(source.delimiter, "")
 
 
@@ -250,7 +250,7 @@ def _has_rows(file: PresentFile, source: Source) -> bool:
 def _records(file: PresentFile, delimiter: str) -> Iterator[tuple[str, ...]]:
     """The lines that are not empty, as their fields."""
     opener = gzip.open if file.gzipped else open
-    csv.field_size_limit(_LONGEST)  # what is longer is somebody's text, and no reason to stop
+    csv.field_size_limit(_LONGEST)  # a longer field is text like any other
     try:
         with opener(file.at, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
             for record in csv.reader(lines, delimiter=delimiter):
@@ -260,11 +260,12 @@ def _records(file: PresentFile, delimiter: str) -> Iterator[tuple[str, ...]]:
         raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
 
 
-def _looked_through(path: Path, blanks: str) -> tuple[bool, bool]:
+def _read_through(path: Path, blanks: str) -> tuple[bool, bool]:
     """
     Whether a file needs the reader of whole files, and whether all of it is UTF-8.
 
-    It does if it holds a quote, or a line that Java would trim to nothing and that is no blank.
+    It needs that reader if it has a quote, or a line that is not blank and that Java trims to
+    nothing.
     """
     quotes, decoder, carried = False, codecs.getincrementaldecoder("utf-8")(), b""
     odd = bytes(code for code in range(0x21) if chr(code) not in f"{blanks}\r\n")
@@ -289,7 +290,7 @@ def _looked_through(path: Path, blanks: str) -> tuple[bool, bool]:
 
 
 def _has_long_line(path: Path) -> bool:
-    """Whether a line has so many bytes that it may have more fields than there is room for."""
+    """Whether a line is so long that it may have more fields than Spark makes room for."""
     with path.open("rb") as file:
         carried = b""
         while chunk := file.read(_CHUNK):
@@ -308,7 +309,7 @@ _STARTS = (b"\n ", b"\n\t", b"\r ", b"\r\t")
 
 
 def _suspect(lines: bytes) -> bool:
-    """Whether one of the lines may hold nothing but what Java trims; nearly none do."""
+    """Whether one of the lines may have only characters that Java trims; that is rare."""
     if lines[:1] in (b" ", b"\t") or any(start in lines for start in _STARTS):
         return True
     return len(lines.translate(None, delete=_CONTROLS)) != len(lines)

@@ -1,9 +1,9 @@
 """
-Quotes in CSV that take in lines which are none of their field's.
+Quotes in CSV that swallow the lines after them.
 
-A field that begins with a quote ends at the next single one. Where that is missing, or stands
-before anything else than the end of a field, every reader takes in what follows, rows and all: they
-would be lost inside of a text. (A stray quote that leaves its line alone is kept as it is.)
+A field that begins with a quote ends at the next single quote. If that is missing, or is followed
+by anything but the end of a field, every reader takes the following rows for the field's text, and
+they would be lost in it. (A stray quote that does not reach beyond its line is kept as it is.)
 """
 
 from __future__ import annotations

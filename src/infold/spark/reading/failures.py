@@ -1,4 +1,4 @@
-"""What Spark says when it cannot read a file, as the error that names the file."""
+"""Spark's failures to read a file, as the error that names the file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 
 @contextmanager
 def naming_files(project: Project, source: Source) -> Iterator[None]:
-    """Raise ``errors.unreadable_file``, or that a file is gone, for what Spark fails at inside."""
+    """Raise Spark's failures in the block as ``unreadable_file``, or as a missing file."""
     try:
         yield
     except InfoldError as error:
@@ -39,8 +39,9 @@ def naming_files(project: Project, source: Source) -> Iterator[None]:
         raise found from error
 
 
-def _as_error(project: Project, source: Source, said: str) -> InfoldError | None:
-    match = _FILE.search(said)
+def _as_error(project: Project, source: Source, message: str) -> InfoldError | None:
+    """The error of one of Spark's messages; None if it is not about a source's file."""
+    match = _FILE.search(message)
     if match is None:
         return None
     at = Path("/" + unquote(match[1].removeprefix("file:")).lstrip("/"))
@@ -53,7 +54,7 @@ def _as_error(project: Project, source: Source, said: str) -> InfoldError | None
     path = str(at.relative_to(project.root.absolute()) if inside else at)
     if not there:
         return run_errors.source_changed(source=source.name, path=path)
-    causes = _CAUSE.findall(said)
+    causes = _CAUSE.findall(message)
     return run_errors.unreadable_file(
         path=path, why=causes[-1] if causes else "Spark cannot read it"
     )

@@ -1,9 +1,19 @@
 """
-Values that fit their declared types: from text, exactly or not at all.
+Values of declared types from text: exactly, or not at all.
 
 Spark's own casts are close but not strict: ``'12:30'`` is a timestamp of today, ``'2024-01-01 x'``
-a date, ``1.239`` a ``decimal(18,2)``; the last digits of nanoseconds are cut off. Nothing may be
-lost on the way in, so these are refused here, inside of lists and objects too.
+a date, ``1.239`` a ``decimal(18,2)``; the last digits of nanoseconds are cut off. No value may be
+changed when it is read, so these are refused here, in lists and objects too.
+
+Formats of text hand over a frame of texts, which :func:`typed_rows` turns into the frame that
+``reading`` describes:
+
+| column      | type   | meaning                                                          |
+|-------------|--------|------------------------------------------------------------------|
+| `_text0` …  | string | the text of each declared column, in order; NULL for no value    |
+| `_path`     | string | the file, as Spark reports it                                    |
+| `_raw`      | string | the row as text                                                  |
+| `_broken`   | string | why the row as a whole cannot be read; NULL when it can          |
 """
 
 from __future__ import annotations
@@ -16,6 +26,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from infold.core.formats import EPOCH_UNITS
 from infold.core.model import Column as Declared
 from infold.spark.reading import json_text
 
@@ -32,16 +43,13 @@ _EXPONENT = rf"^{_SPACE}[+-]?([0-9.]+)[eE]([+-]?[0-9]+){_SPACE}$"
 
 _WHOLE = rf"^{_SPACE}([+-]?[0-9]+)\.0*{_SPACE}$"
 
-_EPOCHS = {
-    "epoch_seconds": (T.DecimalType(20, 6), 1_000_000),
-    "epoch_millis": (T.DecimalType(20, 3), 1_000),
-    "epoch_micros": (T.DecimalType(20, 0), 1),
-}
+_EPOCH_TYPES = {name: T.DecimalType(20, len(str(unit)) - 1) for name, unit in EPOCH_UNITS.items()}
+"""Numbers since 1970 with as many decimals as a microsecond needs."""
 
 FILE, PATH, RAW, PROBLEM, BROKEN = "_source_file", "_path", "_raw", "_problem", "_broken"
 
 NOT_UTF8 = "unparsable: not UTF-8"
-"""The problem of a row whose bytes are no text: read on, two users might become one."""
+"""The problem of a row that is not UTF-8: decoded anyway, two users might become one."""
 
 HALF_PAIR = "unparsable: half of a pair of surrogates"
 """The same of an escape in JSON that is no character by itself."""
@@ -60,11 +68,11 @@ def stored_type(declared: Declared) -> T.DataType:
 
 def is_epoch(timestamp_format: str) -> bool:
     """Whether timestamps are written as numbers."""
-    return timestamp_format in _EPOCHS
+    return timestamp_format in EPOCH_UNITS
 
 
 def fitted(text: Column, wanted: T.DataType, timestamp_format: str) -> Column:
-    """The value that ``text`` stands for; NULL where it stands for none of that type exactly."""
+    """The value of ``text`` in a type; NULL if it is not exactly a value of that type."""
     if isinstance(wanted, T.VarcharType | T.CharType):
         return F.when(F.length(text) <= wanted.length, text)
     if isinstance(wanted, T.TimestampType | T.TimestampNTZType):
@@ -90,7 +98,7 @@ def _simple(text: Column, wanted: T.DataType) -> Column:
     if isinstance(wanted, T.BinaryType):
         return text.cast("binary")
     if isinstance(wanted, T.IntegralType):
-        # 1.0 is 1; a cast says so of no text with a point in it.
+        # 1.0 is 1, but a cast reads no text with a point in it as a whole number.
         whole = F.nullif(F.regexp_extract(text, _WHOLE, 1), F.lit(""))
         return F.coalesce(text.try_cast(wanted), whole.try_cast(wanted))
     return text.try_cast(wanted)
@@ -104,9 +112,9 @@ def _timestamp(text: Column, written: str) -> Column:
         found = F.coalesce(*(one.try_cast("timestamp") for one in (text, to_minutes, to_hours)))
         # Text without a date would be a time of today, which is no function of the file.
         return F.when(text.rlike(_DATE) & exact, found)
-    if written in _EPOCHS:
-        type_, unit = _EPOCHS[written]
-        return F.timestamp_micros((_decimal(text, type_) * F.lit(unit)).try_cast("bigint"))
+    if written in EPOCH_UNITS:
+        value = _decimal(text, _EPOCH_TYPES[written]) * F.lit(EPOCH_UNITS[written])
+        return F.timestamp_micros(value.try_cast("bigint"))
     return F.when(exact, F.try_to_timestamp(text, F.lit(written)))
 
 
@@ -186,7 +194,7 @@ def _part(value: Column, wanted: T.DataType, timestamp_format: str) -> Column:
 
 
 def _misfit(value: Column, wanted: T.DataType, timestamp_format: str) -> Column:
-    """Whether a text inside of a value stands for none of its type."""
+    """Whether a text in a nested value is not exactly a value of its type."""
     if isinstance(wanted, T.ArrayType):
         element = wanted.elementType
         found = F.exists(value, lambda one: _misfit(one, element, timestamp_format))
@@ -216,11 +224,7 @@ def text_name(at: int) -> str:
 
 
 def typed_rows(texts: DataFrame, columns: Sequence[Declared], timestamp_format: str) -> DataFrame:
-    """
-    Rows of typed values from rows of texts (``_text0`` …, ``_path``, ``_raw``, ``_broken``).
-
-    ``_broken`` says what is wrong with a row as a whole; it is NULL when it came apart well.
-    """
+    """Rows of typed values from a frame of texts; see above and ``reading``."""
     wanted = [datatype(column) for column in columns]
     values = texts.withColumn(BROKEN, _opaque(F.col(BROKEN))).select(
         "*",
@@ -250,7 +254,7 @@ def typed_rows(texts: DataFrame, columns: Sequence[Declared], timestamp_format: 
 def unusable_rows(
     rows: DataFrame, columns: Sequence[Declared], path: Column, raw: Column, why: Column
 ) -> DataFrame:
-    """Rows of which no value is looked at, and why."""
+    """Rows without values, and why they cannot be used."""
     nothing = [F.lit(None).cast(stored_type(one)).alias(one.name) for one in columns]
     return rows.select(*nothing, path.alias(PATH), raw.alias(RAW), why.alias(PROBLEM))
 
@@ -260,9 +264,9 @@ def _opaque(value: Column) -> Column:
     A value as it is, in a projection that Spark leaves alone.
 
     Spark pushes conditions below projections, and puts projections into each other, by writing an
-    expression wherever its name stands. Texts are named many times over on their way to values:
-    the plan of a table of ten columns would grow to gigabytes. Not so past a value that Spark does
-    not take for a function of its row.
+    expression wherever its name is used. Texts are used many times on their way to values: the plan
+    of a table of ten columns would grow to gigabytes. Spark does not do so with a value that it
+    does not take for a function of its row.
     """
     return F.when(F.spark_partition_id() >= 0, value)
 

@@ -34,14 +34,14 @@ class TableShape(FileShape):
 
 
 def check_readable(_source: Source, _file: PresentFile) -> None:
-    """As ``FormatReader`` says; a table whose files are damaged is an error of its owner's."""
+    """See ``FormatReader``; a table whose files are damaged is an error of its owner's."""
 
 
 def inspect(
     spark: SparkSession, project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, TableShape]:
     """
-    As ``FormatReader`` says; columns that are not declared are ignored.
+    See ``FormatReader``; columns that are not declared are ignored.
 
     Raises ``errors.source_changed`` where a file is no longer what it was when it was listed, and
     ``errors.drift`` for the table: one of its files cannot be set aside.
@@ -76,7 +76,7 @@ def rows(
 
 
 def columns(spark: SparkSession, project: Project, source: Source) -> Sequence[Column]:
-    """As ``FormatReader`` says: of a source that declares none, those of the table."""
+    """See ``FormatReader``: of a source that declares none, those of the table."""
     if source.columns:
         return source.columns
     return _stored_columns(_open(spark, location(project.root, source, project.catalog_db)))

@@ -1,8 +1,8 @@
 """
 Timestamps of the old 96-bit kind in Parquet files, which count nanoseconds.
 
-Spark cuts them to microseconds without a word, and a file does not say beforehand whether that
-loses something. So such columns are looked through in this process.
+Spark cuts them to microseconds silently, and the footer of a file does not show whether that loses
+anything. So these columns are read in this process first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 _FITS = 9_223_372_036_000_000
-"""Microseconds from 1970 up to which 64 bits hold the nanoseconds, in both directions."""
+"""Microseconds from 1970 up to which the nanoseconds fit 64 bits, before it and after."""
 
 
 def columns(footer: parquet.ParquetFile) -> list[bool]:
@@ -28,7 +28,7 @@ def columns(footer: parquet.ParquetFile) -> list[bool]:
 
 
 def finer(path: Path, names: Sequence[str]) -> list[str]:
-    """Those of the 96-bit columns that hold parts of a microsecond."""
+    """Those of the 96-bit columns that have parts of a microsecond."""
     if not names:
         return []
     found: set[str] = set()
@@ -47,7 +47,7 @@ def finer(path: Path, names: Sequence[str]) -> list[str]:
 
 
 def _differ(nanos: pa.Array, micros: pa.Array) -> bool:
-    """Whether one of the instants is no whole microsecond; beyond 64 bits nobody can tell."""
+    """Whether an instant is no whole microsecond; beyond 64 bits that is unknown."""
     at = micros.cast(pa.int64())
     near = pc.less(pc.abs(at), _FITS)
     rest = pc.subtract(nanos.cast(pa.int64()), pc.multiply(at, 1000))

@@ -5,7 +5,7 @@ A line goes through Spark's ``try_parse_json``, with its numbers marked so that 
 are written, and in brackets, so that the object is all there is in the line. A value fits its
 column when its text does, so the string ``"12"`` is a good bigint; an object or a list in a string
 column is kept as JSON text. A key that is not there is NULL. A line that is not UTF-8 is
-unparsable, as is one that holds half of a pair of surrogates.
+unparsable, as is one that contains half of a pair of surrogates.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ check_readable = check_unpacks
 def inspect(
     spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, FileShape]:
-    """As ``FormatReader`` says; a file that was taken in before is not looked into again."""
+    """See ``FormatReader``; a file that was taken in before is not looked into again."""
     drifted = _drifted(spark, source, [file for file in files if not file.known])
     return {file.id: FileShape(drift=drifted.get(file.id)) for file in files}
 
@@ -71,7 +71,7 @@ def _lines(spark: SparkSession, files: Iterable[PresentFile]) -> DataFrame:
 def rows(
     spark: SparkSession, source: Source, shape: FileShape, files: Sequence[PresentFile]
 ) -> DataFrame:
-    """As ``FormatReader`` says."""
+    """See ``FormatReader``."""
     lines = _lines(spark, files)
     if shape.drift is not None:
         raw = F.make_valid_utf8(F.col(_LINE))

@@ -1,5 +1,5 @@
 """
-JSON texts whose numbers keep what was written.
+JSON texts whose numbers stay as they are written.
 
 Every JSON reader of Spark's takes a number for a decimal or a double, and gives another text for
 it: ``1.50`` becomes ``1.5`` and ``1e5`` becomes ``100000.0``, so two ids become one. So each number
@@ -45,22 +45,22 @@ def unmarked(value: Column) -> Column:
 
 
 def has_mark(text: Column) -> Column:
-    """Whether the text itself holds what the mark is written as."""
+    """Whether the text itself contains the mark."""
     return F.contains(text, F.lit(_ESCAPED))
 
 
 def half_pair(text: Column) -> Column:
     """
-    Whether the text holds half of a pair of surrogates (an escape), which is no character.
+    Whether the text contains half of a pair of surrogates (an escape), which is no character.
 
-    Spark reads a question mark in its place, whatever half it is, and two users become one.
+    Spark reads it as a question mark, whichever half it is, so two users would become one.
     """
     rest = F.regexp_replace(text, _WHOLE_ESCAPE, "")
     return F.when(text.rlike(_SURROGATE), rest.rlike(_SURROGATE)).otherwise(F.lit(False))
 
 
 def wrapped(text: Column) -> Column:
-    """The text in brackets: of two values run together the second would be lost without a word."""
+    """The text in brackets: without them, a second value after the first is lost silently."""
     return F.concat(F.lit("["), text, F.lit("]"))
 
 

@@ -40,7 +40,7 @@ columns = declared_columns
 
 
 def check_readable(_: Source, file: PresentFile) -> None:
-    """As ``FormatReader`` says."""
+    """See ``FormatReader``."""
     try:
         with parquet.ParquetFile(file.at) as opened:
             _refuse_unread(file, opened)
@@ -53,14 +53,14 @@ def check_readable(_: Source, file: PresentFile) -> None:
 def inspect(
     _spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, ParquetShape]:
-    """As ``FormatReader`` says: by the footers."""
+    """See ``FormatReader``: by the footers."""
     return {file.id: _shape(file, source) for file in files}
 
 
 def rows(
     spark: SparkSession, source: Source, shape: ParquetShape, files: Sequence[PresentFile]
 ) -> DataFrame:
-    """As ``FormatReader`` says."""
+    """See ``FormatReader``."""
     if any(map(_is_nanos, shape.types)):
         spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
     paths = [glob(file.at) for file in files]
@@ -83,8 +83,8 @@ def rows(
 
 
 def _files(spark: SparkSession, schema: T.StructType, paths: Sequence[str]) -> DataFrame:
-    # Times of long ago are what the format says, days of today's calendar. A file says so itself
-    # if it is by a Spark of another opinion; of all others Spark would rather read nothing.
+    # Old dates are of the Gregorian calendar, as the format defines. Files of an old Spark that
+    # wrote Julian ones are marked; without this setting Spark refuses all files that are not.
     as_written = dict.fromkeys(("datetimeRebaseMode", "int96RebaseMode"), "CORRECTED")
     return spark.read.schema(schema).options(**as_written).parquet(*paths)
 
@@ -133,7 +133,7 @@ def declared_values(
 def _drifted_rows(
     spark: SparkSession, source: Source, shape: ParquetShape, paths: list[str]
 ) -> DataFrame:
-    """All rows of files that drifted, with whatever of their columns Spark can read."""
+    """All rows of files that drifted, as text of the columns that Spark can read."""
     lower = [name.lower() for name in shape.names]
     schema = T.StructType()
     for name, type_ in zip(shape.names, shape.types, strict=True):
@@ -197,7 +197,7 @@ def column_fit(
 
 
 _PACKINGS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW"})
-"""How the pages of a Parquet file may be compressed for Spark to read them."""
+"""The compressions of Parquet pages that Spark reads."""
 
 
 def _refuse_unread(file: PresentFile, footer: parquet.ParquetFile) -> None:
@@ -217,7 +217,7 @@ def _refuse_unread(file: PresentFile, footer: parquet.ParquetFile) -> None:
 
 
 def _physical(int96: bool, column: pa.Field) -> pa.DataType:
-    # Spark reads the old kind as an instant, which is what whoever wrote it meant.
+    # Spark reads the old type as an instant, which is what its writer meant.
     return pa.timestamp("us", "UTC") if int96 else column.type
 
 

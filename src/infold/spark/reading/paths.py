@@ -15,21 +15,21 @@ _LEGAL = frozenset(
 
 
 def glob(path: Path) -> str:
-    """A path as a pattern that matches it alone: Spark takes every path for a pattern."""
+    """A path as a pattern that matches it alone: Spark reads every path as a pattern."""
     return "".join("\\" + letter if letter in _GLOB else letter for letter in str(path))
 
 
 LINKS = Path(".infold/links")
-"""Where files are found under another name that Spark cannot take under their own."""
+"""Links to files whose own names Spark cannot read."""
 
 
 def takeable(root: Path, path: str) -> Path:
     """
     Where Spark finds a file of a project: where it is, or a link to it.
 
-    Hadoop takes a colon in a file's name for the end of a URI's scheme, as it does anywhere in a
-    path that has to be escaped; and Spark passes over names that begin with ``_`` or ``.``, or end
-    in ``._COPYING_``, without a word.
+    Hadoop reads a colon in a file's name as the end of a URI's scheme, and so it does anywhere in a
+    path that has to be escaped. Spark silently skips names that begin with ``_`` or ``.``, or end
+    in ``._COPYING_``.
     """
     at = root / path
     name = at.name
@@ -61,7 +61,7 @@ def uri(path: Path) -> str:
     """
     The path as Spark reports it in ``_metadata.file_path``.
 
-    That is Java's URI of it: ASCII outside the legal characters is escaped, other letters are not.
+    That is Java's URI: ASCII outside the legal characters is escaped, other letters are not.
     """
     return "file:" + "".join(map(_escaped, str(path)))
 

@@ -41,8 +41,9 @@ def read(
     """
     The rows of the files, each given with the id of its version.
 
-    Raises ``errors.drift`` for files that drift where the source says so, before anything is
-    read; ``errors.unreadable_file`` for a file that cannot be read, unless it is to be set aside.
+    Raises ``run_errors.drift`` for files that drift, before anything is read, and
+    ``run_errors.unreadable_file`` for a file that cannot be read; both unless the source sets such
+    files aside.
     """
     reader = READERS[source.format]
     present = [_present(project, source, id_, file) for id_, file in files]
@@ -126,7 +127,7 @@ def _nothing(spark: SparkSession, project: Project, source: Source) -> DataFrame
 def _unreadable(
     spark: SparkSession, source: Source, files: Sequence[PresentFile], why: Mapping[int, str]
 ) -> DataFrame:
-    """One row without values for each file that cannot be read: nobody knows how many it has."""
+    """One row without values for each file that cannot be read: how many it has is unknown."""
     table = pa.table(
         {
             fit.PATH: [file.spark_path for file in files],

@@ -59,7 +59,7 @@ class Tables(Protocol):
         """All rows with technical columns, of the current or a given snapshot."""
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
-        """As ``ports.Lake.values``."""
+        """See ``ports.Lake.values``."""
 
     def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
         """Replace schema, layout and content by ``rows``, or make the table."""

@@ -70,7 +70,7 @@ class IcebergTables:
         return reader.table(self.identifier(table))
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
-        """As ``ports.Lake.values``."""
+        """See ``ports.Lake.string_values``."""
         return self.lake.string_values(table_name(table), column, snapshot, limit)
 
     def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
@@ -175,7 +175,7 @@ class IcebergTables:
         ]
 
     def rewrite(self, table: str, partition: Any) -> None:
-        """As ``port.Tables`` says."""
+        """See ``port.Tables``."""
         layout = self.layout(table)
         column = layout.column
         sort = f", strategy => 'sort', sort_order => '{quoted(column)} ASC'" if column else ""
@@ -187,7 +187,7 @@ class IcebergTables:
         ).collect()
 
     def expire(self, table: str, *, before: float, keep: int) -> None:
-        """As ``port.Tables`` says."""
+        """See ``port.Tables``."""
         older = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(before))
         self.spark.sql(
             "CALL infold.system.expire_snapshots("
