@@ -1,6 +1,6 @@
 """
-What Spark's analysed plan of a query says that its text did not: what is read, what is called, and
-what would come out otherwise a second time. A plan is only looked at; nothing is executed.
+What Spark's analysed plan of a query shows that its text does not: which tables it reads, which
+functions it calls, and what is not deterministic. Plans are only inspected; nothing is executed.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from infold.analysis.sql.functions import BUILT_IN
 
-# -- what is read
+# -- tables
 
 
 def tables_read(rows: DataFrame, views: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
-    What a plan reads besides views of these names, and those of them that it does not read.
+    What a plan reads besides the given views, and which of these views it does not read.
 
     A program that it would start counts as read.
     """
@@ -42,15 +42,15 @@ def _others(nodes: Sequence[tuple[str, int, str]], views: Collection[str]) -> It
 
 
 def _nodes(rows: DataFrame) -> Iterator[tuple[str, int, str]]:
-    """The nodes of a plan in the order of its tree: name, how far in, and what else it says."""
+    """The nodes of a plan, top down: name, depth, and the rest of its line."""
     for line in _plan(rows).treeString().splitlines():
         if node := _NODE.match(line):
             yield node["name"], node.start("name"), node["rest"]
 
 
 def _view_name(rest: str) -> str:
-    tables_read = _VIEW.match(rest)
-    return tables_read["name"] if tables_read else ""
+    match = _VIEW.match(rest)
+    return match["name"] if match else ""
 
 
 def _plan(rows: DataFrame) -> Any:
@@ -60,15 +60,15 @@ def _plan(rows: DataFrame) -> Any:
 _NODE = re.compile(r"^(?:[ :]*[:+]- )?'?(?P<name>[A-Z]\w*)(?P<rest>.*)")
 _VIEW = re.compile(r" \(`(?P<name>\w+)`,")
 _LEAVES = frozenset({"Range", "LocalRelation", "OneRowRelation", "CTERelationRef"})
-"""What holds no stored rows: views without rows end in these, and so do lists of values."""
+"""Leaves without stored rows: those of views without rows, and of lists of values."""
 _SHOWN = 160
 
 
-# -- what is called
+# -- functions
 
 
 def functions_called(sql: str) -> frozenset[str]:
-    """Those of Spark's own functions that a text calls, by their names."""
+    """The names of Spark's own functions that a text calls."""
     from sqlglot import TokenType, tokenize
 
     pairs = pairwise(tokenize(sql, read="spark"))
@@ -78,7 +78,7 @@ def functions_called(sql: str) -> frozenset[str]:
 
 
 def replacing_class(spark: SparkSession, name: str) -> str | None:
-    """The class that stands in this session for one of Spark's own functions; None: its own."""
+    """The class that replaces one of Spark's own functions in this session; None if none does."""
     state = spark._jsparkSession.sessionState()  # noqa: SLF001 (no other way here)
     jvm: Any = spark._jvm  # noqa: SLF001 (no other way here)
     catalyst = jvm.org.apache.spark.sql.catalyst
@@ -99,22 +99,22 @@ def _class_of(registry: Any, name: Any) -> str:
     return str(found.get().getClassName()) if found.isDefined() else ""
 
 
-# -- what is determined
+# -- determinism
 
 
 def nondeterministic_expressions(rows: DataFrame) -> Iterator[str]:
     """
-    The expressions of a plan that Spark itself holds for not deterministic, as they are shown.
+    The expressions of a plan that Spark marks as not deterministic, as text.
 
-    Aggregates that take any row, or rows in any order, are left to the analysis: it knows whether
-    their order is total.
+    Aggregates that depend on the order of rows are left to the analysis: it knows whether the order
+    is total.
     """
     return _Walk(rows.sparkSession.sparkContext._gateway).plan(_plan(rows))  # noqa: SLF001 (as above)
 
 
 @dataclass(frozen=True)
 class _Walk:
-    """Down a plan, only to where something is not deterministic."""
+    """Walks down a plan, only to what is not deterministic."""
 
     gateway: Any
 
@@ -151,4 +151,4 @@ def _items(items: Any) -> Iterator[Any]:
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 _BY_ORDER = frozenset({"AnyValue", "CollectList", "CollectSet", "First", "Last", "ListAgg"})
-"""Aggregates by which rows have an order; ``analysis.rules.order_dependent`` judges them."""
+"""Aggregates that depend on order; ``analysis.rules.order_dependent`` checks them."""

@@ -1,10 +1,10 @@
 """
-Spark's own analyser as the judge of definitions, before any row is read and any step begun.
+Definitions checked by Spark's own analyser, before any row is read and any step begins.
 
-Every model is analysed over tables without rows, which have the columns that its inputs have by
-their definitions: those of sources as declared, those of models as their own analysis says. So
-functions, types, names and determinism are as Spark has them, and what Spark sees to read must be
-what the analysis saw. Nothing is executed.
+Every model is analysed over tables without rows, with the columns that its inputs have: sources as
+declared, models as their own analysis found. So functions, types, names and determinism are
+Spark's, and the tables that Spark reads must be those that the analysis of the text found. Nothing
+is executed.
 """
 
 from __future__ import annotations
@@ -38,39 +38,40 @@ from infold.system import failures
 
 @dataclass(frozen=True)
 class DefinitionAnalyser:
-    """What is known of a project's models, each judged once."""
+    """What is known of a project's models; each is analysed once."""
 
     project: Project
     work: Callable[[], Work]
     found: dict[str, InfoldError] = field(default_factory=dict)
     schemas: dict[str, T.StructType] = field(default_factory=dict)
-    """The columns of models that nothing is wrong with, as a reader of their tables sees them."""
+    """The columns of correct models, as a reader of their tables sees them."""
     replaced: dict[str, str | None] = field(default_factory=dict)
-    """Functions of Spark's -> what stands for them in this session; None: they themselves."""
+    """Spark's functions -> the class that replaces them in this session, or None."""
 
     def judge(self, models: Iterable[str]) -> Mapping[str, InfoldError]:
-        """What is wrong with models; one that reads a wrong one cannot be judged yet."""
+        """What is wrong with models; one that reads a wrong model is not judged."""
         wanted = frozenset(models)
         needed = wanted | self.project.upstream(wanted)
         for node in self.project:
             if node.name in needed and all(name in self.schemas for name in self._reads(node)):
-                self._look_at(node)
+                self._analyse(node)
         return {name: error for name, error in self.found.items() if name in wanted}
 
     def _reads(self, node: Node) -> Iterator[str]:
         return (name for name in node.reads if name in self.project and name != node.name)
 
-    def _look_at(self, node: Node) -> None:
+    def _analyse(self, node: Node) -> None:
         try:
             with self.work() as work:
                 rows = self._analysed(work, node)
-                self._told(work, node, rows)
+                self._keep(work, node, rows)
         except (PySparkException, Py4JError) as error:
             known = failures.known_failure(error)
             if known is not None and ends_run(known):
                 raise known from error
-            said = known.saying(("model", node.name)) if known else _as_refusal(node, error)
-            self.found[node.name] = said
+            self.found[node.name] = (
+                known.saying(("model", node.name)) if known else _as_refusal(node, error)
+            )
 
     def _analysed(self, work: Work, node: Node) -> DataFrame:
         """The model's rows over inputs without rows."""
@@ -85,7 +86,7 @@ class DefinitionAnalyser:
         return work.sql(node, self._frames(work, node))
 
     def _input(self, work: Work, name: str) -> DataFrame:
-        """What a sessions query ranges over: a stored table, or a view."""
+        """The events that a sessions query reads: a stored table, or a view."""
         node = self.project[name]
         if node.model.kind is Kind.VIEW:
             return work.sql(node, self._frames(work, node))
@@ -102,19 +103,19 @@ class DefinitionAnalyser:
     def _landing(self, work: Work, source: Source) -> DataFrame:
         return empty_frame(work.spark, source_rows.column_types(work.spark, self.project, source))
 
-    def _told(self, work: Work, node: Node, rows: DataFrame) -> None:
-        """Keep what the analyser says of a model's rows."""
+    def _keep(self, work: Work, node: Node, rows: DataFrame) -> None:
+        """Keep the columns of a model's rows, or what is wrong with them."""
         schema = user_columns(rows).schema
         wrong = next(
-            chain(self._otherwise(work, node, rows), _columns_not_storable(node, schema)), None
+            chain(self._unlike_text(work, node, rows), _columns_not_storable(node, schema)), None
         )
         if wrong is not None:
             self.found[node.name] = wrong
         else:
             self.schemas[node.name] = schema
 
-    def _otherwise(self, work: Work, node: Node, rows: DataFrame) -> Iterator[InfoldError]:
-        """Where the analyser sees something else than the analysis of the text did."""
+    def _unlike_text(self, work: Work, node: Node, rows: DataFrame) -> Iterator[InfoldError]:
+        """Where Spark's analysis differs from the analysis of the text."""
         at, name = _spot_in_sql(node), node.name
         others, missing = analysed.tables_read(rows, work.views)
         yield from (analyser_findings.reads_unseen(at, model=name, what=what) for what in others)
@@ -128,13 +129,13 @@ class DefinitionAnalyser:
                 yield analyser_findings.function_replaced(
                     at, model=name, function=function, class_=class_
                 )
-        if not _takes_any_type(node):
+        if not _may_be_nondeterministic(node):
             for what in analysed.nondeterministic_expressions(rows):
                 yield analyser_findings.not_determined(at, model=name, what=what)
 
 
 def empty_frame(spark: SparkSession, schema: T.StructType) -> DataFrame:
-    """A frame of some columns without rows, known to Spark's analyser alone."""
+    """A frame of some columns without rows, for Spark's analyser only."""
     row = F.lit(None).cast(_as_stored(schema)).alias("row")
     return spark.range(0).select(row).select("row.*")
 
@@ -181,7 +182,7 @@ _OF = "_infold_of"
 
 
 def _as_stored(type_: T.DataType) -> T.DataType:
-    """The type that a column of a table has into which values of a type were written."""
+    """The type of a table's column into which values of a type are written."""
     if isinstance(type_, T.ByteType | T.ShortType):
         return T.IntegerType()
     if isinstance(type_, T.ArrayType):
@@ -203,10 +204,11 @@ def _columns_not_storable(node: Node, schema: T.StructType) -> Iterator[InfoldEr
             )
 
 
-def _takes_any_type(node: Node) -> bool:
-    """Whether the model's author says so."""
-    said = node.model.incremental
-    return Override.NONDETERMINISTIC in (*node.model.overrides, *(said.overrides if said else ()))
+def _may_be_nondeterministic(node: Node) -> bool:
+    """Whether an override allows what is not deterministic."""
+    incremental = node.model.incremental
+    overrides = incremental.overrides if incremental else ()
+    return Override.NONDETERMINISTIC in (*node.model.overrides, *overrides)
 
 
 def _is_storable(type_: T.DataType) -> bool:
@@ -223,15 +225,15 @@ def _is_storable(type_: T.DataType) -> bool:
 _NEVER_STORED = (T.NullType, T.DayTimeIntervalType, T.YearMonthIntervalType, T.CalendarIntervalType)
 
 
-# -- Spark's words
+# -- Spark's errors
 
 
 def _as_refusal(node: Node, error: PySparkException | Py4JError) -> InfoldError:
-    said = str(error)
-    lines = (line.lstrip(": ") for line in said.splitlines() if not line.startswith(_CALLING))
+    message = str(error)
+    lines = (line.lstrip(": ") for line in message.splitlines() if not line.startswith(_CALLING))
     why = next(filter(None, lines), type(error).__name__)
     why = _STATE.split(_OWN_VIEW.sub("", why))[0].strip()
-    at = _WHERE.search(said) if node.query is None else None
+    at = _WHERE.search(message) if node.query is None else None
     condition = ""
     with suppress(Exception):
         condition = error.getCondition() or "" if isinstance(error, PySparkException) else ""
@@ -242,13 +244,13 @@ def _as_refusal(node: Node, error: PySparkException | Py4JError) -> InfoldError:
 
 
 _CALLING = "An error occurred while calling "
-"""How py4j begins where Java failed; what failed is in the next line."""
+"""How py4j's message of a failed call begins; the failure is in the next line."""
 _STATE = re.compile(r" SQLSTATE: | \(line \d+, pos")
 _OWN_VIEW = re.compile(r"`?infold_view_\d+`?\.?")
 _WHERE = re.compile(r"== SQL \(line (\d+), position \d+\) ==|line (\d+),? pos")
 
 
 def _spot_in_sql(node: Node, found: re.Match[str] | None = None) -> Spot:
-    """The line of the model's file that is meant; that on which its query starts if nobody says."""
+    """The line of the model's file that an error names, or the first line of its query."""
     line = int(found[1] or found[2]) if found else 1
     return Spot(node.model.place.file, node.model.sql_line + line - 1)

@@ -1,10 +1,10 @@
 """
 Cells and content in Spark: which cell a row is in, the hash of a row, the additive hash of a cell.
 
-The row hash is Spark's ``xxhash64``, made safe where it is not: it skips NULLs, so a bit mask of
-the NULL columns joins the hash; it cannot take maps, and it skips NULLs inside arrays and structs,
-so values of these types go in as JSON. Sums of hashes are kept in two halves of 32 bits, because
-a plain sum overflows under ANSI and a decimal sum is many times slower.
+The row hash is Spark's ``xxhash64``, made exact: it skips NULLs, so a bit mask of the NULL columns
+is hashed too; it cannot hash maps, and skips NULLs in arrays and structs, so values of these types
+are hashed as JSON. Sums of hashes are kept in two halves of 32 bits, because a plain sum overflows
+under ANSI and a decimal sum is many times slower.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LATEST = 253_402_300_799_999_999
 
 
 def quoted(name: str) -> str:
-    """A name as a Spark SQL identifier, whatever characters it holds."""
+    """A name as a quoted Spark SQL identifier, whatever its characters."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -79,7 +79,7 @@ JSON = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
-"""How values of values are written to be compared: Spark itself would leave microseconds out."""
+"""How nested values are written for the hash: Spark's default leaves microseconds out."""
 
 
 def micros(time: Column) -> Column:
@@ -88,7 +88,7 @@ def micros(time: Column) -> Column:
 
 
 def cell_start(time: Column, granularity: Granularity | None) -> Column:
-    """The start of the cell that holds a time, in microseconds; MIN for the one cell of no time."""
+    """The start of a time's cell, in microseconds; MIN for the one cell of a table without time."""
     if granularity is None:
         return F.lit(MIN)
     at = micros(time)
@@ -120,12 +120,15 @@ def cell_stats(
     total: Column | None = None,
 ) -> DataFrame:
     """
-    One row for each cell (and each value of ``by``): ``cell``, ``rows``, ``hi``, ``lo``, ``last``.
+    One row for each cell, and for each value of ``by``.
 
-    With ``total``, its sum too, by that name.
-
-    ``hi`` and ``lo`` are the halves that :func:`content` puts together; ``last`` is the greatest
-    ``last`` in microseconds, by default of the time itself.
+    | column    | type   | meaning                                                      |
+    |-----------|--------|--------------------------------------------------------------|
+    | `cell`    | bigint | the start of the cell, microseconds since 1970 UTC           |
+    | `rows`    | bigint | how many rows it has                                         |
+    | `hi` `lo` | bigint | the halves of its content, see :func:`content`               |
+    | `last`    | bigint | the greatest ``last`` in microseconds; by default of ``time``|
+    | `total`   |        | the sum of ``total``, if it is given                         |
     """
     hashed = rows.select(
         cell_start(time, granularity).alias("cell"),
@@ -168,8 +171,8 @@ def range_predicate(name: str, type_: str, ranges: Ranges, *, exact: bool = Fals
     """
     A SQL predicate on the column ``name``, of type ``timestamp`` or ``date``: it is in ``ranges``.
 
-    Bounds are literals, so partitions and files are pruned. Beyond 200 ranges the nearest ones
-    are joined, and the predicate is a superset, unless ``exact`` is asked for.
+    Bounds are literals, so partitions and files are pruned. Of more than 200 ranges the nearest
+    ones are joined, and the predicate is true for more times, unless it has to be ``exact``.
     """
     if not ranges:
         return "false"
@@ -179,9 +182,9 @@ def range_predicate(name: str, type_: str, ranges: Ranges, *, exact: bool = Fals
 
 
 def type_of(rows: DataFrame, name: str) -> T.DataType:
-    """A column's type; names are taken as SQL takes them, whatever their case."""
+    """A column's type; the case of its name does not matter, as in SQL."""
     found = [field for field in rows.schema.fields if field.name.lower() == name.lower()]
-    if len(found) != 1:  # Spark says best what is wrong with it
+    if len(found) != 1:  # Spark's own error explains it best
         found = rows.select(column(name)).schema.fields
     return found[0].dataType
 
@@ -203,7 +206,7 @@ def rows_in_cells(
     ranges = Ranges.of(cells)
     near = rows.where(time_predicate(rows, name, ranges))
     if granularity is None or len(ranges.parts) <= _LITERAL_RANGES:
-        return near  # there is one cell, or the predicate holds for just these
+        return near  # there is one cell, or the predicate is exact
     starts = ", ".join(f"{cell.start}L" for cell in cells)
     marked = near.withColumn(_CELL, cell_start(column(name), granularity))
     return marked.where(F.expr(f"{_CELL} IN ({starts})")).drop(_CELL)

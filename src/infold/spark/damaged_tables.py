@@ -1,8 +1,8 @@
 """
-Which stored table is to blame when Spark cannot read: one whose files are gone, or are corrupt.
+Which stored table is damaged when Spark cannot read: one with missing or corrupt files.
 
-Spark says what a reader of files says, mostly without the table and often without the file. So
-where its words are of that kind, the tables that were read are looked at, one after the other.
+Spark reports the message of its file reader, mostly without the table and often without the file.
+So after such a message the tables that were read are checked, one after the other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LONGEST = 300
 def damaged_table(
     lake: Lake, tables: Tables, names: Iterable[str], error: BaseException
 ) -> tuple[str, InfoldError] | None:
-    """The first of these tables that is damaged, and how; None where the error is of no such."""
+    """The first of these tables that is damaged, and how; None if the error has another cause."""
     if not _WORDS.search(str(error)):
         return None
     names = list(names)
@@ -37,7 +37,7 @@ def damaged_table(
         if gone:
             return name, mismatches.damaged_table(name, gone[0], len(gone))
     files = _FILE.findall(str(error))
-    if files:  # of these tables or of none: a source's file, say
+    if files:  # the file is of one of these tables, or of a source
         return next(
             (
                 (name, mismatches.damaged_table(name, _last_cause(error)))
@@ -55,7 +55,7 @@ def damaged_table(
 
 
 def _last_cause(error: BaseException) -> str:
-    """The line of a long text that says most: the last cause, or else the first line."""
+    """The most useful line of a long message: the last cause, or else the first line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by: ")]
     line = causes[-1].removeprefix("Caused by: ") if causes else next(iter(lines), "")

@@ -1,4 +1,4 @@
-"""The engine on Spark: hands each step to its kind, and keeps the tables in shape."""
+"""The engine on Spark: carries out each step by its model's kind, and maintains the tables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SparkEngine:
     lake: Lake
     run: str
     another: Callable[[int], SparkSession] | None = None
-    """Other sessions in the same Spark, by number: what a commit sets there no other step sees."""
+    """Further sessions of the same Spark, by number, for steps at the same time."""
     siblings: list[SparkEngine] = field(default_factory=list)
 
     @property
@@ -56,7 +56,7 @@ class SparkEngine:
         return storage_of(self.project).tables(self.spark, self.project, self.lake)
 
     def work(self, step_id: str) -> Work:
-        """What a kind is handed for one step."""
+        """What one step is carried out with."""
         return Work(self.spark, self.tables, self.ledger, self.project, self.run, step_id)
 
     def carry_out(self, step: Step, step_id: str, prepared: Prepared) -> Outcome:
@@ -77,7 +77,7 @@ class SparkEngine:
             raise failed from error
 
     def _read(self, step: Step) -> list[str]:
-        """The stored tables that a step reads, its own among them if it was built before."""
+        """The stored tables that a step reads; its own too if it was built before."""
         node = self.project[step.model]
         inputs = [entry.name for entry in node.stored_inputs]
         return [*inputs, *([step.model] if step.previous_trace is not None else [])]
@@ -89,7 +89,7 @@ class SparkEngine:
                 return changed_keys.locate_changed_keys(
                     work, self.project[model], lookup, since, upto
                 )
-        except Exception:  # noqa: BLE001 (what is wrong is said by the step that reads all of it)
+        except Exception:  # noqa: BLE001 (the step that reads all rows reports it)
             return ChangedKeyRows(everywhere=True)
 
     def analyse(self, models: Sequence[str]) -> Mapping[str, errors.InfoldError]:
@@ -101,7 +101,7 @@ class SparkEngine:
         return DefinitionAnalyser(self.project, lambda: self.work("")).judge(models)
 
     def concurrent(self, number: int) -> SparkEngine:
-        """An engine with a session of its own; made once, for each of so many threads."""
+        """An engine with a session of its own, made once for each number."""
         while self.another is not None and len(self.siblings) <= number:
             self.siblings.append(
                 replace(self, spark=self.another(len(self.siblings)), another=None, siblings=[])
@@ -115,7 +115,7 @@ class SparkEngine:
 
 
 def _words_and_class(error: PySparkException) -> tuple[str, str]:
-    """Spark's own words, without its stack: what was wrong, and its error class."""
+    """Spark's message without its stack trace, and its error class."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     what = lines[0] if lines else type(error).__name__
     return what[:500], error.getCondition() or type(error).__name__

@@ -1,10 +1,17 @@
 """
-The rows of a table that sessions models leave out, told by Spark where it takes expressions.
+The rows of a table that sessions models leave out, found with Spark where that takes expressions.
 
-A model that reads the table says of each row itself whether it is left out. Through a view that is
-told from outside: the view makes each of its rows of one row of the table, and equal rows alike. So
-of the rows that agree in all that the view shows as it is, no two different ones are shown to it
-at a time, and what it leaves out then names its row.
+For a model that reads the table, its own expressions decide for each row. A view hides which rows
+of the table it was made of; but it makes each of its rows of one row, and equal rows of equal ones.
+So rows that agree in all columns which the view passes on are given to it one at a time, and an
+event that the model leaves out then identifies its row.
+
+The frames have the table's columns and these:
+
+| column         | type   | meaning                                                           |
+|----------------|--------|-------------------------------------------------------------------|
+| `_infold_hash` | bigint | the hash of the row                                               |
+| `_infold_turn` | int    | its number among different rows that agree in the passed columns  |
 """
 
 from __future__ import annotations
@@ -27,7 +34,7 @@ HASH, TURN = "_infold_hash", "_infold_turn"
 
 
 def left_out(work: Work, table: str, nodes: Sequence[Node], limit: int | None) -> pa.Table:
-    """At most ``limit`` of the rows of a table that models leave out, with these models."""
+    """At most ``limit`` of the rows of a table that models leave out, with the models' names."""
     stored = _newest_rows(work, table)
     hashed = stored.withColumn(HASH, row_hash(stored.schema))
     every = [
@@ -73,7 +80,7 @@ def _one_at_a_time(
     shown: Sequence[tuple[str, str]],
     most: int,
 ) -> Iterator[DataFrame]:
-    """The rows that a model leaves out, of those of each turn."""
+    """The rows that a model leaves out, for each turn."""
     assert node.query is not None
     for number in range(1, most + 1):
         some = turns.where(F.col(TURN) == number)
@@ -83,15 +90,15 @@ def _one_at_a_time(
 
 
 def _rows_agreeing(rows: DataFrame, left: DataFrame, shown: Sequence[tuple[str, str]]) -> DataFrame:
-    """The rows that agree with one of the view's in all that it shows as it is."""
+    """The rows that agree with a row of the view in all columns that it passes on."""
     names = [f"__{at}" for at, _ in enumerate(shown)]
-    told = left.select(
+    passed = left.select(
         *(column(theirs).alias(name) for (theirs, _), name in zip(shown, names, strict=True))
     )
     same: list[Column] = [
         column(own).eqNullSafe(F.col(name)) for (_, own), name in zip(shown, names, strict=True)
     ]
-    return rows.join(told.distinct(), reduce(and_, same), "left_semi")
+    return rows.join(passed.distinct(), reduce(and_, same), "left_semi")
 
 
 def _through_view(work: Work, node: Node, table: str, rows: DataFrame) -> DataFrame:

@@ -1,9 +1,9 @@
 """
-The events of somebody, as Spark sees them: through any view, whoever they are of by whatever SQL.
+The events of one user or identifier, found with Spark: through views, by any SQL expression.
 
-What a view shows does not say which rows of its tables it was made of. But each of its rows is made
-of one (``feed``): so the view is evaluated over the rows of each run and file by themselves. Where
-these are many, over some of them together, and then only those apart that have any of the events.
+A view hides which rows of its tables it was made of. But each of its rows is made of one row
+(``feed``). So the view is evaluated over the rows of each run and file by themselves. If there are
+many of these groups, several are evaluated together first, and only those with events one by one.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from infold.spark.sessions.islands import events_of_query
 from infold.spark.step_context import Work
 
 AT_ONCE = 16
-"""Over how many groups of rows a view is evaluated in one query."""
+"""How many groups of rows a query evaluates a view over."""
 
 
 class Group(NamedTuple):
-    """Rows of one table that came with one version of it, in one file."""
+    """Rows of one table that one version of it inserted, from one file."""
 
     table: str
     version: int | None
@@ -44,12 +44,12 @@ def events_of(
     start: int,
     end: int,
 ) -> UserEvents:
-    """The events from ``start`` to ``end`` of those whose sessions have what ``match`` says."""
+    """The events from ``start`` to ``end`` of the user or identifier with the values ``match``."""
     days = Ranges.of([Interval(start // DAY * DAY, (end // DAY + 1) * DAY)])
     frames = {}
     for entry in node.folded_inputs:
         rows = work.tables.read(entry.name, snapshots[entry.name])
-        assert entry.time_column is not None, "what is read by time has times"
+        assert entry.time_column is not None, "an input that feeds a model has a time column"
         frames[entry.name] = rows.where(
             time_predicate(rows, entry.time_column, days)
         ).localCheckpoint()
@@ -58,10 +58,10 @@ def events_of(
         for entry in node.inputs
         if entry.name not in frames
     }
-    seen = _Seen(work, node, match, frames, beside, start, end)
+    search = _Search(work, node, match, frames, beside, start, end)
     events = [
         Event(at, group.version, group.file, group.table)
-        for group, times in seen.by_group(seen.groups())
+        for group, times in search.times_by_group(search.groups())
         for at in times
     ]
     return UserEvents(
@@ -70,8 +70,8 @@ def events_of(
     )
 
 
-class _Seen(NamedTuple):
-    """Rows of some tables, and who of those that a sessions model sees in them is meant."""
+class _Search(NamedTuple):
+    """Rows of some tables, and the user or identifier to find among them."""
 
     work: Work
     node: Node
@@ -82,22 +82,22 @@ class _Seen(NamedTuple):
     end: int
 
     def groups(self) -> list[Group]:
-        """What rows of the tables came with."""
+        """The versions and files of the rows."""
         found = []
         for name, rows in self.frames.items():
             known = [F.col(own) if own in rows.columns else F.lit(None) for own in (VERSION, FILE)]
             found += [Group(name, *row) for row in rows.select(*known).distinct().collect()]
         return sorted(found, key=str)
 
-    def by_group(self, groups: Sequence[Group]) -> Iterator[tuple[Group, list[int]]]:
-        """The times of the events that are made of rows of each group, if there are any."""
+    def times_by_group(self, groups: Sequence[Group]) -> Iterator[tuple[Group, list[int]]]:
+        """The times of the events that are made of rows of each group with events."""
         size = max(1, -(-len(groups) // AT_ONCE))
         parts = [groups[at : at + size] for at in range(0, len(groups), size)]
         for part, times in self._times(parts):
             if len(part) == 1:
                 yield part[0], times
             else:
-                yield from self.by_group(part)
+                yield from self.times_by_group(part)
 
     def _times(
         self, parts: Sequence[Sequence[Group]]
@@ -120,7 +120,7 @@ class _Seen(NamedTuple):
         """The times of the events that are made of rows of some groups."""
         given = {}
         for name, rows in self.frames.items():
-            tests = [_is(rows, group) for group in part if group.table == name]
+            tests = [_in_group(rows, group) for group in part if group.table == name]
             given[name] = user_columns(rows.where(reduce(Column.__or__, tests, F.lit(False))))
         if query.input in given:
             events = given[query.input]
@@ -128,19 +128,19 @@ class _Seen(NamedTuple):
             view = self.work.project[query.input]
             events = self.work.sql(view, {**given, **self.beside})
         at = micros(column(query.time_column)).alias("at")
-        theirs = events_of_query(events, query).where(_whose(query, self.match)).select(at)
+        theirs = events_of_query(events, query).where(_is_of(query, self.match)).select(at)
         return theirs.where(F.col("at").between(self.start, self.end))
 
 
-def _is(rows: DataFrame, group: Group) -> Column:
+def _in_group(rows: DataFrame, group: Group) -> Column:
     """Whether a row is of a group."""
-    said = ((VERSION, group.version), (FILE, group.file))
-    tests = [F.col(name).eqNullSafe(F.lit(own)) for name, own in said if name in rows.columns]
+    marks = ((VERSION, group.version), (FILE, group.file))
+    tests = [F.col(name).eqNullSafe(F.lit(own)) for name, own in marks if name in rows.columns]
     return reduce(Column.__and__, tests, F.lit(True))
 
 
-def _whose(query: SessionsQuery, match: Mapping[str, Any]) -> Column:
-    """Whether an event is of whoever has these values in the table of sessions."""
+def _is_of(query: SessionsQuery, match: Mapping[str, Any]) -> Column:
+    """Whether an event is of the user or identifier with these values in the sessions table."""
     own = F.expr(query.owner_sql) if query.owner_sql else column(query.user)
     value = match[query.user]
     if value is not None or query.fallback is None:
@@ -150,5 +150,5 @@ def _whose(query: SessionsQuery, match: Mapping[str, Any]) -> Column:
 
 
 def _equals(own: Column, value: object) -> Column:
-    """Compared as text where text is known: so the ledger keeps whose a session is."""
+    """Whether a column has a value; text is compared as text, as the ledger stores it."""
     return own.cast("string") == value if isinstance(value, str) else own.eqNullSafe(F.lit(value))

@@ -1,4 +1,4 @@
-"""What a kind is handed to carry out one step: session, tables, ledger, and pinned inputs."""
+"""What a step is carried out with: Spark session, tables, ledger, and its pinned inputs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _view_numbers = itertools.count()
 @dataclass(frozen=True)
 class Work:
     """
-    One step's surroundings. Inputs are always read at the version that the step names.
+    What one step is carried out with. Inputs are read at the versions that the step names.
 
-    Left (``with``) when the step's rows have been written: Spark resolves names until then.
+    It is a context (``with``), left when the rows are written: until then Spark resolves names.
     """
 
     spark: SparkSession
@@ -37,16 +37,16 @@ class Work:
     step_id: str
     views: dict[str, str] = field(default_factory=dict)
     """
-    Names that were given to frames, with the table, source or view that each stands for.
+    Temporary views, and the table, source or view whose rows each has.
 
-    They hold what these are made from until they are gone.
+    Spark keeps what they are made from until they are dropped.
     """
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        # Where Spark itself has gone, that it went is to be heard, and not that this failed.
+        # If Spark is lost, that error is to be raised, and not that the views cannot be dropped.
         with nullcontext() if kind is None else suppress(Exception):
             while self.views:
                 self.spark.catalog.dropTempView(self.views.popitem()[0])
@@ -61,7 +61,7 @@ class Work:
         return self.ledger.cells(model, within)
 
     def snapshot(self, model: str, version: int) -> int | None:
-        """The snapshot of a version of a table; None when that version holds nothing."""
+        """The snapshot of a version of a table; None when the table was dropped with it."""
         for entry in reversed(self.ledger.versions(model, version - 1)):
             if entry.number == version:
                 return entry.snapshot
@@ -82,11 +82,11 @@ class Work:
         self, node: Node, frames: Mapping[str, DataFrame], cells: Ranges | None = None
     ) -> DataFrame:
         """
-        The model's query over ``frames``, which hold its stored inputs by name.
+        The model's query over ``frames``, its stored inputs by name.
 
-        The text stays the user's: only the names in FROM are replaced, by temporary views.
-        Models that are views are evaluated in place. With ``cells``, each name of an input is
-        replaced by no more of it than these cells of the output are made from.
+        The user's text is not changed, except that names in FROM are replaced by temporary views.
+        Models that are views are evaluated in place. With ``cells``, each input is limited to the
+        rows that these cells of the output are made from.
         """
         needed = frames if cells is None else self._narrowed(node, frames, cells)
         parts: list[str] = []
@@ -110,7 +110,7 @@ class Work:
     def _narrowed(
         self, node: Node, frames: Mapping[str, DataFrame], cells: Ranges
     ) -> dict[str, DataFrame]:
-        """Every input with no more of it than the model reads for these cells in any way."""
+        """Every input, limited to the rows that the model reads for these cells in any way."""
         return {
             entry.name: _during(frames[entry.name], entry, entry.times_read(cells))
             for entry in node.inputs

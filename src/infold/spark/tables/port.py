@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What a commit says of itself: run, step, the version it makes, the versions it read."""
+    """What a commit records: run, step, the version it makes, the versions it read."""
 
     run: str
     step: str
@@ -43,9 +43,9 @@ class Layout:
     """The column's type: ``timestamp`` or ``date``."""
     dictionary: int = 32 * 1024
     """
-    How many bytes of distinct values the writer of a file collects for a column before it stores
-    the column plain. Looking each value up among many takes longer than all the rest of writing,
-    and a compressed file becomes no smaller for it.
+    How many bytes of distinct values a file's writer collects for a column before it stores the
+    column plain. Looking values up in a large dictionary takes longer than all the rest of writing,
+    and makes a compressed file no smaller.
     """
 
 
@@ -84,7 +84,7 @@ class Tables(Protocol):
         Remove the rows that equal a row of ``delete`` on the columns ``on``, and add ``insert``.
 
         ``on`` columns are never NULL, and rows of ``delete`` are distinct on them. ``within`` is a
-        SQL predicate over the table's columns that holds for every row to remove; it prunes.
+        SQL predicate over the table's columns, true for every row to remove; it prunes files.
         """
 
     def replace(

@@ -1,11 +1,10 @@
 """
 Iceberg behind the port ``Tables``: format v3, merge-on-read with deletion vectors.
 
-Partitions are calendar time, coarser than the cells (late rows touch many old cells with few rows
-each, and a file for each touched day would drown the table in files). ``replace`` rewrites the
-touched partitions as a whole, carrying the rows of other cells along: one atomic overwrite that
-leaves no delete files behind. Step ids ride on snapshot properties, by write options where Spark
-has them and by the session setting for MERGE.
+Partitions are calendar time, coarser than the cells: late rows touch many old cells with few rows
+each, and a file for each touched day would be too many files. ``replace`` rewrites the touched
+partitions as a whole, with the rows of other cells: one atomic overwrite without delete files. Step
+ids are in snapshot properties, set by write options, or for MERGE by a setting of the session.
 """
 
 from __future__ import annotations
@@ -134,7 +133,7 @@ class IcebergTables:
     def replace(
         self, table: str, *, column: str, ranges: Ranges, rows: DataFrame, stamp: Stamp
     ) -> int:
-        """Overwrite the partitions that hold ``ranges``, carrying the rows of other cells along."""
+        """Overwrite the partitions of ``ranges``, with the rows of other cells in them."""
         layout = self.layout(table)
         touched = Ranges.ever() if layout.partition is None else layout.partition.cover(ranges)
         stored = self.read(table)
@@ -272,7 +271,7 @@ def _write_point(table: str) -> Iterator[None]:
 
 
 class _session_stamp:  # noqa: N801 - reads as a statement
-    """Sets the stamp for the statements inside, which take no write options, and unsets it."""
+    """Sets the stamp for the statements in the block, which have no write options."""
 
     def __init__(self, spark: SparkSession, stamp: Stamp) -> None:
         self._spark = spark
