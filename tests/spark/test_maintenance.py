@@ -9,12 +9,13 @@ import pytest
 from tests.ledger.memory import MemoryLedger
 
 from infold.core.interval import DAY, Granularity, Interval, Ranges, parse_instant_text
+from infold.core.model import Target
+from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.trace import CellChange, Trace
-from infold.lake.iceberg.tables import IcebergLake
 from infold.spark import maintenance
 from infold.spark.maintenance import Maintenance
-from infold.spark.tables.iceberg.tables import IcebergTables
+from infold.spark.storages import storage_of
 from infold.spark.tables.port import Layout, Stamp
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ class Shop:
 
     def __init__(self, spark: SparkSession, warehouse: Path, name: str, layout: Layout) -> None:
         self.spark = spark
-        self.lake = IcebergLake(warehouse / "catalog.db", name, warehouse)
-        self.tables = IcebergTables(spark, name, self.lake)
+        project = Project(name, warehouse, None, {}, (), Target("dev", warehouse=str(warehouse)))
+        self.lake = storage_of(project).lake(project)
+        self.tables = storage_of(project).tables(spark, project, self.lake)
         self.ledger = MemoryLedger()
         self.care = Maintenance(self.tables, self.ledger, self.lake)
         self.step = 1
@@ -76,7 +78,7 @@ class Shop:
 
     def files(self) -> int:
         """Data files of the present snapshot."""
-        return self.spark.sql(f"SELECT * FROM {self.tables.identifier('t')}.files").count()
+        return sum(part.data + part.deletes for part in self.tables.partition_files("t"))
 
 
 @pytest.mark.parametrize(

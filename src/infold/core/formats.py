@@ -32,7 +32,7 @@ class Format(StrEnum):
 @dataclass(frozen=True, slots=True)
 class FormatTraits:
     """
-    What a format is, as far as its name says it.
+    What is known of a format before a file is opened.
 
     A format of files is found by ``path``. A table (``is_table``) is found by ``table`` in a
     catalog: it has columns of its own, and a change of it moves rows from file to file.
@@ -67,7 +67,7 @@ TIMESTAMP_FORMATS = ("iso", *EPOCH_UNITS)
 
 
 def format_of_path(path: str) -> Format | None:
-    """The format that a file's name says; None when its ending is of no format."""
+    """The format of a file's name; None when its ending is of no format."""
     name = PurePosixPath(path).name.lower().removesuffix(".gz")
     suffix = PurePosixPath(name).suffix
     return next((format_ for format_, one in FORMATS.items() if suffix in one.suffixes), None)

@@ -37,7 +37,7 @@ KEYS = (
 LATER = ("url", "query", "connection")
 _PATTERN_LETTERS = frozenset("GyuDMLdQqEFahkKHmsSVzOXx")
 _BARE_NANOS = re.compile(r"(?<![.,S])S{7}")
-"""Digits finer than microseconds right after the seconds: nothing says where they begin."""
+"""Digits finer than microseconds right after the seconds: where they begin is unknown."""
 
 
 def read_source(name: str, keys: Keys) -> Source | None:

@@ -43,7 +43,7 @@ class StorageAdapters(Protocol):
         """The settings of a Spark session that finds the tables of a warehouse by their names."""
 
     def refuse_session(self, session: SparkSession, /) -> None:
-        """Raise where a session that somebody else started cannot open the storage's tables."""
+        """Raise if a session that infold did not start cannot open the storage's tables."""
 
     def write_samples(self, spark: SparkSession, events: DataFrame, /) -> None:
         """

@@ -21,7 +21,7 @@ def column_values(stored: StaticTable, column: str, snapshot: int, limit: int) -
     """
     The values of a column of strings at a snapshot, each once, NULL left out.
 
-    Values of rows that were deleted may be among them: files are looked at, not delete files. When
+    Values of rows that were deleted may be among them: data files are read, not delete files. When
     there are more than ``limit``, some that are more than that. None: there is no such column of
     strings, or a file was written when it had another name.
     """

@@ -45,7 +45,7 @@ def estimate_cells(
     budget_bytes: int = BUDGET,
 ) -> Estimate | None:
     """
-    How many rows of each cell some files have; None over the budget or where it cannot be told.
+    How many rows of each cell some files have; None over the budget or if that is unknown.
 
     Rows dated later than ``as_of`` are counted by themselves: they wait, or are set aside.
     """

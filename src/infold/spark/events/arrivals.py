@@ -284,7 +284,7 @@ def count_rows(rows: DataFrame, node: Node) -> list[RowCount]:
         FILE,
         STATE,
         F.when(admitted, cell_start(time, granularity)).alias("cell"),
-        # Without the details, of which there may be many.
+        # Without the details: there may be many different ones.
         F.substring_index(REASON, ":", 1).alias("reason"),
     ).agg(
         F.count(F.lit(1)).alias("rows"),

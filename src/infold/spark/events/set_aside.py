@@ -65,7 +65,7 @@ def tidy(work: Work, step: Step, keep: Collection[int]) -> int:
 
 
 def _files(work: Work, step: Step) -> set[int]:
-    """The files of which the table has rows of the step's model."""
+    """The files with rows of the step's model in the table."""
     stored = work.tables.read(SET_ASIDE).where(F.col("model") == step.model)
     return {row["file_id"] for row in stored.select("file_id").distinct().collect()}
 

@@ -4,7 +4,7 @@ What changed in a stored table between two versions: the rows that were added an
 Rows that infold inserts carry the version that inserted them (`_version`). Added rows are found by
 that number in the changed cells, without opening files of other versions. Removed rows are found by
 comparing the two snapshots, in cells that lost rows only. Tables that are recomputed, by cell or
-whole, carry no such number, or one that says nothing: all rows of a table that was replaced have
+whole, carry no such number, or a useless one: all rows of a table that was replaced have
 the same. There both snapshots of the changed cells are compared, row by row.
 
 Frames have the columns of the stored table. Where snapshots were compared, technical columns are

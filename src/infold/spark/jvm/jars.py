@@ -4,7 +4,7 @@ The jars beside Spark's own, which each storage pins; they are fetched once.
 Spark can fetch jars itself at every start (``spark.jars.packages``), which costs seconds even when
 nothing is missing. So it does that a single time, in a process of its own, into a scratch folder;
 the jars are checked against the hashes below and renamed into the cache. A jar in the cache is
-therefore whole, whoever put it there, and two processes that fetch at once do no harm.
+therefore complete, and two processes that fetch at once do no harm.
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ def _shape(file: PresentFile, source: Source) -> CsvShape | None:
     ):
         wrong.append("no column of the source is in its first line")
     drift = differences(source, file, header, wrong)
-    judged = file.known or source.on_unreadable is Drift.SET_ASIDE  # then it was looked through
+    judged = file.known or source.on_unreadable is Drift.SET_ASIDE  # then it was read before
     try:
         if file.gzipped:
             if not judged:

@@ -53,7 +53,7 @@ class CellStates:
 
 
 def partition_column(node: Node) -> str:
-    """The column that says which cell a row of a time-range model is in."""
+    """The column that decides which cell a row of a time-range model is in."""
     assert node.model.timeseries is not None, "a time-range model has a timeseries"
     return node.model.timeseries.partition_column
 

@@ -59,7 +59,7 @@ class Verifier:
     ledger: Ledger
     lake: Lake
     vanished: Collection[str]
-    """Models whose table was dropped by somebody else: there is nothing to compare."""
+    """Models whose table was dropped outside infold: there is nothing to compare."""
     progress: Progress
 
     def verify(self, selected: frozenset[str] | None, sample: int | None) -> tuple[Verdict, ...]:
@@ -190,7 +190,7 @@ class Verifier:
         if node.model.kind is Kind.SESSIONS and node.query is not None:
             query = query_of(work, step)
             return sessions_from_scratch.sessions(self._input(work, query, step), query)
-        # What lies beyond declared bounds is no part of what the model says.
+        # Rows beyond declared bounds are no part of the definition.
         return recompute.definition(work, node, step, narrow=node.bounds_declared)
 
     def _cells_beyond_bounds(

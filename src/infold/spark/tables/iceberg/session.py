@@ -33,7 +33,7 @@ def catalog_settings(warehouse: Path, catalog_db: Path) -> Mapping[str, str]:
 
 
 def refuse_without_catalog(session: SparkSession) -> None:
-    """Refuse a session, made by somebody else, whose Spark cannot open infold's catalog."""
+    """Refuse a session that infold did not start if it cannot open infold's catalog."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

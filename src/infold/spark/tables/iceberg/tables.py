@@ -157,7 +157,7 @@ class IcebergTables:
         return Layout() if found is None else Layout(found.column, found.partition, found.type)
 
     def partition_files(self, table: str) -> Sequence[PartitionFiles]:
-        """As ``port.Tables`` says, by Iceberg's metadata table of files."""
+        """See ``port.MaintainedTables``; by Iceberg's metadata table of files."""
         partitioned = self.layout(table).partition is not None
         rows = self.spark.sql(
             f"SELECT {'partition' if partitioned else '1'} AS part,"
@@ -174,7 +174,7 @@ class IcebergTables:
         ]
 
     def rewrite(self, table: str, partition: Any) -> None:
-        """See ``port.Tables``."""
+        """See ``port.MaintainedTables``."""
         layout = self.layout(table)
         column = layout.column
         sort = f", strategy => 'sort', sort_order => '{quoted(column)} ASC'" if column else ""
@@ -186,7 +186,7 @@ class IcebergTables:
         ).collect()
 
     def expire(self, table: str, *, before: float, keep: int) -> None:
-        """See ``port.Tables``."""
+        """See ``port.MaintainedTables``."""
         older = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(before))
         self.spark.sql(
             "CALL infold.system.expire_snapshots("

@@ -1,17 +1,21 @@
-"""The contract of the port ``Tables``, for each storage adapter."""
+"""The contract of the ports ``Tables`` and ``MaintainedTables``, for every storage."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from infold.core.interval import Granularity, Interval, Ranges, parse_instant_text
-from infold.lake.iceberg.tables import IcebergLake
+from infold.core.model import Target
+from infold.core.ports import Lake
+from infold.core.project import Project
+from infold.core.storages import Storage
 from infold.spark.content import range_predicate
-from infold.spark.tables.iceberg.tables import IcebergTables
-from infold.spark.tables.port import Layout, Stamp
+from infold.spark.storages import storage_of
+from infold.spark.tables.port import Layout, MaintainedTables, Stamp
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,12 +25,23 @@ pytestmark = pytest.mark.spark
 JANUARY = Ranges((Interval(parse_instant_text("2024-01-01"), parse_instant_text("2024-02-01")),))
 
 
+@pytest.fixture(params=list(Storage), ids=str)
+def project(warehouse: Path, request: pytest.FixtureRequest) -> Project:
+    """A project whose name needs quoting, with tables of each storage."""
+    target = Target("dev", warehouse=str(warehouse), storage=request.param)
+    return Project("my-shop", warehouse, None, {}, (), target)
+
+
 @pytest.fixture
-def tables(spark: SparkSession, warehouse: Path) -> IcebergTables:
-    """The tables of a project whose name needs quoting."""
-    return IcebergTables(
-        spark, "my-shop", IcebergLake(warehouse / "catalog.db", "my-shop", warehouse)
-    )
+def lake(project: Project) -> Lake:
+    """The project's tables, read without a JVM."""
+    return storage_of(project).lake(project)
+
+
+@pytest.fixture
+def tables(spark: SparkSession, project: Project, lake: Lake) -> MaintainedTables:
+    """The project's tables, read and written with Spark."""
+    return storage_of(project).tables(spark, project, lake)
 
 
 def rows(spark: SparkSession, *days: str) -> DataFrame:
@@ -36,7 +51,7 @@ def rows(spark: SparkSession, *days: str) -> DataFrame:
     ).selectExpr("CAST(d AS TIMESTAMP) AS `t.s`", "i AS `select`")
 
 
-def days(tables: IcebergTables, table: str, snapshot: int | None = None) -> list[str]:
+def days(tables: MaintainedTables, table: str, snapshot: int | None = None) -> list[str]:
     """The days that a table holds, in order."""
     frame = tables.read(table, snapshot).selectExpr("CAST(CAST(`t.s` AS DATE) AS STRING) AS d")
     return sorted(row["d"] for row in frame.collect())
@@ -50,7 +65,7 @@ class TestTables:
     """Each write is one commit with its step's id, all of it or nothing."""
 
     def test_create_replaces_schema_and_content(
-        self, spark: SparkSession, tables: IcebergTables, layout: Layout
+        self, spark: SparkSession, tables: MaintainedTables, layout: Layout
     ) -> None:
         """Creating over an existing table leaves only the new rows and columns."""
         tables.create("a.b", spark.sql("SELECT 1 AS x"), Layout(), Stamp("r", "r-1", 1))
@@ -61,7 +76,7 @@ class TestTables:
         assert tables.read("a.b").columns == ["t.s", "select"]
 
     def test_every_commit_carries_its_step(
-        self, spark: SparkSession, tables: IcebergTables, layout: Layout
+        self, spark: SparkSession, tables: MaintainedTables, lake: Lake, layout: Layout
     ) -> None:
         """The step ids of create, append, merge and replace are found in the table's history."""
         table = f"stamps_{bool(layout.column)}"
@@ -84,14 +99,14 @@ class TestTables:
                 stamp=Stamp("r", "s-4", 4),
             ),
         ]
-        head = tables.lake.metadata(table)
+        head = lake.metadata(table)
 
         assert head is not None
         assert dict(head.steps) == dict(zip(["s-1", "s-2", "s-3", "s-4"], made, strict=True))
         assert head.foreign is None
 
     def test_merge_removes_and_adds_at_once(
-        self, spark: SparkSession, tables: IcebergTables, layout: Layout
+        self, spark: SparkSession, tables: MaintainedTables, layout: Layout
     ) -> None:
         """A merge removes rows equal on the keys within the
         predicate and adds rows, equal ones included.
@@ -115,7 +130,7 @@ class TestTables:
         assert days(tables, "merged") == ["2024-01-05", "2024-01-06", "2024-03-05", "2024-04-01"]
 
     def test_replace_touches_nothing_outside_its_ranges(
-        self, spark: SparkSession, tables: IcebergTables, layout: Layout
+        self, spark: SparkSession, tables: MaintainedTables, layout: Layout
     ) -> None:
         """Replacing cells keeps the rows of other cells in the same partition."""
         tables.create(
@@ -139,10 +154,44 @@ class TestTables:
         assert days(tables, "replaced") == ["2024-01-06", "2024-01-07", "2024-02-05"]
 
     def test_an_old_snapshot_can_still_be_read(
-        self, spark: SparkSession, tables: IcebergTables, layout: Layout
+        self, spark: SparkSession, tables: MaintainedTables, layout: Layout
     ) -> None:
         """An old snapshot can be read after later commits."""
         first = tables.create("old", rows(spark, "2024-01-05"), layout, Stamp("r", "o-1", 1))
         tables.append("old", rows(spark, "2024-01-06"), Stamp("r", "o-2", 2))
 
         assert days(tables, "old", first) == ["2024-01-05"]
+
+    def test_a_rewritten_partition_has_fewer_files_and_the_same_rows(
+        self, spark: SparkSession, tables: MaintainedTables, lake: Lake, layout: Layout
+    ) -> None:
+        """Rewriting a partition leaves its rows as they are, in one file, by a commit of nobody."""
+        table = f"rewritten_{bool(layout.column)}"
+        tables.create(table, rows(spark, "2024-01-05"), layout, Stamp("r", "w-1", 1))
+        tables.append(table, rows(spark, "2024-01-06"), Stamp("r", "w-2", 2))
+        (before,) = tables.partition_files(table)
+
+        tables.rewrite(table, before.partition)
+
+        (after,) = tables.partition_files(table)
+        head = lake.metadata(table)
+        assert (before.data, after.data, after.deletes) == (2, 1, 0)
+        assert days(tables, table) == ["2024-01-05", "2024-01-06"]
+        assert head is not None
+        assert head.foreign is None
+
+    def test_expired_snapshots_are_the_oldest(
+        self, spark: SparkSession, tables: MaintainedTables, lake: Lake, layout: Layout
+    ) -> None:
+        """Expiring keeps as many of the newest snapshots as it is asked to keep."""
+        table = f"expired_{bool(layout.column)}"
+        made = [tables.create(table, rows(spark, "2024-01-05"), layout, Stamp("r", "x-1", 1))]
+        made += [
+            tables.append(table, rows(spark, f"2024-01-0{day}"), Stamp("r", f"x-{day}", day))
+            for day in (6, 7)
+        ]
+
+        tables.expire(table, before=time.time() + 1, keep=2)
+
+        assert lake.history(table).main == (made[2], made[1])
+        assert days(tables, table) == ["2024-01-05", "2024-01-06", "2024-01-07"]
