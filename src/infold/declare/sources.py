@@ -59,7 +59,8 @@ def read_source(name: str, keys: Keys) -> Source | None:
     place = Place(keys.value.at.file, keys.value.at.line, keys.value.at.column)
     return Source(
         name=name,
-        format=format_ or Format.JSON,  # its error is among keys.errors: the project is not used
+        # Without a known format there is an error, and the project is refused: this is never read.
+        format=format_ or Format.JSON,
         columns=columns,
         path=path,
         table=table,

@@ -15,6 +15,13 @@ Spark puts a replacement character in place of bytes that are not UTF-8, and two
 So where a file is not all UTF-8 (or is gzip, which is not checked before), Spark reads it as
 Latin-1, in which every byte is a character, and the bytes are decoded here: a row that is not UTF-8
 is unparsable.
+
+A frame of *fields* has these columns; from it comes a frame of texts (``fit``):
+
+| column        | type   | meaning                                                                |
+|---------------|--------|------------------------------------------------------------------------|
+| `_field0` …   | string | the fields of a record, in the order of the header; NULL if empty      |
+| `_corrupt`    | string | the record as text if it has a wrong number of fields, else NULL       |
 """
 
 from __future__ import annotations

@@ -6,6 +6,14 @@ are written, and in brackets, so that the object is all there is in the line. A 
 column when its text does, so the string ``"12"`` is a good bigint; an object or a list in a string
 column is kept as JSON text. A key that is not there is NULL. A line that is not UTF-8 is
 unparsable, as is one that contains half of a pair of surrogates.
+
+A frame of *lines* has these columns; from it comes a frame of texts (``fit``):
+
+| column    | type    | meaning                                                     |
+|-----------|---------|-------------------------------------------------------------|
+| `_line`   | string  | a line that is not blank                                    |
+| `_path`   | string  | the file, as Spark reports it                               |
+| `_parsed` | variant | a list of the object with marked numbers; NULL if broken    |
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Parquet: footers are read in this process, rows by Spark, files of one schema together."""
+"""
+Parquet: footers are read in this process, rows by Spark, files of one schema together.
+
+A frame of *stored* rows has the file's columns, as it stores them, and Spark's ``_metadata``; from
+it comes the frame that ``reading`` describes.
+"""
 
 from __future__ import annotations
 
