@@ -526,7 +526,7 @@ def _session(start: str, end: str, version: int, events: int, **values: object) 
     )
 
 
-def histories(*, held: bool = False) -> SessionHistories:
+def histories(*, quarantined: bool = False) -> SessionHistories:
     """A session that was extended, merged, split and recomputed; or one in quarantine."""
     clicks = [_version("clicks", number, 2 * number) for number in range(1, 6)]
     made = [_version("sessions", number, 2 * number + 1) for number in range(1, 7)]
@@ -572,7 +572,7 @@ def histories(*, held: bool = False) -> SessionHistories:
         event_batches=groups,
         session_changes=session_changes,
     )
-    if held:
+    if quarantined:
         history = replace(
             history,
             session=None,
@@ -589,4 +589,4 @@ def histories(*, held: bool = False) -> SessionHistories:
             oldest_kept=made[3],
             notes=("clicks has moved on to version 9.",),
         )
-    return SessionHistories(now.id, (history,), more_sessions=12 if held else 0)
+    return SessionHistories(now.id, (history,), more_sessions=12 if quarantined else 0)

@@ -178,7 +178,7 @@ SHAPES = {
     "status": json_shapes.status("shop", sample.status(), {"clicks": Ranges()}),
     "history": json_shapes.history(sample.history()),
     "explain": json_shapes.explanation(sample.explanation(sample.day(6))),
-    "explain session": session_history_shape(sample.histories(held=True)),
+    "explain session": session_history_shape(sample.histories(quarantined=True)),
     "forget": json_shapes.forgotten(Forgotten(("daily",), ("dialy",))),
     "verify": json_shapes.verification(sample.verification(equal=False)),
 }

@@ -274,7 +274,10 @@ class TestSessionHistory:
         """A session's history shows what is known, what is
         missing and why, and since when snapshots are kept.
         """
-        screen("session_history_held", session_history_screen(sample.histories(held=True)))
+        screen(
+            "session_history_quarantined",
+            session_history_screen(sample.histories(quarantined=True)),
+        )
 
     def test_a_long_history(self) -> None:
         """A long history shows the newest changes and the number of older ones."""

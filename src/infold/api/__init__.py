@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from infold.api.opening import (
-    SilentProgress,
     judge,
     lake,
     ledger,
@@ -29,7 +28,7 @@ from infold.api.rows import coverage, evaluate, manifest, session_history, show
 from infold.api.spark_sessions import close, one_of, run_size, session, whole_size
 from infold.core.interval import Interval
 from infold.core.plan import Observations, Plan, PlanOptions
-from infold.core.progress import Progress
+from infold.core.progress import Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.record import RunRecord
 from infold.core.report import (
@@ -179,7 +178,7 @@ def run(
     if window is not None:
         asked = replace(asked or PlanOptions(), window=window)
     asked = replace(_asked(project, asked, select, exclude), jobs=jobs)
-    looking = observer(project, as_of, peek=max_rows is not None, asked=asked)
+    looking = observer(project, as_of, estimate=max_rows is not None, asked=asked)
     runner = Runner(
         project=project,
         ledger=looking.ledger,
@@ -311,7 +310,7 @@ def explain(
     project: Project, model: str, cell: Interval | None = None, as_of: int | None = None
 ) -> Explanation:
     """Everything that is known about a model, or about one cell of it."""
-    return explained(observer(project, as_of, peek=True), model, cell)
+    return explained(observer(project, as_of, estimate=True), model, cell)
 
 
 def history(project: Project, limit: int = 10, model: str | None = None) -> Sequence[RunRecord]:

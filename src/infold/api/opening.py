@@ -23,22 +23,6 @@ if TYPE_CHECKING:
     from infold.spark.step_context import Work
 
 
-class SilentProgress:
-    """A :class:`infold.core.progress.Progress` that prints nothing."""
-
-    def step(self, index: int, total: int | None, step: object) -> None:
-        """Nothing."""
-
-    def done(self, step: object, receipt: object) -> None:
-        """Nothing."""
-
-    def failed(self, step: object, error: object) -> None:
-        """Nothing: the run raises it in the end."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
-
-
 def open_project(
     root: Path | str, target: str | None = None, *, downgrade: bool = False
 ) -> Project:
@@ -83,10 +67,10 @@ def observer(
     project: Project,
     as_of: int | None = None,
     *,
-    peek: bool = False,
+    estimate: bool = False,
     asked: PlanOptions | None = None,
 ) -> Observer:
-    """Looks at the project's sources and tables; ``peek`` reads small new files' event times."""
+    """Observes sources and tables; ``estimate`` reads the event times of small new files."""
     from infold.lake.reading.formats import FORMAT_FILES
 
     book, tables, clock = ledger(project), lake(project), now()
@@ -111,7 +95,7 @@ def observer(
         tables,
         files,
         clock if as_of is None else as_of,
-        times if peek else None,
+        times if estimate else None,
         frozenset(asked.restated) if asked else frozenset(),
         count,
     )
@@ -121,14 +105,14 @@ def observe(
     project: Project, *, as_of: int | None = None, asked: PlanOptions | None = None
 ) -> Observations:
     """Everything that a plan follows from."""
-    return observer(project, as_of, peek=True, asked=asked).observe()
+    return observer(project, as_of, estimate=True, asked=asked).observe()
 
 
 def observe_all(
     project: Project, *, as_of: int | None = None, asked: PlanOptions | None = None
 ) -> Observations:
     """As :func:`observe`; refused models are part of the result, and no error."""
-    return observer(project, as_of, peek=True, asked=asked).observe_all()
+    return observer(project, as_of, estimate=True, asked=asked).observe_all()
 
 
 def spark_work(project: Project) -> Work:

@@ -16,6 +16,7 @@ import click
 
 from infold.cli.process_exit import ReaderGone
 from infold.core.plan import Step
+from infold.core.progress import SilentProgress
 from infold.core.record import Receipt
 from infold.messages.errors import InfoldError
 from infold.render.formatting import count
@@ -26,26 +27,14 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 
-class SilentLines:
-    """Says nothing: the result is all that is wanted."""
-
-    def step(self, index: int, total: int | None, step: Step) -> None:
-        """Nothing."""
-
-    def done(self, step: Step, receipt: Receipt) -> None:
-        """Nothing."""
-
-    def failed(self, step: Step, error: InfoldError) -> None:
-        """Nothing."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
+class NoLines(SilentProgress):
+    """Prints nothing."""
 
     def close(self) -> None:
         """Nothing."""
 
 
-class Lines(SilentLines):
+class Lines(NoLines):
     """One line a step, as it ends."""
 
     def __init__(self, *, verbose: bool = False) -> None:
@@ -148,11 +137,11 @@ class Moving(Lines):
 
 
 @contextmanager
-def progress(*, quiet: bool = False, verbose: bool = False) -> Iterator[SilentLines]:
+def progress(*, quiet: bool = False, verbose: bool = False) -> Iterator[NoLines]:
     """The progress of a command on a terminal, in a file, or nowhere; always ended properly."""
-    shown: SilentLines
+    shown: NoLines
     if quiet:
-        shown = SilentLines()
+        shown = NoLines()
     elif sys.stdout.isatty():
         shown = Moving(verbose=verbose)
     else:

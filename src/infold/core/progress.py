@@ -1,4 +1,4 @@
-"""What is called while a run goes on."""
+"""What a run calls while it goes on: a protocol, and an implementation that prints nothing."""
 
 from __future__ import annotations
 
@@ -23,3 +23,19 @@ class Progress(Protocol):
 
     def note(self, text: str) -> None:
         """Something worth a line."""
+
+
+class SilentProgress:
+    """A progress that prints nothing: only the result of the run is wanted."""
+
+    def step(self, index: int, total: int | None, step: Step) -> None:
+        """Nothing."""
+
+    def done(self, step: Step, receipt: Receipt) -> None:
+        """Nothing."""
+
+    def failed(self, step: Step, error: errors.InfoldError) -> None:
+        """Nothing: the run raises it in the end."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
