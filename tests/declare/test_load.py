@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.declare.shop import CLICKS, DAILY, INFOLD, SHOP, project, write
+from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, project, write
 
 from infold.core.formats import Format
 from infold.core.interval import DAY, HOUR, MINUTE, Granularity, parse_instant_text
@@ -507,6 +507,15 @@ class TestLoading:
         assert load(shop)["daily"].columns != before["daily"].columns
         (shop / "models/daily.sql").unlink()
         assert "daily" not in load(shop)
+
+    def test_a_project_with_every_cut_is_kept(self, shop: Path) -> None:
+        """The values of a project with cuts, limits and fallbacks come back from the kept file."""
+        cuts = "gap: 30 minutes, cuts: {midnight: UTC, campaign: [url], start_events: url = 'a'}"
+        write(shop, {"models/sessions.sql": SESSIONS.replace("gap: 30 minutes", cuts)})
+        first = load(shop)
+
+        assert cache.load_cached(read_folder(shop)) is not None
+        assert load(shop) == first
 
     def test_changed_code_reads_the_project_again(
         self, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
