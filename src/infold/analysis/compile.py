@@ -129,7 +129,7 @@ class _Compiler:
     nondeterministic: Chance = field(default_factory=Chance)
 
     def add(self, draft: Draft) -> None:
-        """Check one model whose inputs have been checked, and make its node."""
+        """Check one model after its inputs, and make its node."""
         model, text = draft.model, draft.parsed.text
         extra = model.sessions.visible_columns if model.sessions else ()
         resolved = resolve(text, draft.parsed.tree, self.tables, extra)
@@ -265,7 +265,7 @@ def _can_be_downgraded(model: Model, error: InfoldError) -> bool:
 
 
 _MISNAMED = ("session-column", "unnamed-column")
-"""After these, what reads the model would be told about columns that have yet to be named."""
+"""After these findings, readers of the model would have findings about its unnamed columns."""
 
 
 def _first_naming(draft: Draft, name: str) -> Spot:

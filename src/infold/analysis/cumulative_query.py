@@ -56,7 +56,7 @@ _FINE = ("GROUP BY", "HAVING")
 
 
 def _refused_constructs(subject: Subject) -> Iterator[tuple[str, Spot]]:
-    """Whatever looks beyond one table and the rows of one key."""
+    """Constructs that look beyond one table and the rows of one key."""
     text, block = subject.text, subject.relation
     yield from (
         (what, at) for what, at in clauses_beyond_row_wise(text, block) if what not in _FINE
@@ -160,7 +160,7 @@ class _Splitter:
         return self._by_alias(key)
 
     def _by_alias(self, key: exp.Expr) -> int | None:
-        """The item whose alias a key is, unless it is, or may be, a column of the input."""
+        """The item with the alias of a key, unless the key is, or may be, a column of the input."""
         if not isinstance(key, exp.Column) or len(key.parts) != 1:
             return None
         if isinstance(self.block.origins.get(key), Origin):
@@ -192,7 +192,7 @@ class _Splitter:
         return self.cut.sql_of(start, first_outside(tokens, TokenType.GROUP_BY, start=start))
 
     def columns(self) -> tuple[str, ...] | None:
-        """The columns of the input that the query names; None when that cannot be told."""
+        """The columns of the input that the query names; None when that is not known."""
         found: dict[str, None] = {}
         for node in self.block.expressions():
             if not isinstance(node, exp.Column) or node in self.block.aliases:
@@ -205,7 +205,7 @@ class _Splitter:
 
 
 def _fold_inputs(fed: FoldInputs) -> bool:
-    """Whether what changed in the tables can be told; of several each has to have times."""
+    """Whether the tables' changes can be followed; each of several needs a time column."""
     alone = len(fed.inputs) == 1 and not fed.lookups
     return alone or all(time_column(feed.node) is not None for feed in fed.inputs)
 

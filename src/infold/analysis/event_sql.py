@@ -1,4 +1,4 @@
-"""SQL over one event that stands in front matter: what it may say, and what is wrong with it."""
+"""SQL over one event in front matter: what it may contain, and what is wrong with it."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """
 What identifies a definition: a change here means that the table has to be built again.
 
-A fingerprint covers the words of the SELECT and whatever of the declaration decides about
-content. Comments, layout and the case of names in a query do not count, unless it makes structs,
-whose fields are called as they are written; neither do tags, descriptions and how long a file
-settles. It is made from the tokens rather than from a tree printed again, so that nothing of the
-query is lost and a new version of the parser does not rebuild every table.
+A fingerprint covers the words of the SELECT and everything in the declaration that decides about
+content. Comments, layout and the case of names in a query do not count, unless it makes structs:
+their fields are named as written. Tags, descriptions and ``settle`` do not count either. It is made
+from the tokens rather than from a tree printed again, so that nothing of the query is lost and a
+new version of the parser does not rebuild every table.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _session_parts(sessions: Sessions) -> list[object]:
 
 
 _LISTED_CUTS = (Midnight.key, Campaign.key, StartEvents.key)
-"""Cuts that stand in a list of fixed places, as in fingerprints that ledgers already have."""
+"""Cuts with a fixed place in a list, as in fingerprints that ledgers already have."""
 
 
 def _cuts(cuts: Iterable[DeclaredCut]) -> dict[str, object]:
@@ -188,9 +188,9 @@ def _source_parts(source: Source) -> list[object]:
     """
     All of a source that decides which rows come out of a file.
 
-    Not where the files are: files that are no longer named have gone, as others have. Nor what
-    becomes of files as a whole, which those that were taken in have behind them. Declared
-    columns count to the letter, as they are compared with what a file has.
+    Not its path: files that are no longer matched are removed, as deleted ones are. Nor the
+    policies for files as a whole, which ingested files have passed. Declared columns count to the
+    letter, as they are compared with those of a file.
     """
     return [
         source.name.lower(),

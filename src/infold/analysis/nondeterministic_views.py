@@ -1,9 +1,9 @@
 """
-Views whose rows are not determined: it is for the tables that read them to let that pass.
+Views with rows that are not deterministic: the tables that read them have to allow that.
 
-A view holds no rows, so nothing of it can differ from a rebuild; what reads it can. So the author
-of a table vouches for the views that it reads too. What folds cannot: it takes what it stored for
-what a rebuild would find.
+A view stores no rows, so it cannot differ from a rebuild; a table that reads it can. So the author
+of a table vouches for the views that it reads too. A model that folds cannot be allowed: it relies
+on stored rows being what a rebuild would find.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _ANY = Override.NONDETERMINISTIC
 
 @dataclass(slots=True)
 class Chance:
-    """What in views may come out one way or another, and who reads that without a word."""
+    """The nondeterministic constructs in views, and their readers that do not allow them."""
 
     findings: dict[str, tuple[InfoldError, ...]] = field(default_factory=dict)
     """By view, those of the views that it reads included."""
     readers: dict[str, list[tuple[str, Kind]]] = field(default_factory=dict)
     """By view, the models that read it and vouch for nothing."""
     overridden: set[str] = field(default_factory=set)
-    """The views that a model reads whose author vouches for them."""
+    """The views with a reader that allows their nondeterminism."""
 
     def put_off(self, subject: Subject, found: RemainingFindings) -> RemainingFindings:
         """The findings of a model, those of a view put off until something reads it."""

@@ -1,9 +1,9 @@
 """
 What a model's author vouches for: safety overrides and declared bounds.
 
-An override lets one construct pass that is refused otherwise; each cell by itself is what the
-author means then. Declared bounds stand where none can be derived, for every input with a time
-column. Neither makes ``verify`` look away.
+An override turns off one refusal: the author means that each cell is computed by itself. Declared
+bounds replace those that cannot be derived, for every input with a time column. ``verify`` compares
+such models like all others.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ REACH = frozenset(
         "subquery-over-cells",
     }
 )
-"""Refusals for want of a bound."""
+"""Refusals of queries without a provable bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class RemainingFindings:
     declared_bounds: tuple[InputBound, ...] = ()
     """Declared bounds, where an override or the want of a proven bound gives them a meaning."""
     uses_declared_bounds: bool = False
-    """Whether they stand for what could not be proven: each cell is made from them alone."""
+    """Whether declared bounds replace proven ones: each cell is made from them alone."""
 
 
 def apply_overrides(subject: Subject, errors: Sequence[InfoldError]) -> RemainingFindings:

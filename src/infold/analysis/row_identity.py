@@ -41,7 +41,7 @@ PICKS = (exp.AnyValue, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.N
 """Functions that take a value from one of many rows."""
 
 COLLECTS = (exp.ArrayAgg, exp.ArrayUniqueAgg, exp.GroupConcat)
-"""Aggregates of which the order of rows shows."""
+"""Aggregates with a result that shows the order of rows."""
 
 Atom = tuple[From, str, tuple[str, ...]]
 """A column of an entry of FROM, or a field in it."""
@@ -144,7 +144,7 @@ class AgreeingRows:
     columns: set[Atom] = field(default_factory=set)
     expressions: set[str] = field(default_factory=set)
     same_rows: set[From] = field(default_factory=set)
-    """The entries of FROM of which it is the same row."""
+    """The entries of FROM that have the same row in all of them."""
 
     @staticmethod
     def agreeing_in(identity: Identity, block: Block, nodes: Iterable[exp.Expr]) -> AgreeingRows:
@@ -299,7 +299,7 @@ class AgreeingRows:
 def window_clause_nodes(
     window: exp.Expr, known: Mapping[str, exp.Expr], key: str
 ) -> list[exp.Expr]:
-    """What stands in ``partition_by`` or ``order`` of a window, or of the named one below it."""
+    """The nodes of ``partition_by`` or ``order`` of a window, or of the named one below it."""
     found = window.args.get(key)
     if isinstance(found, exp.Order):
         return list(found.expressions)

@@ -1,4 +1,4 @@
-"""What a sessions model ranges over: one input with event times, maybe seen through a view."""
+"""The input of a sessions model: one input with event times, maybe behind a view."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def session_input(subject: Subject) -> SessionInput:
 
 
 def _in_order(subject: Subject, table: Table, at: Spot, fed: FoldInputs) -> SessionInput:
-    """By which columns of what is read events are put in order."""
+    """The columns of the input that put events in order."""
     if table.view is None:
         [feed] = fed.inputs
         return SessionInput(

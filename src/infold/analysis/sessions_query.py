@@ -192,7 +192,7 @@ def _take_item(taker: _Splitter, start: int, stop: int, item: exp.Expr) -> str:
 
 
 def _check_column(taker: _Splitter, column: exp.Column, inside: list[tuple[int, int]]) -> None:
-    """Outside of aggregates stand the columns that every session has; never inside."""
+    """Columns that every session has may be used beside aggregates, never inside them."""
     if isinstance(column.this, exp.Star):
         at = taker.text.spot_of(column)
         taker.errors.append(findings.unsupported_sql(at, what="a table's star inside of a call"))
@@ -212,7 +212,7 @@ def _check_column(taker: _Splitter, column: exp.Column, inside: list[tuple[int, 
 
 
 def _aggregate(taker: _Splitter, call: Call) -> str:
-    """The name that stands for an aggregate call: one for each distinct call."""
+    """The name of an aggregate call: one for each distinct call."""
     tokens = taker.tokens
     words = taker.cut.words(call.start, call.end)
     if words in taker.aggregates:

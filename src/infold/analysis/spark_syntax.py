@@ -1,9 +1,9 @@
 """
-What Spark would read otherwise than it is read here, or not at all.
+Syntax that Spark reads differently than the parser here, or not at all.
 
-A query is looked at by another parser than Spark's. So whatever that one takes for something else
-is refused by its form: names that are made at run time, programs, table functions that read files,
-clauses and functions that Spark does not have.
+A query is parsed by another parser than Spark's. So every form that the two read differently is
+refused: names that are made at run time, programs, table functions that read files, clauses and
+functions that Spark does not have.
 """
 
 from __future__ import annotations

@@ -72,7 +72,9 @@ class Cells:
     subject: Subject
     granularity: Granularity
     lenient: bool = False
-    """Whether everything but what is asked about is taken for right: to tell causes apart."""
+    """
+    Whether everything but the present question counts as right: to tell causes from consequences.
+    """
     tables: dict[From, Text] = field(default_factory=dict)
     """The entries of FROM that are inputs with a time column, and the text they are in."""
     bounded_subqueries: set[Relation] = field(default_factory=set)
@@ -254,10 +256,10 @@ class Cells:
     @property
     def unbounded_laterals(self) -> set[Relation]:
         """
-        The SELECTs of LATERAL subqueries that do not say how far they look.
+        The SELECTs of LATERAL subqueries without a bound in time.
 
-        Such a subquery has one finding, whatever else it does. Where its bounds are declared
-        instead, its SELECTs are checked as any.
+        Such a subquery has one finding, and its SELECTs have none. Where bounds are declared
+        instead, its SELECTs are checked like any others.
         """
         incremental = self.subject.model.incremental
         if self._unbounded_laterals is None and incremental is not None and incremental.bounds:
@@ -314,7 +316,10 @@ class Cells:
         )
 
     def has_filled_cells(self) -> bool:
-        """Whether cells may hold rows where no input has any: of lookups that are kept."""
+        """
+        Whether cells may have rows where no input has any: those of lookups that an outer join
+        preserves.
+        """
         found = False
         for block in self.blocks():
             entries = block.entries if isinstance(block, Block) else []
@@ -355,7 +360,7 @@ class Cells:
 
 
 def causes_of(subject: Subject, check: Callable[[], list[InfoldError]]) -> list[InfoldError]:
-    """What is found where all that follows from another finding is taken for right."""
+    """The findings that remain when every consequence of another finding counts as right."""
     strict = subject.shared.get("cells")
     if not isinstance(strict, Cells):
         return []

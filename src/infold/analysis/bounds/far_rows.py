@@ -1,15 +1,15 @@
 """
 Whether it makes a difference that a far row is not read.
 
-What LAG of the time finds is the nearest row before. Where that one lies beyond what is read,
-nothing is found. So an expression over ``lag(ts)`` is known from the rows within some distance when
-it comes to the same for a row beyond that distance as for none at all::
+LAG of the time finds the nearest row before. Where that row is beyond what is read, LAG is NULL. So
+an expression over ``lag(ts)`` follows from the rows within some distance when it has the same value
+for a row beyond that distance as for none at all::
 
     lag(ts) IS NULL OR ts - lag(ts) > INTERVAL 30 MINUTES    true for either
     ts - lag(ts) <= INTERVAL 30 MINUTES                      false for the one, NULL for the other
 
-It is evaluated for both, with the truth of whatever else stands in it taken for true, false and
-NULL in turn; comparisons with a constant say beyond which distance they are decided.
+It is evaluated for both, with every other term set to true, false and NULL in turn. Comparisons
+with a constant give the distance beyond which they are decided.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from sqlglot import exp
 from infold.analysis.times.distances import FAR, links_of
 
 Value: TypeAlias = "bool | tuple[object, ...] | None"
-"""What an expression comes to: a truth, NULL, or something known by what it is made of."""
+"""The value of an expression: a truth, NULL, or the parts that it is computed from."""
 
 _TRUTHS = (True, False, None)
 _MOST = 5
-"""So many other terms are taken for true, false and NULL in turn."""
+"""The most other terms that are set to true, false and NULL in turn."""
 
 _OPPOSITE: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.LT: exp.GTE,
@@ -61,9 +61,9 @@ _FILTERS = (exp.CountIf, exp.Where)
 @dataclass(slots=True)
 class FarValue:
     """
-    The value of another row: ``found`` knows it, ``time`` the row's own by which it is ordered.
+    The value of another row: ``found`` recognizes it, ``time`` the own row's time in ORDER BY.
 
-    ``before``: the other row lies before.
+    ``before``: the other row is an earlier one.
     """
 
     found: Callable[[exp.Expr], bool]
@@ -108,7 +108,7 @@ class FarValue:
         return any(self.found(part) for part in node.walk())
 
     def value(self, node: exp.Expr) -> Value:
-        """What an expression comes to."""
+        """The value of an expression."""
         if isinstance(node, (exp.Paren, exp.Alias)):
             return self.value(node.this)
         if self.found(node):
@@ -159,7 +159,7 @@ class FarValue:
         return tuple(found)
 
     def _decided(self, node: exp.Expr) -> bool | None:
-        """What a comparison comes to for every row beyond some distance."""
+        """The value of a comparison for every row beyond some distance."""
         opposite = _OPPOSITE[type(node)]()
         opposite.args.update(node.args)
         for one, then in ((node, False), (opposite, True)):
@@ -199,7 +199,7 @@ class FarValue:
         return self.truths.get(term)
 
     def _chosen(self, node: exp.If | exp.Case) -> Value:
-        """The first branch whose condition is true."""
+        """The first branch with a true condition."""
         if isinstance(node, exp.Case) and node.args.get("this") is not None:
             return self._compared(node)
         branches = node.args["ifs"] if isinstance(node, exp.Case) else [node]

@@ -2,9 +2,9 @@
 How far LAG and LEAD of the time look, as far as it makes a difference.
 
 They look at their whole partition, and so at rows of any time. Their value is the time of the next
-row, or NULL; and where all that is made of it is the same for a far row as for none
-(:mod:`infold.analysis.bounds.far_rows`), it follows from the rows within a distance. The same of a
-column that a SELECT around it makes something of, or keeps for near rows alone.
+row, or NULL. Where everything computed from it is the same for a far row as for none
+(:mod:`infold.analysis.bounds.far_rows`), it follows from the rows within a distance. The same goes
+for a column that a SELECT around it uses so, or keeps for near rows alone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from infold.analysis.times.window_frames import Reach, window_clause
 def shift_reach(
     window: exp.Window, block: Block, root: Relation, named: Mapping[str, exp.Expr]
 ) -> Reach | None:
-    """The reach of LAG or LEAD of the time in ``block``, which stands somewhere in ``root``."""
+    """The reach of LAG or LEAD of the time in ``block``, a SELECT of the query ``root``."""
     order = _ordered_by(window, named)
     if order is None or not _plain_shift(window, order.this):
         return None
@@ -100,7 +100,7 @@ def _is_block(relation: Relation, block: Block) -> bool:
 
 
 def _is_side_of_union(relation: Block | SetOperation, block: Block) -> bool:
-    """Whether a SELECT is a side of a set operation, whose columns have other names outside."""
+    """Whether a SELECT is a side of a set operation, which renames its columns."""
     if not isinstance(relation, SetOperation):
         return False
     return any(_is_block(side, block) for side in (relation.left, relation.right))
@@ -153,7 +153,7 @@ def _passes_on(origin: Origin | None, entry: From, column: str) -> bool:
 
 
 def _root_expressions(block: Block) -> Iterator[tuple[exp.Expr, bool]]:
-    """The expressions of a SELECT, and of which of them only matters whether they are true."""
+    """The expressions of a SELECT, and for which of them only their truth matters."""
     args = block.node.args
     for key, value in args.items():
         if key in ("from_", "with_", "hint", "laterals", "joins"):

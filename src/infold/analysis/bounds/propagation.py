@@ -28,9 +28,9 @@ from infold.core.interval import Granularity
 @dataclass(slots=True, eq=False)
 class Propagation:
     """
-    What is known of the values of one FROM, and what of it holds for which rows.
+    What is known of the values of one FROM, and for which rows.
 
-    ``nulls_of`` says where the NULLs of a value come from, whatever WHERE asks for.
+    ``nulls_of`` gives the NULL sources of a value before WHERE.
     """
 
     known: dict[EntryValue, dict[InputPath, Shape]]
@@ -70,10 +70,10 @@ class Propagation:
 
     def bridges(self, shared: Collection[InputPath], nulls: NullSources) -> Bridges:
         """
-        The inputs, or groups of them, by which one value says something of another.
+        The inputs, or groups of them, that connect one value with another.
 
         ``shared`` are the inputs that both values are known against. The first value's NULLs come
-        from ``nulls``; what follows holds where it is not NULL.
+        from ``nulls``; the connection is valid where it is not NULL.
         """
         found: Bridges = []
         for path, wanted in self.required.items():

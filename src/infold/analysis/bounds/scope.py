@@ -4,12 +4,12 @@ One SELECT's FROM and WHERE: which columns follow the times of which inputs.
 Every column of an entry of FROM comes with its shapes against the inputs that the entry reads. The
 distances that predicates state (:mod:`infold.analysis.times.distances`) carry them over to the
 other entries: after ``b.ts BETWEEN a.ts - INTERVAL 1 DAY AND a.ts`` the times of b's rows are known
-from a's. The ON of an outer join, or of a SEMI or ANTI one, holds only where a row was found. So
+from a's. The ON of an outer join, or of a SEMI or ANTI one, is true only where a row was found. So
 such an entry passes on what is known of its own inputs, and nothing else.
 
-Its columns are NULL where no row was found, and what is known of a value does not hold for these
-NULLs. GROUP BY and windows put them together, whatever the times of the rows. So each column has
-the sources of its NULLs (:data:`NullSources`).
+Its columns are NULL where no row was found, and a shape says nothing about NULLs. GROUP BY and
+windows put NULLs of rows of all times together. So each column has the sources of its NULLs
+(:data:`NullSources`).
 
 A subquery in an expression is an entry too (:mod:`infold.analysis.bounds.subquery_joins`): EXISTS
 is a SEMI join, NOT EXISTS an ANTI join, a scalar subquery a LEFT join to one group.
@@ -53,7 +53,7 @@ class Scope:
     """
     The rows of a block before it groups them.
 
-    ``subqueries`` are those in its expressions, as far as they are taken for entries of FROM.
+    ``subqueries`` are those in its expressions that count as entries of FROM.
     """
 
     block: Block
@@ -62,12 +62,12 @@ class Scope:
     """Of the model's cells."""
     subqueries: tuple[SubqueryEntry, ...] = ()
     lenient: bool = False
-    """Whether what is known against one input is taken for known against all."""
+    """Whether a value that is known against one input counts as known against all."""
     values: Propagation = field(init=False)
     compared: set[EntryValue] = field(default_factory=set)
-    """The values that WHERE compares: what it says of them holds for every row."""
+    """The values that WHERE compares: its predicate is true for every row."""
     preserved: set[From] = field(default_factory=set)
-    """The lookups whose rows an outer join keeps without a match."""
+    """The lookups with rows that an outer join preserves without a match."""
     complete: bool = False
     """Whether all of FROM and WHERE has been read."""
 
@@ -172,7 +172,7 @@ class Scope:
         return {path: how(shape) for path, shape in self.shapes(inner).items()}
 
     def _one_of(self, node: exp.Expr) -> Shapes:
-        """What holds for every value that an expression may be, if its NULLs are accounted for."""
+        """The shapes of a value that is one of several, if its NULLs are accounted for."""
         values = possible_values(node) or coalesced_values(node) or exploded_values(node)
         if values is None or self._nulls_of_any(node) is None:
             return {}
@@ -183,7 +183,7 @@ class Scope:
         return {path: hull_of(shapes[path] for shapes in known) for path in shared}
 
     def _nulls_of_any(self, node: exp.Expr) -> NullSources | None:
-        """Where such a value is NULL, and nowhere else; None where that cannot be told."""
+        """The NULL sources of such a value; None where it may be NULL elsewhere."""
         each, there = possible_values(node) or exploded_values(node), coalesced_values(node)
         if each is not None:
             found = {self._nulls_before_where(value) for value in each if self.shapes(value)}
@@ -195,7 +195,7 @@ class Scope:
 
     def _holds(self, value: EntryValue, node: exp.Expr) -> bool:
         """
-        Whether what is known of an expression holds wherever it is not NULL.
+        Whether the shapes of an expression are valid wherever it is not NULL.
 
         ``coalesce(o.ts, DATE '2020-01-01') = x.ts`` ON an outer join to ``o`` says nothing about
         the rows without one. A call that makes NULL of NULL has no other value there.
@@ -364,7 +364,7 @@ class Scope:
                     values.state(left, right, (0, 0))
 
     def _preserve(self, side: str, at: int, entry: From) -> None:
-        """Note the lookups whose rows an outer join keeps."""
+        """Note the lookups with rows that an outer join preserves."""
         before = self.block.entries[:at]
         if side == "LEFT" and not any(self.entries.inputs.get(one) for one in before):
             self.preserved.update(before)
@@ -372,7 +372,10 @@ class Scope:
             self.preserved.add(entry)
 
     def _state(self, link: Link, only: From | None = None) -> None:
-        """Note a predicate's distance; ``only``: the entry whose matches it chooses."""
+        """
+        Note a predicate's distance; ``only``: the predicate only chooses matches of
+        this entry.
+        """
         left, right = self.value_of(link.left), self.value_of(link.right)
         if left is None or right is None or left == right:
             return

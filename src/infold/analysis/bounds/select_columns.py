@@ -1,8 +1,8 @@
 """
-One SELECT's output: which of its columns follow the times of which inputs, groups and windows seen.
+One SELECT's output: which columns follow the times of which inputs, after groups and windows.
 
 :mod:`infold.analysis.bounds.scope` knows the rows that a SELECT reads. Here they are grouped, and
-windows add what other rows are made from.
+windows add the rows that they look at.
 """
 
 from __future__ import annotations
@@ -193,10 +193,10 @@ class SelectColumns:
 
     def _partition_nulls(self) -> list[NullSources]:
         """
-        Where the NULLs come from of the columns that could be the partition column.
+        The NULL sources of the columns that could be the partition column.
 
-        Rows without a value of it are in no cell, whatever is brought together in them. So a key
-        that is NULL in no other rows will do.
+        Rows with a NULL in it are in no cell, so they may be put together with any others. So a
+        group key that is NULL in no other rows is good enough.
         """
         outputs = self.block.outputs or ()
         known = [out for out in outputs if self.scope.against_all(self.own_shapes(out))]
@@ -233,10 +233,10 @@ def _open_outputs(
     block: Block, columns_of: Callable[[Relation], Collection[str]]
 ) -> Iterator[Output]:
     """
-    The outputs with a name of a SELECT with a star over columns that are not known.
+    The named outputs of a SELECT with a star over unknown columns.
 
-    A star over a table passes on whatever there is, one over a struct nothing that is known.
-    What the SELECT itself gives a name comes last, and is what the name means.
+    A star over a table passes on all its columns, one over a struct none that is known. The
+    SELECT's own names come last, as they win.
     """
     for item in block.node.expressions:
         star = item if isinstance(item, exp.Star) else item.this

@@ -1,16 +1,17 @@
 """
-Subqueries in expressions, as the joins that they are.
+Subqueries in expressions, analysed as joins.
 
 ``EXISTS (SELECT … FROM b WHERE b.ts BETWEEN a.ts - INTERVAL 1 DAY AND a.ts)`` asks each row of
 ``a`` for rows of ``b`` that are near: it is a SEMI join, NOT EXISTS an ANTI join, a scalar subquery
-a LEFT join to the one group that the near rows make. How near they are is said by the predicates
-between both sides in the subquery's own WHERE. All of the rows that these choose are read, so what
-the subquery does with them afterwards (groups, DISTINCT, windows, LIMIT) is done with the same
-rows, and it may stand in NOT or beside anything.
+a LEFT join to the one group of the near rows. The predicates between both sides in the subquery's
+own WHERE say how near they are. All of the rows that these choose are read. So what the subquery
+does with them afterwards (groups, DISTINCT, windows, LIMIT) is done with the same rows, and the
+subquery may be inside NOT or any expression.
 
-``a.day IN (SELECT day FROM b)`` says how near by its value. That holds for a match only: whether
-there is a NULL among all other values tells unknown from false. So it has to stand where these two
-come to the same, which is not inside NOT; and the subquery is as any relation in FROM is.
+``a.day IN (SELECT day FROM b)`` states the distance by its value. That is valid for a match only: a
+NULL among the other values makes the result unknown instead of false. So IN has to be where false
+and unknown mean the same, which is not inside NOT. The subquery itself is checked like any relation
+in FROM.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def entry_by_value(
     holder: exp.Expr, relation: Relation, required: Requirements, columns: tuple[Shapes, ...]
 ) -> SubqueryEntry | None:
     """
-    How near the rows are whose value is asked for by IN.
+    How near the rows are that IN compares with.
 
     ``required`` are the inputs of the subquery with what they require, ``columns`` the shapes of
     its columns in order.

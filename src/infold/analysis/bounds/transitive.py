@@ -1,14 +1,14 @@
 """
-What one value of a row says of another, by the inputs that both are known against.
+How one value of a row bounds another, through inputs that both are known against.
 
 A window brings together rows with one value ``k``, and what is known of ``k`` is known of all of
 them. A column ``v`` of one row is known against the other rows as far as it is known from ``k``. An
 input that both are known against connects the two: the bridge.
 
-Only an input that has a row here says anything. After an outer join it may have none. A row of a
-UNION comes from one side alone, and what the other side says of its own rows does not hold for it.
+Only an input with a row here connects them. After an outer join there may be none. A row of a UNION
+comes from one side alone, and what is known of the other side's rows does not apply to it.
 :data:`Requirements` keeps for each input what must be present. Where no single input is certain,
-the hull of what all of them say holds, because one of them is present.
+the hull over all of them is valid, because one of them is present.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Requirements: TypeAlias = Mapping[InputPath, NullSources | None]
 """For each input the entries that must have a row; None: rows of a UNION may lack the input."""
 
 Bridges: TypeAlias = list[tuple[InputPath, ...]]
-"""Bridges to choose from: the hull of what the inputs of one say holds for every row."""
+"""Bridges to choose from; one with several inputs gives the hull over them."""
 
 
 def across(value: Shapes, bridge: Shapes, far: Shape, bridges: Bridges, unit: Granularity) -> Shape:
@@ -77,7 +77,7 @@ def distance_between(one: Shapes, other: Shapes, bridges: Bridges) -> Span:
 
 
 def hull_of(shapes: Iterable[Shape]) -> Shape:
-    """What holds for a value that has one of several shapes, at least one."""
+    """The shape of a value that has one of several shapes, at least one."""
     first, *rest = shapes
     for shape in rest:
         first = first.hull(shape)
@@ -85,7 +85,7 @@ def hull_of(shapes: Iterable[Shape]) -> Shape:
 
 
 def either_shapes(a: Shapes, b: Shapes) -> Shapes:
-    """What holds for a value that has the shapes of one or of the other."""
+    """The shapes of a value that has those of one or of the other."""
     found = dict(a)
     for path, shape in b.items():
         found[path] = found[path].hull(shape) if path in found else shape

@@ -1,10 +1,10 @@
 """
-What a model that folds reads: stored tables row by row, maybe seen through views.
+The inputs of a model that folds: stored tables row by row, maybe behind views.
 
 A view may be columns and WHERE over a table, UNION ALL of such, and joins of one of them with
-lookups by equality. Each row of it follows from one row of one of the tables, and from lookups; so
-what changed in it is the view over what changed in the tables, and over the rows whose keys changed
-in a lookup.
+lookups by equality. Each row of it follows from one row of one of the tables, and from lookups. So
+the changes of the view are the view over the tables' changed rows, and over the rows with changed
+keys of a lookup.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class FoldInput:
 
 @dataclass(frozen=True, slots=True)
 class FoldInputs:
-    """The stored tables that feed a model, the lookups beside them, or why it cannot be told."""
+    """The stored tables that feed a model, the lookups beside them, or why they are not known."""
 
     inputs: tuple[FoldInput, ...] = ()
     lookups: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ def _many_to_one(subject: Subject, table: Table, lookups: Iterable[str]) -> bool
 
 
 class _NotRowWiseError(Exception):
-    """Something in a view of which a row does not follow from one row of a table."""
+    """Something in a view that makes a row depend on several rows of a table."""
 
 
 class _Finder:
@@ -163,7 +163,7 @@ class _Finder:
             yield FoldInput(feed.node, passed)
 
     def _main_entry(self, block: Block) -> From:
-        """The entry of FROM whose rows are passed on; the others are lookups."""
+        """The entry of FROM that passes on its rows; the others are lookups."""
         others = [
             entry
             for entry in block.entries

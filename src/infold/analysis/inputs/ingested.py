@@ -1,9 +1,9 @@
 """
-What an events model takes in: the files of one source, and beside each row what lookups say of it.
+The source that an events model ingests, and the lookups that it joins to each row.
 
-The source stands first in FROM, or first in that of a view which stands there. Lookups are joined
-to it by equality with columns of its rows, so that rows of files can show a change of a lookup only
-where they have one of the changed keys.
+The source is first in FROM, or first in that of a view there. Lookups are joined to it by equality
+with columns of its rows. So a change of a lookup affects only rows of files with one of the changed
+keys.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from infold.core.project import Match, Node
 
 
 def ingested_table(relation: Relation) -> str | None:
-    """The name of the table that stands first, views seen through."""
+    """The name of the first table in FROM, views expanded."""
     while not isinstance(relation, Table) or relation.view is not None:
         if isinstance(relation, Table) and relation.view is not None:
             relation = relation.view

@@ -1,9 +1,9 @@
 """
-Which sources are landed as tables: those that a model reads otherwise than to take their files in.
+Which sources are landed as tables: those that a model reads other than to ingest them.
 
-An ``events`` model takes in the source that stands first in its FROM, or first in that of a view
-that it reads there. A view that nothing else reads is a part of these models: its source is no
-table for its sake.
+An ``events`` model ingests the source that is first in its FROM, or first in that of a view that it
+reads there. A view that nothing else reads is a part of these models, so its source is not landed
+because of it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _names_in(draft: Draft) -> list[str]:
 
 
 def _first_table(draft: Draft) -> str | None:
-    """The table that stands first in FROM, in lower case."""
+    """The first table in FROM, in lower case."""
     clause = draft.parsed.tree.args.get("from_")
     table = clause.this if clause is not None else None
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):

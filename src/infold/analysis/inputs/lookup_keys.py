@@ -1,15 +1,15 @@
 """
 How the rows of lookups are found: by equality with columns of a row with a time.
 
-Where every place that names a lookup joins it by such an equality, its rows of a key can show only
-where rows with that key are. So when some keys of it change, the cells stale are those that hold
-rows of these keys; whether the lookup has one row of each key does not matter.
+Where every place that names a lookup joins it by such an equality, its rows of a key affect only
+rows with that key. So when some keys of it change, the stale cells are those with rows of these
+keys. The lookup may have several rows of a key.
 
-Why this is sound: what a cell holds follows from the rows of the inputs within its bounds, and from
-the lookup. If none of these rows has one of the changed keys, no join finds a changed row of the
-lookup, so nothing about the cell can be different. For that, values compared with the lookup's have
-to be those of a stored column, or strict functions of some (NULL for NULL, so that rows that an
-outer join made up find nothing), passed on unchanged by whatever stands between.
+Why this is sound: the content of a cell follows from the rows of the inputs within its bounds, and
+from the lookup. If none of these rows has one of the changed keys, no join finds a changed row of
+the lookup, so the cell stays the same. This requires that the values compared with the lookup's are
+those of a stored column, or strict functions of some (NULL for NULL, so that the NULL rows of an
+outer join find nothing), and that all queries in between pass them on unchanged.
 """
 
 from __future__ import annotations

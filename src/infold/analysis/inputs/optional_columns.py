@@ -1,9 +1,8 @@
 """
 Optional columns that queries do not name.
 
-Nobody reads them for these queries: whatever stands in them sets no row aside, and a column that is
-added to a source so changes no definition. Where it cannot be told by the words of a query, it
-names all of them.
+Such a column is not read: a bad value in it sets no row aside, and adding it to a source changes no
+definition. Where the words of a query do not decide, it names all of them.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def unnamed_columns(source: Source, drafts: Iterable[Draft]) -> tuple[str, ...]:
 
 
 def _takes_all(draft: Draft) -> bool:
-    """Whether a query takes whatever columns there are."""
+    """Whether a query reads all columns that there are."""
     tree = draft.parsed.tree
     if any(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star)):
         return True

@@ -132,7 +132,7 @@ class Tracer:
         return (entry, found) if found else None
 
     def _entry_of(self, block: Block, node: exp.Expr) -> From | None:
-        """The one entry of which all columns of an expression are."""
+        """The one entry with all columns of an expression."""
         origins = [block.origins.get(column) for column in node.find_all(exp.Column)]
         known = [one for one in origins if isinstance(one, Origin) and not one.fields]
         if not known or len(known) < len(origins):
@@ -222,7 +222,7 @@ class Tracer:
         return self._traced_expression(block, out.node, entry, (*path, entry))
 
     def _stored_rows(self, relation: Relation, path: Way) -> list[tuple[str, Way]]:
-        """The stored tables of which a relation has a row for each row, at most."""
+        """The stored tables with a row for each row of a relation, at most."""
         if isinstance(relation, Renamed):
             return self._stored_rows(relation.inner, path)
         if isinstance(relation, Table):

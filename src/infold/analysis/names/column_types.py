@@ -1,8 +1,8 @@
 """
-The types of columns, as far as they follow from what is declared.
+The types of columns, as far as they follow from declarations.
 
-Only what decides whether a table can hold a column is followed: times, intervals and NULLs. Of
-anything else nothing is said, and Spark has the last word.
+Only the types that a table cannot store are followed: times, intervals and NULLs. For all others
+Spark decides.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def types_of(relation: Relation, tables: Mapping[str, Types]) -> Types:
 
 
 def typed_outputs(block: Block, tables: Mapping[str, Types]) -> Iterator[tuple[Output, str]]:
-    """The outputs of a SELECT whose types are known."""
+    """The outputs of a SELECT that have a known type."""
     for out in block.outputs or ():
         if out.origin is not None:
             type_ = _of_origin(out.origin, tables)

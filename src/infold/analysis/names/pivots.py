@@ -2,11 +2,10 @@
 PIVOT over a subquery, read as the GROUP BY that it is.
 
 ``(SELECT day, country, amount …) PIVOT (sum(amount) FOR country IN ('DE' AS de, 'FR' AS fr))``
-groups by every column that it does not name, ``day`` here; and ``de`` is the aggregate over those
-rows of a group in which the country is DE. So what a row is made from, and what may be said of it,
-is that of ``SELECT day, sum(amount) FILTER (WHERE country = 'DE') AS de, … GROUP BY day``. Of a
-value with FILTER nothing is known, as it is NULL in groups of any time. The query that runs is the
-user's own.
+groups by every column that it does not name, here ``day``. ``de`` is the aggregate over those rows
+of a group that have the country DE. So the bounds are those of ``SELECT day, sum(amount) FILTER
+(WHERE country = 'DE') AS de, … GROUP BY day``. Nothing is known of a value with FILTER, as it is
+NULL in groups of any time. The query that runs is the user's own.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from infold.analysis.sql.text import SPAN, Text, span_of
 
 def pivot_as_group_by(node: exp.Subquery, columns: Columns, text: Text) -> exp.Select | None:
     """
-    The SELECT that a subquery with one PIVOT stands for; ``columns`` are those of the subquery.
+    The SELECT equal to a subquery with one PIVOT; ``columns`` are those of the subquery.
 
-    None where not all names are sure: of UNPIVOT, of several columns or of values that are no
-    plain texts, with an alias (which Spark has not behind PIVOT), or whose columns are not known.
+    None where a name is not certain: with UNPIVOT, several columns, values that are no plain texts,
+    an alias (Spark has none behind PIVOT), or unknown columns.
     """
     pivots = node.args["pivots"]
     field = _pivot_field(pivots[0]) if len(pivots) == 1 and not node.args.get("alias") else None
@@ -91,7 +90,7 @@ def _with_filter(call: exp.Expr, column: exp.Expr, text: exp.Expr) -> exp.Filter
 
 
 def _pivot_span(pivot: exp.Expr, text: Text) -> tuple[int, int] | None:
-    """Where a PIVOT stands."""
+    """The position of a PIVOT."""
     found = span_of(pivot)
     token = text.token_before(found[0], TokenType.PIVOT) if found is not None else None
     return (

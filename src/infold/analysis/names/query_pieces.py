@@ -1,5 +1,5 @@
 """
-Cutting pieces out of a query's text: word for word the user's own, table names taken off.
+Pieces of a query's text, word for word the user's own, without table names.
 
 The engine evaluates pieces over frames of its own, where ``c.amount`` has to be ``amount``.
 """
@@ -19,7 +19,7 @@ from infold.analysis.sql.token_calls import closing_bracket
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueryPieces:
-    """A text, and where in it table names stand before columns."""
+    """A text, and where it has table names before columns."""
 
     text: Text
     qualifiers: Sequence[tuple[int, int]]
@@ -49,7 +49,7 @@ def _normal_word(token: Token) -> str:
 
 
 def first_outside(tokens: Sequence[Token], *kinds: TokenType, start: int = 0) -> int:
-    """The index of the first token of some kinds that stands in no brackets, or the end."""
+    """The index of the first token of some kinds outside all brackets, or the end."""
     i = start
     while i < len(tokens) and tokens[i].token_type not in kinds:
         opens = tokens[i].token_type in (TokenType.L_PAREN, TokenType.L_BRACKET)
@@ -58,7 +58,7 @@ def first_outside(tokens: Sequence[Token], *kinds: TokenType, start: int = 0) ->
 
 
 def qualifier_spans(block: Block) -> list[tuple[int, int]]:
-    """Where table names stand before columns, dot included."""
+    """The positions of table names before columns, dot included."""
     return sorted(_qualifier_spans(block))
 
 

@@ -42,7 +42,7 @@ class Other:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Renamed:
-    """A relation whose columns got new names: ``(SELECT …) AS t(a, b)``."""
+    """A relation with new names for its columns: ``(SELECT …) AS t(a, b)``."""
 
     inner: Relation
     columns: Columns
@@ -62,7 +62,7 @@ class From:
     join: exp.Join | None = None
     lateral: bool = False
     qualifier: str = ""
-    """What stands before the dot of a two-part name (``raw`` of ``raw.clicks``)."""
+    """What is before the dot of a two-part name (``raw`` of ``raw.clicks``)."""
 
     @property
     def hidden(self) -> bool:
@@ -104,7 +104,7 @@ class Block:
     aliases: NodeMap[exp.Expr] = field(default_factory=NodeMap)
     """Columns that name an output of this same SELECT -> that output's expression."""
     nested_queries: list[tuple[exp.Expr, Relation]] = field(default_factory=list)
-    """Subqueries in expressions: the node that holds one, and what it is."""
+    """Subqueries in expressions: the node around one, and its relation."""
     outputs: list[Output] | None = field(default_factory=list)
     ctes: list[Relation] = field(default_factory=list)
     """CTEs declared here."""
@@ -115,7 +115,7 @@ class Block:
         return None if self.outputs is None else tuple(out.name for out in self.outputs)
 
     def place_of(self, entry: From) -> str:
-        """Which entry of which FROM it is, this block's or one around it: a name for each."""
+        """A name for an entry of FROM, of this block or of one around it; each has another."""
         block: Block | None = self
         depth = 0
         while block is not None and entry not in block.entries:
@@ -151,7 +151,7 @@ class SetOperation:
 Relation: TypeAlias = Table | Other | Renamed | Block | SetOperation
 
 Key: TypeAlias = frozenset[str]
-"""Columns, in lower case, of which no two rows of a relation have all the same values."""
+"""Columns, in lower case, that no two rows of a relation agree in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """
-Looking up every name of a query: tables, CTEs, aliases, columns.
+Looks up every name of a query: tables, CTEs, aliases, columns.
 
 A CTE hides a table of its name, but not inside its own definition. A column is looked for in the
 entries of FROM, then among the SELECT's own aliases where Spark allows that, then in the SELECT
-around it. Whatever is not found is an error with the nearest right names; all are collected.
+around it. A name that is not found is an error with the nearest right names; all are collected.
 """
 
 from __future__ import annotations
@@ -306,7 +306,7 @@ class _Resolver:
         self.errors.append(findings.unknown_column(at, as_written(node), names, tables))
 
     def _not_by_its_table(self, node: exp.Column, parts: list[str], found: Origin) -> None:
-        """``raw.clicks.url`` is refused: Spark sees ``clicks``, by whatever name it is stored."""
+        """``raw.clicks.url`` is refused: Spark sees the stored name ``clicks``."""
         entry = found.entry
         names = [*entry.qualifier.split("."), entry.alias] if entry.qualifier else []
         if names and parts[: len(names)] == names and len(parts) > len(names):
@@ -317,7 +317,7 @@ class _Resolver:
             self.errors.append(error)
 
     def _outputs(self, block: Block) -> list[Output] | None:
-        """The output columns in order; None when a star stands for unknown columns."""
+        """The output columns in order; None when a star covers unknown columns."""
         found: list[Output] = []
         for item in block.node.expressions:
             star = item if isinstance(item, exp.Star) else None

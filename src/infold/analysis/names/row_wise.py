@@ -32,7 +32,7 @@ _CLAUSES = {
 
 
 def clauses_beyond_row_wise(text: Text, relation: Relation) -> Iterator[tuple[str, Spot]]:
-    """Whatever makes a query more than one SELECT … FROM … WHERE … over one table."""
+    """Everything that makes a query more than one SELECT … FROM … WHERE … over one table."""
     if not isinstance(relation, Block):
         token = text.token_after(-1, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
         what = token.text.upper() if token else "a subquery"
@@ -55,7 +55,7 @@ def clauses_beyond_row_wise(text: Text, relation: Relation) -> Iterator[tuple[st
 
 
 def calls_over_rows(block: Block) -> Iterator[tuple[str, exp.Expr]]:
-    """Aggregates, windows and generators: calls whose value is not of one row for one row."""
+    """Aggregates, windows and generators: calls that do not make one value of one row."""
     inside: set[int] = set()
     for node in block.expressions():
         if id(node) in inside:

@@ -63,7 +63,7 @@ def over_windows(block: Block, window: exp.Window) -> bool:
 
 
 def group_items(block: Block, group: exp.Group) -> Iterator[exp.Expr]:
-    """What is grouped by, ordinals replaced by the items they stand for."""
+    """What is grouped by, with the item in place of each ordinal."""
     items = block.node.expressions
     for node in group.expressions:
         if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():

@@ -17,7 +17,7 @@ from infold.messages.errors import Spot
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """A model as declared, its SELECT parsed, and where each key of the front matter stands."""
+    """A model as declared, its SELECT parsed, and the place of each key of the front matter."""
 
     model: Model
     parsed: Parsed
@@ -27,7 +27,7 @@ class Draft:
     """Filters by the interval of a run that were taken out of the text."""
 
     def place(self, key: str) -> Spot:
-        """Where a key's value stands; the model's own place when it was not written."""
+        """The place of a key's value; the model's own place when it was not written."""
         found = self.places.get(key)
         place = self.model.place
         return found or Spot(place.file, place.line, place.column)
@@ -67,7 +67,7 @@ class Subject:
 
 
 def time_column(node: Node) -> str | None:
-    """The column by whose cells other models depend on this one; None for a lookup."""
+    """The column that other models follow this one by, cell by cell; None for a lookup."""
     if node.model.kind is Kind.SESSIONS:
         return "session_start"
     if node.model.timeseries is None:

@@ -1,4 +1,4 @@
-"""Columns by their names: what the entries of a FROM show, and what a star stands for."""
+"""Columns by their names: those that the entries of a FROM show, and those that a star covers."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def select_outputs(item: exp.Expr) -> list[Output]:
 
 
 def star_outputs(entries: Sequence[From], star: exp.Star, node: exp.Expr) -> list[Output] | None:
-    """What a star stands for: the entries' columns, shared ones of USING and NATURAL once."""
+    """The columns of a star: those of all entries, shared ones of USING and NATURAL once."""
     if any(entry.relation.columns is None for entry in entries):
         return None
     skip = {name.name.lower() for name in star.args.get("except_") or ()}

@@ -1,5 +1,5 @@
 """
-No clock: a table whose rows depend on when it was built cannot be verified.
+No clock: a table that depends on when it was built cannot be verified.
 
 A clock is a call, a bare name, or one of the strings that Spark reads as the time of the query
 (``DATE 'today'``, ``event_ts < 'now'``). Such a string is refused where it becomes a time; in a
@@ -95,7 +95,7 @@ _OF_TIMES = frozenset(
         "year",
     }
 )
-"""Functions whose arguments Spark makes times of."""
+"""Functions with arguments that Spark casts to times."""
 
 _ORDERED = (TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE)
 _CLAUSES = (TokenType.AND, TokenType.OR, TokenType.WHEN, TokenType.WHERE, TokenType.ON)
@@ -175,7 +175,7 @@ def _unbracketed(tokens: Sequence[Token], i: int) -> tuple[int, int]:
 
 
 def _becomes_a_time(tokens: Sequence[Token], start: int, end: int) -> bool:
-    """Whether what stands before or behind a string makes a time of it."""
+    """Whether the words before or behind a string make it a time."""
     if _is_time(tokens, start - 1):
         return True
     if _names_clock(tokens, end, TokenType.DCOLON) and _is_time(tokens, end + 1):

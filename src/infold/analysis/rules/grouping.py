@@ -1,4 +1,4 @@
-"""Rows are aggregated within a cell: GROUP BY holds an expression that keeps the cell."""
+"""Rows are aggregated within a cell: GROUP BY has an expression that keeps the cell."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _KINDS = {"limit": TokenType.LIMIT, "offset": TokenType.OFFSET}
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:
-    """Every LIMIT and OFFSET that is not allowed where it stands."""
+    """Every LIMIT and OFFSET where none is allowed."""
     cells = cells_of(subject)
     if subject.model.kind is Kind.CUMULATIVE_AGGREGATE:
         return  # refused there in any form

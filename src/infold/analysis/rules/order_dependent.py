@@ -1,9 +1,8 @@
 """
-Outside of sessions no order of rows is given, so no aggregate may depend on one.
+Except in sessions, rows have no order, so no aggregate may depend on one.
 
-Within a session events are in order (event time, then key), so there ``first`` and
-``collect_list`` mean something; ``any_value``, and ``mode`` where values stand equally often, mean
-nothing in particular anywhere.
+Within a session events are in order (event time, then key), so ``first`` and ``collect_list`` have
+a meaning there. ``any_value``, and ``mode`` between equally frequent values, have none anywhere.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ _KEEPS_ELEMENTS = frozenset(
         "transform",
     }
 )
-"""What may stand between a collection and the call that forgets its order: it takes no places."""
+"""Functions that may be between a collection and the call that forgets its order."""
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:
@@ -97,7 +96,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
 
 
 def _determined_calls(subject: Subject) -> set[int]:
-    """Where calls begin whose value is the same whichever rows they take, and in which order."""
+    """The positions of calls that give the same value for any choice and order of rows."""
     found: set[int] = set()
     identity = Identity(subject.row_keys)
     for block in blocks_of(subject.relation):

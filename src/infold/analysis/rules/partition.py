@@ -1,4 +1,4 @@
-"""The partition column says in which cell a row belongs, and it is the cell the row came from."""
+"""The partition column places a row in a cell, and that is the cell of the rows it comes from."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
 
 
 def _output_place(relation: Relation, column: str) -> Spot | None:
-    """Where an output stands, of a SELECT that is the whole query."""
+    """The position of an output, if a SELECT is the whole query."""
     if not isinstance(relation, Block):
         return None
     found = [out for out in relation.outputs or () if out.name.lower() == column.lower()]
@@ -69,7 +69,7 @@ def _can_partition(cells: Cells, shapes: Shapes) -> bool:
 
 
 def _findings_at(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldError]:
-    """The finding, as deep in UNIONs and CTEs as the ``at``-th column's expression stands."""
+    """The finding, as deep in UNIONs and CTEs as the ``at``-th column's expression is."""
     if isinstance(relation, Renamed):
         yield from _findings_at(cells, relation.inner, at)
     elif isinstance(relation, SetOperation):

@@ -63,7 +63,7 @@ _BARE = frozenset({TokenType.CURRENT_USER, TokenType.SESSION_USER, TokenType.CUR
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:
-    """Every call whose value is not a function of its arguments, and every sample."""
+    """Every call that is not a function of its arguments, and every sample."""
     text = subject.text
     for i, token in enumerate(text.tokens):
         after_dot = i > 0 and text.tokens[i - 1].token_type is TokenType.DOT

@@ -1,11 +1,11 @@
 """
 An order that decides is total.
 
-Where rows tie in ORDER BY, nothing says which comes first, and Spark takes them as they come: which
-of them is numbered 1, what LAG finds, what a ROWS frame holds, which rows LIMIT lets through. So
-the order (with PARTITION BY) has to hold a key of the rows, or all columns of them that the SELECT
-uses. Ranks and RANGE frames treat tied rows alike, and a value that is itself the same in tied rows
-may be taken from any of them. ``min_by`` and ``max_by`` choose among rows by an order, too.
+Where rows tie in ORDER BY, nothing says which comes first, and Spark uses any order: for
+ROW_NUMBER, LAG, a ROWS frame, LIMIT. So the order (with PARTITION BY) has to contain a key of the
+rows, or all columns of them that the SELECT uses. Ranks and RANGE frames treat tied rows alike, and
+a value that is the same in tied rows may come from any of them. ``min_by`` and ``max_by`` choose
+among rows by an order, too.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def _limit_findings(
 
 
 def _output_of(block: Block, node: exp.Expr) -> exp.Expr:
-    """What an item of ORDER BY stands for: an output by its number or its name, or itself."""
+    """The meaning of an item of ORDER BY: an output by its number or its name, or itself."""
     outputs = block.outputs or ()
     if isinstance(node, exp.Literal) and node.name.isdigit() and int(node.name) <= len(outputs):
         return outputs[int(node.name) - 1].node if int(node.name) else node

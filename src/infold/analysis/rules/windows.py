@@ -1,8 +1,8 @@
 """
-Window functions look at rows of one cell, or of a stretch around it that the query states.
+Window functions look at rows of one cell, or of a bounded range around it.
 
-PARTITION BY holds what follows the time, or a RANGE frame with intervals is ordered by it. ROWS
-and GROUPS frames count rows, whatever their time; LAG, LEAD and ranks ignore every frame.
+PARTITION BY has an expression that follows the time, or a RANGE frame with intervals is ordered by
+one. ROWS and GROUPS frames count rows of any time. LAG, LEAD and ranks ignore every frame.
 """
 
 from __future__ import annotations

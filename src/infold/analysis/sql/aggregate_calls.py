@@ -8,7 +8,7 @@ from infold.core.aggregates import AGGREGATES
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Whether a node of a tree is an aggregate call (outside of OVER or not)."""
+    """Whether a node of a tree is an aggregate call, with or without OVER."""
     if isinstance(node, exp.Anonymous):
         return node.name.lower() in AGGREGATES
     if isinstance(node, exp.Any):

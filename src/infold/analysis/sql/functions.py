@@ -86,7 +86,7 @@ GRAMMAR = frozenset(
         "varchar",
     }
 )
-"""Words that stand before brackets like functions, and are none of the registry's."""
+"""Words of the grammar that precede brackets like functions, and are not in the registry."""
 
 TABLE_FUNCTIONS = frozenset(
     {
@@ -103,4 +103,4 @@ TABLE_FUNCTIONS = frozenset(
         "variant_explode_outer",
     }
 )
-"""Functions that may stand in FROM: their rows follow from their arguments alone."""
+"""Functions that are allowed in FROM: their rows follow from their arguments alone."""

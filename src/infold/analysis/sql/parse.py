@@ -40,10 +40,10 @@ def _with_unit(name: str, at: int) -> Callable[[list[Any]], exp.Expr]:
 
 class _Parser(SparkParser):
     """
-    sqlglot's parser, noting where expressions stand, and units as they are written.
+    sqlglot's parser, which also notes the positions of expressions, and units as written.
 
-    It notes positions of names itself, and of nothing else. Were these hooks no longer called,
-    carets would be less exact, fewer queries proven, and nothing would be wrong.
+    Positions of names sqlglot notes itself, and no others. If these hooks were no longer called,
+    carets would be less exact and fewer queries proven, but nothing would be wrong.
     """
 
     FUNCTIONS: ClassVar = {
@@ -88,8 +88,8 @@ def parse(file: str, source: str, start: int = 0) -> Parsed:
     """
     Parse the one SELECT of ``source[start:]``, the text of ``file``.
 
-    What stands around it is left off: comments and a semicolon, so that the text can be put into
-    parentheses. Raises InfoldError.
+    Comments and a semicolon around it are left off, so that the text can be put into parentheses.
+    Raises InfoldError.
     """
     rest = source[start:]
     try:

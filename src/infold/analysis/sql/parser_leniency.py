@@ -1,8 +1,8 @@
 """
-What sqlglot's parser forgives and Spark's does not: told here, before Spark is there to say it.
+Mistakes that sqlglot's parser accepts and Spark's does not, found before Spark is started.
 
-Each is something missing or said twice: a half of a pair, a value between two commas. What passes
-here all the same is found by Spark's own parser, before the first step of a run.
+Each is something missing or doubled: a half of a pair, a value between two commas. Spark's own
+parser finds all others, before the first step of a run.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ _OPEN = frozenset(
         TokenType.WHERE,
     }
 )
-"""Words behind which something has to stand."""
+"""Words that need something behind them."""
 _NEVER_TWICE = frozenset(
     {
         *(_OPEN - {TokenType.COMMA}),

@@ -1,10 +1,10 @@
 """
 The interval of a run in a query: ``@start_ts``, ``@end_ts``, ``@start_ds``, ``@end_ds``.
 
-Someone who comes from SQLMesh has written ``WHERE event_ds BETWEEN @start_ds AND @end_ds``. Here a
-query defines the whole table, and infold itself filters each input to what the cells in hand are
-made from; so the names stand for the beginning and the end of all time, as texts that compare with
-dates, timestamps and ISO texts alike. A filter by them keeps every row that has a value.
+Queries from SQLMesh have ``WHERE event_ds BETWEEN @start_ds AND @end_ds``. Here a query defines the
+whole table, and infold itself filters each input to what the cells being built are made from. So
+the names mean the beginning and the end of all time, as texts that compare with dates, timestamps
+and ISO texts alike. A filter by them keeps every row that has a value.
 """
 
 from __future__ import annotations

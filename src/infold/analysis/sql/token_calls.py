@@ -1,8 +1,8 @@
 """
 Function calls among the tokens: where each starts and ends, its arguments and what follows it.
 
-sqlglot's tree gives one class to several functions and forgets where calls stand, so whatever has
-to be quoted back to Spark word for word is cut out of the text here.
+sqlglot's tree has one class for several functions and no positions of calls. So text that is passed
+to Spark word for word is found here.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def closing_bracket(tokens: Sequence[Token], opening: int) -> int:
 
 
 def split_arguments(tokens: Sequence[Token], start: int, end: int) -> list[tuple[int, int]]:
-    """``tokens[start:end]`` cut at the commas that stand in no brackets."""
+    """``tokens[start:end]`` split at the commas outside all brackets."""
     found, at, i = [], start, start
     while i < end:
         if tokens[i].token_type in _OPEN:

@@ -1,12 +1,12 @@
 """
 Buckets of time: ``window(ts, '15 minutes').start``.
 
-``window(ts, size, step, offset)`` puts a row into every stretch ``[s, s + size)`` that holds its
-time, where ``s`` is ``offset`` and any number of steps after 1970-01-01, in UTC. So ``s`` lies
+``window(ts, size, step, offset)`` puts a row into every range ``[s, s + size)`` that contains its
+time, where ``s`` is ``offset`` and any number of steps after 1970-01-01, in UTC. So ``s`` is
 between ``ts - size`` (exclusive) and ``ts``, and ``s + size`` is the end. Without a step (or with
-one as long as the stretch) there is one such ``s``: a floor, and of a day or an hour, if a size
-that divides them starts with them, ``s`` lies in the same as ``ts``. With shorter steps a row
-becomes several. Rows without a time fall away.
+one as long as the range) there is one such ``s``: a floor. If a size that divides a day or an hour
+starts with it, ``s`` is in the same day or hour as ``ts``. With shorter steps a row is in several
+buckets. Rows without a time are in none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What calls do to the shape of the one value that they are a function of."""
+"""How calls change the shape of the one value that they are a function of."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from infold.analysis.times.shape import Shape, Span, cell_lengths
 from infold.core.interval import DAY, HOUR, MINUTE, Granularity
 
 Change = tuple[exp.Expr, Callable[[Shape], Shape]]
-"""The value, and what becomes of its shape."""
+"""The value, and how its shape changes."""
 
 
 def shape_change(node: exp.Expr) -> Change | None:
-    """What a call does to the shape of the one value that it is a function of."""
+    """How a call changes the shape of the one value that it is a function of."""
     floor = floor_of(node)
     if floor is not None:
         unit = floor.unit
@@ -61,7 +61,7 @@ def _in_words(node: exp.Expr) -> Change | None:
 
 
 def _first_letters(node: exp.Expr) -> tuple[exp.Expr | None, float | None]:
-    """A text of which the first letters are taken, and how many."""
+    """A text and how many of its first letters are used."""
     if isinstance(node, exp.Left):
         return node.this.unnest(), number_of(node.expression)
     if isinstance(node, exp.Substring) and number_of(node.args.get("start")) == 1:
@@ -146,7 +146,7 @@ def _moved_by_own_part(node: exp.Expr) -> Change | None:
 
 
 def _amount_moved(node: exp.Expr) -> tuple[exp.Expr | None, int | None, exp.Expr | None]:
-    """By how many of which units a time is moved."""
+    """How far a time is moved: a number, its unit, and the time."""
     if isinstance(node, exp.TsOrDsAdd) and str(node.args.get("unit", "DAY")).upper() == "DAY":
         return node.expression, DAY, node.this
     if isinstance(node, exp.Add) and isinstance(node.expression, exp.MakeInterval):

@@ -1,8 +1,8 @@
 """
-Values that are one of several: CASE, IF, coalesce, greatest, least, and what explode yields.
+Values that are one of several: CASE, IF, coalesce, greatest, least, and those of explode.
 
-Which one it is does not matter to where it lies: what holds of each of them holds of it. It does
-matter to NULL: a CASE without ELSE is NULL for rows of any time, so it is none of these.
+A shape that each of them has is the shape of the result. NULL is different: a CASE without ELSE is
+NULL for rows of any time, so it is none of these.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from infold.core.interval import DAY
 
 
 def possible_values(node: exp.Expr) -> list[exp.Expr] | None:
-    """The values of which an expression is one, NULL or not; None where it is no such thing."""
+    """The values that an expression may have, NULL or not; None for any other expression."""
     if isinstance(node, exp.If):
         return _two_values(node.args.get("true"), node.args.get("false"))
     if isinstance(node, exp.Case):
@@ -25,7 +25,7 @@ def possible_values(node: exp.Expr) -> list[exp.Expr] | None:
 
 
 def coalesced_values(node: exp.Expr) -> list[exp.Expr] | None:
-    """Those of which it is one that is not NULL, as long as there is one."""
+    """The values of an expression that is the first of them that is not NULL."""
     if isinstance(node, (exp.Coalesce, exp.Greatest, exp.Least)):
         return [node.this, *node.expressions]
     return None

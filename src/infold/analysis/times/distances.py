@@ -1,9 +1,9 @@
 """
-Predicates that say how far two values of one row are apart.
+Predicates that state how far two values of one row are apart.
 
 ``b.ts BETWEEN a.ts - INTERVAL 1 DAY AND a.ts`` is the link ``-1 day <= b.ts - a.ts <= 0``. Links
-come from what has to be true of a row: the conjuncts of WHERE and of ON, and USING. They are read
-as they stand: comparisons and BETWEEN, with constant intervals and days on either side, and
+come from what must be true of a row: the conjuncts of WHERE and of ON, and USING. These forms are
+understood: comparisons and BETWEEN, with constant intervals and days on either side, and
 differences of two values compared with a constant.
 """
 
@@ -61,7 +61,7 @@ def conjuncts(node: exp.Expr | None) -> Iterator[exp.Expr]:
 
 
 def asked_for_truth(node: exp.Expr) -> bool:
-    """Whether false and unknown come to the same where a predicate stands."""
+    """Whether false and unknown mean the same at the place of a predicate."""
     inner, around = node, node.parent
     while isinstance(around, (exp.And, exp.Or, exp.Paren)):
         inner, around = around, around.parent
@@ -110,7 +110,7 @@ def _links_of_or(node: exp.Or) -> Iterator[Link]:
 
 
 def _merged_links(found: Iterable[Link]) -> list[Link]:
-    """Links of which no two are between the same values in the same order."""
+    """Links, one for each pair of values in the same order."""
     kept: list[Link] = []
     for link in found:
         at = next(

@@ -1,5 +1,5 @@
 """
-Numbers that stand for times, and numbers that lie between two others.
+Numbers that count time units since 1970, and numbers with a known range.
 
 ``unix_timestamp(ts)`` counts seconds, and ``floor(unix_timestamp(ts) / 900) * 900`` is the start of
 a quarter of an hour as such a number. Times before 1970 are negative; ``unix_timestamp``, ``div``

@@ -1,10 +1,10 @@
 """
 What is known of a column's value against the times of the rows behind it.
 
-A value ``v`` and the time ``t`` of one row of one input are related by a :class:`Shape`: ``v`` lies
+A value ``v`` and the time ``t`` of one row of one input are related by a :class:`Shape`: ``v`` is
 in the same cell as some ``x`` with ``low <= x - t <= high``. The shape of the time column itself is
-``Shape()``; a cast to a date puts ``v`` into the day of ``x``; adding an interval moves ``x``. From
-the shape of a model's partition column follows which times of an input its cells are made from
+``Shape()``; a cast to a date puts ``v`` into the day of ``x``; adding an interval moves ``x``. The
+shape of a model's partition column gives the times of an input that its cells are made from
 (:meth:`Shape.bound`). All lengths are microseconds, all calendar units are UTC.
 """
 
@@ -68,7 +68,7 @@ class Shape:
         return self.low - room, self.high + (0 if self.is_start else room)
 
     def without_cell(self) -> Shape:
-        """The same, said without a cell."""
+        """The same as a shape without a cell."""
         low, high = self.difference()
         return Shape(None, low, high, self.grain)
 
@@ -91,7 +91,7 @@ class Shape:
         return Shape(cell if nested else unit, low, high)
 
     def moved_by(self, by: Span) -> Shape:
-        """The shape of ``v`` and something between ``by``, of which nothing else is known."""
+        """The shape of ``v`` plus something in ``by``."""
         low, high = by
         cell = self.cell
         if cell is None:
@@ -105,11 +105,11 @@ class Shape:
 
     def at_distance(self, other: Span, grain: Grain) -> Shape:
         """
-        The shape of ``w``, all of whose values are starts of ``grain``, where ``w - v`` is in
+        The shape of ``w``, with starts of ``grain`` as its only values, where ``w - v`` is in
         ``other``.
 
-        A start between ``v + low`` and ``v + high`` is the floor of something between
-        ``v + low + one cell less a microsecond`` and ``v + high``.
+        A start between ``v + low`` and ``v + high`` is the floor of something between ``v + low +
+        one cell less a microsecond`` and ``v + high``.
         """
         low, high = other
         if low == high == 0:
@@ -133,7 +133,7 @@ class Shape:
         return Shape(grain, first, most + high, grain)
 
     def hull(self, other: Shape) -> Shape:
-        """What holds of a value that has one shape or the other."""
+        """The shape of a value that has one shape or the other."""
         nested, cell = coarser_of(self.cell, other.cell)
         nested_grain, _ = coarser_of(self.grain, other.grain)
         grain = None
@@ -147,9 +147,9 @@ class Shape:
 
     def of_rows_within(self, before: int, after: int) -> Shape:
         """
-        The shape of one row's ``v`` against the times of rows whose own is near to it.
+        The shape of one row's ``v`` against the times of other rows.
 
-        The other rows' is at most ``before`` less, and ``after`` more.
+        Their ``v`` is at most ``before`` less, and ``after`` more.
         """
         return self.at_distance((-after, before), self.grain)
 
@@ -178,7 +178,7 @@ class Shape:
         )
 
     def stays_in_cell(self, granularity: Granularity) -> bool:
-        """Whether ``v`` is in the same cell of ``granularity`` as ``x`` is."""
+        """Whether ``v`` is always in the same cell of ``granularity`` as ``x``."""
         return self.cell is None or granularity.contains(self.cell)
 
     def can_partition(self, granularity: Granularity) -> bool:

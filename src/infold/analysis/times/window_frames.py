@@ -21,14 +21,15 @@ _FRAMELESS = (
     exp.Rank,
     exp.RowNumber,
 )
-"""Functions that look at their whole partition, whatever frame is written."""
+"""Functions that look at their whole partition and ignore a frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
     """
-    Rows whose ``order`` value is at most ``before`` less, and at most ``after`` more, in
-    microseconds; either may be negative.
+    A window's rows: those with an ``order`` value at most ``before`` less and ``after`` more.
+
+    In microseconds; either may be negative.
     """
 
     order: exp.Expr
