@@ -166,7 +166,7 @@ def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
 
 
 @dataclass(frozen=True)
-class _Counts:
+class _KeyCounts:
     """Rows added or removed, their keys, and for how many of these the input is scanned."""
 
     rows: int
@@ -181,7 +181,7 @@ class _Fold:
         self.work, self.step, self.query = work, step, _query(node)
         self.feed = Feed(work, node, step, self.query.input)
 
-    def touched_keys(self) -> tuple[DataFrame, _Counts]:
+    def touched_keys(self) -> tuple[DataFrame, _KeyCounts]:
         """The keys of changed rows, each beside the hash of its stored row, and their counts."""
         names = _key_columns(self.query)
         removed = self.feed.gone()
@@ -197,7 +197,7 @@ class _Fold:
             F.count(F.lit(1)).alias("keys"),
             to_scan.alias("scanned_keys"),
         ).collect()[0]
-        counts = _Counts(row["rows"] or 0, row["keys"], row["scanned_keys"])
+        counts = _KeyCounts(row["rows"] or 0, row["keys"], row["scanned_keys"])
         return found, counts
 
     @returns(TOUCHED_KEYS)
@@ -210,7 +210,7 @@ class _Fold:
         return keys.join(old, F.col(TOUCHED_KEY) == F.col(OLD_KEY), "left")
 
     def rows_of_keys(
-        self, touched: DataFrame, counts: _Counts
+        self, touched: DataFrame, counts: _KeyCounts
     ) -> tuple[DataFrame, Observation | None]:
         """All rows of the touched keys, and how many were found by scanning the input."""
         known = F.lit(True) if self.query.having else F.col(OLD_KEY).isNotNull()
@@ -223,7 +223,7 @@ class _Fold:
             frames.append(self._rows_with(self.feed.added(), touched.where(~known), counts))
         return reduce(DataFrame.unionByName, frames), seen
 
-    def _rows_with(self, rows: DataFrame, keys: DataFrame, counts: _Counts) -> DataFrame:
+    def _rows_with(self, rows: DataFrame, keys: DataFrame, counts: _KeyCounts) -> DataFrame:
         """Of some rows those with these keys: the columns that the query reads."""
         query, names = self.query, _key_columns(self.query)
         rows = _with_keys(user_columns(rows), query)
@@ -283,7 +283,7 @@ def _commit(
 ) -> Outcome:
     """Announce the outcome, and commit what differs."""
     assert step.trace is not None, "a planned step has its trace"
-    changes = _changes(work, step, totals)
+    changes = _cell_changes(work, step, totals)
     read, scanned = looked_at
     outcome = Outcome(
         model=step.model,
@@ -316,7 +316,7 @@ def _row_changes(totals: _Totals, different: DataFrame) -> RowChanges:
     return RowChanges(insert, delete, (KEY,))
 
 
-def _changes(work: Work, step: Step, totals: _Totals | None) -> tuple[CellChange, ...]:
+def _cell_changes(work: Work, step: Step, totals: _Totals | None) -> tuple[CellChange, ...]:
     """The change of the table's one cell, if any row of it differs."""
     if totals is None or not (totals.added or totals.removed):
         return ()

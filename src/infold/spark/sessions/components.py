@@ -128,10 +128,12 @@ class Components:
     @returns(COMPONENTS)
     def find(self) -> DataFrame:
         """One row for each component: its span, merged states, stored keys, and ``AGAIN``."""
-        return self._components(self._changes().localCheckpoint()).localCheckpoint()
+        return self._merged_components(
+            self._delta_and_manual_spans().localCheckpoint()
+        ).localCheckpoint()
 
     @returns(CHANGE_SPANS)
-    def _changes(self) -> DataFrame:
+    def _delta_and_manual_spans(self) -> DataFrame:
         """The delta, and the spans of sessions that new manual entries are about."""
         found = self.delta.islands()
         if not self.new_manual:
@@ -153,7 +155,7 @@ class Components:
     @returns(PARTICIPANTS)
     def _participants(self, changes: DataFrame) -> DataFrame:
         """What takes part in the fold: the changes, the sessions that they touch, and entries."""
-        stored = self._touched(changes)
+        stored = self._touched_sessions(changes)
         old = stored.select(
             *restored_columns(self.query, self.delta.compiled, changes.schema),
             F.lit(0).cast("bigint").alias(EVENTS),
@@ -165,7 +167,7 @@ class Components:
             found = quarantine.with_entries(found, self.query, self.entries)
         return found
 
-    def _components(self, changes: DataFrame) -> DataFrame:
+    def _merged_components(self, changes: DataFrame) -> DataFrame:
         """One row for each component, with its merged states and the keys of its sessions."""
         query, inner = self.query, self.cuts.inner
         by_start = Window.partitionBy(OWNER).orderBy(START)
@@ -180,14 +182,14 @@ class Components:
             )
         )
         if query.cuts_within_islands or self.may_quarantine:
-            numbered = self._from_change(numbered)
+            numbered = self._from_first_change(numbered)
         found = numbered.groupBy(OWNER, _NUMBER).agg(
             F.min(START).alias(START),
             F.max(END).alias(END),
             F.sum(EVENTS).alias(EVENTS),
             F.collect_list(OLD).alias(OLD),
-            self._unclear().alias(AGAIN),
-            *(one for cut in inner for one in cut.component_columns(self._known)),
+            self._needs_reading().alias(AGAIN),
+            *(one for cut in inner for one in cut.component_columns(self._known_sql)),
             *(self._entry_columns() if self.may_quarantine else []),
             *(F.expr(str(part.merge)).alias(part.name) for part in self.delta.compiled.parts),
         )
@@ -207,7 +209,9 @@ class Components:
     def _entry_columns(self) -> list[Column]:
         """What a component gathers of the entries in it, and of what may be one."""
         tied = [
-            _ambiguous(p, self._known) for p in self.delta.compiled.picks if p.value == USER_VALUE
+            _differ_in_a_tie(p, self._known_sql)
+            for p in self.delta.compiled.picks
+            if p.value == USER_VALUE
         ]
         return [
             *(one for cut in self.cuts.inner for one in cut.component_entry_columns()),
@@ -225,12 +229,12 @@ class Components:
         return F.col(REMOVED) & ~F.coalesce(BY_HAND, F.lit(False))
 
     @property
-    def _known(self) -> str:
+    def _known_sql(self) -> str:
         """SQL: whether something that takes part was there before."""
         entry = f" OR {quarantine.OLD_ENTRY} IS NOT NULL" if self.may_quarantine else ""
         return f"({OLD} IS NOT NULL{entry})"
 
-    def _from_change(self, numbered: DataFrame) -> DataFrame:
+    def _from_first_change(self, numbered: DataFrame) -> DataFrame:
         """
         Components with something new in them, from the first change on.
 
@@ -238,7 +242,7 @@ class Components:
         it is looked at from the last of its sessions that began before the first change.
         """
         component = Window.partitionBy(OWNER, _NUMBER)
-        known = F.expr(self._known)
+        known = F.expr(self._known_sql)
         changed = F.min(F.when(~known, F.col(START))).over(component)
         found = numbered.withColumn(_CHANGED, changed).where(F.col(_CHANGED).isNotNull())
         if not self.query.cuts_within_islands:
@@ -248,14 +252,14 @@ class Components:
             F.col(START) >= F.coalesce(_FROM, START)
         )
 
-    def _unclear(self) -> Column:
+    def _needs_reading(self) -> Column:
         """Whether a component's session does not follow from its merged states alone."""
         if not self.merges:
             return F.lit(True)
-        ties = [_ambiguous(pick, self._known) for pick in self.compiled.picks]
+        ties = [_differ_in_a_tie(pick, self._known_sql) for pick in self.compiled.picks]
         return reduce(Column.__or__, ties, F.bool_or(REMOVED))
 
-    def _touched(self, changes: DataFrame) -> DataFrame:
+    def _touched_sessions(self, changes: DataFrame) -> DataFrame:
         """
         The stored sessions within a gap of a change.
 
@@ -306,7 +310,7 @@ def _cells_reaching(cells: Sequence[CellState], ranges: Ranges) -> list[CellStat
     return found
 
 
-def _ambiguous(pick: FirstOrLast, known: str) -> Column:
+def _differ_in_a_tie(pick: FirstOrLast, known: str) -> Column:
     """
     Whether a stored and a new event tie for first or last, with different values.
 

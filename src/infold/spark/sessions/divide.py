@@ -55,7 +55,9 @@ def sessions_of(
     Events that begin within an island bring what cuts store with a session (``InnerCut.state``).
     """
     cuts = cuts_of(query)
-    rows, keys = _divided(with_island_numbers(events, query, by), cuts, compiled, [*by, ISLAND])
+    rows, keys = _with_session_keys(
+        with_island_numbers(events, query, by), cuts, compiled, [*by, ISLAND]
+    )
     more = [one for cut in cuts.inner for one in cut.session_columns()]
     if query.may_quarantine:
         rows, whole = _up_to_limit(rows, query, compiled, keys)
@@ -64,7 +66,7 @@ def sessions_of(
     return found.drop(*(key for key in keys if key not in by))
 
 
-def _divided(
+def _with_session_keys(
     rows: DataFrame, cuts: Cuts, compiled: CompiledAggregates, island: Sequence[str]
 ) -> tuple[DataFrame, list[str]]:
     """Numbered events, and the columns that name an event's session."""

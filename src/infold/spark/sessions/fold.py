@@ -237,7 +237,7 @@ class _Fold:
         """Announce the outcome, and commit what changes."""
         work, step = self.work, self.step
         assert step.trace is not None, "a planned step has its trace"
-        changes = found.changes(work.cells(step.model), self.node.model.granularity)
+        changes = found.cell_changes(work.cells(step.model), self.node.model.granularity)
         new_entries, old_entries = entries
         entered = {one.key for one in new_entries} - {*old_entries}
         outcome = Outcome(
@@ -256,7 +256,7 @@ class _Fold:
 
     def _row_changes(self, changed: DataFrame, found: Totals) -> RowChanges:
         """The rows that changed components add, and those that they remove."""
-        losing = found.losing(self.node.model.granularity)
+        losing = found.losing_cells(self.node.model.granularity)
         insert = rows_to_insert(changed)
         if not losing:
             return RowChanges(insert, None, (ID, FIRST))

@@ -75,15 +75,17 @@ def quick_islands(
         return _islands_of_plain_values(events, query, compiled, slices)
     plan = _Aggregation(query, words.compiled, words.columns(_bucket_length(query)))
     if slices.borders:
-        found, ties = _islands_across_slices(plan, slices, words.tied())
+        found, ties = _islands_across_slices(plan, slices, words.is_tied())
     else:
-        found, ties = _stored_islands(plan.islands(plan.merged(plan.micro(events))), words.tied())
+        found, ties = _stored_islands(
+            plan.all_columns(plan.merged_islands(plan.micro_islands(events))), words.is_tied()
+        )
     if ties == 0:
-        return words.read(found)
+        return words.with_values(found)
     if ties > TIES:
         return _islands_of_plain_values(events, query, compiled, slices)
-    plain = words.read(found.where(~words.tied()))
-    tied = found.where(words.tied())
+    plain = words.with_values(found.where(~words.is_tied()))
+    tied = found.where(words.is_tied())
     read_again = events_within(events, F.broadcast(spans_of(tied)))
     return plain.unionByName(islands_of(read_again, query, compiled))
 
@@ -96,7 +98,7 @@ def _islands_of_plain_values(
     plan = _Aggregation(query, compiled)
     if slices.borders:
         return _islands_across_slices(plan, slices, F.lit(False))[0].drop(_OWNER_HASH)
-    return plan.islands(plan.merged(plan.micro(events))).drop(_OWNER_HASH)
+    return plan.all_columns(plan.merged_islands(plan.micro_islands(events))).drop(_OWNER_HASH)
 
 
 def _islands_across_slices(
@@ -104,10 +106,12 @@ def _islands_across_slices(
 ) -> tuple[DataFrame, int]:
     """Islands of each slice by itself, those near a border merged; and how many are tied."""
     near = slices.near_border(plan.query)
-    own = [plan.merged(plan.micro(events)) for events in slices.frames]
+    own = [plan.merged_islands(plan.micro_islands(events)) for events in slices.frames]
     with settings_for_union(own[0].sparkSession):
-        found, ties = _stored_islands(plan.islands(reduce(DataFrame.unionAll, own)), tied & ~near)
-    joined, more = _stored_islands(plan.islands(plan.merged(found.where(near))), tied)
+        found, ties = _stored_islands(
+            plan.all_columns(reduce(DataFrame.unionAll, own)), tied & ~near
+        )
+    joined, more = _stored_islands(plan.all_columns(plan.merged_islands(found.where(near))), tied)
     return found.where(~near).unionByName(joined), ties + more
 
 
@@ -167,13 +171,13 @@ class _Aggregation:
         self._any_ends = bool(pairwise)
 
     @returns(MICRO_ISLANDS)
-    def micro(self, events: DataFrame) -> DataFrame:
+    def micro_islands(self, events: DataFrame) -> DataFrame:
         """Micro-islands: islands of the events of a bucket."""
         bucketed = events.select("*", *self._event_columns)
         return bucketed.groupBy(*self._keys).agg(*self._of_events).drop(*self._keys[1:])
 
     @returns(MICRO_ISLANDS)
-    def merged(self, found: DataFrame) -> DataFrame:
+    def merged_islands(self, found: DataFrame) -> DataFrame:
         """
         Islands, from such as may go on in the next one of their owner.
 
@@ -186,7 +190,7 @@ class _Aggregation:
         return found.groupBy(*keys).agg(*self._of_parts).drop(_NUMBER)
 
     @returns(MICRO_ISLANDS)
-    def islands(self, found: DataFrame) -> DataFrame:
+    def all_columns(self, found: DataFrame) -> DataFrame:
         """Islands with all of their columns."""
         return found.select(*self._columns)
 

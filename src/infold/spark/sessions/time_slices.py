@@ -95,11 +95,15 @@ def slice_borders(
             found.append(start)
             sizes.append(0)
         sizes[-1] += more
-    if len(sizes) < 2 * tasks or max(sizes) * tasks > total or _shortest(partition) < LONG * far:
+    if (
+        len(sizes) < 2 * tasks
+        or max(sizes) * tasks > total
+        or _shortest_length(partition) < LONG * far
+    ):
         return ()
     return tuple(found)
 
 
-def _shortest(partition: Granularity) -> int:
+def _shortest_length(partition: Granularity) -> int:
     """The length of the shortest partition; 0 for those that are too short anyway."""
     return {Granularity.YEAR: 365 * DAY, Granularity.MONTH: 28 * DAY}.get(partition, 0)

@@ -83,11 +83,11 @@ def key_of(rows: DataFrame, granularity: Granularity | None) -> Column:
         cell_start(F.col(FIRST), granularity).alias("cell"),
         micros(F.col(LAST)).alias("last"),
         row_hash(rows.schema).alias("hash"),
-        F.xxhash64(*(part for entry in fields for part in _hashed(entry))).alias("state"),
+        F.xxhash64(*(part for entry in fields for part in _hash_inputs(entry))).alias("state"),
     )
 
 
-def _hashed(part: T.StructField) -> Iterable[Column]:
+def _hash_inputs(part: T.StructField) -> Iterable[Column]:
     value = F.expr(f"{STATE}.{quoted(part.name)}")
     yield value.isNull()
     # A hash leaves out what is NULL inside, and takes no maps.
@@ -115,7 +115,7 @@ class Totals:
             cells[at] = (known[0] + rows, signed(known[1] + sum_), max(known[2], last))
         return Totals(cells, self.counts + other.counts, self.to_read | other.to_read)
 
-    def changes(
+    def cell_changes(
         self, before: Iterable[CellState], granularity: Granularity | None
     ) -> tuple[CellChange, ...]:
         """The table's touched cells, before and after."""
@@ -141,7 +141,7 @@ class Totals:
             )
         return tuple(found)
 
-    def losing(self, granularity: Granularity | None) -> Ranges:
+    def losing_cells(self, granularity: Granularity | None) -> Ranges:
         """The cells from which rows are removed."""
         return Ranges.of(cell_of(at, granularity) for at, added in self.cells if not added)
 
@@ -200,10 +200,10 @@ def collect_totals(
 def count_lines(rows: DataFrame, what: Column) -> DataFrame:
     """How many rows there are, by what they are counted as."""
     found = rows.groupBy(what.alias("what")).agg(F.count(F.lit(1)).alias("n"))
-    return found.select(*_line(F.col("what"), F.lit(0), False, F.col("n")))
+    return found.select(*_count_line(F.col("what"), F.lit(0), False, F.col("n")))
 
 
-def _line(
+def _count_line(
     what: str | Column,
     at: Column,
     added: bool | Column,
@@ -243,7 +243,7 @@ def _cell_lines(changed: DataFrame) -> DataFrame:
         F.max("c.key.last").alias("last"),
     )
     return grouped.select(
-        *_line(
+        *_count_line(
             _CELL,
             F.col("cell"),
             F.col("added"),
@@ -279,7 +279,7 @@ def _component_lines(changed: DataFrame) -> DataFrame:
         )
     )
     lines = sums.select(F.explode(pairs).alias("l"))
-    return lines.select(*_line(F.col("l.what"), F.lit(0), False, F.col("l.n")))
+    return lines.select(*_count_line(F.col("l.what"), F.lit(0), False, F.col("l.n")))
 
 
 @returns(COUNT_LINES)
@@ -289,4 +289,6 @@ def _days_to_read(components: DataFrame) -> DataFrame:
     days = components.groupBy(day.alias("day")).agg(
         F.min(START).alias("first"), F.max(END).alias("end"), F.count(F.lit(1)).alias("n")
     )
-    return days.select(*_line(_READ_AGAIN, F.col("first"), False, F.col("n"), last=F.col("end")))
+    return days.select(
+        *_count_line(_READ_AGAIN, F.col("first"), False, F.col("n"), last=F.col("end"))
+    )

@@ -104,7 +104,7 @@ class Words:
             words.append(offset.bitwiseOR(flipped).alias(f"{name}_high"))
         return words
 
-    def tied(self) -> Column:
+    def is_tied(self) -> Column:
         """Whether events at the instant of a pick have different values."""
         found = F.lit(False)
         for pick in self.plain.picks:
@@ -114,7 +114,7 @@ class Words:
             found = found | ~F.coalesce(same, F.lit(True))
         return found
 
-    def read(self, found: DataFrame) -> DataFrame:
+    def with_values(self, found: DataFrame) -> DataFrame:
         """Words turned back into times and values."""
         times: dict[str, Column] = {}
         for number, pick in enumerate(self.plain.picks):
