@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.analysis.rules.test_rules import around, under_caret
+from tests.analysis.rules.cases import around, under_caret
 from tests.declare.shop import read
 
 from infold.analysis.sql.functions import BUILT_IN, GRAMMAR

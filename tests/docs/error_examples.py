@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import yaml
-from tests.analysis.rules.test_rules import MODELS, PROJECT, Case, around, cases
+from tests.analysis.rules.cases import MODELS, PROJECT, Case, around, cases
 from tests.declare.shop import read
 from tests.messages.every import MESSAGES, rendered
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.analysis.rules.test_rules import cases
+from tests.analysis.rules.cases import cases
 from tests.docs.error_examples import Pair, message, pages, pairs, project
 from tests.messages.every import MESSAGES, rendered
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 import pytest
-from tests.planning.test_planner import EVENTS, SESSIONS
+from tests.planning.strips import EVENTS, SESSIONS
 
 from infold.core.model import Target
 from infold.core.ports import Lake, Ledger
@@ -24,7 +24,7 @@ from infold.inspecting.left_out import BY, FILE, rows_left_out
 
 
 @dataclass
-class Shop:
+class StoredRows:
     """A lake, a ledger and Spark in one: what there is, and what they are asked for."""
 
     table: pa.Table
@@ -114,7 +114,7 @@ def test_columns_are_read_and_expressions_are_for_spark(node: Node, test: str | 
     """A model's columns become a filter with the same meaning, and expressions are left to
     Spark.
     """
-    shop = Shop(ONE)
+    shop = StoredRows(ONE)
     assert shop.rows(node) is not None
     if test is not None:
         assert (shop.tests, shop.by_spark) == ({"sessions": test}, [])
@@ -126,7 +126,7 @@ def test_one_model_for_spark_leaves_its_table_to_spark() -> None:
     """If one model needs Spark, all rows of its table are
     read by Spark, so that a row is listed once.
     """
-    shop = Shop(ONE)
+    shop = StoredRows(ONE)
     shop.rows(of("sessions", USER), of("others", replace(USER, user="lower(u)"), who="lower(u)"))
     assert shop.by_spark == ["sessions", "others"]
 
@@ -134,7 +134,7 @@ def test_one_model_for_spark_leaves_its_table_to_spark() -> None:
 def test_a_row_is_one_with_all_its_models_and_reasons() -> None:
     """A row is listed once with all its models and reasons, and its values as JSON."""
     stored = pa.table({"id": ["1"], "ts": [date(2024, 3, 1)], "n": [Decimal("1.50")], FILE: [7]})
-    shop = Shop(stored)
+    shop = StoredRows(stored)
     found = shop.rows(of("sessions", USER), of("others", ORDER))
     assert found == [
         {
@@ -151,7 +151,7 @@ def test_a_row_is_one_with_all_its_models_and_reasons() -> None:
 
 def test_rows_without_file_and_time() -> None:
     """Rows of a computed table are listed without file and time."""
-    [row] = Shop(ONE).rows(of("sessions", USER)) or []
+    [row] = StoredRows(ONE).rows(of("sessions", USER)) or []
     assert (row["file_id"], row["event_time"], row["model"]) == (None, None, "sessions")
 
 
@@ -159,7 +159,7 @@ def test_nothing_is_read_where_no_row_is_left_out() -> None:
     """Where the ledger counts no rows left out nothing is
     read; a model without a count is searched.
     """
-    shop = Shop(ONE, counts={"sessions": 0})
+    shop = StoredRows(ONE, counts={"sessions": 0})
     assert shop.rows(of("sessions", USER)) is None
     assert shop.limits == []
     shop.counts = {"sessions": 0, "others": 1}
@@ -170,7 +170,7 @@ def test_nothing_is_read_where_no_row_is_left_out() -> None:
 
 def test_no_more_rows_are_read_than_asked_for() -> None:
     """From a second table only as many rows are read as the first leaves below the limit."""
-    shop = Shop(ONE)
+    shop = StoredRows(ONE)
     other = of("others", USER)
     query = other.query and replace(other.query, input="events2")
     other = replace(other, inputs=(Input("events2", "ts"),), query=query)

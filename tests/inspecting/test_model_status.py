@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from tests.ledger.memory import MemoryLedger
-from tests.planning.test_planner import DAILY as WITH_USERS
-from tests.planning.test_planner import EVENTS, SESSIONS, built, changed, day, project, states
+from tests.planning.strips import DAILY as WITH_USERS
+from tests.planning.strips import EVENTS, SESSIONS, built, changed, day, project, states
 
 from infold.core.interval import MAX, MIN, Interval, Ranges
 from infold.core.plan import InputDiff, ModelObservation, Observations

@@ -6,49 +6,17 @@ from dataclasses import replace
 
 import pytest
 from tests.ledger.drawn import DAYS
+from tests.ledger.steps import change, do, next_run, outcome
 
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import EVER, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.ports import Ledger
 from infold.core.record import Arrival, Outcome, Receipt
-from infold.core.trace import Cause, CellChange, CellState, Pending, Trace
+from infold.core.trace import Cause, CellState, Pending, Trace
 from infold.messages import errors
 
 ONE, TWO, THREE = DAYS[2:5]
-
-
-def change(cell: Interval, rows: int, *, before: int = 0, last: int | None = None) -> CellChange:
-    """``cell`` went from ``before`` rows to ``rows``."""
-    return CellChange(
-        cell, max(0, rows - before), max(0, before - rows), before, rows, before * 7, rows * 7, last
-    )
-
-
-def outcome(
-    version: int, *changes: CellChange, whole: bool = False, files: FilesOutcome | None = None
-) -> Outcome:
-    """A commit of table ``events``."""
-    return Outcome(
-        "events", version, Trace("events", "f"), changes, whole=whole, snapshot=version, files=files
-    )
-
-
-def do(ledger: Ledger, what: Outcome, *, run: str = "r1") -> str:
-    """Carry out a step of ``run`` from intent to done; its id."""
-    seq = len(ledger.runs(run=run)[0].steps) + 1
-    step = f"{run}-{seq}"
-    ledger.begin_step(run, step, seq, what.model, "fold", {"why": ["late"]})
-    ledger.prepare_step(step, what)
-    ledger.finish_step(step, what)
-    return step
-
-
-def next_run(ledger: Ledger, run: str) -> None:
-    """A later run takes the lease."""
-    ledger.release()
-    ledger.acquire(run)
-    ledger.begin_run(run, "run", 6, {})
 
 
 class TestRuns:

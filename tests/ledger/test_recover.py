@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 from tests.ledger.drawn import DAYS
-from tests.ledger.test_contract import change, do, next_run, outcome
+from tests.ledger.steps import change, do, next_run, outcome
 
 from infold.core.interval import Ranges
 from infold.core.ports import Lake, Ledger

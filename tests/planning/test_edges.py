@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.planning.test_planner import DAILY, FIRST, USERS, built, changed, project, said, strip
+from tests.planning.strips import DAILY, FIRST, USERS, built, changed, project, said, strip
 
 from infold.core.interval import DAY, HOUR, Ranges
 from infold.core.plan import Observations, Plan, PlanOptions

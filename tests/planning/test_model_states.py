@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from tests.planning.test_planner import (
+from tests.planning.strips import (
     DAILY,
     EVENTS,
     SESSIONS,

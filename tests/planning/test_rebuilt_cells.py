@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from tests.planning.test_planner import DAILY, DAYS, changed, day, node, project, said, states
+from tests.planning.strips import DAILY, DAYS, changed, day, node, project, said, states
 
 from infold.core.interval import DAY, MAX, MIN, Interval, Ranges
 from infold.core.model import DefinitionChange, Materialization, Model

@@ -10,7 +10,7 @@ from typing import cast
 
 from tests.arrivals.dry import Memory
 from tests.ledger.memory import MemoryLedger
-from tests.planning.test_planner import EVENTS, FIRST, SESSIONS, day, project
+from tests.planning.strips import EVENTS, FIRST, SESSIONS, day, project
 
 from infold.core.files import FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import DAY

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.running.standing_tables import drop
-from tests.spark.time_range.test_recompute import DAILY, ROLLING, Shop, model
+from tests.spark.time_range.daily_project import DAILY, ROLLING, DailyProject, model
 
 from infold import api
 from infold.core.interval import Interval, parse_instant_text
@@ -25,7 +25,7 @@ def test_forgotten_models_come_back_and_teardown_leaves_nothing(tmp_path: Path) 
     """After `forget`, only changed readers are rebuilt and
     every table equals its rebuild; `teardown` leaves nothing.
     """
-    shop = Shop(tmp_path / "shop")
+    shop = DailyProject(tmp_path / "shop")
     shop.models(daily=model(DAILY), rolling=model(ROLLING), sessions=SESSIONS)
     shop.land("2024-03-01 10:00", "2024-03-01 10:20", "2024-03-02 10:00", day="2024-03-01")
     late = shop.land("2024-03-04 10:00", day="2024-03-01")
@@ -72,7 +72,7 @@ def test_forgotten_models_come_back_and_teardown_leaves_nothing(tmp_path: Path) 
 
 def test_an_explicit_window_without_data_is_covered(tmp_path: Path) -> None:
     """A run with a window that has no data reports it empty, and it is not planned again."""
-    shop = Shop(tmp_path / "shop")
+    shop = DailyProject(tmp_path / "shop")
     shop.models(daily=model(DAILY))
     shop.land("2024-03-01 10:00", "2024-03-09 10:00", day="2024-03-01")
     window = Interval(parse_instant_text("2024-03-04"), parse_instant_text("2024-03-06"))

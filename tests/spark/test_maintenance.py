@@ -26,7 +26,7 @@ pytestmark = pytest.mark.spark
 JANUARY = parse_instant_text("2024-01-01")
 
 
-class Shop:
+class GrowingTable:
     """A table ``t`` of a project, written to commit by commit."""
 
     def __init__(self, spark: SparkSession, warehouse: Path, name: str, layout: Layout) -> None:
@@ -88,7 +88,7 @@ def test_files_are_compacted_after_enough_commits(
     spark: SparkSession, warehouse: Path, layout: Layout
 ) -> None:
     """After enough commits the small files become one, and every row is still there."""
-    shop = Shop(spark, warehouse, f"gather_{layout.column}", layout)
+    shop = GrowingTable(spark, warehouse, f"gather_{layout.column}", layout)
     for _ in range(maintenance.LOOK_EVERY):
         shop.append()
     before = shop.content()
@@ -104,7 +104,7 @@ def test_files_are_compacted_after_enough_commits(
 
 def test_few_commits_are_not_compacted(spark: SparkSession, warehouse: Path) -> None:
     """After few commits there is nothing to compact."""
-    shop = Shop(spark, warehouse, "few", Layout())
+    shop = GrowingTable(spark, warehouse, "few", Layout())
     shop.append()
     files = shop.files()
 
@@ -117,7 +117,7 @@ def test_files_are_counted_when_they_may_be_more(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files are counted after commits that may have added some, not after replacements alone."""
-    shop = Shop(spark, warehouse, "steady", Layout("ts", Granularity.MONTH))
+    shop = GrowingTable(spark, warehouse, "steady", Layout("ts", Granularity.MONTH))
     for _ in range(maintenance.LOOK_EVERY):
         shop.replace(5)
     looks: list[str] = []
@@ -139,7 +139,7 @@ def test_expiry_keeps_content_and_the_newest_snapshots(
 ) -> None:
     """Expiry removes old snapshots and keeps the current one and those before it."""
     monkeypatch.setattr(maintenance, "MOST_SNAPSHOTS", 4)
-    shop = Shop(spark, warehouse, "expire", Layout())
+    shop = GrowingTable(spark, warehouse, "expire", Layout())
     for _ in range(5):
         shop.append()
     before = shop.content()
@@ -155,7 +155,7 @@ def test_a_snapshot_that_a_reader_compares_with_stays(
 ) -> None:
     """While a model has yet to fold the changes since a version, its snapshot is not expired."""
     monkeypatch.setattr(maintenance, "MOST_SNAPSHOTS", 4)
-    shop = Shop(spark, warehouse, "lag", Layout())
+    shop = GrowingTable(spark, warehouse, "lag", Layout())
     ledger, cell = shop.ledger, Interval(JANUARY, JANUARY + DAY)
     ledger.acquire("run")
     ledger.begin_run("run", "run", 0, {})
@@ -181,7 +181,7 @@ def test_a_version_before_many_rewrites_is_kept(
     monkeypatch.setattr(maintenance, "MOST_SNAPSHOTS", 3)
     monkeypatch.setattr(maintenance, "FILES_PER_PARTITION", 2)
     monkeypatch.setattr(maintenance, "LOOK_EVERY", 4)
-    shop = Shop(spark, warehouse, f"behind_{traced}", Layout("ts", Granularity.MONTH))
+    shop = GrowingTable(spark, warehouse, f"behind_{traced}", Layout("ts", Granularity.MONTH))
     for number in range(8):
         shop.append(5 if number % 2 else 40)
     read = shop.version(1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from tests.analysis.rules.test_rules import around
+from tests.analysis.rules.cases import around
 from tests.declare.shop import read
 
 from infold.core.interval import DAY

@@ -5,7 +5,7 @@ that time, because a lookup's rows are kept.
 from __future__ import annotations
 
 import pytest
-from tests.analysis.rules.test_rules import MODELS, PROJECT
+from tests.analysis.rules.cases import MODELS, PROJECT
 from tests.declare.shop import project
 
 FRONT = """---

@@ -18,7 +18,7 @@ from functools import cache
 import duckdb
 import pytest
 import sqlglot
-from tests.analysis.rules.test_rules import Case, cases, files
+from tests.analysis.rules.cases import Case, cases, files
 from tests.declare.shop import read
 
 from infold.core.interval import Granularity, Interval, datetime_of, parse_instant_text

@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.analysis.rules.test_rules import Case, cases
+from tests.analysis.rules.cases import Case, cases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.spark.events.test_build import NOW, Shop, shop_with
+from tests.spark.cumulative.clicks_by_user import CLICKS, CROWD, SESSIONS, SOURCE, USERS, put
+from tests.spark.events.clicks_project import NOW, ClicksProject, shop_with
 
 from infold import api
 from infold.core.interval import parse_instant_text
@@ -23,29 +24,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SOURCE = """    event_time_column: at
-    columns: {id: string, user_id: string, at: timestamp, url: string, amount: "decimal(9,2)"}
-"""
-CLICKS = """---
-materialization: events
-unique_key: [id]
-timeseries: {event_time_column: at}
----
-SELECT * FROM raw.clicks"""
-SESSIONS = """---
-materialization: sessions
-sessions: {user: user_id, gap: 30 minutes}
----
-SELECT count(*) AS events, sum(amount) AS revenue, first(url) AS entry_url, last(url) AS exit_url
-FROM clicks"""
-USERS = """---
-materialization: cumulative_aggregate
----
-SELECT user_id, count(*) AS sessions, sum(events) AS events, sum(revenue) AS revenue,
-  min(session_start) AS first_seen, max(session_end) AS last_seen,
-  min_by(entry_url, session_start) AS first_page, max_by(exit_url, session_start) AS last_page
-FROM sessions s GROUP BY s.user_id"""
-CROWD = 20
 ANN = ("ann", 2, 3, 6, "2024-03-02 09:00", "2024-03-05 12:00", "/a", "/c")
 
 FIRST = (
@@ -56,7 +34,7 @@ FIRST = (
 
 
 @pytest.fixture
-def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[Shop]:
+def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[ClicksProject]:
     """Clicks, sessions, users, and what a crowd and Ann did; in the end all tables are right."""
     made = shop_with(tmp_path, warehouse, CLICKS, SOURCE)
     made.model("sessions", SESSIONS)
@@ -69,12 +47,7 @@ def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[Shop]
     assert made.proven()
 
 
-def put(shop: Shop, name: str, *rows: str) -> None:
-    """A file of clicks."""
-    shop.put(name, *rows, header="id,user_id,at,url,amount")
-
-
-def user(shop: Shop, name: str | None, table: str = "users") -> tuple[Any, ...] | None:
+def user(shop: ClicksProject, name: str | None, table: str = "users") -> tuple[Any, ...] | None:
     """The one row of a user; all others are those of the crowd as they always were."""
     rows = shop.rows(table)
     others = [row for row in rows if str(row[0]).startswith("u")]
@@ -84,7 +57,7 @@ def user(shop: Shop, name: str | None, table: str = "users") -> tuple[Any, ...] 
     return found[0] if found else None
 
 
-def folded(shop: Shop, model: str = "users") -> Receipt:
+def folded(shop: ClicksProject, model: str = "users") -> Receipt:
     """What a run did to the users, which must have been a fold."""
     project = api.open_project(shop.root)
     result = api.run(project, as_of=parse_instant_text(NOW))
@@ -96,7 +69,7 @@ def folded(shop: Shop, model: str = "users") -> Receipt:
 class TestSessionsOfAUser:
     """Changes to sessions show in their user's row, and in no other row."""
 
-    def test_a_late_event_moves_a_session_to_the_day_before(self, shop: Shop) -> None:
+    def test_a_late_event_moves_a_session_to_the_day_before(self, shop: ClicksProject) -> None:
         """A late event gives the session another id, day
         and start, and its user an earlier first time.
         """
@@ -110,7 +83,7 @@ class TestSessionsOfAUser:
         # one session came, one is gone, three are read again, one user is stored
         assert (receipt.written, receipt.removed, receipt.read) == (1, 1, 6)
 
-    def test_two_sessions_merge(self, shop: Shop) -> None:
+    def test_two_sessions_merge(self, shop: ClicksProject) -> None:
         """When two sessions merge, the user has one session less and one event more."""
         put(shop, "more.csv", "4,ann,2024-03-05 12:50:00,/d,1")
         folded(shop)
@@ -119,7 +92,7 @@ class TestSessionsOfAUser:
         folded(shop)
         assert user(shop, "ann") == ("ann", 2, 5, 8, *ANN[4:5], "2024-03-05 12:50", "/a", "/d")
 
-    def test_the_session_with_the_first_time_is_removed(self, shop: Shop) -> None:
+    def test_the_session_with_the_first_time_is_removed(self, shop: ClicksProject) -> None:
         """When the session with a user's first time is removed, the values come from the next
         one.
         """
@@ -128,7 +101,7 @@ class TestSessionsOfAUser:
         seen = "2024-03-05 12:00"
         assert user(shop, "ann") == ("ann", 1, 1, 3, seen, seen, "/c", "/c")
 
-    def test_a_user_loses_all_sessions_and_gets_one_again(self, shop: Shop) -> None:
+    def test_a_user_loses_all_sessions_and_gets_one_again(self, shop: ClicksProject) -> None:
         """A user without sessions has no row, and one with sessions again has one."""
         shop.drop("ann.csv")
         assert folded(shop).removed == 1
@@ -137,7 +110,7 @@ class TestSessionsOfAUser:
         assert folded(shop).written == 1
         assert user(shop, "ann") == ANN
 
-    def test_one_of_two_sessions_with_equal_times_is_removed(self, shop: Shop) -> None:
+    def test_one_of_two_sessions_with_equal_times_is_removed(self, shop: ClicksProject) -> None:
         """Of two users whose sessions begin and arrive at
         the same time, only the deleted one disappears.
         """
@@ -148,13 +121,13 @@ class TestSessionsOfAUser:
         assert user(shop, "ann") == ("ann", 3, 4, 7, ANN[4], "2024-03-07 08:00", "/a", "/t")
         assert user(shop, "eve") is None
 
-    def test_an_event_is_corrected(self, shop: Shop) -> None:
+    def test_an_event_is_corrected(self, shop: ClicksProject) -> None:
         """A replaced file that changes one event changes the user's row as a rebuild would."""
         put(shop, "ann.csv", FIRST[0], "2,ann,2024-03-02 09:20:00,/b,7.5", FIRST[2])
         folded(shop)
         assert user(shop, "ann") == ("ann", 2, 3, 11.5, *ANN[4:])
 
-    def test_a_repeated_delivery_changes_nothing(self, shop: Shop) -> None:
+    def test_a_repeated_delivery_changes_nothing(self, shop: ClicksProject) -> None:
         """A repeated delivery changes no session, so no user is read."""
         version = shop.version("users")
         put(shop, "again.csv", *FIRST)
@@ -166,7 +139,7 @@ class TestSessionsOfAUser:
 class TestKeys:
     """Keys are ordinary values: NULL, empty texts, expressions. A key without rows has no row."""
 
-    def test_null_is_a_key(self, shop: Shop) -> None:
+    def test_null_is_a_key(self, shop: ClicksProject) -> None:
         """Rows without a user have the key NULL, which is neither an empty text nor the text
         NULL.
         """
@@ -187,7 +160,7 @@ class TestKeys:
         folded(shop, "pages")
         assert None not in _as_dict(shop, "pages")
 
-    def test_a_new_key_reads_only_the_changed_day(self, shop: Shop) -> None:
+    def test_a_new_key_reads_only_the_changed_day(self, shop: ClicksProject) -> None:
         """A new key is built from the changed day and the
         table; sessions of other users are not scanned.
         """
@@ -202,7 +175,7 @@ class TestKeys:
             ("looks at", "7 columns of sessions, for the rows of keys that are there already"),
         )
 
-    def test_a_row_moves_from_key_to_key(self, shop: Shop) -> None:
+    def test_a_row_moves_from_key_to_key(self, shop: ClicksProject) -> None:
         """A row that moves from one key to another updates both keys."""
         shop.model("pages", _of("clicks", "upper(url)"))
         shop.run()
@@ -213,7 +186,7 @@ class TestKeys:
         assert "/B" not in _as_dict(shop, "pages")
         assert _as_dict(shop, "pages")["/Q"] == (1, 2)
 
-    def test_an_unchanged_result_is_not_written(self, shop: Shop) -> None:
+    def test_an_unchanged_result_is_not_written(self, shop: ClicksProject) -> None:
         """A change that the query does not show writes nothing, and no downstream table is due."""
         shop.model("pages", _of("clicks", "user_id"))
         shop.run()
@@ -223,7 +196,7 @@ class TestKeys:
         assert (receipt.written, receipt.commits, receipt.cells_cut_off) == (0, 0, 1)
         assert shop.version("pages") == version
 
-    def test_having_adds_and_removes_keys(self, shop: Shop) -> None:
+    def test_having_adds_and_removes_keys(self, shop: ClicksProject) -> None:
         """A key is in the table while its rows pass HAVING."""
         shop.model("pages", _of("sessions", "user_id", "events") + " HAVING count(*) > 1")
         shop.run()
@@ -241,7 +214,7 @@ def _of(table: str, key: str, value: str = "amount") -> str:
     return f"{head}SELECT {key} AS k, count(*) AS n, sum({value}) AS v FROM {table} GROUP BY {key}"
 
 
-def _as_dict(shop: Shop, table: str) -> dict[Any, tuple[Any, ...]]:
+def _as_dict(shop: ClicksProject, table: str) -> dict[Any, tuple[Any, ...]]:
     rows = shop.rows(table)
     assert len({row[0] for row in rows}) == len(rows)
     return {row[0]: row[1:] for row in rows}

@@ -5,7 +5,6 @@ Cases are projects with a few drawn rows, run from the files to the table as a u
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.spark.events.clicks_project import COLUMNS, MODEL, SOURCE, ClicksProject, shop_with
 
 from infold import api
-from infold.core import interval
 from infold.core.files import ListedFile
 from infold.core.formats import Format
 from infold.core.interval import Interval
-from infold.core.model import SET_ASIDE, Materialization, Model, Source, table_name
+from infold.core.model import Materialization, Model, Source
 from infold.core.project import Node, Reference
 from infold.core.record import Receipt
 from infold.messages.errors import InfoldError
@@ -27,124 +26,11 @@ from infold.messages.errors import InfoldError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NOW = "2024-03-10"
-
-COLUMNS = '{id: string, at: timestamp, v: int, "a.b`c": string, order: int}'
-
-MODEL = """---
-materialization: events
-unique_key: [id]
-timeseries: {event_time_column: at, granularity: day}
----
-SELECT id, at, v FROM raw.clicks"""
-
-_numbers = itertools.count()
-
-
-class Shop:
-    """A project in a folder: files come and go, runs follow."""
-
-    def __init__(self, root: Path, warehouse: Path, model: str, source: str) -> None:
-        self.root = root
-        (root / "models").mkdir(parents=True)
-        (root / "landing").mkdir()
-        (root / "infold.yml").write_text(
-            f"name: events{next(_numbers)}\n"
-            "sources:\n"
-            "  raw.clicks:\n"
-            "    path: landing/*.csv\n"
-            f"{source}"
-            f"targets:\n  dev: {{storage: iceberg, warehouse: '{warehouse}'}}\n"
-        )
-        self.model("clicks", model)
-
-    def model(self, name: str, text: str) -> None:
-        """A model, or another definition of one."""
-        (self.root / "models" / f"{name}.sql").write_text(text)
-
-    def put(self, name: str, *rows: str, header: str = "id,at,v,a.b`c,order") -> None:
-        """A file of rows, each its first fields; one of that name is replaced."""
-        width = header.count(",")
-        lines = [row + "," * (width - row.count(",")) for row in rows]
-        (self.root / "landing" / name).write_text("\n".join([header, *lines]) + "\n")
-
-    def drop(self, name: str) -> None:
-        """A file goes away."""
-        (self.root / "landing" / name).unlink()
-
-    def run(self, now: str = NOW, model: str = "clicks") -> Receipt:
-        """One run; the receipt of a model, empty when it had nothing to do."""
-        result = api.run(
-            api.open_project(self.root), as_of=interval.parse_instant_text(now), allow_removals=True
-        )
-        return sum((receipt for step, receipt in result.steps if step.model == model), Receipt())
-
-    def rows(self, table: str = "clicks") -> list[tuple[Any, ...]]:
-        """The table's rows, times as people write them."""
-        found = api.lake(api.open_project(self.root)).rows(table_name(table)).to_pylist()
-        return sorted(
-            (
-                tuple(
-                    interval.show_instant(interval.micros_of(value))
-                    if hasattr(value, "tzinfo")
-                    else value
-                    for value in row.values()
-                )
-                for row in found
-            ),
-            key=repr,
-        )
-
-    def aside(self) -> list[tuple[str, str]]:
-        """File and reason of the rows set aside."""
-        lake = api.lake(api.open_project(self.root))
-        if lake.metadata(SET_ASIDE) is None:
-            return []
-        return sorted(
-            (row["file"].removeprefix("landing/"), row["reason"])
-            for row in lake.rows(SET_ASIDE).to_pylist()
-        )
-
-    def files(self, model: str = "clicks") -> dict[str, tuple[int, int]]:
-        """Rows of each file that count, and how many of them lost to copies."""
-        book = api.ledger(api.open_project(self.root))
-        found = {}
-        for file in book.files(model):
-            cells = book.file_cells(model, [file.id])
-            assert sum(cell.rows for cell in cells) == file.rows
-            assert sum(cell.dropped for cell in cells) == file.dropped
-            found[file.path.removeprefix("landing/")] = (file.rows, file.dropped)
-        return found
-
-    def version(self, model: str = "clicks") -> int:
-        """The table's newest version."""
-        return api.ledger(api.open_project(self.root)).newest_versions()[model].number
-
-    def changes(self, since: int, model: str = "clicks") -> list[tuple[str, int, int]]:
-        """Cells that changed since a version, with rows added and removed."""
-        book = api.ledger(api.open_project(self.root))
-        return [
-            (interval.show_instant(change.cell.start), change.added, change.removed)
-            for change in book.changes(model, since)
-        ]
-
-    def proven(self) -> bool:
-        """Whether the table, and the ledger's account of it, equal a rebuild from the files."""
-        return all(verdict.equal for verdict in api.verify(api.open_project(self.root)).models)
-
-
-SOURCE = f"    event_time_column: at\n    columns: {COLUMNS}\n"
-
 
 @pytest.fixture
-def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[Shop]:
+def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[ClicksProject]:
     """A project with the model ``clicks``."""
-    return Shop(tmp_path, warehouse, MODEL, SOURCE)  # type: ignore[return-value]
-
-
-def shop_with(tmp_path: Path, warehouse: Path, model: str = MODEL, source: str = SOURCE) -> Shop:
-    """A project with another model or source."""
-    return Shop(tmp_path, warehouse, model, source)
+    return ClicksProject(tmp_path, warehouse, MODEL, SOURCE)  # type: ignore[return-value]
 
 
 @pytest.fixture(params=["small", "large"])
@@ -163,7 +49,7 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 class TestCopies:
     """An event is stored once, whichever copies of it arrived in whatever order."""
 
-    def test_equal_copies_are_one_event(self, shop: Shop, size: str) -> None:
+    def test_equal_copies_are_one_event(self, shop: ClicksProject, size: str) -> None:
         """Equal copies in one file, across files or in later
         runs are one event; a repeated delivery changes nothing.
         """
@@ -213,7 +99,7 @@ class TestCopies:
         assert shop.files() == {f"{name}.csv": (1, int(name != best)) for name in order}
         assert shop.proven()
 
-    def test_without_preference_the_hash_decides(self, shop: Shop, tmp_path: Path) -> None:
+    def test_without_preference_the_hash_decides(self, shop: ClicksProject, tmp_path: Path) -> None:
         """Without a preference the hash decides, so that
         either order of arrival keeps the same row.
         """
@@ -231,7 +117,7 @@ class TestCopies:
             found.add(tuple(own.rows()))
         assert len(found) == 1
 
-    def test_a_better_copy_replaces_the_stored_row(self, shop: Shop) -> None:
+    def test_a_better_copy_replaces_the_stored_row(self, shop: ClicksProject) -> None:
         """A better copy replaces the stored row in its cell, and nothing else changes."""
         model = MODEL.replace("timeseries", "prefer: [v]\ntimeseries")
         shop.model("clicks", model)
@@ -250,7 +136,7 @@ class TestCopies:
 class TestFilesThatLeave:
     """A deleted file removes its rows, except those that another file has too."""
 
-    def test_a_kept_copy_comes_back(self, shop: Shop, size: str) -> None:
+    def test_a_kept_copy_comes_back(self, shop: ClicksProject, size: str) -> None:
         """
         Files a, b and c have the same event, which is stored until the last of them is gone.
 
@@ -297,7 +183,7 @@ class TestFilesThatLeave:
         assert shop.files() == {"c.csv": (1, 0), "d.csv": (1, 1)}
         assert shop.proven()
 
-    def test_a_replaced_file(self, shop: Shop) -> None:
+    def test_a_replaced_file(self, shop: ClicksProject) -> None:
         """When a file is replaced, rows in both versions
         are no change; the others are added or removed.
         """
@@ -319,7 +205,7 @@ class TestFilesThatLeave:
         assert shop.files() == {"a.csv": (4, 0), "b.csv": (1, 0)}
         assert shop.proven()
 
-    def test_removing_copies_that_lost_commits_nothing(self, shop: Shop) -> None:
+    def test_removing_copies_that_lost_commits_nothing(self, shop: ClicksProject) -> None:
         """Deleting a file whose every row had lost to another copy needs no commit."""
         shop.put("a.csv", "1,2024-03-01,1")
         shop.run()
@@ -336,7 +222,7 @@ class TestFilesThatLeave:
 class TestRules:
     """A row's values decide whether it is stored, set aside or waits."""
 
-    def test_each_reason(self, shop: Shop, size: str) -> None:
+    def test_each_reason(self, shop: ClicksProject, size: str) -> None:
         """Each reason sets a row aside with its file and
         raw text; an empty string is a key like any other.
         """
@@ -369,7 +255,7 @@ class TestRules:
             "unparsable": 3,
         }
 
-    def test_rows_set_aside_follow_their_files(self, shop: Shop) -> None:
+    def test_rows_set_aside_follow_their_files(self, shop: ClicksProject) -> None:
         """Rows set aside are replaced and deleted with their files, and a rebuild repeats none."""
         shop.put("a.csv", "1,,1", "2,2024-03-01,1")
         shop.put("b.csv", ",2024-03-01,1")
@@ -387,7 +273,7 @@ class TestRules:
         shop.run()
         assert shop.aside() == []
 
-    def test_rows_dated_in_the_future_wait(self, shop: Shop, size: str) -> None:
+    def test_rows_dated_in_the_future_wait(self, shop: ClicksProject, size: str) -> None:
         """Rows dated in the future wait, and each is stored once, when its time has come."""
         shop.put("a.csv", "1,2024-03-01,1", "2,2024-03-11,1", "3,2024-03-20,1", "4,,1")
         first = shop.run("2024-03-10")
@@ -457,7 +343,7 @@ class TestQuery:
         assert shop.rows() == [("1", "2024-03-01", 1, "x", 5)]
         assert shop.aside() == [("a.csv", "null event time")]
 
-    def test_where_removes_rows_but_not_unreadable_ones(self, shop: Shop) -> None:
+    def test_where_removes_rows_but_not_unreadable_ones(self, shop: ClicksProject) -> None:
         """Rows that WHERE removes are neither stored nor set aside; unreadable rows are set
         aside.
         """
@@ -475,7 +361,7 @@ class TestQuery:
         assert receipt.commits == 0
         assert shop.files() == {"a.csv": (1, 0), "b.csv": (0, 0)}
 
-    def test_a_query_that_fails_on_a_row_fails_the_step(self, shop: Shop) -> None:
+    def test_a_query_that_fails_on_a_row_fails_the_step(self, shop: ClicksProject) -> None:
         """A query that fails on a row is an error that names
         the model, and nothing is written until it is fixed.
         """
@@ -493,7 +379,7 @@ class TestQuery:
         shop.run()
         assert len(shop.rows()) == 2
 
-    def test_drift_stops_the_step_before_anything_is_written(self, shop: Shop) -> None:
+    def test_drift_stops_the_step_before_anything_is_written(self, shop: ClicksProject) -> None:
         """Schema drift stops the step before it stores or sets aside any row."""
         shop.put("a.csv", "1,2024-03-01,1", ",2024-03-01,1")
         shop.put("b.csv", "2", header="id")
@@ -575,7 +461,7 @@ class TestWithoutKey:
         assert shop.rows() == [("4",)]
         assert shop.proven()
 
-    def test_an_empty_folder(self, shop: Shop) -> None:
+    def test_an_empty_folder(self, shop: ClicksProject) -> None:
         """An empty folder makes an empty table, and files may come later."""
         shop.model("clicks", MODEL.replace("FROM raw.clicks", "FROM raw.clicks WHERE v > 0"))
         assert shop.run().written == 0

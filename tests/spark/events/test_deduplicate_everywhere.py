@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.events.test_build import MODEL, Shop, shop_with, size
+from tests.spark.events.clicks_project import MODEL, ClicksProject, shop_with
+from tests.spark.events.test_build import size
 
 from infold import api
 from infold.core.record import Receipt
@@ -28,12 +29,12 @@ LATEST = EVERYWHERE.replace("deduplicate", "prefer: [v desc]\ndeduplicate")
 
 
 @pytest.fixture
-def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Shop:
+def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> ClicksProject:
     """A project with one row for each id."""
     return shop_with(tmp_path, warehouse, EVERYWHERE)
 
 
-def explained(shop: Shop) -> list[tuple[str, str]]:
+def explained(shop: ClicksProject) -> list[tuple[str, str]]:
     """What ``infold explain clicks`` says of copies."""
     return list(api.explain(api.open_project(shop.root), "clicks").notes)
 
@@ -42,7 +43,7 @@ def explained(shop: Shop) -> list[tuple[str, str]]:
 class TestOneRowForEachKey:
     """The copy to keep depends on what the copies say, not on which arrived first."""
 
-    def test_a_copy_on_another_day_in_a_later_run(self, shop: Shop, size: str) -> None:
+    def test_a_copy_on_another_day_in_a_later_run(self, shop: ClicksProject, size: str) -> None:
         """The earliest copy is kept: a later copy changes
         nothing, and an earlier one moves the event.
         """
@@ -73,7 +74,7 @@ class TestOneRowForEachKey:
         assert shop.files() == {"a.csv": (3, 1), "b.csv": (2, 1), "c.csv": (1, 0)}
         assert shop.proven()
 
-    def test_copies_in_one_delivery(self, shop: Shop, size: str) -> None:
+    def test_copies_in_one_delivery(self, shop: ClicksProject, size: str) -> None:
         """Copies in one file or several keep the same row, and each kind of copy is counted."""
         shop.put("a.csv", "1,2024-03-05,7", "1,2024-03-05,7", "1,2024-03-04,7", "2,2024-03-09,1")
         shop.put("b.csv", "1,2024-02-01,8", "1,2024-03-04,7", "2,2024-03-09,2")
@@ -111,7 +112,7 @@ class TestOneRowForEachKey:
         assert shop.rows() == [("1", "2024-03-05", 6)]
         assert shop.proven()
 
-    def test_null_keys_are_set_aside(self, shop: Shop) -> None:
+    def test_null_keys_are_set_aside(self, shop: ClicksProject) -> None:
         """Rows with a NULL key are copies of nothing and are set aside."""
         shop.put("a.csv", ",2024-03-01,7", "1,2024-03-01,7")
         shop.run()
@@ -137,7 +138,7 @@ class TestOneRowForEachKey:
         ]
         assert shop.proven()
 
-    def test_the_key_changes_the_definition(self, shop: Shop) -> None:
+    def test_the_key_changes_the_definition(self, shop: ClicksProject) -> None:
         """To declare the key, or to remove it, changes the definition and rebuilds the table."""
         shop.model("clicks", MODEL)
         shop.put("a.csv", "1,2024-03-01,7", "1,2024-03-05,7")
@@ -162,7 +163,7 @@ class TestOneRowForEachKey:
 class TestAKeptCopyLeaves:
     """When the kept copy's file is deleted, the best of the others is stored, in its own cell."""
 
-    def test_the_file_of_the_kept_copy_is_deleted(self, shop: Shop, size: str) -> None:
+    def test_the_file_of_the_kept_copy_is_deleted(self, shop: ClicksProject, size: str) -> None:
         """Of three copies on three days, the next best is
         kept each time the file of the best is deleted.
         """
@@ -187,7 +188,7 @@ class TestAKeptCopyLeaves:
         assert shop.rows() == []
         assert shop.proven()
 
-    def test_the_file_of_the_kept_copy_is_replaced(self, shop: Shop, size: str) -> None:
+    def test_the_file_of_the_kept_copy_is_replaced(self, shop: ClicksProject, size: str) -> None:
         """The corrected copy competes again with the copy that had lost to the old one."""
         shop.put("a.csv", "1,2024-03-01,7", "2,2024-03-01,7")
         shop.put("b.csv", "1,2024-03-05,7")
@@ -198,7 +199,9 @@ class TestAKeptCopyLeaves:
         assert shop.files() == {"a.csv": (2, 1), "b.csv": (1, 0)}
         assert shop.proven()
 
-    def test_a_better_copy_arrives_as_the_kept_one_is_deleted(self, shop: Shop, size: str) -> None:
+    def test_a_better_copy_arrives_as_the_kept_one_is_deleted(
+        self, shop: ClicksProject, size: str
+    ) -> None:
         """In one run the kept copy's file is deleted and a
         new copy arrives: the best of all that remain is kept.
         """
@@ -265,7 +268,7 @@ SOURCE = """    event_time_column: at
 """
 
 
-class Site(Shop):
+class Site(ClicksProject):
     """Clicks, sessions of them and a daily table."""
 
     def deliver(self, name: str, *rows: str) -> None:

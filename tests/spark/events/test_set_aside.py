@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
-from tests.spark.events.test_build import MODEL, SOURCE, Shop, shop_with
+from tests.spark.events.clicks_project import MODEL, SOURCE, ClicksProject, shop_with
 
 from infold.core.report import RunFailed
 
@@ -21,7 +21,7 @@ LATE = ("infold.spark.events.build._commit", "infold.spark.events.ingest.Ingest.
 
 
 @pytest.fixture
-def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Shop:
+def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> ClicksProject:
     """A project with one good file taken in."""
     found = shop_with(tmp_path, warehouse)
     found.put("a.csv", "1,2024-03-01,7")
@@ -29,7 +29,7 @@ def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Shop:
     return found
 
 
-def run_failing(shop: Shop, place: str) -> None:
+def run_failing(shop: ClicksProject, place: str) -> None:
     """A run that fails at ``place``."""
 
     def fail(*_: object) -> NoReturn:
@@ -43,7 +43,7 @@ def run_failing(shop: Shop, place: str) -> None:
 
 
 @pytest.mark.parametrize("place", LATE)
-def test_a_file_corrected_after_a_failure_has_none(shop: Shop, place: str) -> None:
+def test_a_file_corrected_after_a_failure_has_none(shop: ClicksProject, place: str) -> None:
     """Rows that a failed step set aside disappear when the file is corrected before the next
     run.
     """
@@ -56,7 +56,7 @@ def test_a_file_corrected_after_a_failure_has_none(shop: Shop, place: str) -> No
 
 
 @pytest.mark.parametrize("place", LATE)
-def test_a_file_ingested_after_a_failure_has_them_once(shop: Shop, place: str) -> None:
+def test_a_file_ingested_after_a_failure_has_them_once(shop: ClicksProject, place: str) -> None:
     """A step that is repeated, or was already done, leaves one copy of each row set aside."""
     shop.put("b.csv", GOOD, BAD)
     run_failing(shop, place)
@@ -66,7 +66,7 @@ def test_a_file_ingested_after_a_failure_has_them_once(shop: Shop, place: str) -
     assert shop.proven()
 
 
-def test_a_file_that_could_not_be_removed_keeps_them(shop: Shop) -> None:
+def test_a_file_that_could_not_be_removed_keeps_them(shop: ClicksProject) -> None:
     """While the ledger has a file, a step that fails to remove it keeps its rows set aside."""
     shop.put("b.csv", GOOD, BAD)
     shop.run()
@@ -81,7 +81,7 @@ def test_a_file_that_could_not_be_removed_keeps_them(shop: Shop) -> None:
 
 @pytest.mark.parametrize("rows", [(GOOD, BAD), (BAD,)], ids=["some", "all"])
 def test_rows_of_a_deleted_file_are_removed_by_the_next_step(
-    shop: Shop, rows: tuple[str, ...]
+    shop: ClicksProject, rows: tuple[str, ...]
 ) -> None:
     """When a step fails after its commit, or had nothing to commit, the next step removes the
     rows.
@@ -106,7 +106,7 @@ def test_a_repeated_load(tmp_path: Path, warehouse: Path, spark: SparkSession) -
     assert [file for file, _ in shop.aside()] == ["a.csv"]
 
 
-def test_a_changed_declaration_removes_them(shop: Shop, tmp_path: Path) -> None:
+def test_a_changed_declaration_removes_them(shop: ClicksProject, tmp_path: Path) -> None:
     """A file that is read under a changed declaration keeps no row that the old one set aside."""
     project = tmp_path / "infold.yml"
     strict, right = SOURCE.replace("v: int", "V: int"), SOURCE
@@ -121,7 +121,7 @@ def test_a_changed_declaration_removes_them(shop: Shop, tmp_path: Path) -> None:
     assert shop.aside() == []
 
 
-def test_each_model_has_its_own(shop: Shop) -> None:
+def test_each_model_has_its_own(shop: ClicksProject) -> None:
     """Two models over the same files with other keys set rows aside independently."""
     shop.model("landed", MODEL.replace("[id]", "[v]"))
     shop.put("b.csv", ",2024-03-01,7")

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.cumulative.test_fold import CLICKS, CROWD, SOURCE, put
-from tests.spark.events.test_build import NOW, Shop, shop_with
+from tests.spark.cumulative.clicks_by_user import CLICKS, CROWD, SOURCE, put
+from tests.spark.events.clicks_project import NOW, ClicksProject, shop_with
 
 from infold import api
 from infold.core.interval import parse_instant_text
@@ -45,7 +45,7 @@ SELECT * FROM visits"""
 
 
 @pytest.fixture
-def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[Shop]:
+def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[ClicksProject]:
     """Sessions over a table of days, pages over a whole table; in the end all are right."""
     made = shop_with(tmp_path, warehouse, CLICKS, SOURCE)
     made.model("visits", VISITS)
@@ -59,7 +59,7 @@ def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[Shop]
     assert made.proven()
 
 
-def test_a_late_row_folds_only_itself(shop: Shop) -> None:
+def test_a_late_row_folds_only_itself(shop: ClicksProject) -> None:
     """A late click in a day of many is one folded row, with
     its session and page, and no other row is read.
     """
@@ -71,7 +71,7 @@ def test_a_late_row_folds_only_itself(shop: Shop) -> None:
     assert result == {"sessions": (2, 1, 1), "pages": (1, 1, 0)}
 
 
-def test_one_of_several_equal_rows_is_removed(shop: Shop) -> None:
+def test_one_of_several_equal_rows_is_removed(shop: ClicksProject) -> None:
     """When one of three equal rows is removed, two stay."""
     put(shop, "ann.csv", *(f"{n},ann,2024-03-01 09:00:00,/a,1" for n in (1, 3)))
     at = shop.version("visits")
@@ -82,7 +82,7 @@ def test_one_of_several_equal_rows_is_removed(shop: Shop) -> None:
     assert [row for row in shop.rows("pages") if row[0] == "/a"] == [("/a", 2, 2)]
 
 
-def test_a_changed_row_is_one_removed_and_one_added(shop: Shop) -> None:
+def test_a_changed_row_is_one_removed_and_one_added(shop: ClicksProject) -> None:
     """A corrected amount is folded as one removed and one
     added row; a repeated delivery is no change.
     """
@@ -96,7 +96,7 @@ def test_a_changed_row_is_one_removed_and_one_added(shop: Shop) -> None:
     assert shop.version("sessions") == at
 
 
-def folded_models(shop: Shop) -> dict[str, tuple[int, int, int]]:
+def folded_models(shop: ClicksProject) -> dict[str, tuple[int, int, int]]:
     """Rows read, written and removed by the models that fold, all of which did."""
     result = api.run(api.open_project(shop.root), as_of=parse_instant_text(NOW))
     found = {step.model: (step, receipt) for step, receipt in result.steps}

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.spark.cumulative.test_fold import CLICKS, put
-from tests.spark.events.test_build import NOW, Shop, shop_with
+from tests.spark.cumulative.clicks_by_user import CLICKS, put
+from tests.spark.events.clicks_project import NOW, ClicksProject, shop_with
 
 from infold import api
 from infold.core.interval import MINUTE, parse_instant_text, show_instant
@@ -68,7 +68,7 @@ CROWD = 30
 
 
 @pytest.fixture
-def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[Shop]:
+def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[ClicksProject]:
     """A crowd on the web, Ann on the web and in the app; in the end all tables are right."""
     made = shop_with(tmp_path, warehouse, CLICKS, SOURCES)
     for name, text in {
@@ -91,17 +91,17 @@ def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[Shop]
     assert made.proven()
 
 
-def other(shop: Shop, folder: str, header: str, *rows: str, name: str = "file") -> None:
+def other(shop: ClicksProject, folder: str, header: str, *rows: str, name: str = "file") -> None:
     """A file of another source than the clicks."""
     (shop.root / folder / f"{name}.csv").write_text("\n".join([header, *rows]) + "\n")
 
 
-def ann(shop: Shop) -> list[tuple[Any, ...]]:
+def ann(shop: ClicksProject) -> list[tuple[Any, ...]]:
     """Ann's sessions, without their id and hers."""
     return [row[2:] for row in shop.rows("sessions") if row[1] == "ann"]
 
 
-def folded(shop: Shop) -> dict[str, Receipt]:
+def folded(shop: ClicksProject) -> dict[str, Receipt]:
     """What a run did to the sessions and pages, which were folded."""
     result = api.run(api.open_project(shop.root), as_of=parse_instant_text(NOW))
     found = [(step, receipt) for step, receipt in result.steps if step.model in _FOLDS]
@@ -113,7 +113,7 @@ _FOLDS = ("sessions", "pages")
 TAP = "tap,who,tapped,cur,cents"
 
 
-def test_rates_that_change_and_events_of_two_tables(shop: Shop) -> None:
+def test_rates_that_change_and_events_of_two_tables(shop: ClicksProject) -> None:
     """A changed rate makes the sessions of its currency
     read again; rows are ordered by time, then id.
     """

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.cumulative.test_fold import CLICKS, put
-from tests.spark.events.test_build import NOW, Shop, shop_with
+from tests.spark.cumulative.clicks_by_user import CLICKS, put
+from tests.spark.events.clicks_project import NOW, ClicksProject, shop_with
 
 from infold import api
 from infold.core.interval import Interval, parse_instant_text, show_instant
@@ -47,7 +47,7 @@ CROWD = 20
 
 
 @pytest.fixture
-def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[Shop]:
+def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[ClicksProject]:
     """Twenty users, one on each day, and Ann on three of them; in the end all tables are right."""
     made = shop_with(tmp_path, warehouse, CLICKS, SOURCES)
     (tmp_path / "rates").mkdir()
@@ -59,12 +59,12 @@ def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[Shop]
     assert made.proven()
 
 
-def rates(shop: Shop, *rows: str) -> None:
+def rates(shop: ClicksProject, *rows: str) -> None:
     """The file of rates, written anew."""
     (shop.root / "rates" / "rates.csv").write_text("\n".join(["url,rate", *rows]) + "\n")
 
 
-def steps(shop: Shop) -> dict[str, tuple[Step, Receipt]]:
+def steps(shop: ClicksProject) -> dict[str, tuple[Step, Receipt]]:
     """What a run did, by model."""
     result = api.run(api.open_project(shop.root), as_of=parse_instant_text(NOW))
     return {step.model: (step, receipt) for step, receipt in result.steps}
@@ -87,7 +87,7 @@ def days_of(step: Step) -> list[str]:
 class TestCellsWithChangedKeys:
     """A changed lookup row rebuilds the cells with rows of its key, and no other."""
 
-    def test_a_cumulative_lookup(self, shop: Shop) -> None:
+    def test_a_cumulative_lookup(self, shop: ClicksProject) -> None:
         """A user's late row, a user's last row removed, and
         a new user each rebuild that user's cells.
         """
@@ -108,7 +108,7 @@ class TestCellsWithChangedKeys:
         put(shop, "new.csv", "e1,eve,2024-02-12 11:00:00,/a,1")
         assert days_of(steps(shop)["known"][0]) == ["12"]
 
-    def test_a_replaced_lookup_file(self, shop: Shop) -> None:
+    def test_a_replaced_lookup_file(self, shop: ClicksProject) -> None:
         """Changed, added, removed and repeated rates rebuild
         the cells that use them; an unused one rebuilds none.
         """
@@ -131,7 +131,7 @@ class TestCellsWithChangedKeys:
         assert (days_of(step), receipt.read, receipt.commits) == ([], 0, 0)
         assert (shop.version("priced"), steps(shop)) == (at, {})
 
-    def test_a_lookup_that_is_rebuilt_completely(self, shop: Shop) -> None:
+    def test_a_lookup_that_is_rebuilt_completely(self, shop: ClicksProject) -> None:
         """A rebuilt lookup changes the keys whose rows
         differ, and all keys when its columns change.
         """

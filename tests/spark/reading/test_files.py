@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import itertools
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from tests.spark.reading.landing import MODEL, LandingProject
 
 from infold import api
-from infold.core import interval
-from infold.core.model import table_name
 from infold.core.record import Receipt
 from infold.messages.errors import InfoldError
 
@@ -22,76 +19,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-
-_numbers = itertools.count()
-
-MODEL = """---
-materialization: events
-unique_key: [id]
-timeseries: {event_time_column: at}
----
-SELECT id, at FROM raw.c"""
-
-
-class Land:
-    """A project with one source of files and one model of events."""
-
-    def __init__(self, root: Path, warehouse: Path, path: str, keys: str = "") -> None:
-        self.root, self.warehouse, self.path = root, warehouse, path
-        self.name = f"files{next(_numbers)}"
-        (root / "models").mkdir(parents=True)
-        (root / "landing").mkdir()
-        self.declare(keys)
-        self.model(MODEL)
-
-    def declare(self, keys: str = "", columns: str = "{id: string, at: timestamp}") -> None:
-        """The source, anew."""
-        (self.root / "infold.yml").write_text(
-            f"name: {self.name}\nsources:\n  raw.c:\n    path: {self.path}\n    {keys}\n"
-            f"    event_time_column: at\n    columns: {columns}\n"
-            f"targets:\n  dev: {{storage: iceberg, warehouse: '{self.warehouse}'}}\n"
-        )
-
-    def model(self, text: str, name: str = "c") -> None:
-        """A model."""
-        (self.root / "models" / f"{name}.sql").write_text(text)
-
-    def put(self, name: str, content: str | bytes | pa.Table, **how: Any) -> Path:
-        """A file below the landing folder."""
-        at = self.root / "landing" / name
-        at.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, pa.Table):
-            parquet.write_table(content, at, **how)
-        else:
-            at.write_bytes(content.encode() if isinstance(content, str) else content)
-        return at
-
-    def row(self, name: str, id_: str, **more: Any) -> None:
-        """A file of one JSON row."""
-        self.put(name, json.dumps({"id": id_, "at": "2024-03-01T10:00:00Z", **more}) + "\n")
-
-    def run(self) -> Receipt:
-        """One run; the receipt of the model."""
-        result = api.run(
-            api.open_project(self.root), as_of=interval.parse_instant_text("2024-03-10")
-        )
-        return sum((receipt for step, receipt in result.steps if step.model == "c"), Receipt())
-
-    def rows(self, table: str = "c", *columns: str) -> list[Any]:
-        """The values of the table's first column, or of some, in order."""
-        lake = api.lake(api.open_project(self.root))
-        found = lake.rows(table_name(table), columns=list(columns) or None).to_pylist()
-        values = [tuple(row.values()) if columns else next(iter(row.values())) for row in found]
-        return sorted(values, key=str)
-
-    def aside(self) -> list[tuple[str, str]]:
-        """The files of rows set aside, and why."""
-        return self.rows("infold__set_aside", "file", "reason")
-
-    def proven(self) -> bool:
-        """Whether the table equals its definition."""
-        return api.verify(api.open_project(self.root)).equal
-
 
 NAMES = (
     "2024-03-08T10:00:00.json", "a:[1].json", "a:b/x.json", "c:[d]/x.json", "x[1].json",
@@ -105,7 +32,7 @@ def test_files_with_any_name(tmp_path: Path, warehouse: Path, spark: SparkSessio
     """Files whose names have colons, patterns, escapes,
     blanks or any letters are read, and removed when deleted.
     """
-    land = Land(tmp_path / "p [1]", warehouse, "landing/**")
+    land = LandingProject(tmp_path / "p [1]", warehouse, "landing/**")
     names = [name for name in NAMES if name != ".."]
     for name in names:
         line = json.dumps({"id": name, "at": "2024-03-01"}) + "\n"
@@ -126,7 +53,7 @@ def test_a_file_with_an_exact_path_is_read(
     tmp_path: Path, warehouse: Path, spark: SparkSession, name: str
 ) -> None:
     """A file that is named by its path is read even if Spark would ignore its name."""
-    land = Land(tmp_path, warehouse, f"landing/{name}")
+    land = LandingProject(tmp_path, warehouse, f"landing/{name}")
     land.declare("format: json")
     land.row(name, "x")
     land.run()
@@ -141,7 +68,7 @@ GOOD = {
 }
 
 
-def spoil(land: Land, kind: str) -> str:
+def spoil(land: LandingProject, kind: str) -> str:
     """A file that cannot be read; its ending."""
     lines = "".join(f'{{"id":"{at}","at":"2024-03-01"}}\n' for at in range(100_000))
     if kind == "cut json":
@@ -169,7 +96,7 @@ def test_a_file_that_cannot_be_read_is_named_or_set_aside(
     """An unreadable file is named in an error or set aside,
     by choice, and ingested once it is corrected.
     """
-    land = Land(tmp_path, warehouse, "landing")
+    land = LandingProject(tmp_path, warehouse, "landing")
     ending = spoil(land, kind)
     (bad,) = (path.name for path in (land.root / "landing").iterdir())
     land.put(f"good.{ending}", GOOD[ending])
@@ -200,7 +127,7 @@ def test_a_file_that_vanishes_is_named(
     """
     from infold.spark.reading import source_rows
 
-    land = Land(tmp_path, warehouse, "landing/*.json", "on_unreadable: set_aside")
+    land = LandingProject(tmp_path, warehouse, "landing/*.json", "on_unreadable: set_aside")
     land.row("a.json", "a")
     land.row("b:b.json", "b")
     read = source_rows.read
@@ -236,7 +163,7 @@ def test_json_nested_a_thousand_deep(
     """JSON nested a thousand deep is read as far as Spark reads it, and set aside beyond."""
     if not in_process:
         monkeypatch.setattr("infold.spark.reading.json_lines.IN_PROCESS", 0)
-    land = Land(tmp_path, warehouse, "landing/*.json", "on_drift: set_aside")
+    land = LandingProject(tmp_path, warehouse, "landing/*.json", "on_drift: set_aside")
     land.declare("on_drift: set_aside", "{id: string, at: timestamp, deep: string}")
     land.model(MODEL.replace("id, at", "id, at, length(deep) AS deep"))
     for name, depth in (("near", 990), ("far", 1_100)):
@@ -261,7 +188,7 @@ class TestOptionalColumns:
         self, tmp_path: Path, warehouse: Path, spark: SparkSession
     ) -> None:
         """To declare an optional column builds nothing, whether ingested files have it or not."""
-        land = Land(tmp_path, warehouse, "landing/*.json", "on_new_columns: ignore")
+        land = LandingProject(tmp_path, warehouse, "landing/*.json", "on_new_columns: ignore")
         land.row("a.json", "a")
         land.row("b.json", "b", n=1)
         land.run()
@@ -282,7 +209,7 @@ class TestOptionalColumns:
         self, tmp_path: Path, warehouse: Path, spark: SparkSession
     ) -> None:
         """A landed source stores the declared columns, and to declare another changes nothing."""
-        land = Land(tmp_path, warehouse, "landing/*.json")
+        land = LandingProject(tmp_path, warehouse, "landing/*.json")
         land.model(
             "---\nmaterialization: table\n---\nSELECT count(*) AS total, max(id) AS id FROM raw.c"
         )
@@ -308,7 +235,7 @@ class TestOptionalColumns:
             "d: {type: 'decimal(5,2)', optional: true, default: 1.5}, "
             "t: {type: date, optional: true, default: 2024-01-01}}"
         )
-        land = Land(tmp_path, warehouse, "landing/*")
+        land = LandingProject(tmp_path, warehouse, "landing/*")
         land.declare(f"format: {ending}", columns)
         land.model(
             MODEL.replace("id, at", "id, at, a, cast(d AS string) AS d, cast(t AS string) t")
@@ -352,7 +279,7 @@ class TestOptionalColumns:
         """When a column is declared, only the files that were
         set aside for it are read again, and their rows leave.
         """
-        land = Land(tmp_path, warehouse, "landing/*.json", "on_new_columns: set_aside")
+        land = LandingProject(tmp_path, warehouse, "landing/*.json", "on_new_columns: set_aside")
         land.row("a.json", "a")
         land.row("b.json", "b", n=1)
         found = land.run()
@@ -373,7 +300,7 @@ def test_models_may_read_what_was_set_aside(
     """A model may read the rows set aside as a source; they
     are one run behind, and leave with their file.
     """
-    land = Land(tmp_path, warehouse, "landing/*.json")
+    land = LandingProject(tmp_path, warehouse, "landing/*.json")
     land.put("a.json", '{"id":"1","at":"2024-03-01"}\n{"id":"2","at":"soon"}\n')
     land.put("b.json", '{"id":"3","at":"never"}\n')
     land.run()

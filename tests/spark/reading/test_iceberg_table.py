@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.events.test_build import MODEL as CLICKS
-from tests.spark.events.test_build import Shop, shop_with
+from tests.spark.events.clicks_project import MODEL as CLICKS
+from tests.spark.events.clicks_project import ClicksProject, shop_with
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +27,7 @@ SOURCE = """sources:
 TABLE = "infold.outside.renamed"
 
 
-def shop_over_iceberg(folder: Path, warehouse: Path) -> Shop:
+def shop_over_iceberg(folder: Path, warehouse: Path) -> ClicksProject:
     """A project whose one source is the Iceberg table."""
     shop = shop_with(folder, warehouse, MODEL)
     project = folder / "infold.yml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.spark.time_range.test_recompute import DAILY, Shop, model
+from tests.spark.time_range.daily_project import DAILY, DailyProject, model
 
 from infold import api
 from infold.core.report import RunFailed
@@ -20,7 +20,7 @@ def test_files_cut_to_their_headers_are_refused(tmp_path: Path, changed: str) ->
     """Files cut to their headers are refused and leave the tables as they are, until it is
     allowed.
     """
-    shop = Shop(tmp_path / "shop")
+    shop = DailyProject(tmp_path / "shop")
     shop.models(daily=model(DAILY))
     for _ in range(30 if changed else 3):
         shop.land("2024-03-01T10:00:00Z", "2024-03-02T10:00:00Z")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from tests.spark.reading.folder import Folder, utc
 
 from infold.core.files import ListedFile
 from infold.core.formats import Format
@@ -22,7 +21,7 @@ from infold.core.project import Project
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -41,67 +40,10 @@ ALL = {
 FEW = {"id": "string", "n": "int"}
 
 
-class Folder:
-    """A project's folder with files of one source, each with an id in the order written."""
-
-    def __init__(self, root: Path, spark: SparkSession) -> None:
-        self.root, self.spark = root, spark
-        self.files: list[tuple[int, ListedFile]] = []
-
-    def put(self, name: str, content: str | bytes | pa.Table) -> None:
-        """A file; text as UTF-8, gzipped when its name says so."""
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, pa.Table):
-            parquet.write_table(content, path)
-        else:
-            raw = content.encode() if isinstance(content, str) else content
-            path.write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
-        stat = path.stat()
-        seen = ListedFile(name, stat.st_size, 0, f"{stat.st_size}:{stat.st_mtime_ns}")
-        self.files.append((len(self.files) + 1, seen))
-
-    def source(self, columns: Mapping[str, str], **others: Any) -> Source:
-        """A source of these columns; its format follows from the first file."""
-        name = self.files[0][1].path.removesuffix(".gz")
-        declared = tuple(Column(*pair) for pair in columns.items())
-        return Source("raw.rows", Format(name.rpartition(".")[2]), declared, path="*", **others)
-
-    def frame(self, columns: Mapping[str, str], **others: Any) -> DataFrame:
-        """All rows, not read yet."""
-        from infold.spark.reading.source_rows import read
-
-        source = self.source(columns, **others)
-        project = Project("p", self.root, None, {source.name: source}, (), Target("dev"))
-        return read(self.spark, project, source, self.files)
-
-    def rows(self, columns: Mapping[str, str], **others: Any) -> list[dict[str, Any]]:
-        """All rows as read, in the order of their raw text within a file."""
-        found = self.frame(columns, **others).toArrow().to_pylist()
-        return sorted(found, key=lambda row: (row["_source_file"], row["_raw"]))
-
-    def values(self, columns: Mapping[str, str], **others: Any) -> list[tuple[Any, ...]]:
-        """The rows' values, and the problem instead where there is one."""
-        return [
-            (row["_problem"],) if row["_problem"] else tuple(row[name] for name in columns)
-            for row in self.rows(columns, **others)
-        ]
-
-    def in_order(self, name: str, columns: Mapping[str, str]) -> list[dict[str, Any]]:
-        """The rows as read, in the order of the lines of a file whose lines all differ."""
-        found = {row["_raw"]: row for row in self.rows(columns)}
-        return [found[line] for line in (self.root / name).read_text().splitlines()]
-
-
 @pytest.fixture
 def folder(tmp_path: Path, spark: SparkSession) -> Iterator[Folder]:
     """An empty folder."""
     return Folder(tmp_path, spark)  # type: ignore[return-value]
-
-
-def utc(*parts: int) -> datetime:
-    """A UTC instant."""
-    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc,arg-type]
 
 
 @pytest.mark.parametrize(

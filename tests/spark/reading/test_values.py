@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from tests.spark.reading.test_source_rows import Folder, utc
+from tests.spark.reading.folder import Folder, utc
 
 from infold.core.interval import micros_of
 from infold.lake.reading import timestamp_text

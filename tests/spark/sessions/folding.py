@@ -1,8 +1,9 @@
 """
-A sessions model over an events table that exist in memory: what a fold reads and writes, watched.
+A fold of sessions over events in memory, which records what the fold reads and writes.
 
-:class:`Shop` plays the parts around the fold. It keeps the events as Python rows, hands them out
-as frames by version, keeps the ledger's account of cells, and checks every call of the port.
+:class:`FoldedSessions` plays the parts around the fold. It keeps the events as Python rows, gives
+them to the fold as frames by version, keeps the ledger's account of cells, and checks every call
+of the port.
 """
 
 from __future__ import annotations
@@ -226,7 +227,7 @@ class ShopWork(Work):
         return cast("DataFrame", self.shop.frame(version))
 
 
-class Shop:
+class FoldedSessions:
     """Events that come and go, and the sessions made from them."""
 
     def __init__(
@@ -261,7 +262,7 @@ class Shop:
             for row in self.versions[-1].values()
         ]
 
-    def arrive(self, added: Iterable[Row] = (), gone: Iterable[Row] = ()) -> Shop:
+    def arrive(self, added: Iterable[Row] = (), gone: Iterable[Row] = ()) -> FoldedSessions:
         """One new version of the events: rows added, rows that are gone (by key and time)."""
         number = len(self.versions)
         old, new = self.versions[-1], dict(self.versions[-1])
@@ -275,7 +276,7 @@ class Shop:
         self.ledger.states["clicks"] = _states(new)
         return self
 
-    def say(self, *words: Said) -> Shop:
+    def say(self, *words: Said) -> FoldedSessions:
         """Put sessions into quarantine by hand, or release them."""
         for one in words:
             number = len(self.ledger.said) + 1
@@ -314,7 +315,7 @@ class Shop:
 
     # -- sessions
 
-    def run(self) -> Shop:
+    def run(self) -> FoldedSessions:
         """Bring the sessions up to date, and compare table and ledger with the reference."""
         upto = len(self.versions) - 1
         action = Action.FOLD if self.tables.snapshots else Action.BUILD

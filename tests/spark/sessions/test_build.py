@@ -2,105 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from random import Random
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings
 from tests.reference import aggregates as agg
-from tests.reference.compare import difference
-from tests.reference.drawn import at, drawn, events_of, history, spread, table
+from tests.reference.drawn import at, drawn, history, spread, table
 from tests.reference.world import Row
-from tests.spark.sessions.folding import GAP, Call, Shop
+from tests.spark.sessions.folding import GAP, Call, FoldedSessions
+from tests.spark.sessions.random_folds import (
+    COUNT,
+    MERGING,
+    READ_AGAIN,
+    SEEDS,
+    UNSHRUNK,
+    large_builds_equal_the_reference,
+    named,
+    named_events,
+    play,
+    programs,
+    rows_of,
+)
 
 from infold.core.interval import DAY, MINUTE, SECOND
-from infold.core.queries import SessionsQuery
-from infold.spark.sessions.build import LARGE, build
-from infold.spark.sessions.words import ColumnValues, no_column_values
-from infold.spark.tables.port import Layout, Stamp
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
-D = Decimal
-
-COUNT = {"events": Call("count(*)", agg.count(), "count")}
-
-
-def named(call: str, reference: agg.Aggregate, argument: str, **more: Any) -> Call:
-    """A call of one argument, with what analysis would make of it."""
-    return Call(reference.sql, reference, call, argument, **more)
-
-
-MERGING = {
-    "events": Call("count(*)", agg.count(), "count"),
-    "urls": named("count", agg.count_of("url"), "url"),
-    "good": named("count_if", agg.count_if("ok", lambda row: row["ok"]), "ok"),
-    "ns": named("sum", agg.total("n"), "n"),
-    "bigs": named("sum", agg.total("big"), "big"),
-    "revenue": named("sum", agg.total("amount"), "amount"),
-    "mean_n": named("avg", agg.mean("n"), "n"),
-    "mean_amount": named("avg", agg.mean("amount", scale=2), "amount"),
-    "least_url": named("min", agg.least("url"), "url"),
-    "most_amount": named("max", agg.greatest("amount"), "amount"),
-    "least_x": named("min", agg.least("x"), "x"),
-    "latest": named("max", agg.greatest("seen"), "seen"),
-    "every_ok": named("bool_and", agg.every("ok", lambda row: row["ok"]), "ok"),
-    "any_ok": named("bool_or", agg.some("ok", lambda row: row["ok"]), "ok"),
-    "entry": named("first", agg.first("url"), "url"),
-    "exit": named("last", agg.last("url"), "url"),
-    "first_url": named("first", agg.first_known("url"), "url", ignore_nulls=True),
-    "last_url": named("last", agg.last_known("url"), "url", ignore_nulls=True),
-    "first_seen": named("first", agg.first("seen"), "seen"),
-    "paid": Call(
-        "count(*) FILTER (WHERE n = 2)",
-        agg.count().where("n = 2", lambda row: row["n"] == 2),
-        "count",
-        None,
-        "n = 2",
-    ),
-    "share": Call(
-        "sum(1 / n) FILTER (WHERE n = 2)",
-        agg.total("n").where("n = 2", lambda row: row["n"] == 2),
-        "sum",
-        "n * n / n",
-        "n <> 0 AND n = 2",
-    ),
-    "paid_at": Call(
-        "last(url) FILTER (WHERE n = 2)",
-        agg.last("url").where("n = 2", lambda row: row["n"] == 2),
-        "last",
-        "url",
-        "n = 2",
-    ),
-}
 del MERGING["share"]  # a sum of doubles: below, among those that are read again
-
-READ_AGAIN = {
-    "events": Call("count(*)", agg.count(), "count"),
-    "entry": named("first", agg.first("url"), "url"),
-    "xs": named("sum", agg.total("x"), "x"),
-    "mean_x": named("avg", agg.mean("x"), "x"),
-    "ns": Call("count(DISTINCT n)", agg.count_distinct("n"), "other", "n", distinct=True),
-    "urls": Call("collect_list(url)", agg.listed("url"), "other", "url"),
-    "half": Call("percentile(n, 0.5)", agg.percentile("n", 0.5), "other", "n"),
-}
-
-
-def named_events(prefix: str, user: str, times: Iterable[int]) -> list[Row]:
-    """Events of one user with ids of their own."""
-    return [
-        {**row, "event_id": f"{user}.{prefix}{number}"}
-        for number, row in enumerate(events_of(times, user))
-    ]
 
 
 @dataclass(frozen=True)
@@ -286,7 +220,7 @@ CASES = (
 )
 
 
-def played(spark: SparkSession, calls: Mapping[str, Call]) -> Shop:
+def played(spark: SparkSession, calls: Mapping[str, Call]) -> FoldedSessions:
     """All cases at once, each by a user of its own: a build, then one fold."""
     given: list[Row] = []
     late: list[Row] = []
@@ -296,11 +230,11 @@ def played(spark: SparkSession, calls: Mapping[str, Call]) -> Shop:
         given += own
         late += named_events("late", f"u{number}", case.late)
         gone += [row for row in own if row["event_ts"] in case.gone]
-    return Shop(spark, calls).arrive(given).run().arrive(late, gone).run()
+    return FoldedSessions(spark, calls).arrive(given).run().arrive(late, gone).run()
 
 
 @pytest.fixture(scope="module", params=["merged", "read again"])
-def cases(request: pytest.FixtureRequest, spark: SparkSession) -> Shop:
+def cases(request: pytest.FixtureRequest, spark: SparkSession) -> FoldedSessions:
     """The cases, with aggregates that merge and with some that have to be read again."""
     return played(spark, COUNT if request.param == "merged" else READ_AGAIN)
 
@@ -309,12 +243,12 @@ class TestCases:
     """A late or removed event changes the sessions it belongs to."""
 
     @pytest.mark.parametrize("number", range(len(CASES)), ids=lambda at: CASES[at].claim)
-    def test_case(self, cases: Shop, number: int) -> None:
+    def test_case(self, cases: FoldedSessions, number: int) -> None:
         """The stored sessions of the case's user are those drawn in the table."""
         own = [row for row in cases.rows() if row["user_id"] == f"u{number}"]
         assert drawn(own, "events") == table(CASES[number].then)
 
-    def test_the_receipt_counts_session_changes(self, cases: Shop) -> None:
+    def test_the_receipt_counts_session_changes(self, cases: FoldedSessions) -> None:
         """The receipt counts new, extended, merged, split and removed sessions."""
         receipt = cases.receipt
         assert (receipt.sessions_new, receipt.sessions_merged) == (2, 5)
@@ -329,7 +263,7 @@ class TestSmallFolds:
         """An event that returns is found among more changed days than a predicate has literals."""
         days = [named_events("s", f"u{n}", [at("10:00") + 2 * n * DAY]) for n in range(220)]
         [back] = named_events("back", "ann", [at("10:00") + 401 * DAY])
-        made = Shop(spark, COUNT).arrive([*(row for [row] in days), back]).run()
+        made = FoldedSessions(spark, COUNT).arrive([*(row for [row] in days), back]).run()
         made.arrive(gone=[back])
         made.arrive(
             [
@@ -347,14 +281,14 @@ class TestSmallFolds:
         """Sessions that differ only by a microsecond in a list of times are different."""
         calls = {"times": Call("collect_list(seen)", agg.listed("seen"), "other", "seen")}
         [row] = named_events("s", "ann", [at("09:00")])
-        made = Shop(spark, calls).arrive([{**row, "seen": at("09:00")}]).run()
+        made = FoldedSessions(spark, calls).arrive([{**row, "seen": at("09:00")}]).run()
         made.arrive([{**row, "seen": at("09:00") + 1}], gone=[{**row}]).run()
         assert made.receipt.written == 1
 
     def test_first_of_values_that_cannot_be_compared(self, spark: SparkSession) -> None:
         """A first value that cannot be compared, such as a map, makes its session read again."""
         first = Call("first(map('k', n))", agg.first("n"), "first", "map('k', n)")
-        made = Shop(spark, {**COUNT, "n": first})
+        made = FoldedSessions(spark, {**COUNT, "n": first})
         events, n = made.query.outputs
         made.query = replace(made.query, outputs=(events, replace(n, sql=f"({n.sql})['k']")))
         made.arrive([{**row, "n": 1} for row in named_events("s", "ann", [at("09:10")])]).run()
@@ -366,7 +300,11 @@ class TestSmallFolds:
         append.
         """
         year_old = at("2018-10-23T10:00:00")
-        shop = Shop(spark, COUNT).arrive(named_events("s", "ann", [*OCTOBER_23, year_old])).run()
+        shop = (
+            FoldedSessions(spark, COUNT)
+            .arrive(named_events("s", "ann", [*OCTOBER_23, year_old]))
+            .run()
+        )
 
         shop.arrive(named_events("a", "ann", [year_old + MINUTE])).run()
         # Looked through: the two events of that day, and its session.
@@ -383,7 +321,7 @@ class TestSmallFolds:
         values = [2**62, 2**62, 2**62, -(2**62), -(2**62)]
         rows = named_events("s", "ann", [at("09:00") + n * MINUTE for n in range(5)])
         given = [{**row, "big": value} for row, value in zip(rows, values, strict=True)]
-        shop = Shop(spark, {"total": named("sum", agg.total("big"), "big")})
+        shop = FoldedSessions(spark, {"total": named("sum", agg.total("big"), "big")})
         shop.arrive([given[0], *given[3:]]).run()
         shop.arrive(given[1:3]).run()
         assert [row["total"] for row in shop.rows()] == [2**62]
@@ -394,7 +332,9 @@ class TestSmallFolds:
         """
         calls = {"most": named("max", agg.greatest("n"), "n")}
         rows = [{**row, "n": 5} for row in named_events("s", "ann", [at("09:00"), at("09:10")])]
-        shop = Shop(spark, calls, where="url IS NULL", test=lambda row: row["url"] is None)
+        shop = FoldedSessions(
+            spark, calls, where="url IS NULL", test=lambda row: row["url"] is None
+        )
         shop.arrive(rows).run()
         [left_out] = named_events("x", "ann", [at("10:00")])
         [within] = named_events("w", "ann", [at("09:05")])
@@ -409,91 +349,6 @@ class TestSmallFolds:
         assert shop.tables.commits == ["create", "merge"]
 
 
-BASE = at("2019-10-22T22:00:00")
-
-SEEDS = st.integers(0, 2**32 - 1).filter(bool)
-"""
-What a test's random cases follow from: Hypothesis draws few large values, and the least first.
-"""
-
-
-def event(random: Random) -> Row:
-    """Content and time of one event, on a coarse grid so that ties and exact gaps are common."""
-    pick = random.choice
-    return {
-        "event_ts": BASE + random.randint(0, 16) * 15 * MINUTE + pick([0, 0, 1, -1]),
-        "url": pick([None, "/", "/a", "/pay", "é"]),
-        "n": pick([None, *range(-3, 4)]),
-        "big": pick([None, 2**55, -(2**55), 1, 7]),  # a hundred of them fit
-        "amount": pick([None, D(random.randint(-(10**6), 10**6)) / 100]),
-        "x": pick([None, 0.1, 0.2, -0.3, 1e9, 5.0, 0.0]),
-        "ok": pick([None, True, False]),
-        "seen": pick([None, BASE + random.randint(0, 5) * SECOND]),
-    }
-
-
-Program = list[list[tuple[str, Row, int]]]
-"""What one user's events do in each of some runs: come (+), go (-), or change (~)."""
-
-
-def programs(seed: int, *, users: int = 60, runs: int = 3) -> list[Program]:
-    """Programs of many users: their number costs next to nothing, a run of Spark's does."""
-    random = Random(seed)
-
-    def step() -> tuple[str, Row, int]:
-        return random.choice("+++-~"), event(random), random.randint(0, 50)
-
-    return [
-        [[step() for _ in range(random.randint(0, 4))] for _ in range(runs)] for _ in range(users)
-    ]
-
-
-UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
-"""A failing example shows one user's difference already; making it smaller takes Spark too long."""
-
-
-def play(
-    shop: Shop,
-    users: list[Program],
-    speak: Mapping[int, Callable[[Shop], None]] = MappingProxyType({}),
-) -> None:
-    """Run every user's program at once, comparing after each of the runs."""
-    number = 0
-    whose = [None if who % 20 == 7 else f"u{who}" for who in range(len(users))]
-    for run in range(len(users[0])):
-        here = {(row["event_id"], row["event_ts"]): row for row in shop.events}
-        added: list[Row] = []
-        gone: list[Row] = []
-        for who, program in enumerate(users):
-            user = whose[who]
-            for what, content, pick in program[run]:
-                own = [row for row in here.values() if row["user_id"] == user]
-                if what == "+" or not own:
-                    number += 1
-                    # Ids in no order, so that ties are not broken by arrival.
-                    name = f"e{number * 7919 % 1000:03}.{number}"
-                    added.append({"event_id": name, "user_id": user, **content})
-                    continue
-                old = own[pick % len(own)]
-                del here[old["event_id"], old["event_ts"]]
-                gone.append(old)
-                if what == "~":
-                    added.append({**content, **{k: old[k] for k in ("event_id", "user_id")}})
-        if run in speak:
-            speak[run](shop)
-        shop.arrive(added, gone).run()
-
-
-def rows_of(users: list[Program]) -> list[Row]:
-    """All events that come, whatever becomes of them."""
-    found: list[Row] = []
-    for who, program in enumerate(users):
-        for _, content, _ in (step for run in program for step in run):
-            name = f"e{len(found) * 7919 % 1000:03}.{len(found)}"
-            found.append({"event_id": name, "user_id": f"u{who}", **content})
-    return found
-
-
 QUICK = {name: call for name, call in MERGING.items() if name != "least_url"}
 """Those for which a large build knows words: their buffers have a fixed width, but for picks."""
 
@@ -506,7 +361,7 @@ def test_a_large_build_equals_the_reference(
     spark: SparkSession, seed: int, calls: Any, gap: int
 ) -> None:
     """A large build, whatever its optimisations and gap, equals the reference."""
-    shop = Shop(spark, calls, gap=gap).arrive(rows_of(programs(seed, users=200)))
+    shop = FoldedSessions(spark, calls, gap=gap).arrive(rows_of(programs(seed, users=200)))
 
     def values(sql: str) -> pa.Array | None:
         urls = ["/", "/a", "/pay", "/gone", "é"]
@@ -515,34 +370,20 @@ def test_a_large_build_equals_the_reference(
     large_builds_equal_the_reference(shop, shop.query, seed, values)
 
 
-def large_builds_equal_the_reference(
-    shop: Shop, query: SessionsQuery, seed: int, values: ColumnValues = no_column_values
-) -> None:
-    """In one piece, and in slices of time with sessions across their borders."""
-    times = sorted({row["event_ts"] for row in shop.events})
-    for borders in ((), sorted(Random(seed).sample(times, 3))):
-        table = build(shop.frame(1), query, size=LARGE, values=values, borders=borders)
-        shop.tables.create("sessions", table, Layout(), Stamp("r", "s", 1))
-        found = shop.rows()
-        for row in found:
-            row.pop("session_id")
-        assert difference(shop.expected(), found) == "", borders
-
-
 @settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
 def test_folds_that_merge_equal_the_reference(spark: SparkSession, seed: int) -> None:
     """Folds with every mergeable aggregate equal a rebuild,
     for events that arrive, change and leave.
     """
-    play(Shop(spark, MERGING), programs(seed))
+    play(FoldedSessions(spark, MERGING), programs(seed))
 
 
 @settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
 def test_folds_that_read_again_equal_the_reference(spark: SparkSession, seed: int) -> None:
     """Folds with aggregates that need all events equal a rebuild, too."""
-    play(Shop(spark, READ_AGAIN), programs(seed))
+    play(FoldedSessions(spark, READ_AGAIN), programs(seed))
 
 
 @settings(max_examples=1, phases=UNSHRUNK)
@@ -553,7 +394,7 @@ def test_where_and_outputs_of_several_aggregates(spark: SparkSession, seed: int)
     """
     calls = {"events": MERGING["events"], "mean": MERGING["mean_n"], "entry": MERGING["entry"]}
     play(
-        Shop(
+        FoldedSessions(
             spark,
             calls,
             where="n <> 1 OR url = '/'",

@@ -15,8 +15,8 @@ from tests.reference.compare import difference, stored
 from tests.reference.drawn import at, drawn, spread, table
 from tests.reference.tables import Ends, Said
 from tests.reference.world import Row
-from tests.spark.sessions.folding import GAP, Call, Shop
-from tests.spark.sessions.test_build import (
+from tests.spark.sessions.folding import GAP, Call, FoldedSessions
+from tests.spark.sessions.random_folds import (
     MERGING,
     READ_AGAIN,
     SEEDS,
@@ -182,9 +182,9 @@ WAYS = {
 }
 
 
-def shop(spark: SparkSession, way: Way) -> Shop:
+def shop(spark: SparkSession, way: Way) -> FoldedSessions:
     """A shop whose sessions are made that way."""
-    found = Shop(spark, way.calls, ends=way.ends, **way.query)
+    found = FoldedSessions(spark, way.calls, ends=way.ends, **way.query)
     if found.query.chosen_user is not None:
         user = Aggregate("_user", "first", "user_id", None, True, "first(user_id, true)")
         found.query = replace(found.query, aggregates=(*found.query.aggregates, user))
@@ -297,7 +297,7 @@ def test_any_number_of_manual_entries(spark: SparkSession) -> None:
     assert len(made.rows()) == 2
 
 
-def check_rebuild(made: Shop) -> None:
+def check_rebuild(made: FoldedSessions) -> None:
     """The judge of the fold agrees with the reference."""
     query = replace(made.query, entries=tuple(made.ledger.said))
     frame = sessions_from_scratch.sessions(made.frame(len(made.versions) - 1), query)
@@ -309,7 +309,7 @@ def check_rebuild(made: Shop) -> None:
     assert {tuple(row) for row in held} == {row[:4] for row in made.expected_held()}
 
 
-def speak(made: Shop, random: Random) -> None:
+def speak(made: FoldedSessions, random: Random) -> None:
     """Say something of sessions there are: of some, or of all of the same."""
     spans = made.spans() or [("u1", 0, 0)]
     for of, start, end in random.choices(spans, k=12):

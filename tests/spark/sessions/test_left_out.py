@@ -82,7 +82,7 @@ TESTS: Mapping[str, tuple[str, str, Callable[[Row], bool]]] = {
 """Of each model the sources whose rows it reads, why it leaves rows out, and which."""
 
 
-class Land:
+class LeftOutProject:
     """A project of some of the models, and the files of its sources."""
 
     def __init__(self, root: Path, warehouse: Path, *models: str) -> None:
@@ -204,7 +204,7 @@ def test_rows_that_several_models_leave_out_are_listed_once(
     """A row left out by several models is listed once;
     status counts it for each model, the receipt once.
     """
-    land = Land(tmp_path, warehouse, "a_users", "b_paid", "c_orders")
+    land = LeftOutProject(tmp_path, warehouse, "a_users", "b_paid", "c_orders")
     row = {"id": "1", "at": "2024-03-01T01:00:00Z", "u": None, "o": None, "k": "pay"}
     more = [event(Random(number), number, "c") for number in range(4, 20)]
     land.put("c", "a.json", [row, {**row, "id": "2", "o": "o1"}, {**row, "id": None}])
@@ -238,7 +238,7 @@ def test_exactly_the_rows_left_out_are_listed(
     """
     seed = Random().randrange(2**32)
     random, numbers = Random(seed), itertools.count()
-    land = Land(tmp_path / f"seed {seed}", warehouse, "e_seen", "f_both", "g_known")
+    land = LeftOutProject(tmp_path / f"seed {seed}", warehouse, "e_seen", "f_both", "g_known")
     known: list[Row] = []
     for step in range(3):
         for source in "cwm":
@@ -260,7 +260,7 @@ def test_exactly_the_rows_left_out_are_listed(
 
 def test_a_failed_model_lists_no_rows(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
     """A model that was never built lists no rows; after a changed definition the new one counts."""
-    land = Land(tmp_path, warehouse, "d_named")
+    land = LeftOutProject(tmp_path, warehouse, "d_named")
     land.put("c", "a.json", [{**event(Random(0), 1, "c"), "u": None, "k": "pay"}])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("infold.spark.sessions.build._build", None)

@@ -8,8 +8,8 @@ import pytest
 from tests.reference.compare import difference, stored
 from tests.reference.drawn import at, drawn, table
 from tests.reference.tables import Ends
-from tests.spark.sessions.folding import Shop
-from tests.spark.sessions.test_build import COUNT, large_builds_equal_the_reference, named_events
+from tests.spark.sessions.folding import FoldedSessions
+from tests.spark.sessions.random_folds import COUNT, large_builds_equal_the_reference, named_events
 
 from infold.core.session_cuts import Midnight
 from infold.spark.verify import sessions_from_scratch
@@ -37,7 +37,9 @@ def test_a_day_begins_once_though_clocks_are_set_back_over_midnight(spark: Spark
     """
     clocks = ("02:20", "02:30:30", "02:50", "03:15", "03:40")
     events = named_events("s", "ann", [at(f"2010-11-07T{clock}") for clock in clocks])
-    shop, large = (Shop(spark, COUNT, ends=Ends(zone=ZONE), cuts=(Midnight(ZONE),)) for _ in "sl")
+    shop, large = (
+        FoldedSessions(spark, COUNT, ends=Ends(zone=ZONE), cuts=(Midnight(ZONE),)) for _ in "sl"
+    )
     shop.arrive([*events[:3], events[4]]).run().arrive([events[3]]).run()
     large.arrive(events)
 

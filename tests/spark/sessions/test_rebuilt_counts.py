@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.reading.test_files import Land
+from tests.spark.reading.landing import LandingProject
 
 from infold import api
 from infold.core import interval
@@ -40,7 +40,7 @@ LONG = ("10:00", "10:25", "10:50", "11:15")
 """Of a session that is longer than its model's limit."""
 
 
-class Visits(Land):
+class Visits(LandingProject):
     """Events of users, and sessions made of them."""
 
     def __init__(self, root: Path, warehouse: Path) -> None:

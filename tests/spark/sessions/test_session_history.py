@@ -73,7 +73,7 @@ finally:
 """Runs a command in a process of its own, and says what it imported of Spark."""
 
 
-class Shop:
+class HistoryProject:
     """A project whose files come and go, run in this process."""
 
     def __init__(self, root: Path) -> None:
@@ -141,9 +141,9 @@ def _clock(at: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+def shop(tmp_path_factory: pytest.TempPathFactory) -> HistoryProject:
     """Two sessions; one is extended; a late event bridges them; its file goes, and comes back."""
-    found = Shop(tmp_path_factory.mktemp("history") / "shop")
+    found = HistoryProject(tmp_path_factory.mktemp("history") / "shop")
     found.run({"a": "ann 10:00 b1, ann 10:10, ann 11:20, bob 09:00, robot 10:05"})
     found.run({"b": "ann 10:20"})
     found.run({"c": "ann 10:50 b1, bob 15:00"})
@@ -157,7 +157,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 class TestSessions:
     """The history of a user's session."""
 
-    def test_the_changes_of_each_run(self, shop: Shop) -> None:
+    def test_the_changes_of_each_run(self, shop: HistoryProject) -> None:
         """The history lists created, extended, merged by a
         late event, split as its file is deleted, merged again.
         """
@@ -173,7 +173,7 @@ class TestSessions:
         ]
         assert history.oldest_kept is None
 
-    def test_events_by_arrival(self, shop: Shop) -> None:
+    def test_events_by_arrival(self, shop: HistoryProject) -> None:
         """Current events are listed by the run that brought
         them; those after the session was created are late.
         """
@@ -186,7 +186,7 @@ class TestSessions:
         ]
         assert history.notes == ()
 
-    def test_on_the_screen(self, shop: Shop) -> None:
+    def test_on_the_screen(self, shop: HistoryProject) -> None:
         """The command finds the session in all models and names existing runs, without Spark."""
         id_ = shop.id("visits", "10:00")
 
@@ -201,14 +201,14 @@ class TestSessions:
         assert f"session {id_} of visits" in done.stdout
         assert f"session {id_} of walks" in done.stdout  # the same user, the same first event
 
-    def test_events_through_a_view_are_not_listed(self, shop: Shop) -> None:
+    def test_events_through_a_view_are_not_listed(self, shop: HistoryProject) -> None:
         """Events behind a view that only Spark can evaluate are not listed; changes by runs are."""
         (history,) = shop.histories(shop.id("walks", "10:00"), "walks")
 
         assert history.why_no_events == f"they are seen through the view people, {BY_SPARK}"
         assert [deed.verb for deed in history.session_changes][-2:] == ["split", "merged"]
 
-    def test_an_unknown_id(self, shop: Shop) -> None:
+    def test_an_unknown_id(self, shop: HistoryProject) -> None:
         """An unknown id is an error that names where it was searched."""
         with pytest.raises(InfoldError, match="unknown-session"):
             shop.histories("nobody", "visits")
@@ -217,7 +217,7 @@ class TestSessions:
 class TestIdentifiers:
     """The history of sessions by identifier."""
 
-    def test_all_sessions_of_an_identifier(self, shop: Shop) -> None:
+    def test_all_sessions_of_an_identifier(self, shop: HistoryProject) -> None:
         """A session can be found by its identifier as well as by its id."""
         (history,) = shop.histories("b1", "baskets")
 
@@ -235,7 +235,7 @@ class TestIdentifiers:
             "extended",
         ]
 
-    def test_a_session_without_an_identifier(self, shop: Shop) -> None:
+    def test_a_session_without_an_identifier(self, shop: HistoryProject) -> None:
         """The events of a user's session without identifier
         are that user's events without identifier.
         """
@@ -251,7 +251,7 @@ class TestIdentifiers:
 class TestQuarantine:
     """The history of a session that is too long."""
 
-    def test_a_session_is_found_by_an_earlier_id(self, shop: Shop) -> None:
+    def test_a_session_is_found_by_an_earlier_id(self, shop: HistoryProject) -> None:
         """A session is found by an earlier id, and its
         history shows it entering and leaving quarantine.
         """

@@ -15,8 +15,8 @@ import pytest
 from tests.reference import aggregates as agg
 from tests.reference.drawn import at, drawn, table
 from tests.reference.tables import Ends
-from tests.spark.sessions.folding import Call, Shop
-from tests.spark.sessions.test_build import COUNT
+from tests.spark.sessions.folding import Call, FoldedSessions
+from tests.spark.sessions.random_folds import COUNT
 
 from infold.core.interval import DAY
 from infold.core.queries import Aggregate, Output
@@ -138,9 +138,9 @@ CASES = (
 
 
 @pytest.fixture(scope="module")
-def played(spark: SparkSession) -> Shop:
+def played(spark: SparkSession) -> FoldedSessions:
     """All cases in three runs, each compared with the reference."""
-    shop = Shop(
+    shop = FoldedSessions(
         spark,
         COUNT,
         user="session_identifier",
@@ -169,7 +169,7 @@ def played(spark: SparkSession) -> Shop:
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=lambda at: CASES[at].claim)
-def test_case(played: Shop, number: int) -> None:
+def test_case(played: FoldedSessions, number: int) -> None:
     """Table and quarantine have the sessions that the case draws for its identifier."""
     case, of = CASES[number], f"case {number}"
     own = [row for row in played.rows() if row["session_identifier"] == of]

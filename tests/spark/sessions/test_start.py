@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.cumulative.test_fold import CLICKS, SESSIONS, SOURCE, USERS, put
-from tests.spark.events.test_build import NOW, Shop, shop_with
+from tests.spark.cumulative.clicks_by_user import CLICKS, SESSIONS, SOURCE, USERS, put
+from tests.spark.events.clicks_project import NOW, ClicksProject, shop_with
 
 from infold import api
 from infold.core.interval import parse_instant_text
@@ -104,7 +104,7 @@ def test_a_start_of_one_model(tmp_path: Path, warehouse: Path, spark: SparkSessi
     assert shop.proven()
 
 
-def run(shop: Shop) -> dict[str, Receipt]:
+def run(shop: ClicksProject) -> dict[str, Receipt]:
     """What one run did, by model."""
     result = api.run(
         api.open_project(shop.root), as_of=parse_instant_text(NOW), allow_removals=True
@@ -112,13 +112,13 @@ def run(shop: Shop) -> dict[str, Receipt]:
     return {step.model: receipt for step, receipt in result.steps}
 
 
-def starts(shop: Shop, at: str) -> None:
+def starts(shop: ClicksProject, at: str) -> None:
     """The project's start, or another one."""
     file = shop.root / "infold.yml"
     lines = [line for line in file.read_text().splitlines() if not line.startswith("start:")]
     file.write_text("\n".join([*lines, f"start: {at}"]) + "\n")
 
 
-def of(shop: Shop, model: str = "sessions") -> list[tuple[object, ...]]:
+def of(shop: ClicksProject, model: str = "sessions") -> list[tuple[object, ...]]:
     """Ann's sessions: start, end, events and revenue."""
     return [row[2:6] for row in shop.rows(model) if row[1] == "ann"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.spark.cumulative.test_fold import CLICKS, SOURCE, put
-from tests.spark.events.test_build import shop_with
+from tests.spark.cumulative.clicks_by_user import CLICKS, SOURCE, put
+from tests.spark.events.clicks_project import shop_with
 
 from infold.spark.sessions import build
 from infold.spark.tables.iceberg.tables import IcebergTables

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.spark.cumulative.test_fold import CLICKS, SESSIONS, SOURCE, put
-from tests.spark.events.test_build import shop_with
+from tests.spark.cumulative.clicks_by_user import CLICKS, SESSIONS, SOURCE, put
+from tests.spark.events.clicks_project import shop_with
 
 from infold.core.interval import (
     DAY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.spark.time_range.test_recompute import DAILY, Shop, model
+from tests.spark.time_range.daily_project import DAILY, DailyProject, model
 
 from infold import api
 from infold.core.report import RunFailed, Verdict, VerificationReport
@@ -13,7 +13,7 @@ from infold.core.report import RunFailed, Verdict, VerificationReport
 pytestmark = pytest.mark.spark
 
 
-def data(shop: Shop, table: str) -> Path:
+def data(shop: DailyProject, table: str) -> Path:
     """The largest data file of a table."""
     found = (shop.root / "warehouse" / "shop" / table / "data").rglob("*.parquet")
     return max(found, key=lambda path: path.stat().st_size)
@@ -28,7 +28,7 @@ def test_damage_is_named_and_repaired(tmp_path: Path) -> None:
     """Verify, a run that reads the damage and one with nothing to do name it; a rebuild repairs
     it.
     """
-    shop = Shop(tmp_path / "shop")
+    shop = DailyProject(tmp_path / "shop")
     shop.models(daily=model(DAILY))
     shop.land("2024-03-01T10:00:00Z", "2024-03-02T10:00:00Z")
     api.run(shop.project())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.spark.time_range.test_recompute import Shop, model, window
+from tests.spark.time_range.daily_project import DailyProject, model, window
 
 from infold import api
 from infold.core.plan import Action
@@ -29,7 +29,7 @@ TIMES = ("2024-02-16T10:00:00Z", "2024-02-20T10:00:00Z", "2024-02-28T10:00:00Z")
 READERS = {"week": "weekly", "month": "monthly"}
 
 
-def declare(shop: Shop, x: int, where: str, start: str) -> None:
+def declare(shop: DailyProject, x: int, where: str, start: str) -> None:
     """Weeks one by one and months in twos, both cut by their start, and a daily reader of each."""
     for batch, (length, name) in enumerate(READERS.items(), 1):
         keys = f"{{start: {start}, batch_size: {batch}}}"
@@ -37,7 +37,7 @@ def declare(shop: Shop, x: int, where: str, start: str) -> None:
         shop.models(**{f"of_{name}": model(f"SELECT day, id, x FROM {name}")})
 
 
-def seen(shop: Shop) -> list[tuple[Any, ...]]:
+def seen(shop: DailyProject) -> list[tuple[Any, ...]]:
     """The identifiers and values in both readers, which are those of the tables."""
     weeks, months = (shop.rows(f"of_{name}") for name in READERS.values())
     assert weeks == months == shop.rows("weekly") == shop.rows("monthly")
@@ -48,7 +48,7 @@ def test_a_cell_that_start_cuts(tmp_path: Path) -> None:
     """A cell that the start cuts is built and read correctly:
     fresh, redefined, filtered, and with a moved start.
     """
-    shop = Shop(tmp_path / "shop")
+    shop = DailyProject(tmp_path / "shop")
     shop.land(*TIMES)
     for x, where, start, ids in (
         (1, "true", "2024-02-15", (1, 2, 3)),
@@ -88,9 +88,9 @@ def failing(patch: pytest.MonkeyPatch, at: int) -> None:
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Shop:
+def shop(tmp_path: Path) -> DailyProject:
     """Five days, of which a limit let two in; and a table that is built cell by cell."""
-    made = Shop(tmp_path / "shop")
+    made = DailyProject(tmp_path / "shop")
     made.land(*DAYS)
     made.models(limited=model(FIRST.format("1 AS x", ""), KEYS))
     made.models(by_cell=model(FIRST.format("1 AS x", " ORDER BY id LIMIT 1"), BY_CELL))
@@ -108,7 +108,9 @@ def state(project: Project, name: str) -> str:
     return found.model_state.why
 
 
-def test_no_table_ever_holds_two_definitions(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_table_ever_holds_two_definitions(
+    shop: DailyProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """While a changed query is built in parts, the old table stays until the new one is
     complete.
     """

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.crash.scenario import living
-from tests.spark.time_range.test_recompute import Shop, model, window
+from tests.spark.time_range.daily_project import DailyProject, model, window
 
 from infold import api
 from infold.core.project import Project
@@ -22,9 +22,9 @@ OLD, NEW = "1 AS x", "2 AS x, 'b' AS y"
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Shop:
+def shop(tmp_path: Path) -> DailyProject:
     """Five days, all of them in the table and in what reads it; then the definition changes."""
-    made = Shop(tmp_path / "shop")
+    made = DailyProject(tmp_path / "shop")
     made.land(*(f"2024-03-0{n}T10:00:00Z" for n in range(1, 6)))
     made.models(daily=model(QUERY.format(OLD)), reader=model("SELECT day, id FROM daily"))
     api.run(made.project())
@@ -32,7 +32,7 @@ def shop(tmp_path: Path) -> Shop:
     return made
 
 
-def days(shop: Shop, table: str) -> list[int]:
+def days(shop: DailyProject, table: str) -> list[int]:
     """The identifiers in a table, one a day."""
     return [row[1] for row in shop.rows(table)]
 
@@ -45,7 +45,7 @@ def told(project: Project) -> tuple[str, Verdict]:
     return line.strip(), verdict
 
 
-def test_each_run_adds_cells_of_the_new_definition(shop: Shop) -> None:
+def test_each_run_adds_cells_of_the_new_definition(shop: DailyProject) -> None:
     """Each run adds cells of the new definition, by a limit,
     a window or a late row; status and verify say which.
     """
@@ -68,19 +68,19 @@ def test_each_run_adds_cells_of_the_new_definition(shop: Shop) -> None:
     assert "under the new definition" not in status_screen(project, api.status(project), {})
 
 
-def whole(shop: Shop, what: str) -> list[tuple[Any, ...]]:
+def whole(shop: DailyProject, what: str) -> list[tuple[Any, ...]]:
     """The rows that a definition gives over all that landed, in order."""
     more = (2, "b") if what == NEW else (1,)
     return sorted((row[2].date(), row[0], *more) for row in landed(shop))
 
 
-def landed(shop: Shop) -> list[tuple[Any, ...]]:
+def landed(shop: DailyProject) -> list[tuple[Any, ...]]:
     """What was taken in: identifier, who, time."""
     rows = api.lake(shop.project()).rows("raw__clicks").to_pylist()
     return [(row["id"], row["who"], row["ts"]) for row in rows]
 
 
-def test_a_death_anywhere_leaves_rows_of_one_definition(shop: Shop) -> None:
+def test_a_death_anywhere_leaves_rows_of_one_definition(shop: DailyProject) -> None:
     """Runs that die at each write point in turn leave rows
     of one definition only, until one completes.
     """

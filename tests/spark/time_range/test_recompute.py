@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from tests.crash.scenario import living
+from tests.spark.time_range.daily_project import DAILY, HOURLY, ROLLING, DailyProject, model, window
 
 from infold import api
-from infold.core.interval import Interval, Ranges, parse_instant_text
+from infold.core.interval import Ranges, parse_instant_text
 from infold.core.plan import PlanOptions
-from infold.core.project import Project
 from infold.core.report import RunResult
 from infold.messages.errors import InfoldError
 from infold.planning.restating import backbuild, restate
@@ -21,97 +21,11 @@ from infold.spark.time_range import cell_states, recompute
 
 pytestmark = pytest.mark.spark
 
-PROJECT = """
-name: shop
-sources:
-  raw.clicks:
-    path: landing/*.csv
-    event_time_column: ts
-    columns: {id: int, who: string, ts: timestamp, day: date, amount: "decimal(18,2)"}
-"""
-SERIES = "timeseries: {{event_time_column: {0}, partition_column: {0}, granularity: {1}}}"
-DAILY = """SELECT cast(ts AS date) AS day, count(*) AS n, sum(amount) AS amount
-FROM raw.clicks GROUP BY 1"""
-HOURLY = "SELECT date_trunc('HOUR', ts) AS hour, count(*) AS n FROM raw.clicks GROUP BY 1"
-ROLLING = """SELECT day, n, sum(n) OVER (
-  ORDER BY day RANGE BETWEEN INTERVAL 6 DAYS PRECEDING AND CURRENT ROW) AS week
-FROM daily"""
-
-
-def model(sql: str, incremental: str = "{}", column: str = "day", granularity: str = "day") -> str:
-    """A model's file."""
-    series = SERIES.format(column, granularity)
-    return f"---\nmaterialization: table\n{series}\nincremental: {incremental}\n---\n{sql}\n"
-
-
-class Shop:
-    """A project in a folder, with files of clicks, run in this process."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        for folder in ("models", "landing"):
-            (root / folder).mkdir(parents=True)
-        (root / "infold.yml").write_text(PROJECT, encoding="utf-8")
-        self.files = 0
-        self.ids = 0
-
-    def models(self, **models: str) -> None:
-        """Write models by name."""
-        for name, text in models.items():
-            (self.root / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
-
-    def land(self, *times: str, who: str = "ann", day: str | None = "2024-03-01") -> str:
-        """A file of clicks at some times; the name of the file."""
-        lines = ["id,who,ts,day,amount"]
-        for time in times:
-            self.ids += 1
-            lines.append(f"{self.ids},{who},{time},{day or ''},1.00")
-        self.files += 1
-        name = f"{self.files}.csv"
-        (self.root / "landing" / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return name
-
-    def project(self, *, downgrade: bool = False) -> Project:
-        """Read anew, as each command does."""
-        return api.open_project(self.root, downgrade=downgrade)
-
-    def run(self, *, equal: bool = True, **asked: Any) -> RunResult:
-        """Run, and see whether all tables equal their definitions."""
-        as_of, given = asked.pop("as_of", None), asked.pop("asked", None)
-        project = self.project(downgrade=asked.pop("downgrade", False))
-        result = api.run(
-            project,
-            asked=given or PlanOptions(**asked),
-            as_of=parse_instant_text(as_of) if as_of else None,
-        )
-        self.verify(equal=equal, project=project)
-        return result
-
-    def verify(self, *, equal: bool = True, project: Project | None = None) -> None:
-        """Compare with the definitions over everything."""
-        found = api.verify(project or self.project())
-        wrong = [(v.model, v.note, v.differing[:3]) for v in found.models if not v.equal]
-        assert (not wrong) is equal, wrong
-
-    def rows(self, table: str) -> list[tuple[Any, ...]]:
-        """A table's rows, in order."""
-        found = api.lake(self.project(downgrade=True)).rows(table).to_pylist()
-        return sorted(tuple(row.values()) for row in found)
-
-    def plan(self, as_of: str, **asked: Any) -> dict[str, str]:
-        """What would be built, and why the rest is not, by model."""
-        project = self.project()
-        found = api.make_plan(
-            project, api.observe(project, as_of=parse_instant_text(as_of)), PlanOptions(**asked)
-        )
-        said = {left.model: left.why for left in found.skipped}
-        return said | {step.model: str(step.action) for step in found.steps}
-
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Shop:
+def shop(tmp_path: Path) -> DailyProject:
     """An empty shop."""
-    return Shop(tmp_path / "shop")
+    return DailyProject(tmp_path / "shop")
 
 
 def days(first: str, count: int, at: str = "12:00") -> list[str]:
@@ -130,14 +44,9 @@ def commits(result: RunResult, name: str) -> int:
     return sum(receipt.commits for step, receipt in result.steps if step.model == name)
 
 
-def window(start: str, end: str) -> Interval:
-    """A stretch of days."""
-    return Interval(parse_instant_text(start), parse_instant_text(end))
-
-
 @pytest.mark.parametrize("rows", ["few", "many"])
 def test_a_late_day_shows_in_the_six_days_after_it(
-    shop: Shop, rows: str, monkeypatch: pytest.MonkeyPatch
+    shop: DailyProject, rows: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A late day of a rolling week rebuilds seven of thirty cells from thirteen days.
 
@@ -163,7 +72,7 @@ def test_a_late_day_shows_in_the_six_days_after_it(
 
 
 @pytest.mark.parametrize("size", [1, 4])
-def test_batches_change_no_row_and_are_commits_of_their_own(shop: Shop, size: int) -> None:
+def test_batches_change_no_row_and_are_commits_of_their_own(shop: DailyProject, size: int) -> None:
     """Ten days in batches give the same rows and one commit
     each; every batch reads beyond its ends.
     """
@@ -177,7 +86,7 @@ def test_batches_change_no_row_and_are_commits_of_their_own(shop: Shop, size: in
 
 
 def test_a_run_that_fails_keeps_its_finished_batches(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
+    shop: DailyProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that fails keeps its finished batches, and the next run builds the rest."""
     shop.models(daily=model(DAILY, "{batch_size: 2}"))
@@ -194,7 +103,7 @@ def test_a_run_that_fails_keeps_its_finished_batches(
     assert len(shop.rows("daily")) == 6
 
 
-def test_concurrent_batches_change_no_row(shop: Shop) -> None:
+def test_concurrent_batches_change_no_row(shop: DailyProject) -> None:
     """Ten one-day batches, four at once, give the same rows and a commit each, and so do late
     rows.
     """
@@ -221,7 +130,7 @@ def test_concurrent_batches_change_no_row(shop: Shop) -> None:
 
 
 def test_a_batch_that_fails_leaves_the_others_built(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
+    shop: DailyProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When a concurrent batch fails, the others are built,
     and the next run builds only what is left.
@@ -257,7 +166,7 @@ def _fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setattr(recompute, "_query_rows", failing)
 
 
-def test_a_run_that_dies_between_and_in_batches_continues(shop: Shop) -> None:
+def test_a_run_that_dies_between_and_in_batches_continues(shop: DailyProject) -> None:
     """Runs that die at each write point in turn are continued by the next, until one completes."""
     shop.models(daily=model(DAILY, "{batch_size: 2}"), rolling=model(ROLLING, "{batch_size: 2}"))
     shop.land(*days("2024-03-01", 4))
@@ -288,7 +197,7 @@ class AllBut(list[tuple[str, str]]):
 class TestNewDays:
     """Cells without rows in the table are computed and written in one pass."""
 
-    def test_new_cells_are_counted_and_hashed_once(self, shop: Shop) -> None:
+    def test_new_cells_are_counted_and_hashed_once(self, shop: DailyProject) -> None:
         """Rows and content of new cells are recorded after
         one read; cells written again are compared.
         """
@@ -310,7 +219,7 @@ class TestNewDays:
         assert (commits(again, "daily"), commits(again, "rolling")) == (0, 0)
         assert api.ledger(shop.project()).newest_versions()["daily"] == head, "nothing was written"
 
-    def test_new_cells_may_have_no_rows(self, shop: Shop) -> None:
+    def test_new_cells_may_have_no_rows(self, shop: DailyProject) -> None:
         """New cells may get no rows, from a query that
         Spark knows to be empty or one that turns out to be.
         """
@@ -326,7 +235,7 @@ class TestNewDays:
         assert shop.rows("never") == []
         assert [row[:2] for row in shop.rows("nobodys")] == [(dt.date(2024, 3, 4), 1)]
 
-    def test_a_run_that_dies_while_it_writes_them(self, shop: Shop) -> None:
+    def test_a_run_that_dies_while_it_writes_them(self, shop: DailyProject) -> None:
         """After deaths at each write point the new cells are right, and no row is duplicated."""
         shop.models(daily=model(DAILY), hourly=model(HOURLY, column="hour", granularity="hour"))
         shop.land(*days("2024-03-01", 2))
@@ -345,7 +254,7 @@ class TestNewDays:
         shop.verify()
         assert ("hourly", "table hourly: after commit") in met
 
-    def test_a_dead_runs_commit_is_counted_and_rebuilt(self, shop: Shop) -> None:
+    def test_a_dead_runs_commit_is_counted_and_rebuilt(self, shop: DailyProject) -> None:
         """After a death the rows of a commit are counted at
         once; the content is unknown, so readers see a change.
         """
@@ -371,7 +280,7 @@ class TestNewDays:
         assert [row[1] for row in shop.rows("daily")] == [1, 1, 2, 2]
 
 
-def test_a_month_after_may_have_31_days(shop: Shop) -> None:
+def test_a_month_after_may_have_31_days(shop: DailyProject) -> None:
     """A frame of a month reaches as far as the longest month, of 31 days."""
     ahead = """SELECT cast(ts AS date) AS day, id, count(*) OVER (PARTITION BY who ORDER BY ts
       RANGE BETWEEN CURRENT ROW AND INTERVAL 1 MONTH FOLLOWING) AS n FROM raw.clicks"""
@@ -383,7 +292,7 @@ def test_a_month_after_may_have_31_days(shop: Shop) -> None:
     assert [row[2] for row in shop.rows("ahead")] == [2, 1]
 
 
-def test_a_later_start_removes_the_days_before_it(shop: Shop) -> None:
+def test_a_later_start_removes_the_days_before_it(shop: DailyProject) -> None:
     """A start that moves forward removes the days before it, though no batch builds them."""
     shop.models(daily=model(DAILY))
     shop.land(*days("2024-03-01", 6))
@@ -393,7 +302,7 @@ def test_a_later_start_removes_the_days_before_it(shop: Shop) -> None:
     assert [row[0].day for row in shop.rows("daily")] == [3, 4, 5, 6]
 
 
-def test_a_start_reads_the_days_before_it_and_stores_none(shop: Shop) -> None:
+def test_a_start_reads_the_days_before_it_and_stores_none(shop: DailyProject) -> None:
     """A bound reads days before the start, and no row of those days is stored."""
     shop.models(daily=model(DAILY), rolling=model(ROLLING, "{start: 2024-03-05}"))
     shop.land(*days("2024-03-01", 8))
@@ -401,7 +310,7 @@ def test_a_start_reads_the_days_before_it_and_stores_none(shop: Shop) -> None:
     assert [row[2] for row in shop.rows("rolling")] == [5, 6, 7, 7]
 
 
-def test_days_of_another_zone(shop: Shop) -> None:
+def test_days_of_another_zone(shop: DailyProject) -> None:
     """Local days of Berlin are built correctly, the 23 hours of 2024-03-31 included."""
     local = """SELECT cast(from_utc_timestamp(ts, 'Europe/Berlin') AS date) AS day, count(*) AS n
     FROM raw.clicks GROUP BY 1"""
@@ -416,7 +325,7 @@ def test_days_of_another_zone(shop: Shop) -> None:
     assert cells(result, "local") <= 4
 
 
-def test_a_source_that_lost_a_day_removes_its_rows(shop: Shop) -> None:
+def test_a_source_that_lost_a_day_removes_its_rows(shop: DailyProject) -> None:
     """When a source loses a day, the range is replaced by no rows."""
     shop.models(daily=model(DAILY))
     shop.land("2024-03-01T10:00:00Z")
@@ -429,7 +338,7 @@ def test_a_source_that_lost_a_day_removes_its_rows(shop: Shop) -> None:
     assert [row[0] for row in shop.rows("daily")] == [dt.date(2024, 3, 1)]
 
 
-def test_rows_in_no_cell_are_refused(shop: Shop) -> None:
+def test_rows_in_no_cell_are_refused(shop: DailyProject) -> None:
     """A row with a NULL partition value is in no cell and
     refused, unless analysis proves that there is none.
     """
@@ -453,7 +362,7 @@ def test_rows_in_no_cell_are_refused(shop: Shop) -> None:
 BOUNDS = "{bounds: {raw.clicks: {}}}"
 
 
-def test_rows_beyond_the_cells_are_counted(shop: Shop) -> None:
+def test_rows_beyond_the_cells_are_counted(shop: DailyProject) -> None:
     """The receipt counts the rows that are removed because they are outside the built cells."""
     shop.models(daily=model(DAILY), rolling=model(ROLLING))
     shop.land(*days("2024-03-01", 10))
@@ -465,7 +374,7 @@ def test_rows_beyond_the_cells_are_counted(shop: Shop) -> None:
     assert result.receipt.clamped == 6
 
 
-def test_declared_bounds_hold_in_every_build(shop: Shop) -> None:
+def test_declared_bounds_hold_in_every_build(shop: DailyProject) -> None:
     """A cell reads its declared bounds in a first build and after a late row of another cell.
 
     A rebuild uses the same bounds and counts the cells that
@@ -492,7 +401,7 @@ def test_declared_bounds_hold_in_every_build(shop: Shop) -> None:
     assert [row[2] for row in shop.rows("last") if row[1] != 4] == [None, 1, 2]
 
 
-def test_an_override_builds_each_cell_by_itself(shop: Shop) -> None:
+def test_an_override_builds_each_cell_by_itself(shop: DailyProject) -> None:
     """With an override LIMIT applies to each cell; verify,
     which evaluates the whole query, differs.
     """
@@ -508,7 +417,7 @@ def test_an_override_builds_each_cell_by_itself(shop: Shop) -> None:
 
 
 def test_cells_built_singly_are_combined_a_few_at_a_time(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
+    shop: DailyProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Cells built singly, more of them than one query
     takes, give the same rows, late days included.
@@ -528,7 +437,7 @@ def test_cells_built_singly_are_combined_a_few_at_a_time(
     assert sorted(row[1] for row in shop.rows("numbered")) == [1] * 7 + [2] * 2
 
 
-def test_a_refused_model_can_be_rebuilt_completely_once(shop: Shop) -> None:
+def test_a_refused_model_can_be_rebuilt_completely_once(shop: DailyProject) -> None:
     """A refused model is rebuilt completely with the flag, and refused again without it."""
     numbered = "SELECT cast(ts AS date) AS day, row_number() OVER (ORDER BY ts, id) AS n FROM {}"
     shop.models(numbered=model(numbered.format("raw.clicks")))
@@ -544,7 +453,7 @@ def test_a_refused_model_can_be_rebuilt_completely_once(shop: Shop) -> None:
     assert [row[1] for row in shop.rows("numbered")] == [1, 2, 3, 4]
 
 
-def test_a_cron_builds_at_its_ticks_and_complete_days_only(shop: Shop) -> None:
+def test_a_cron_builds_at_its_ticks_and_complete_days_only(shop: DailyProject) -> None:
     """With a daily cron at five, nothing is built between ticks, nor the day that has not ended."""
     shop.models(daily=model(DAILY, "{cron: '0 5 * * *'}"), eager=model(DAILY))
     shop.land(*days("2024-03-01", 3, "01:00"))
@@ -566,7 +475,7 @@ def test_a_cron_builds_at_its_ticks_and_complete_days_only(shop: Shop) -> None:
     assert shop.plan("2024-03-05T05:00")["daily"] == "recompute"
 
 
-def test_the_interval_of_a_run_is_unbounded(shop: Shop) -> None:
+def test_the_interval_of_a_run_is_unbounded(shop: DailyProject) -> None:
     """The interval variables of a run cover all time, so a
     filter by another column loses no late row.
     """
@@ -581,7 +490,7 @@ def test_the_interval_of_a_run_is_unbounded(shop: Shop) -> None:
     assert [row[1] for row in shop.rows("asked")] == [2, 1]
 
 
-def test_append_refuses_a_cell_with_rows(shop: Shop) -> None:
+def test_append_refuses_a_cell_with_rows(shop: DailyProject) -> None:
     """The append strategy refuses a cell that has rows, because they would be duplicated."""
     shop.models(daily=model(DAILY, "{strategy: append}"))
     shop.land("2024-03-01T10:00:00Z")
@@ -595,7 +504,7 @@ def test_append_refuses_a_cell_with_rows(shop: Shop) -> None:
         shop.run()
 
 
-def test_another_definition_in_a_window_leaves_the_table(shop: Shop) -> None:
+def test_another_definition_in_a_window_leaves_the_table(shop: DailyProject) -> None:
     """A changed definition with a window leaves the table
     as it was, with rows of the old definition only.
     """
@@ -611,7 +520,7 @@ def test_another_definition_in_a_window_leaves_the_table(shop: Shop) -> None:
     assert [(row[0].day, len(row)) for row in shop.rows("daily")] == [(n, 4) for n in (1, 2, 3, 4)]
 
 
-def test_restating_cuts_off_what_stayed_the_same(shop: Shop) -> None:
+def test_restating_cuts_off_what_stayed_the_same(shop: DailyProject) -> None:
     """A restated model with the same result does not rebuild its downstream tables."""
     shop.models(daily=model(DAILY), rolling=model(ROLLING))
     shop.land(*days("2024-03-01", 5))
@@ -624,7 +533,7 @@ def test_restating_cuts_off_what_stayed_the_same(shop: Shop) -> None:
     assert (result.receipt.cells_built, result.receipt.cells_cut_off) == (2, 2)
 
 
-def test_restating_an_events_model_reads_all_files(shop: Shop) -> None:
+def test_restating_an_events_model_reads_all_files(shop: DailyProject) -> None:
     """To restate a model that ingests files reads all of
     them; with the same result nothing downstream is built.
     """
@@ -643,7 +552,7 @@ def test_restating_an_events_model_reads_all_files(shop: Shop) -> None:
     assert len(shop.rows("daily")) == 4
 
 
-def test_backbuilding_reads_upstream_what_the_target_needs(shop: Shop) -> None:
+def test_backbuilding_reads_upstream_what_the_target_needs(shop: DailyProject) -> None:
     """Backbuild of six more days builds upstream first the days that the target's bound reads."""
     shop.models(daily=model(DAILY), rolling=model(ROLLING))
     shop.land(*days("2024-03-01", 20))
@@ -659,7 +568,7 @@ def test_backbuilding_reads_upstream_what_the_target_needs(shop: Shop) -> None:
     ]
 
 
-def test_hours_in_monthly_partitions_lose_nothing(shop: Shop) -> None:
+def test_hours_in_monthly_partitions_lose_nothing(shop: DailyProject) -> None:
     """Late rows in hourly cells, which share monthly partitions, lose no row of other hours."""
     hourly = "SELECT date_trunc('hour', ts) AS hour, count(*) AS n FROM raw.clicks GROUP BY 1"
     monthly = "SELECT date_trunc('month', hour) AS month, sum(n) AS n FROM hourly GROUP BY 1"
@@ -709,7 +618,7 @@ models:
 """
 
 
-def test_the_example_of_smelt(shop: Shop) -> None:
+def test_the_example_of_smelt(shop: DailyProject) -> None:
     """The example of smelt works with its source declared and its FROM renamed."""
     (shop.root / "infold.yml").write_text(SMELT)
     shop.models(daily_revenue=REVENUE)
@@ -727,7 +636,7 @@ def test_the_example_of_smelt(shop: Shop) -> None:
     assert [str(row[4]) for row in shop.rows("daily_revenue")] == ["3.000000", "3.000000"]
 
 
-def test_concurrent_models_wait_for_what_they_read(shop: Shop) -> None:
+def test_concurrent_models_wait_for_what_they_read(shop: DailyProject) -> None:
     """Three models of one source are built at once, and what reads one of them comes after it."""
     hours = "SELECT date_trunc('hour', ts) AS hour, count(*) AS n FROM raw.clicks GROUP BY 1"
     people = "SELECT cast(ts AS date) AS day, who, count(*) AS n FROM raw.clicks GROUP BY 1, 2"
@@ -769,7 +678,7 @@ WHERE_OTHERS_GO_WRONG = {
 }
 
 
-def test_cases_that_other_tools_get_wrong(shop: Shop) -> None:
+def test_cases_that_other_tools_get_wrong(shop: DailyProject) -> None:
     """After late rows, removed rows, holes, batches and windows every table equals a rebuild."""
     shop.models(daily=model(DAILY, "{unique_key: day}"))
     shop.models(**{name: model(sql) for name, sql in WHERE_OTHERS_GO_WRONG.items()})
@@ -790,7 +699,7 @@ def test_cases_that_other_tools_get_wrong(shop: Shop) -> None:
     shop.run()
 
 
-def test_a_model_with_an_earlier_cron_than_its_input_is_corrected(shop: Shop) -> None:
+def test_a_model_with_an_earlier_cron_than_its_input_is_corrected(shop: DailyProject) -> None:
     """A model that is built before its input has the day is built again once it has."""
     shop.models(
         daily=model(DAILY, "{cron: '0 5 * * *'}"), rolling=model(ROLLING, "{cron: '0 0 * * *'}")
@@ -811,7 +720,7 @@ class TestBackfillLimit:
     backlog, and new rows do not wait for it.
     """
 
-    def test_a_backlog_is_built_in_parts_while_new_rows_arrive(self, shop: Shop) -> None:
+    def test_a_backlog_is_built_in_parts_while_new_rows_arrive(self, shop: DailyProject) -> None:
         """A gap longer than the limit is built over several
         runs; in the end every table equals its rebuild.
         """
