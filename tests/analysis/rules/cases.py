@@ -129,13 +129,28 @@ def around(sql: str) -> dict[str, str]:
 
 def files(case: Case) -> dict[str, str]:
     """A project with a case's query as one of its models."""
-    text = f"---\n{yaml.safe_dump(case.front)}---\n{case.sql}"
-    return {**around(case.sql), "models/subject.sql": text}
+    return {**around(case.sql), "models/subject.sql": _model(case)}
+
+
+def _model(case: Case) -> str:
+    return f"---\n{yaml.safe_dump(case.front)}---\n{case.sql}"
 
 
 def findings(case: Case) -> list[InfoldError]:
-    """What is found in a case's query."""
-    _, found = read(files(case))
+    """What is found in a case's query, and in nothing else of its project."""
+    return _findings(case.file)[case.line]
+
+
+@cache
+def _findings(file: str) -> dict[int, list[InfoldError]]:
+    """What is found in each query of a file: one project has all of them as models."""
+    own = {f"models/line_{case.line}.sql": case for case in cases() if case.file == file}
+    together = {name: text for case in own.values() for name, text in around(case.sql).items()}
+    _, errors = read(together | {name: _model(case) for name, case in own.items()})
+    found: dict[int, list[InfoldError]] = {case.line: [] for case in own.values()}
+    for error in errors:
+        assert error.at is not None, error
+        found[own[error.at.file].line].append(error)
     return found
 
 

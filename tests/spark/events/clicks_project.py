@@ -71,20 +71,21 @@ class ClicksProject:
         return sum((receipt for step, receipt in result.steps if step.model == model), Receipt())
 
     def rows(self, table: str = "clicks") -> list[tuple[Any, ...]]:
-        """The table's rows, times as people write them."""
+        """The table's rows in an order, times as people write them."""
+        return sorted((tuple(record.values()) for record in self.records(table)), key=repr)
+
+    def records(self, table: str = "clicks") -> list[dict[str, Any]]:
+        """The table's rows with the names of their columns, times as people write them."""
         found = api.lake(api.open_project(self.root)).rows(table_name(table)).to_pylist()
-        return sorted(
-            (
-                tuple(
-                    interval.show_instant(interval.micros_of(value))
-                    if hasattr(value, "tzinfo")
-                    else value
-                    for value in row.values()
-                )
-                for row in found
-            ),
-            key=repr,
-        )
+        return [
+            {
+                name: interval.show_instant(interval.micros_of(value))
+                if hasattr(value, "tzinfo")
+                else value
+                for name, value in row.items()
+            }
+            for row in found
+        ]
 
     def aside(self) -> list[tuple[str, str]]:
         """File and reason of the rows set aside."""

@@ -121,4 +121,6 @@ def starts(shop: ClicksProject, at: str) -> None:
 
 def of(shop: ClicksProject, model: str = "sessions") -> list[tuple[object, ...]]:
     """Ann's sessions: start, end, events and revenue."""
-    return [row[2:6] for row in shop.rows(model) if row[1] == "ann"]
+    columns = ("session_start", "session_end", "events", "revenue")
+    found = [record for record in shop.records(model) if record["user_id"] == "ann"]
+    return sorted(tuple(record[name] for name in columns) for record in found)
