@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+FAST = "not spark and not deep"
+SLOW = re.compile(r"^pytestmark = pytest\.mark\.(spark|deep)$", re.MULTILINE)
 
 gc.disable()  # until all tests are collected: nothing of their modules is garbage
 
@@ -20,7 +25,7 @@ gc.disable()  # until all tests are collected: nothing of their modules is garba
 # Quick is for the one who waits for an answer and, as make soak, draws anew each time. Before a
 # change lands, .ci/run is thorough, and draws the same for the same code: what fails there is due
 # to the change.
-settings.register_profile("quick", max_examples=15, deadline=None)
+settings.register_profile("quick", max_examples=10, deadline=None)
 settings.register_profile("thorough", max_examples=60, deadline=None, derandomize=True)
 settings.register_profile(
     "soak", max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck)
@@ -31,6 +36,13 @@ settings.load_profile(os.environ.get("INFOLD_HYPOTHESIS", "quick"))
 def pytest_addoption(parser: Any) -> None:
     """``--rewrite``: write expected screens anew; the diff is then read by a person."""
     parser.addoption("--rewrite", action="store_true", help="write expected screens anew")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Of a file with slow tests alone nothing is imported where fast ones are asked for."""
+    if config.option.markexpr != FAST or collection_path.suffix != ".py":
+        return None
+    return SLOW.search(collection_path.read_text(encoding="utf-8")) is not None or None
 
 
 def pytest_collection_finish() -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from contextlib import closing
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tests.declare.shop import INFOLD, SHOP, write
 
@@ -37,6 +40,21 @@ def day(number: int) -> Interval:
 
 def stand_up(root: Path, targets: str = "", target: str | None = None) -> Project:
     """The shop of the declared examples, each table built once with two days of rows."""
+    made = _made(targets, target)
+    shutil.copytree(made.root, root)
+    project = api.open_project(root, target)
+    with closing(sqlite3.connect(project.catalog_db)) as catalog, catalog:
+        catalog.execute(
+            "UPDATE iceberg_tables SET metadata_location = replace(metadata_location, ?, ?)",
+            (str(made.root), str(root)),
+        )
+    return project
+
+
+@cache
+def _made(targets: str, target: str | None) -> Project:
+    """The project that others are copies of: dozens of tests begin with the same one."""
+    root = Path(_FOLDER.name) / str(len(list(Path(_FOLDER.name).iterdir())))
     write(root, {**SHOP, "infold.yml": INFOLD + targets})
     (root / "landing" / "clicks").mkdir(parents=True)
     (root / "countries.csv").write_text("code,country\n", encoding="utf-8")
@@ -52,6 +70,9 @@ def stand_up(root: Path, targets: str = "", target: str | None = None) -> Projec
     book.finish_run("r1", "done", Receipt())
     book.close()
     return project
+
+
+_FOLDER = TemporaryDirectory(prefix="infold-standing-")
 
 
 def _build(project: Project, book: SqlLedger, name: str, seq: int) -> None:
