@@ -42,11 +42,12 @@ demo: need-java $(INSTALLED) ## a first load, late arrivals and a proof, on real
 .PHONY: test
 test: need-java test-fast test-deep test-spark ## everything
 
-# Without a limit of time for each: that is a thread for each of thousands of tests.
+# Without a limit of time for each, which is a thread for each of thousands of tests; the files of
+# those that pass are removed at once, not one after the other at the end.
 .PHONY: test-fast
 test-fast: $(TOOLS) ## the tests that answer at once: no Java, no other processes
 	@$(BIN)/python -m pytest -m "not spark and not deep" --numprocesses auto --dist worksteal \
-	  -o faulthandler_timeout=0
+	  -o faulthandler_timeout=0 -o tmp_path_retention_policy=failed
 
 .PHONY: test-deep
 test-deep: $(TOOLS) ## random programs and processes that die, without Java

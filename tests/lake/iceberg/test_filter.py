@@ -75,10 +75,11 @@ def test_every_part_of_the_language(lake: IcebergLake) -> None:
     assert {where: filters.ids(where, schema) for where in wheres} == expected
 
 
+@pytest.mark.parametrize("count", [10, pytest.param(40, marks=pytest.mark.deep)])
 @pytest.mark.parametrize("table", ["rows", "parts"])
-def test_rows_in_files(lake: IcebergLake, table: str) -> None:
+def test_rows_in_files(lake: IcebergLake, table: str, count: int) -> None:
     """Pruning by file statistics and NULL partitions loses no row and adds none."""
-    wheres = list(filters.nested(seed=2, count=40))
+    wheres = list(filters.nested(seed=2, count=count))
 
     def ids(where: str) -> list[int]:
         return sorted(lake.rows(table, columns=["id"], where=where)["id"].to_pylist())
