@@ -41,7 +41,7 @@ def main(words: list[str] | None = None) -> int:
     asked = _parser().parse_args(words)
     number = asked.seed if asked.seed is not None else int(time.time())
     print(f"seed {number}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="infold-soak-") as name, _told():
+    with tempfile.TemporaryDirectory(prefix="infold-soak-") as name, _summary_printed():
         folder = Path(name)
         if asked.steps:
             arrivals(folder, number, asked.steps, asked.users, shrink=asked.shrink)
@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _summary_printed() -> Iterator[None]:
     started = time.monotonic()
     try:
         yield

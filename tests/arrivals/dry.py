@@ -18,14 +18,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
-from tests.arrivals.play import DRY, Play, Tally, kept
+from tests.arrivals.play import DRY, Play, Tally, usable_rows
 from tests.arrivals.shape import (
     Rows,
     SourceSpec,
     TableSpec,
     cell_start,
+    entries_key,
     project_file,
-    said_of,
 )
 from tests.reference.world import Record, Row, frozen
 
@@ -189,7 +189,7 @@ class DryEngine:
         assert spec.rows is not None
         given = {read: self._input(step, read) for read in spec.reads}
         applied = step.trace.applied_entry if step.trace else 0
-        given[said_of(name)] = [
+        given[entries_key(name)] = [
             {"of": one.owner, "held": one.in_quarantine, "start": one.start, "end": one.end}
             for one in self.ledger.entries(name)
             if one.number <= applied
@@ -228,14 +228,14 @@ class DryEngine:
             for path in dict.fromkeys((*stay, *ids))
             for record in self.play.world.files[path]
         ]
-        rows = kept(spec, records, source.rules, news.as_of).rows
+        rows = usable_rows(spec, records, source.rules, news.as_of).rows
         removed = tuple(held[path].id for path in gone if path in held)
         outcome = FilesOutcome(news.source, tuple(taken), removed)
         return (spec.best(rows).rows() if spec.best else rows), outcome
 
     def _taken(self, spec: TableSpec, path: str, id_: int, as_of: int) -> IngestedFile:
         source = self.play.shape.source(spec.source or "")
-        found = kept(spec, self.play.world.files[path], source.rules, as_of)
+        found = usable_rows(spec, self.play.world.files[path], source.rules, as_of)
         return IngestedFile(
             id=id_,
             path=path,
@@ -384,7 +384,7 @@ class DryPlay(Play):
         paths = [path for path in self.world.files if path.startswith(f"{folder}/")]
         return [ListedFile(path, 1, 0, self.prints[path]) for path in sorted(paths)], ()
 
-    def _say(self, name: str, said: Sequence[ManualEntry]) -> None:
+    def _add_entries(self, name: str, said: Sequence[ManualEntry]) -> None:
         ledger = self.ledger
         ledger.add_entries(name, said)
         ledger.close()
@@ -402,7 +402,7 @@ class DryPlay(Play):
             self.progress or api.SilentProgress(),
         )
 
-    def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+    def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
         project, ledger = self.project, self.ledger
         runner = self.runner(ledger)
         try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.reference import aggregates as agg
 from tests.reference.aggregates import Aggregate
-from tests.reference.tables import Ends, in_turn
+from tests.reference.tables import Ends, numbered
 from tests.reference.world import Row
 
 from infold.core.interval import DAY, HOUR, MINUTE
@@ -18,10 +18,10 @@ GAP = 30 * MINUTE
 
 
 @dataclass(frozen=True)
-class Way:
+class SessionsCase:
     """A ``sessions`` mapping, and the same for the reference."""
 
-    said: str
+    front: str
     ends: Ends = Ends()
     column: str = "user_id"
     """The column that shows what sessions are of."""
@@ -30,9 +30,9 @@ class Way:
     """Columns that the table has besides."""
     numbered: bool = False
 
-    def turns(self, rows: list[Row]) -> list[Row]:
+    def with_numbers(self, rows: list[Row]) -> list[Row]:
         """The sessions with their numbers, where they have any."""
-        return in_turn(rows, "user_id", self._id) if self.numbered else rows
+        return numbered(rows, "user_id", self._id) if self.numbered else rows
 
     def _id(self, row: Row) -> str:
         return md5(f"{row[self.column]}|{row['session_start']}".encode()).hexdigest()
@@ -54,14 +54,14 @@ def _begins(row: Row) -> bool:
 _USER = {"user_id": agg.first_known("user_id")}
 _LATEST = {"user_id": agg.last_known("user_id")}
 
-WAYS: tuple[Way, ...] = (
-    Way(
+SESSIONS_CASES: tuple[SessionsCase, ...] = (
+    SessionsCase(
         "{user: user_id, gap: 30 minutes, max_length: 40 minutes, cuts: {midnight: Asia/Kolkata}, "
         "session_number: true}",
         Ends(zone="Asia/Kolkata", most=40 * MINUTE),
         numbered=True,
     ),
-    Way(
+    SessionsCase(
         "{identifier: user_id || url, user: user_id, quarantine_after: 3 days, keep: head, "
         "session_number: true}",
         Ends(whose=_web, limit=3 * DAY, head=True),
@@ -70,23 +70,23 @@ WAYS: tuple[Way, ...] = (
         _USER,
         numbered=True,
     ),
-    Way(
+    SessionsCase(
         "{user: user_id, gap: 30 minutes, cuts: {midnight: America/New_York, start_events: ok, "
         "campaign: {columns: url, direct: [/]}}}",
         Ends(zone="America/New_York", campaign=_campaign, begins=_begins),
     ),
-    Way(
+    SessionsCase(
         "{user: user_id, gap: 2 hours, quarantine_after: 1 hour}",
         Ends(limit=HOUR),
         gap=2 * HOUR,
     ),
-    Way(
+    SessionsCase(
         "{user: user_id, gap: 2 hours, quarantine_after: 1 hour, cuts: {start_events: ok, "
         "campaign: {columns: url, direct: [/]}}}",
         Ends(campaign=_campaign, begins=_begins, limit=HOUR),
         gap=2 * HOUR,
     ),
-    Way(
+    SessionsCase(
         "{identifier: [url, n], user: user_id, gap: 1 day, choose_user: last, max_length: 3 days}",
         Ends(
             whose=lambda row: row["url"] or (None if row["n"] is None else str(row["n"])),
@@ -96,7 +96,7 @@ WAYS: tuple[Way, ...] = (
         DAY,
         _LATEST,
     ),
-    Way(
+    SessionsCase(
         "{identifier: user_id || url, user: user_id, without_identifier: {gap: 30 minutes}}",
         Ends(
             whose=lambda row: None if row["user_id"] is None else (_web(row), row["user_id"]),

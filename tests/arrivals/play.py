@@ -23,11 +23,11 @@ from tests.arrivals.shape import (
     SourceSpec,
     TableSpec,
     cell_start,
+    entries_key,
     project_file,
-    said_of,
 )
 from tests.reference.compare import difference, stored
-from tests.reference.tables import Deduplicated, Said
+from tests.reference.tables import Deduplicated, Entry
 from tests.reference.world import Aside, Broken, Record, Row, Rules, Usable, World, frozen, usable
 
 from infold import api
@@ -255,10 +255,14 @@ class Play:
                 reach = random.choice((None, 0, HOUR, DAY))
                 at = row[spec.time]
                 span = (None, None) if reach is None else (at - reach, at)
-                said.append(Said(spec.said_as(of), random.choice((True, True, False, None)), *span))
+                said.append(
+                    Entry(spec.said_as(of), random.choice((True, True, False, None)), *span)
+                )
         if said:
-            self._say(name, [ManualEntry(0, one.of, one.held, one.start, one.end) for one in said])
-            self.state.setdefault(said_of(name), []).extend(map(asdict, said))
+            self._add_entries(
+                name, [ManualEntry(0, one.of, one.held, one.start, one.end) for one in said]
+            )
+            self.state.setdefault(entries_key(name), []).extend(map(asdict, said))
         self.tally.steps += len({one.of for one in said}) or 1
 
     # -- runs
@@ -277,7 +281,7 @@ class Play:
         self.log.append(
             f"run {window or ''}{' '.join(terms)} as of {interval.show_instant(self.world.as_of)}"
         )
-        result = self._go(window, terms)
+        result = self._run(window, terms)
         self.tally.runs += 1
         if self._complete and result.steps:
             self._fail(f"a run with nothing new had steps: {result.steps}")
@@ -337,7 +341,8 @@ class Play:
             else:
                 expected = self._evaluate(spec)
                 anew = any(
-                    step.model == name and step.previous_trace and _anew(step) for step in steps
+                    step.model == name and step.previous_trace and _replaces_table(step)
+                    for step in steps
                 )
                 if name in held_back:  # one table, one definition: the old one
                     assert window is not None
@@ -373,7 +378,7 @@ class Play:
 
     def _usable(self, spec: TableSpec) -> Usable:
         source = self.shape.source(spec.source or "")
-        return kept(spec, self.world.under(source.folder), source.rules, self.world.as_of)
+        return usable_rows(spec, self.world.under(source.folder), source.rules, self.world.as_of)
 
     def _compare(self, name: str, expected: Rows, actual: Rows) -> None:
         self.tally.tables += 1
@@ -398,7 +403,7 @@ class Play:
         expected: Counter[tuple[str, Aside]] = Counter()
         for path, records in self.world.files.items():
             if path.startswith(f"{source.folder}/"):
-                found = kept(spec, records, source.rules, self.world.as_of)
+                found = usable_rows(spec, records, source.rules, self.world.as_of)
                 for reason, rows in found.aside.items():
                     expected[path, reason] += rows
         actual = Counter(
@@ -508,10 +513,10 @@ class Play:
         if text:
             (self.folder / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
 
-    def _say(self, name: str, said: Sequence[ManualEntry]) -> None:
+    def _add_entries(self, name: str, said: Sequence[ManualEntry]) -> None:
         api.ledger(self.project).add_entries(name, said)
 
-    def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+    def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
         return api.run(
             self.project,
             window=window,
@@ -553,7 +558,7 @@ _REASONS = {
 }
 
 
-def kept(spec: TableSpec, records: Iterable[Record], rules: Rules, as_of: int) -> Usable:
+def usable_rows(spec: TableSpec, records: Iterable[Record], rules: Rules, as_of: int) -> Usable:
     """
     What a table can use of some records: those that its WHERE keeps, by the source's rules.
 
@@ -577,7 +582,7 @@ def _held_back(result: RunResult) -> set[str]:
     }
 
 
-def _anew(step: Step) -> bool:
+def _replaces_table(step: Step) -> bool:
     """Whether a step puts the table of another definition in the place of the old one."""
     return any(reason.cause is Cause.DEFINITION for reason in step.reasons)
 

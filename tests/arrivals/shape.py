@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from tests.reference.tables import Deduplicated, Ends, Said
+from tests.reference.tables import Deduplicated, Ends, Entry
 from tests.reference.world import Row, Rules
 
 from infold.core import interval
@@ -128,15 +128,15 @@ class Shape:
         return {name for name in self.tables if self.upstream([name]) & wanted}
 
 
-def said_of(name: str) -> str:
-    """Where the rows of what was said of a table's sessions are found, among those of tables."""
-    return f"said of {name}"
+def entries_key(name: str) -> str:
+    """The name of a table's manual entries among the rows of tables."""
+    return f"entries of {name}"
 
 
-def spoken(name: str, given: Mapping[str, Rows], ends: Ends | None = None) -> Ends:
-    """Where sessions end, with what people said of them."""
-    said = tuple(Said(**row) for row in given.get(said_of(name), ()))
-    return replace(ends or Ends(), said=said)
+def with_entries(name: str, given: Mapping[str, Rows], ends: Ends | None = None) -> Ends:
+    """Where sessions end, with the manual entries on them."""
+    entries = tuple(Entry(**row) for row in given.get(entries_key(name), ()))
+    return replace(ends or Ends(), entries=entries)
 
 
 def model_file(front: str, sql: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from tests.arrivals.ends import WAYS, Way
+from tests.arrivals.ends import SESSIONS_CASES, SessionsCase
 from tests.arrivals.shape import (
     Rows,
     Shape,
@@ -23,8 +23,8 @@ from tests.arrivals.shape import (
     day_of,
     model_file,
     only,
-    spoken,
     truncated,
+    with_entries,
 )
 from tests.reference import aggregates as agg
 from tests.reference.aggregates import Aggregate
@@ -148,7 +148,7 @@ def _folded_sessions(gap: int, *, begun: bool = False) -> TableSpec:
             gap=gap,
             where=_begun if begun else lambda row: True,
             aggregates=_FOLDED,
-            ends=spoken("sessions", given),
+            ends=with_entries("sessions", given),
         ),
         granularity=Granularity.DAY,
         sessions=True,
@@ -161,17 +161,21 @@ def _user(row: Row) -> str | None:
 
 
 def _sessions(
-    name: str, read: str, way: Way, aggregates: Mapping[str, Aggregate], time: str = "event_ts"
+    name: str,
+    read: str,
+    way: SessionsCase,
+    aggregates: Mapping[str, Aggregate],
+    time: str = "event_ts",
 ) -> TableSpec:
     """Sessions that are made and end in some other way than by user and gap alone."""
     return TableSpec(
         name,
         model_file(
-            f"materialization: sessions\nsessions: {way.said}",
+            f"materialization: sessions\nsessions: {way.front}",
             f"SELECT\n  {_calls(aggregates)}\nFROM {read}",
         ),
         reads=(read,),
-        rows=lambda given: way.turns(
+        rows=lambda given: way.with_numbers(
             sessions(
                 given[read],
                 user=way.column,
@@ -179,7 +183,7 @@ def _sessions(
                 key=["event_id"],
                 gap=way.gap,
                 aggregates={**way.more, **aggregates},
-                ends=spoken(name, given, way.ends),
+                ends=with_entries(name, given, way.ends),
             )
         ),
         granularity=Granularity.DAY,
@@ -355,7 +359,7 @@ def _over_view(
             key=key,
             gap=GAP,
             aggregates=aggregates,
-            ends=spoken(name, given),
+            ends=with_entries(name, given),
         ),
         granularity=Granularity.DAY,
         sessions=True,
@@ -522,7 +526,7 @@ FOLD = Shape(
         "clicks": (_clicks(keep_health=False), _clicks(keep_health=True, everywhere=True)),
         "sessions": (
             _folded_sessions(GAP),
-            *(_sessions("sessions", "clicks", way, _FOLDED) for way in WAYS),
+            *(_sessions("sessions", "clicks", way, _FOLDED) for way in SESSIONS_CASES),
             _folded_sessions(2 * GAP),
             _folded_sessions(GAP, begun=True),
         ),
@@ -581,7 +585,7 @@ def _reread_sessions(extra: Mapping[str, Aggregate], *, begun: bool = False) -> 
             gap=GAP,
             aggregates=aggregates,
             where=(lambda row: _web(row) and _begun(row)) if begun else _web,
-            ends=spoken("visits", given),
+            ends=with_entries("visits", given),
         ),
         granularity=Granularity.DAY,
         sessions=True,
@@ -639,7 +643,7 @@ REREAD = Shape(
         ),
         "visits": (
             _reread_sessions({}),
-            *(_sessions("visits", "clicks", way, _REREAD) for way in WAYS),
+            *(_sessions("visits", "clicks", way, _REREAD) for way in SESSIONS_CASES),
             _reread_sessions({"first_n": agg.first("n")}),
             _reread_sessions({}, begun=True),
         ),
@@ -747,7 +751,7 @@ def _stays(aggregates: Mapping[str, Aggregate]) -> TableSpec:
             key=["event_id", "revision"],
             gap=GAP,
             aggregates=aggregates,
-            ends=spoken("stays", given),
+            ends=with_entries("stays", given),
         ),
         granularity=Granularity.MONTH,
         sessions=True,

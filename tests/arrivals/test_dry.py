@@ -57,13 +57,13 @@ def test_concurrent_batches_change_no_row(program: Program, jobs: int, deaths: l
     class Dying(DryPlay):
         """Dies once before each run, as long as deaths were drawn."""
 
-        def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+        def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
             at = next(rest, None)
             if at is not None:
                 with living(at):
-                    super()._go(window, terms)
+                    super()._run(window, terms)
                 self._complete = False
-            return super()._go(window, terms)
+            return super()._run(window, terms)
 
     play(Dying, "landed", program, jobs=jobs)
 
@@ -80,12 +80,12 @@ def test_runs_that_die_are_completed(program: Program, deaths: list[list[int]]) 
     class Dying(DryPlay):
         """Dies before each run as often as drawn, at the points that were drawn."""
 
-        def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+        def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
             for at in next(rest, ()):
                 with living(at):
-                    super()._go(window, terms)
+                    super()._run(window, terms)
                 self._complete = False
-            return super()._go(window, terms)
+            return super()._run(window, terms)
 
     play(Dying, "fold", program)
 
@@ -105,13 +105,13 @@ def test_tables_that_somebody_drops_are_rebuilt(
     class Losing(DryPlay):
         """Loses the tables that were drawn before a run of everything."""
 
-        def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+        def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
             for at in () if window or terms else next(rest, ()):
                 tables = sorted(self.memory.tables)
                 if tables:
                     del self.memory.tables[tables[at % len(tables)]]
                     self._complete = False
-            return super()._go(window, terms)
+            return super()._run(window, terms)
 
     play(Losing, shape, program)
 

@@ -74,7 +74,7 @@ def failed(play: DryPlay, chosen: Chosen, fail_fast: bool = False) -> RunFailed:
     """The end of a run in which steps fail."""
     play.fail_fast = fail_fast
     with failing(chosen), pytest.raises(RunFailed) as caught:
-        play._go(None, ())
+        play._run(None, ())
     play.fail_fast = False
     return caught.value
 
@@ -100,10 +100,10 @@ def test_what_failed_is_built_by_the_next_run(play: DryPlay) -> None:
     """The next run builds what the failed one left, and nothing else."""
     end = failed(play, lambda step: ArithmeticError("no") if step.model == "sessions" else None)
 
-    again = play._go(None, ())
+    again = play._run(None, ())
 
     assert {step.model for step, _ in again.steps} == {"sessions", *dict(end.result.not_tried)}
-    assert not play._go(None, ()).steps
+    assert not play._run(None, ()).steps
 
 
 def test_only_a_run_that_wrote_nothing_is_refused(play: DryPlay) -> None:
@@ -154,7 +154,7 @@ def judging(wrong: Sequence[str]) -> Iterator[list[set[str]]]:
 def test_a_wrong_definition_is_reported_before_any_step(play: DryPlay) -> None:
     """A wrong definition begins no step, all other models are built, and the exit code is 2."""
     with judging(["sessions"]) as asked, pytest.raises(RunFailed) as caught:
-        play._go(None, ())
+        play._run(None, ())
 
     end, below = caught.value, play.shape.downstream(["sessions"])
     assert end.exit_code == end.record["exit_code"] == 2
@@ -178,7 +178,7 @@ def test_fail_fast_begins_no_step_beside_a_wrong_definition(play: DryPlay) -> No
     """With `--fail-fast` a wrong definition stops the run before any step."""
     play.fail_fast = True
     with judging(["sessions"]), pytest.raises(RunFailed) as caught:
-        play._go(None, ())
+        play._run(None, ())
 
     assert caught.value.result.steps == ()
 
@@ -189,7 +189,7 @@ def test_a_wrong_view_blocks_its_readers(tmp_path: Path) -> None:
     view = next(_views(play))
     play.arrive(Random(0))
     with judging([view]), pytest.raises(RunFailed) as caught:
-        play._go(None, ())
+        play._run(None, ())
 
     assert [failure.model for failure in caught.value.result.failures] == [view]
     assert {model for model, _ in caught.value.result.not_tried} == {
@@ -211,13 +211,13 @@ def test_a_definition_is_judged_once(play: DryPlay) -> None:
     """
     changed = "daily"
     with judging([]) as asked:
-        play._go(None, ())
+        play._run(None, ())
         asked.clear()
         play.arrive(Random(7))
-        assert play._go(None, ()).steps
+        assert play._run(None, ()).steps
         assert not asked
         play._declare(changed, play.versions[changed] + 1)
-        play._go(None, ())
+        play._run(None, ())
 
     assert changed in asked[0]
     assert asked == [{changed, *play.project.downstream([changed])}]
@@ -269,7 +269,7 @@ def test_a_failed_search_for_a_lookups_keys_fails_its_reader(
     """
     play = DryPlay(SHAPES["fold"], tmp_path, "fold", tmp_path, 6)
     play.arrive(Random(0))
-    play._go(None, ())
+    play._run(None, ())
     play.lookup(Random(1))
     play.arrive(Random(2))
 
@@ -279,7 +279,7 @@ def test_a_failed_search_for_a_lookups_keys_fails_its_reader(
     monkeypatch.setattr(DryEngine, "find_changed_keys", find)
     readers = {n.name for n in play.project if any(n.matches_of(e.name) for e in n.inputs)}
     with pytest.raises(RunFailed) as caught:
-        play._go(None, ())
+        play._run(None, ())
 
     assert {failure.model for failure in caught.value.result.failures} <= readers
     assert caught.value.result.steps
@@ -314,7 +314,7 @@ def test_runs_that_fail_in_part_are_completed(
     class Failing(DryPlay):
         """Fails in part, then runs."""
 
-        def _go(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+        def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
             fate = {name: random.random() < 0.3 for name in self.shape.tables}
 
             def chosen(step: Step) -> Exception | None:
@@ -323,14 +323,14 @@ def test_runs_that_fail_in_part_are_completed(
 
             with failing(chosen):
                 try:
-                    result = super()._go(window, terms)
+                    result = super()._run(window, terms)
                 except RunFailed as end:
                     result = end.result
             names = {failure.model for failure in result.failures}
             assert names <= {name for name, fails in fate.items() if fails}
             assert not names & set(result.up_to_date)
             self._complete = False
-            return super()._go(window, terms)
+            return super()._run(window, terms)
 
     with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
         folder = Path(name)

@@ -107,8 +107,8 @@ def sessions(
     """
     One row for each stretch of a user's events in which no pause is longer than ``gap``.
 
-    Events are in order of event time, then key. Events without a user are nobody's. ``ends`` says
-    what else sessions are of, and where else they end.
+    Events are in order of event time, then key. Events without a user are in no session. ``ends``
+    says what else sessions are of, and where else they end.
     """
     ends = ends or Ends()
     whose = ends.whose or (lambda row: row[user])
@@ -120,10 +120,10 @@ def sessions(
     for who, own in by_user.items():
         own.sort(key=lambda row: (row[time], *(row[column] for column in key)))
         named = {user: ends.shown(who) if ends.shown else who}
-        for part in parts(own, time, ends.gap(who) if ends.gap else gap, ends):
+        for part in cut_sessions(own, time, ends.gap(who) if ends.gap else gap, ends):
             start, end = part[0][time], part[-1][time]
-            if ends.held(who, start, end):
-                if not ends.head or ends.limit is None or ends.word(who, start, end):
+            if ends.in_quarantine(who, start, end):
+                if not ends.head or ends.limit is None or ends.latest_entry(who, start, end):
                     continue
                 part = [row for row in part if row[time] - start <= ends.limit]
             found.append(
@@ -133,7 +133,7 @@ def sessions(
     return found
 
 
-def in_turn(rows: Sequence[Row], user: str, ids: Callable[[Row], str]) -> list[Row]:
+def numbered(rows: Sequence[Row], user: str, ids: Callable[[Row], str]) -> list[Row]:
     """Sessions with their number among those of their user, by start and then id."""
     turns: dict[Any, int] = defaultdict(int)
     found = []
@@ -145,7 +145,7 @@ def in_turn(rows: Sequence[Row], user: str, ids: Callable[[Row], str]) -> list[R
     return found
 
 
-def held(
+def quarantined(
     rows: Iterable[Row],
     *,
     time: str,
@@ -158,8 +158,8 @@ def held(
     """Sessions in quarantine: what they are of, start, end, events, and the first ``user``."""
     return {
         (ends.text(of), part[0][time], part[-1][time], len(part), _first(part, user))
-        for of, part in all_parts(rows, time=time, key=key, gap=gap, where=where, ends=ends)
-        if ends.held(of, part[0][time], part[-1][time])
+        for of, part in all_sessions(rows, time=time, key=key, gap=gap, where=where, ends=ends)
+        if ends.in_quarantine(of, part[0][time], part[-1][time])
     }
 
 
@@ -167,7 +167,7 @@ def _first(part: Sequence[Row], user: str | None) -> Any:
     return next((row[user] for row in part if row[user] is not None), None) if user else None
 
 
-def all_parts(
+def all_sessions(
     rows: Iterable[Row],
     *,
     time: str,
@@ -185,16 +185,18 @@ def all_parts(
     found = []
     for of, own in by_of.items():
         own.sort(key=lambda row: (row[time], *(row[column] for column in key)))
-        found += [(of, part) for part in parts(own, time, ends.gap(of) if ends.gap else gap, ends)]
+        found += [
+            (of, part) for part in cut_sessions(own, time, ends.gap(of) if ends.gap else gap, ends)
+        ]
     return found
 
 
 @dataclass(frozen=True)
-class Said:
+class Entry:
     """
-    What a person said of the sessions of ``of``: all, or those with an instant in a span.
+    A manual entry on the sessions of ``of``: on all, or on those with an instant in a span.
 
-    With None it is as if nothing had been said of them before.
+    ``held`` puts them into quarantine or releases them; None takes earlier entries back.
     """
 
     of: str
@@ -212,7 +214,7 @@ class Ends:
     that, ``gap`` the silence that ends it. Sessions end at the midnights of ``zone``, where the
     campaign changes from the last that an event named, before an instant of an event that
     ``begins`` one, and when they would be longer than ``most``. One longer than ``limit`` is left
-    out, or with ``head`` all but its beginning. What was ``said`` of a session last goes before
+    out, or with ``head`` all but its beginning. The latest of ``entries`` on a session overrides
     the limit; ``text`` is how people name what a session is of.
     """
 
@@ -225,26 +227,26 @@ class Ends:
     most: int | None = None
     limit: int | None = None
     head: bool = False
-    said: tuple[Said, ...] = ()
+    entries: tuple[Entry, ...] = ()
     text: Callable[[Any], str] = str
 
-    def word(self, of: Hashable, start: int, end: int) -> bool | None:
-        """The last word about a session, or None."""
+    def latest_entry(self, of: Hashable, start: int, end: int) -> bool | None:
+        """What the latest entry on a session says, or None."""
         found = None
-        for one in self.said:
+        for one in self.entries:
             here = one.start is None or (start <= int(one.end or 0) and end >= one.start)
             if one.of == self.text(of) and here:
                 found = one.held
         return found
 
-    def held(self, of: Hashable, start: int, end: int) -> bool:
+    def in_quarantine(self, of: Hashable, start: int, end: int) -> bool:
         """Whether a session is in quarantine."""
-        word = self.word(of, start, end)
-        return word if word is not None else self.limit is not None and end - start > self.limit
+        entry = self.latest_entry(of, start, end)
+        return entry if entry is not None else self.limit is not None and end - start > self.limit
 
 
-def parts(own: Sequence[Row], time: str, gap: int | None, ends: Ends) -> list[list[Row]]:
-    """The sessions of events in order, found by going from instant to instant."""
+def cut_sessions(own: Sequence[Row], time: str, gap: int | None, ends: Ends) -> list[list[Row]]:
+    """The sessions of ordered events, found by going from instant to instant."""
     found: list[list[Row]] = []
     force: Hashable | None = None
     for _, group in groupby(own, key=lambda row: row[time]):

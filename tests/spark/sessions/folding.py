@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tests.reference.compare import difference, stored
-from tests.reference.tables import Ends, Said, all_parts, held, in_turn, sessions
+from tests.reference.tables import Ends, Entry, all_sessions, numbered, quarantined, sessions
 from tests.reference.world import Row
 
 from infold.core.interval import MINUTE, Granularity, Interval, Ranges, datetime_of
@@ -276,19 +276,19 @@ class FoldedSessions:
         self.ledger.states["clicks"] = _states(new)
         return self
 
-    def say(self, *words: Said) -> FoldedSessions:
+    def say(self, *words: Entry) -> FoldedSessions:
         """Put sessions into quarantine by hand, or release them."""
         for one in words:
             number = len(self.ledger.said) + 1
             self.ledger.said.append(ManualEntry(number, one.of, one.held, one.start, one.end))
         ends = self.ends or Ends()
-        self.ends = replace(ends, said=(*ends.said, *words))
+        self.ends = replace(ends, entries=(*ends.entries, *words))
         return self
 
     def spans(self) -> list[tuple[str, int, int]]:
         """What all sessions are of, their first and last instants; in order."""
         ends = self.ends or Ends()
-        found = all_parts(
+        found = all_sessions(
             self.events,
             time="event_ts",
             key=self.query.key,
@@ -371,7 +371,7 @@ class FoldedSessions:
         )
         if not self.query.numbered:
             return found
-        return in_turn(found, self.query.owner_column, lambda row: self._id(self._whose(row), row))
+        return numbered(found, self.query.owner_column, lambda row: self._id(self._whose(row), row))
 
     def nobody(self) -> int:
         """How many events are in no session, in quarantine or not."""
@@ -381,7 +381,7 @@ class FoldedSessions:
 
     def expected_held(self) -> set[tuple[Any, ...]]:
         """The sessions in quarantine, by brute force."""
-        return held(
+        return quarantined(
             self.events,
             time="event_ts",
             key=self.query.key,

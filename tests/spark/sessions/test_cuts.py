@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from tests.reference import aggregates as agg
 from tests.reference.compare import difference, stored
 from tests.reference.drawn import at, drawn, spread, table
-from tests.reference.tables import Ends, Said
+from tests.reference.tables import Ends, Entry
 from tests.reference.world import Row
 from tests.spark.sessions.folding import GAP, Call, FoldedSessions
 from tests.spark.sessions.random_folds import (
@@ -283,7 +283,7 @@ def test_a_session_with_a_manual_entry_keeps_the_campaign_before_it(
         ]
     )
     _, (of, start, end) = made.run().spans()
-    made.say(Said(of, True, start, end)).run()
+    made.say(Entry(of, True, start, end)).run()
     assert [(one.start, one.end) for one in made.ledger.held.values()] == [(start, end)]
 
 
@@ -291,7 +291,7 @@ def test_any_number_of_manual_entries(spark: SparkSession) -> None:
     """The fold and the reference apply thousands of manual entries."""
     made = shop(spark, WAYS["quarantine"]).arrive(named_events("s", "ann", [at("10:00")]))
     made.arrive(named_events("s", "bob", spread("10:00", "12:00", 9))).run()
-    made.say(*(Said(f"u{number}", True) for number in range(3_000)), Said("bob", False))
+    made.say(*(Entry(f"u{number}", True) for number in range(3_000)), Entry("bob", False))
     made.run()
     check_rebuild(made)
     assert len(made.rows()) == 2
@@ -314,7 +314,7 @@ def speak(made: FoldedSessions, random: Random) -> None:
     spans = made.spans() or [("u1", 0, 0)]
     for of, start, end in random.choices(spans, k=12):
         span = random.choice([(), (start, end), (start, end)])
-        made.say(Said(of, random.choice([True, False, None]), *span))
+        made.say(Entry(of, random.choice([True, False, None]), *span))
 
 
 @settings(max_examples=1, phases=UNSHRUNK)
