@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from bench import runs
-from bench.builds import year
+from bench.first_builds import year_of_events
 from bench.measure import Clock, Line, Size, ratio
 from bench.processes import infold
 from bench.project import DATA, lay_out
@@ -129,7 +129,7 @@ def _algebra() -> list[Line]:
 
 def rolling_week(size: Size) -> list[Line]:
     """One late event under a rolling week: days of its input that are read."""
-    shape = year(Size(size.scale * 0.1, size.repeats))
+    shape = year_of_events(Size(size.scale * 0.1, size.repeats))
     from bench.generate import Deliveries, history
 
     root = lay_out(DATA / "k")

@@ -25,7 +25,7 @@ GAP = 1_800
 
 
 class Event(NamedTuple):
-    """One event: whose, when it happened, when it arrived."""
+    """One event: its user, when it happened, when it arrived."""
 
     user: str
     at: int

@@ -8,17 +8,17 @@ import sys
 import time
 from pathlib import Path
 
-from bench.builds import forget, year
+from bench.first_builds import forget, year_of_events
 from bench.measure import Clock, Line, Size, alternately, ratio
 from bench.project import DATA, with_history
 
 from infold.demo import acts
 
-AS_IT_COMES = """
+STOCK_SPARK = """
 import sys
-from bench.as_it_comes import spark_as_it_comes
+from bench.stock_spark import stock_spark
 from infold.spark.jvm import session
-session.start = spark_as_it_comes
+session.start = stock_spark
 session.tune = lambda *_: None
 from infold.cli import main
 sys.argv = ["infold", "run"]
@@ -49,22 +49,22 @@ def _process(root: Path, *arguments: str) -> tuple[float, str]:
 
 def fresh_run(size: Size) -> list[Line]:
     """A fresh process for a file of 10 k rows, against the same with Spark's default settings."""
-    root, deliveries = with_history("e", year(size))
+    root, deliveries = with_history("e", year_of_events(size))
     infold(root, "run")
     ours, theirs = Clock(), Clock()
 
-    def as_it_is() -> None:
+    def with_infold_settings() -> None:
         deliveries.deliver(10_000)
         ours.add(infold(root, "run")[0])
 
-    def spark_as_it_comes() -> None:
+    def with_stock_spark() -> None:
         deliveries.deliver(10_000)
-        theirs.add(_process(root, "-c", AS_IT_COMES)[0])
+        theirs.add(_process(root, "-c", STOCK_SPARK)[0])
 
-    as_it_is()  # leaves the archive of classes behind for the next
-    as_it_is()
+    with_infold_settings()  # leaves the archive of classes behind for the next
+    with_infold_settings()
     ours.seconds.clear()
-    alternately(size.repeats, spark_as_it_comes, as_it_is)
+    alternately(size.repeats, with_stock_spark, with_infold_settings)
     return [
         Line(
             "a fresh `infold run` for 10 k rows, against Spark's default settings",

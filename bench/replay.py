@@ -8,7 +8,7 @@ import shutil
 from importlib.resources import files
 
 from bench import runs
-from bench.builds import forget
+from bench.first_builds import forget
 from bench.generate import Shape
 from bench.measure import Clock, Line, Size
 from bench.project import DATA, with_history

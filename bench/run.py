@@ -21,30 +21,38 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import builds, cells, days, processes, replay, versus, ways
+from bench import (
+    cells,
+    first_builds,
+    one_more_day,
+    processes,
+    replay,
+    session_kinds,
+    versus_sqlmesh,
+)
 from bench.measure import Line, Size, as_dict, machine, table
 from bench.project import DATA
 
 Case = Callable[[Size], list[Line]]
 
 CASES: dict[str, Case] = {
-    "a": builds.against_session_window,
-    "b": days.one_more_day,
-    "c": days.into_longer,
-    "d": days.one_event,
+    "a": first_builds.against_session_window,
+    "b": one_more_day.one_more_day,
+    "c": one_more_day.into_longer,
+    "d": one_more_day.one_event,
     "e": processes.fresh_run,
     "f": replay.real_data,
     "g": processes.without_spark,
     "h": replay.hundred_days,
-    "i": builds.within_heap,
+    "i": first_builds.within_heap,
     "j": cells.many_models,
     "k": cells.rolling_week,
     "l": cells.sixty_days,
-    "m": versus.one_day_into_sixty,
-    "n": days.everywhere,
-    "o": ways.first_builds,
-    "p": ways.bot_of_three_years,
-    "q": ways.one_early_event,
+    "m": versus_sqlmesh.one_day_into_sixty,
+    "n": one_more_day.everywhere,
+    "o": session_kinds.first_builds,
+    "p": session_kinds.bot_of_three_years,
+    "q": session_kinds.one_early_event,
 }
 
 HERE = Path(__file__).parent
@@ -64,8 +72,8 @@ are late by up to a year, uniformly, so that every old day is touched. 0.5 % arr
 168 k events. What a lookback gets wrong is measured by `python bench/lookback.py`, what starting
 Spark costs by `python bench/startup.py`.
 
-Case m compares with SQLMesh. `bench/versus.py` installs a pinned version into an environment of its
-own: the same SQL, jars, cores, heap and number of models in hand, and the same
+Case m compares with SQLMesh. `bench/versus_sqlmesh.py` installs a pinned version into an
+environment of its own: the same SQL, jars, cores, heap and number of models in hand, and the same
 rows at the end, which is checked. Each side has a process of its own, warmed by thirty days, with a
 pause before each begins, as a JVM goes on compiling after its work; medians are compared. SQLMesh
 leaves Spark's settings to its user, infold chooses them for each run; so SQLMesh is measured in

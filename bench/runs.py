@@ -42,7 +42,7 @@ class Cost:
 
 
 def run(root: Path, select: Sequence[str] = (), *, jobs: int | None = None) -> Cost:
-    """Run a project once, reading it anew as the command line does."""
+    """Run a project once, reading it again as the command line does."""
     before = _jobs()
     started = time.perf_counter()
     result = api.run(api.open_project(root), select=select, jobs=jobs)

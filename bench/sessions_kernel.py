@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from bench.builds import SESSION_WINDOW
+from bench.first_builds import SESSION_WINDOW
 from bench.generate import Shape, history
 from bench.project import DATA
 from pyspark.sql import DataFrame, SparkSession
@@ -94,7 +94,7 @@ WAYS: dict[str, Way] = {
 
 
 def tables_with_events(folder: Path, shape: Shape) -> IcebergTables:
-    """A warehouse whose table of events holds a history; made once."""
+    """A warehouse with a history in its table of events; made once."""
     landing, warehouse = folder / "landing", folder / "warehouse"
     if not landing.exists():
         print(f"{history(landing, shape):,} rows generated")

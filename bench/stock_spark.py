@@ -1,4 +1,4 @@
-"""Spark as it comes: what a project gets that sets up the catalog and nothing else."""
+"""Stock Spark: its default settings, with the catalog and nothing else set up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def spark_as_it_comes(
+def stock_spark(
     warehouse: Path, catalog_db: Path, *, extra: Mapping[str, str] | None = None, **_: object
 ) -> SparkSession:
     """Spark with its defaults: only the catalog, its jars and the time zone are given."""

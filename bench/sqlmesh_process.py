@@ -1,5 +1,5 @@
 """
-SQLMesh's side of the comparison in ``bench.versus``: a process in SQLMesh's own environment.
+SQLMesh for the comparison in ``bench.versus_sqlmesh``: a process in SQLMesh's environment.
 
 Reads one JSON command a line and answers each with one line. ``build`` appends files to the events
 table and plans and applies everything; ``day`` appends one file (timed by itself), then runs what
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.as_it_comes import spark_as_it_comes
+from bench.stock_spark import stock_spark
 
 from infold.spark.jvm.session import start
 from infold.spark.jvm.session_settings import default_memory
@@ -31,7 +31,7 @@ def main(root: Path, cores: int, tasks: int, settings: str) -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever SQLMesh prints is no answer
     (root / "warehouse").mkdir(parents=True, exist_ok=True)
-    spark = (_as_it_comes if settings == "spark" else _as_infold_has_it)(root, cores)
+    spark = (_stock if settings == "spark" else _with_infold_settings)(root, cores)
     side = Side(root, spark, tasks)
     for line in sys.stdin:
         command = json.loads(line)
@@ -100,16 +100,16 @@ class Side:
         return max(found, default=-1) + 1
 
 
-def _as_it_comes(root: Path, cores: int) -> SparkSession:
+def _stock(root: Path, cores: int) -> SparkSession:
     own = {
         "spark.master": f"local[{cores}]",
         "spark.driver.memory": default_memory(),
         f"spark.sql.catalog.{CATALOG}.cache-enabled": "true",  # Iceberg's default
     }
-    return spark_as_it_comes(root / "warehouse", root / "catalog.db", extra=own)
+    return stock_spark(root / "warehouse", root / "catalog.db", extra=own)
 
 
-def _as_infold_has_it(root: Path, cores: int) -> SparkSession:
+def _with_infold_settings(root: Path, cores: int) -> SparkSession:
     return start(
         root / "warehouse",
         root / "catalog.db",

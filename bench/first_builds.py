@@ -35,7 +35,7 @@ FROM (
 """
 
 
-def year(size: Size, profile: str = "web") -> Shape:
+def year_of_events(size: Size, profile: str = "web") -> Shape:
     """The history of most cases: 10 M events, 2 M sessions, 300 k users, a year."""
     return Shape(size.rows(10_000_000), size.rows(300_000, 100), profile=profile)
 
@@ -47,7 +47,7 @@ def against_session_window(size: Size) -> list[Line]:
     Both read the stored events and write an Iceberg table of one layout and the same properties,
     one after the other in one session, with the settings of a large build.
     """
-    root, _ = with_history("a", year(size), sessions=size.repeats + 1)
+    root, _ = with_history("a", year_of_events(size), sessions=size.repeats + 1)
     names = [f"sessions_{number}" for number in range(2, size.repeats + 2)]
     api.forget(api.open_project(root), names)  # what was measured before is there
     runs.run(root, ["events", "sessions"])  # both warm: the first model's build is not counted
@@ -100,7 +100,7 @@ def by_session_window(tables: IcebergTables) -> DataFrameWriterV2:
 
 def within_heap(size: Size) -> list[Line]:
     """First build of everything from the files, within the default heap of 2 GiB."""
-    root, _ = with_history("i", year(size))
+    root, _ = with_history("i", year_of_events(size))
     forget(root)
     cost = runs.run(root)
     used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20

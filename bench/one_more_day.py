@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bench import runs
-from bench.builds import forget, year
+from bench.first_builds import forget, year_of_events
 from bench.measure import Clock, Line, Size, alternately, ratio
 from bench.project import same_files, with_history
 
@@ -22,7 +22,7 @@ def one_more_day(size: Size) -> list[Line]:
 
 
 def _one_more_day(size: Size, profile: str, target: float) -> Line:
-    root, deliveries = with_history(f"b-{profile}", year(size, profile))
+    root, deliveries = with_history(f"b-{profile}", year_of_events(size, profile))
     runs.large_session(api.open_project(root))  # the rebuild's JVM, also where a table is there
     runs.run(root)
     for _ in range(WARM):
@@ -50,8 +50,8 @@ def _one_more_day(size: Size, profile: str, target: float) -> Line:
 
 def into_longer(size: Size) -> list[Line]:
     """The same day into a history of one year and into one of ten, taking turns."""
-    short_root, short = with_history("c-short", year(size))
-    ten = replace(year(size), events=10 * year(size).events, days=3650)
+    short_root, short = with_history("c-short", year_of_events(size))
+    ten = replace(year_of_events(size), events=10 * year_of_events(size).events, days=3650)
     long_root, long = with_history("c-long", ten)
     for root, deliveries in ((short_root, short), (long_root, long)):
         runs.run(root)
@@ -80,7 +80,7 @@ def into_longer(size: Size) -> list[Line]:
 
 def everywhere(size: Size) -> list[Line]:
     """One more day into 2 M events: copies sought at any time, against at their own time alone."""
-    shape = replace(year(size), events=size.rows(2_000_000), users=size.rows(60_000))
+    shape = replace(year_of_events(size), events=size.rows(2_000_000), users=size.rows(60_000))
     roots = []
     for name in ("n-same-time", "n-everywhere"):
         root, deliveries = with_history(name, shape)
@@ -118,7 +118,7 @@ def everywhere(size: Size) -> list[Line]:
 
 def one_event(size: Size) -> list[Line]:
     """A run with one new event, a year old, against one with an event of today."""
-    root, deliveries = with_history("d", year(size))
+    root, deliveries = with_history("d", year_of_events(size))
     runs.run(root)
     old, new = Clock(), Clock()
 

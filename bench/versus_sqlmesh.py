@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 from bench import runs
-from bench.builds import forget
+from bench.first_builds import forget
 from bench.generate import DAY, FIRST_DAY, file_name, sessions, write
 from bench.measure import Clock, Line, Size, ratio
 from bench.project import DATA, SOURCES
@@ -96,10 +96,10 @@ def one_day_into_sixty(size: Size) -> list[Line]:
     repeats = max(size.repeats, LEAST)
     files = _files(size, DAYS + FIRST + repeats)
     with (
-        _Theirs(_their_project("spark"), "spark") as stock,
-        _Theirs(_their_project("infold"), "infold") as tuned,
+        _SqlmeshProcess(_sqlmesh_project("spark"), "spark") as stock,
+        _SqlmeshProcess(_sqlmesh_project("infold"), "infold") as tuned,
     ):
-        return _measured(files, _ours(), stock, tuned)
+        return _measured(files, _infold_project(), stock, tuned)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class _Day:
 
 
 @dataclass
-class _Side:
+class _Timed:
     """One of those that are compared: carries out the day of a number, and is timed."""
 
     day: Callable[[int], _Day]
@@ -130,7 +130,9 @@ class _Side:
             self.whole.add(took.landed + took.models)
 
 
-def _measured(files: list[Path], root: Path, stock: _Theirs, tuned: _Theirs) -> list[Line]:
+def _measured(
+    files: list[Path], root: Path, stock: _SqlmeshProcess, tuned: _SqlmeshProcess
+) -> list[Line]:
     for one in (stock, tuned):
         one.ask("build", files=[str(file) for file in files[:DAYS]], until=_until(DAYS))
     _deliver(root, files[:DAYS])
@@ -146,12 +148,12 @@ def _measured(files: list[Path], root: Path, stock: _Theirs, tuned: _Theirs) -> 
             landed.seconds, cost.seconds, f"{cost.by_step}; {cost.jobs} jobs, {commits} commits"
         )
 
-    def their_day(one: _Theirs, at: int) -> _Day:
+    def their_day(one: _SqlmeshProcess, at: int) -> _Day:
         told = one.ask("day", file=str(files[at]), until=_until(at + 1))
         return _Day(told["append"], told["run"], f"{told['jobs']} jobs")
 
-    ours = _Side(our_day)
-    theirs, with_ours = (_Side(partial(their_day, one)) for one in (stock, tuned))
+    ours = _Timed(our_day)
+    theirs, with_ours = (_Timed(partial(their_day, one)) for one in (stock, tuned))
     sides = (ours, theirs, with_ours)
     for at in range(DAYS, len(files)):
         # Who goes first changes from day to day: what one leaves in the caches helps the next.
@@ -206,7 +208,7 @@ def _deliver(root: Path, files: list[Path]) -> None:
         (root / "landing" / file.name).hardlink_to(file)
 
 
-def _ours() -> Path:
+def _infold_project() -> Path:
     root = DATA / "m-infold"
     forget(root)
     shutil.rmtree(root, ignore_errors=True)
@@ -218,7 +220,7 @@ def _ours() -> Path:
     return root
 
 
-def _their_project(settings: str) -> Path:
+def _sqlmesh_project(settings: str) -> Path:
     root = DATA / f"m-sqlmesh-{settings}"
     shutil.rmtree(root, ignore_errors=True)
     (root / "models").mkdir(parents=True)
@@ -229,7 +231,7 @@ def _their_project(settings: str) -> Path:
     return root
 
 
-def _compare(ours: Path, theirs: _Theirs) -> None:
+def _compare(ours: Path, theirs: _SqlmeshProcess) -> None:
     """Both sides hold the same rows; else the times say nothing."""
     tables = api.lake(api.open_project(ours))
     for name in MODELS:
@@ -243,14 +245,14 @@ def _compare(ours: Path, theirs: _Theirs) -> None:
             raise SystemExit(f"{name}: {len(mine - told)} rows here only, {len(told - mine)} there")
 
 
-class _Theirs:
+class _SqlmeshProcess:
     """SQLMesh in a process of its own environment, which is made when it is missing."""
 
     def __init__(self, root: Path, settings: str) -> None:
         python, top = _environment(), Path(__file__).parent.parent
         arguments = [str(root), str(CORES), str(TASKS), settings]
         self._process = subprocess.Popen(
-            [python, Path(__file__).parent / "sqlmesh_side.py", *arguments],
+            [python, Path(__file__).parent / "sqlmesh_process.py", *arguments],
             env={**os.environ, "PYTHONPATH": f"{top / 'src'}{os.pathsep}{top}"},
             cwd=root,
             stdin=subprocess.PIPE,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 from bench import runs
-from bench.builds import by_session_window, forget, year
-from bench.days import DAY_EVENTS
+from bench.first_builds import by_session_window, forget, year_of_events
 from bench.generate import DAY, FIRST_DAY, MINUTE, Rows, file_name, write
 from bench.measure import Clock, Line, Size, alternately, ratio
+from bench.one_more_day import DAY_EVENTS
 from bench.project import SESSIONS, with_history
 
 from infold import api
@@ -28,7 +28,7 @@ BOT = 10**7
 
 def first_builds(size: Size) -> list[Line]:
     """First builds of sessions by identifier, cut at midnight, and of a greatest length."""
-    root, _ = with_history(f"o-{size.scale}", year(size))
+    root, _ = with_history(f"o-{size.scale}", year_of_events(size))
     forget(root)
     names = []
     for number, (_, said, _) in enumerate(WAYS):
@@ -66,7 +66,7 @@ def first_builds(size: Size) -> list[Line]:
 
 def bot_of_three_years(size: Size) -> list[Line]:
     """One more day into sessions of at most 24 hours, with and without a bot of three years."""
-    shape = year(size)
+    shape = year_of_events(size)
     said = f"{GAP}, max_length: 24 hours"
     plain_root, plain = with_history(f"p-plain-{size.scale}", shape)
     bot_root, bot = with_history(f"p-bot-{size.scale}", shape)
@@ -74,7 +74,7 @@ def bot_of_three_years(size: Size) -> list[Line]:
         declare(root, "sessions", said)
     start = FIRST_DAY + shape.days - 3 * 365
     if not (bot_root / "landing" / "bot.parquet").exists():
-        write(bot_root / "landing" / "bot.parquet", of_bot(start, bot.day + FIRST_DAY, 0))
+        write(bot_root / "landing" / "bot.parquet", bot_rows(start, bot.day + FIRST_DAY, 0))
     for root in (plain_root, bot_root):
         runs.run(root)
     day, with_bot = Clock(), Clock()
@@ -87,7 +87,9 @@ def bot_of_three_years(size: Size) -> list[Line]:
         today = bot.day
         bot.deliver(size.rows(DAY_EVENTS))
         name = f"bot-{file_name(today)}"
-        write(bot_root / "landing" / name, of_bot(FIRST_DAY + today, FIRST_DAY + today + 1, today))
+        write(
+            bot_root / "landing" / name, bot_rows(FIRST_DAY + today, FIRST_DAY + today + 1, today)
+        )
         with_bot.add(runs.run(bot_root).seconds)
 
     alternately(1, without, beside)
@@ -106,14 +108,14 @@ def bot_of_three_years(size: Size) -> list[Line]:
 
 def one_early_event(size: Size) -> list[Line]:
     """One late event a year old, in a user with 1,000 sessions that are numbered."""
-    root, _ = with_history("q", replace(year(size), events=100_000, users=3_000))
+    root, _ = with_history("q", replace(year_of_events(size), events=100_000, users=3_000))
     forget(root)
     (root / "landing" / "late.parquet").unlink(missing_ok=True)
     declare(root, "sessions", f"{GAP}, session_number: true")
     at = (FIRST_DAY * DAY) + np.arange(1_000, dtype=np.int64) * (8 * 60 * MINUTE)
-    write(root / "landing" / "user.parquet", of_user(at + DAY, 1 << 50))
+    write(root / "landing" / "user.parquet", user_rows(at + DAY, 1 << 50))
     runs.run(root)
-    write(root / "landing" / "late.parquet", of_user(at[:1], 1 << 51))
+    write(root / "landing" / "late.parquet", user_rows(at[:1], 1 << 51))
     cost = runs.run(root)
     return [
         Line(
@@ -132,12 +134,12 @@ def declare(root: Path, name: str, said: str) -> None:
     (root / "models" / f"{name}.sql").write_text(text)
 
 
-def of_bot(first: int, end: int, number: int) -> Rows:
+def bot_rows(first: int, end: int, number: int) -> Rows:
     """An event every 20 minutes, day and night, from a day up to another."""
-    return of_user(np.arange(first * DAY, end * DAY, 20 * MINUTE), (1 << 52) + (number << 20))
+    return user_rows(np.arange(first * DAY, end * DAY, 20 * MINUTE), (1 << 52) + (number << 20))
 
 
-def of_user(at: np.ndarray[tuple[int], np.dtype[np.int64]], number: int) -> Rows:
+def user_rows(at: np.ndarray[tuple[int], np.dtype[np.int64]], number: int) -> Rows:
     """Events of one user at these instants."""
     count = len(at)
     return Rows(
