@@ -34,8 +34,8 @@ settings.load_profile(os.environ.get("INFOLD_HYPOTHESIS", "quick"))
 
 
 def pytest_addoption(parser: Any) -> None:
-    """``--rewrite``: write expected screens anew; the diff is then read by a person."""
-    parser.addoption("--rewrite", action="store_true", help="write expected screens anew")
+    """``--rewrite``: write the expected screens again; a person then reads the diff."""
+    parser.addoption("--rewrite", action="store_true", help="write the expected screens again")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

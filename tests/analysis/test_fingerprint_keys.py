@@ -93,7 +93,7 @@ CHANGES_NO_ROW = {
 
 
 def every_key() -> set[str]:
-    """All keys that a declaration may have, each with the mapping that it stands in."""
+    """All keys that a declaration may have, each with its mapping."""
     of = {
         "model": models.KEYS,
         "timeseries": models.TIMESERIES,

@@ -1,7 +1,7 @@
 """
-Plays a program: writes the files, runs the project, and holds every table against the reference.
+Plays a program: writes the files, runs the project, and compares every table with the reference.
 
-The reference is evaluated anew after each run, table by table in dependency order, over what each
+The reference is evaluated again after each run, table by table in dependency order, over what each
 table's inputs held when it was last built. So a run of some models, or of a window, is checked as
 exactly as a run of everything: what was not asked for has to be what it was.
 """
@@ -214,7 +214,7 @@ class Play:
         self._write(self._new_path(), ())
 
     def lookup(self, random: Random) -> None:
-        """The lookup is written anew: some keys, some of them twice, some with no value."""
+        """The lookup is replaced: some keys, some of them twice, some with no value."""
         if self.shape.lookup is None:
             return
         source = self.shape.source(self.shape.lookup)
@@ -474,7 +474,7 @@ class Play:
             self._count(records)
 
     def _count(self, records: Sequence[Record]) -> None:
-        """One step for each user whom an operation concerns; nobody's records are one user's."""
+        """A step for each user that an operation changes; records without one count as one user."""
         self.tally.steps += len({row["user_id"] for row in records if isinstance(row, dict)}) or 1
 
     def _new_path(self) -> str:
@@ -574,7 +574,7 @@ def usable_rows(spec: TableSpec, records: Iterable[Record], rules: Rules, as_of:
 
 
 def _held_back(result: RunResult) -> set[str]:
-    """Tables of an old definition, of which a window asked for a part; and what waits for them."""
+    """Tables that keep their old definition as a window asked for a part, and readers."""
     return {
         left.model
         for left in result.plans[-1].skipped

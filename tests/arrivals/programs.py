@@ -219,7 +219,7 @@ class Drawer:
         return [row]
 
     def nothing_known(self, person: Person, random: Random, as_of: int) -> list[Record]:
-        """A row without time, key or user; the last is an event of nobody's session."""
+        """A row without time, key or user; the last is an event of no session."""
         row = self._row(person, random, person.clock, keep=False)
         row[random.choice(("event_ts", "event_id", "user_id"))] = None
         return [row]

@@ -344,7 +344,7 @@ _PLACED = TableSpec(
 def _over_view(
     name: str, read: str, key: tuple[str, ...], aggregates: Mapping[str, Aggregate]
 ) -> TableSpec:
-    """Sessions over a view, of which the key does not tell all rows of one instant apart."""
+    """Sessions over a view with a key that does not tell all rows of one instant apart."""
     return TableSpec(
         name,
         model_file(
@@ -790,7 +790,7 @@ _RECORDS = TableSpec(
 
 
 def _recent(given: Mapping[str, Rows]) -> Rows:
-    """Each day with what came in it and in the two days before."""
+    """Each day with the rows of it and of the two days before."""
     by_day = {row["day"]: row["records"] for row in given["records"]}
     return [
         {

@@ -96,9 +96,7 @@ def test_runs_that_die_are_completed(program: Program, deaths: list[list[int]]) 
     program=programs(users=4, rounds=(2, 5)),
     drops=st.lists(st.lists(st.integers(0, 9), max_size=2), max_size=6),
 )
-def test_tables_that_somebody_drops_are_rebuilt(
-    shape: str, program: Program, drops: list[list[int]]
-) -> None:
+def test_dropped_tables_are_rebuilt(shape: str, program: Program, drops: list[list[int]]) -> None:
     """Tables that are dropped between runs have every row again after the next run."""
     rest = iter(drops)
 

@@ -126,7 +126,7 @@ def test_an_output_that_cannot_be_written_is_an_error(shop: Path, words: tuple[s
     assert "No space left on device" in done.stderr
 
 
-def test_a_reader_that_goes_away_is_no_failure(shop: Path) -> None:
+def test_a_closed_pipe_is_no_failure(shop: Path) -> None:
     """A reader that closes the pipe, as in `infold plan | head -1`, is no failure."""
     reader, writer = os.pipe()
     os.close(reader)

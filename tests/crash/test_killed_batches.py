@@ -33,7 +33,7 @@ AGAIN: Points = (9, 20)
 
 @pytest.fixture(scope="module")
 def scenario(tmp_path_factory: pytest.TempPathFactory) -> Batched:
-    """A project of which nothing was built."""
+    """A project before its first run."""
     return new_batched(tmp_path_factory.mktemp("batches"), "batches")
 
 

@@ -164,7 +164,7 @@ Keys = tuple[str, ...]
 
 
 def paths(value: Any, at: Keys = ()) -> Iterator[Keys]:
-    """Where something stands in a mapping, however deep."""
+    """The path of each value in a mapping, however deep."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield (*at, key)

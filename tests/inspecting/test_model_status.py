@@ -48,7 +48,7 @@ def stale(node: Node, **seen: ModelObservation) -> str:
 
 
 def daily(*pending: Interval, definition: str = DAILY.fingerprint) -> ModelObservation:
-    """The daily table, of which some is pending."""
+    """The daily table, with some pending cells."""
     left = (Pending(Cause.MISSING, Ranges.of(pending)),) if pending else ()
     trace = Trace("daily", definition, {"sessions": 1}, left)
     news = InputDiff("sessions", 1, 1, (), states("# # # # # # #"))

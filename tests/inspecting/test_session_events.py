@@ -121,7 +121,7 @@ def test_events_of_a_user() -> None:
     ]
 
 
-def test_an_input_whose_snapshot_is_gone() -> None:
+def test_an_input_with_an_expired_snapshot() -> None:
     """An input whose snapshot has expired is read as it is now."""
     past = FakePast()
     found(past, node(), {"user_id": "ann"}, snapshot=60)

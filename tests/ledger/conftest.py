@@ -25,7 +25,7 @@ class Ticks:
 
 
 class Stopped:
-    """A clock that stands still, so that two histories can be compared."""
+    """A stopped clock, so that two histories can be compared."""
 
     def now(self) -> int:
         """Always the same."""

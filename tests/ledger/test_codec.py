@@ -13,7 +13,7 @@ from infold.ledger import codec
 
 
 @given(any_outcomes)
-def test_an_outcome_comes_back_as_it_was(outcome: Outcome) -> None:
+def test_an_outcome_is_decoded_as_encoded(outcome: Outcome) -> None:
     """An outcome is decoded as it was encoded, with hashes
     at both ends of 64 bits and names in any script.
     """
@@ -21,13 +21,13 @@ def test_an_outcome_comes_back_as_it_was(outcome: Outcome) -> None:
 
 
 @given(receipts)
-def test_a_receipt_comes_back_as_it_was(receipt: Receipt) -> None:
+def test_a_receipt_is_decoded_as_encoded(receipt: Receipt) -> None:
     """A receipt is decoded as it was encoded: counts, seconds and reasons."""
     assert codec.load_receipt(codec.dump_receipt(receipt)) == receipt
 
 
 @given(traces(names))
-def test_a_trace_comes_back_as_it_was(trace: Trace) -> None:
+def test_a_trace_is_decoded_as_encoded(trace: Trace) -> None:
     """A trace is decoded as it was encoded: inputs and pending ranges."""
     text = codec.dump_outcome(Outcome("m", 1, trace))
 

@@ -270,7 +270,7 @@ class TestVersions:
 class TestTraces:
     """A model's trace is replaced as a whole."""
 
-    def test_a_trace_comes_back_with_inputs_and_pending(self, ledger: Ledger) -> None:
+    def test_a_trace_is_read_with_inputs_and_pending(self, ledger: Ledger) -> None:
         """A trace is read back with inputs and pending ranges in the order they were given."""
         trace = Trace(
             "daily",

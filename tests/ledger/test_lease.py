@@ -41,7 +41,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def holder(path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process, which holds the lease for run ``held`` until it is told to let go."""
+    """Another process, which holds the lease for run ``held`` until it gets a line."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -62,7 +62,7 @@ def kill(process: subprocess.Popen[str]) -> None:
 class TestProcesses:
     """On one machine, the owner of a lease is alive as long as its process is."""
 
-    def test_a_living_holder_is_named(self, path: Path, holder: subprocess.Popen[str]) -> None:
+    def test_a_living_owner_is_named(self, path: Path, holder: subprocess.Popen[str]) -> None:
         """The refusal names the living owner's run, host,
         process and start, and the command ends with exit code 3.
         """
@@ -80,7 +80,7 @@ class TestProcesses:
         """Status and history read the ledger while a run works."""
         assert [(run.id, run.state) for run in SqlLedger(path).runs()] == [("held", "running")]
 
-    def test_a_killed_holder_is_taken_over_at_once(
+    def test_a_killed_owner_is_replaced_at_once(
         self, path: Path, holder: subprocess.Popen[str]
     ) -> None:
         """A killed owner is replaced at once, without waiting
@@ -97,7 +97,7 @@ class TestProcesses:
         assert ledger.runs()[0].finished_at is not None
         ledger.close()
 
-    def test_waiting_ends_when_the_holder_lets_go(
+    def test_waiting_ends_when_the_lease_is_released(
         self, path: Path, holder: subprocess.Popen[str]
     ) -> None:
         """With `--wait` the second run starts as soon as the first has released the lease."""
@@ -179,7 +179,7 @@ class TestElsewhere:
         with pytest.raises(errors.InfoldError, match="run theirs is working"):
             SqlLedger(path, clock=clock).acquire("mine")
 
-    def test_a_holder_silent_for_longer_is_taken_over(self, path: Path) -> None:
+    def test_a_silent_owner_is_replaced(self, path: Path) -> None:
         """A remote owner silent for longer is replaced; if it still runs, its writes are
         refused.
         """
@@ -283,7 +283,7 @@ def test_a_token_is_never_used_twice(path: Path) -> None:
     assert tokens == [1, 2, 3]
 
 
-def test_a_holder_that_was_released_cannot_write(path: Path) -> None:
+def test_a_released_owner_cannot_write(path: Path) -> None:
     """A run that released its lease cannot write, even before another takes it."""
     ledger = SqlLedger(path)
     ledger.acquire("r1")

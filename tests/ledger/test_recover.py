@@ -58,7 +58,7 @@ def state(ledger: Ledger) -> str:
     return ledger.runs(run="r1")[0].steps[-1].state
 
 
-def test_what_was_committed_is_finished(ledger: Ledger) -> None:
+def test_a_committed_step_is_finished(ledger: Ledger) -> None:
     """A step whose commit is in the table is finished as prepared, at that snapshot."""
     begun(ledger, replace(outcome(1, change(ONE, 3)), snapshot=None))
 
@@ -69,7 +69,7 @@ def test_what_was_committed_is_finished(ledger: Ledger) -> None:
     assert [(cell.cell, cell.rows) for cell in ledger.cells("events")] == [(ONE, 3)]
 
 
-def test_what_was_not_committed_never_happened(ledger: Ledger) -> None:
+def test_a_step_that_was_not_committed_is_closed(ledger: Ledger) -> None:
     """A prepared step whose commit is not in the table is closed."""
     begun(ledger, outcome(1, change(ONE, 3)))
 
@@ -79,7 +79,7 @@ def test_what_was_not_committed_never_happened(ledger: Ledger) -> None:
     assert (state(ledger), ledger.newest_versions(), ledger.traces()) == ("forgotten", {}, {})
 
 
-def test_what_had_nothing_to_commit_is_finished(ledger: Ledger) -> None:
+def test_a_step_without_a_commit_is_finished(ledger: Ledger) -> None:
     """A prepared step that had nothing to commit is finished without a snapshot."""
     begun(ledger, Outcome("events", 0, Trace("events", "f"), committed=False))
 
@@ -89,7 +89,7 @@ def test_what_had_nothing_to_commit_is_finished(ledger: Ledger) -> None:
     assert (state(ledger), ledger.traces()["events"].fingerprint) == ("done", "f")
 
 
-def test_rows_that_nobody_counted_are_counted_and_built_again(ledger: Ledger) -> None:
+def test_uncounted_rows_are_counted_and_built_again(ledger: Ledger) -> None:
     """When a commit's rows were not counted before the death, they are counted by cell and
     pending.
     """
@@ -108,7 +108,7 @@ def test_rows_that_nobody_counted_are_counted_and_built_again(ledger: Ledger) ->
     assert len({cell.content for cell in found}) == 2
 
 
-def test_a_commit_of_no_rows_that_nobody_counted_is_no_version(ledger: Ledger) -> None:
+def test_an_uncounted_commit_without_rows_is_no_version(ledger: Ledger) -> None:
     """A commit of no rows that were not counted makes no version, and its trace is recorded."""
     begun(ledger, replace(outcome(1, change(ONE, 0)), cell_column="ts"))
 
@@ -117,7 +117,7 @@ def test_a_commit_of_no_rows_that_nobody_counted_is_no_version(ledger: Ledger) -
     assert (ledger.newest_versions(), ledger.traces()["events"].pending) == ({}, ())
 
 
-def test_a_table_that_nobody_knows_is_not_trusted(ledger: Ledger) -> None:
+def test_an_unknown_table_is_not_trusted(ledger: Ledger) -> None:
     """A table replaced by a step without an outcome is not
     trusted, but readers still see its cells to compare.
     """

@@ -20,7 +20,7 @@ SELECT cast(event_ts AS date) AS day, count(*) AS n FROM clicks GROUP BY 1
 
 
 def said(root: Path, length: str, start: str) -> tuple[str, ...]:
-    """What is said of a table of such cells with such a start."""
+    """The notes on a table with such cells and such a start."""
     text = WEEKLY.format(length=length, start=start)
     write(root, {**SHOP, "models/rare.sql": text})
     return project_advice(api.open_project(root))

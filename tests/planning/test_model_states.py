@@ -72,12 +72,12 @@ def new(strip: str = "# # # # # # #") -> ModelObservation:
 
 
 def files(*names: str) -> FileDiff:
-    """New files, of which nothing but the name is known."""
+    """New files that are known by name only."""
     return FileDiff("raw.clicks", new=tuple(ListedFile(name, 1, 0, "f") for name in names))
 
 
 def stand(*nodes: Node, asked: Any = None, **seen: Any) -> dict[str, ModelState]:
-    """How each model stands."""
+    """The state of each model."""
     observed = Observations(NOW, seen)
     made = project(*nodes)
     todo = plan(made, observed, asked or PlanOptions())

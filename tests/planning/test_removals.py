@@ -43,7 +43,7 @@ class Share:
         self.take_in()
 
     def land(self, name: str, text: str = "{}") -> None:
-        """A file, of which nobody reads more than its size."""
+        """A file; only its size is read."""
         (self.folder / name).write_text(text, encoding="utf-8")
 
     def take_in(self) -> None:
@@ -179,7 +179,7 @@ def test_emptied_files_count_as_removed(tmp_path: Path) -> None:
 def replaced(
     files: int, rows: int, *, after: int, iceberg: bool = False, came: int = 0, grown: int = 0
 ) -> str:
-    """What is said when each of some files holds another number of rows, and some more came."""
+    """The refusal when files have another number of rows, and some new rows arrived."""
     columns = (Column("id", "string"),)
     source = Source("raw.clicks", Format.ICEBERG if iceberg else Format.CSV, columns, path="*.csv")
     known = tuple(IngestedFile(at, f"{at}.csv", 9, "old", 0, rows=rows) for at in range(files))

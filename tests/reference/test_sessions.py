@@ -282,7 +282,7 @@ class TestAggregates:
         ],
         ids=lambda value: value.sql if isinstance(value, agg.Aggregate) else "",
     )
-    def test_over_four_rows(self, aggregate: agg.Aggregate, value: object) -> None:
+    def test_aggregates_over_four_rows(self, aggregate: agg.Aggregate, value: object) -> None:
         """NULLs are ignored where SQL ignores them, and kept where it keeps them."""
         found = aggregate.value(self.ROWS)
         assert found == pytest.approx(value) if isinstance(value, float) else found == value
@@ -302,6 +302,6 @@ class TestAggregates:
         ],
         ids=lambda value: value.sql if isinstance(value, agg.Aggregate) else "",
     )
-    def test_over_nothing(self, aggregate: agg.Aggregate, value: object) -> None:
+    def test_aggregates_over_no_rows(self, aggregate: agg.Aggregate, value: object) -> None:
         """Over no rows counts are zero, lists are empty, and everything else is NULL."""
         assert aggregate.value([]) == value

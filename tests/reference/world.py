@@ -28,7 +28,7 @@ class Aside(StrEnum):
 
 @dataclass(frozen=True)
 class Broken:
-    """A record that cannot be used as it stands in its file: its text, and why."""
+    """A record of a file that cannot be used: its text, and why."""
 
     text: str
     why: Aside = Aside.UNPARSABLE

@@ -96,7 +96,7 @@ def test_a_batch_that_wrote_nothing_leaves_its_cells_pending() -> None:
     assert (holds.version, holds.trace.pending_ranges) == (7, days(0, 1, 4, 5))
 
 
-def test_nobody_builds_on_a_commit_that_the_ledger_does_not_know() -> None:
+def test_no_batch_follows_a_commit_unknown_to_the_ledger() -> None:
     """If a batch fails between its commit to the table and
     the one to the ledger, the batches after it stop.
     """

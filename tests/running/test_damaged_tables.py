@@ -20,7 +20,7 @@ from infold.running.observe import locations_and_files
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """Three tables as a run left them; which files a snapshot needs is told by a list."""
+    """Three tables as a run left them; a list gives the files that a snapshot needs."""
     made = stand_up(tmp_path / "shop")
     book = api.ledger(made)
     book.acquire("r2")

@@ -39,7 +39,7 @@ def ledger_of(*outcomes: Outcome) -> MemoryLedger:
 
 
 def taken() -> Outcome:
-    """The first ingest: one file, one row of which waits for its day."""
+    """The first ingest: one file, with one row that waits for its day."""
     files = FilesOutcome("raw.clicks", ingested=(TAKEN,))
     return Outcome("events", 1, Trace("events", EVENTS.fingerprint), (GREW,), files=files)
 
@@ -102,7 +102,7 @@ def test_a_known_file_that_is_being_written_again_stays_as_it_was() -> None:
     assert found.settling == 1
 
 
-def test_a_waiting_row_comes_due_at_its_very_instant() -> None:
+def test_a_waiting_row_is_due_at_its_instant() -> None:
     """A waiting row becomes due at its exact instant and not before."""
     assert not news(SEEN, as_of=WAITS_FOR - 1).come_due
     assert news(SEEN, as_of=WAITS_FOR).come_due == (TAKEN,)

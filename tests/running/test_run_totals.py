@@ -72,7 +72,7 @@ def test_steps_of_one_model_add_up() -> None:
 
 
 def out(model: str, by: str, rows: int, **also: int) -> tuple[Step, Receipt]:
-    """A step of a sessions model that leaves rows out, some of which others leave out as well."""
+    """A step of a sessions model that leaves rows out, some that others leave out as well."""
     others = tuple((names.replace("_", ", "), count) for names, count in also.items())
     receipt = Receipt(set_aside=rows, set_aside_by=((by, rows),), set_aside_also=others)
     return Step(model, Action.FOLD, Ranges(), ()), receipt

@@ -1,4 +1,4 @@
-"""What was forgotten is built anew by the next run, and what reads it goes on from there."""
+"""The next run rebuilds forgotten models, and their readers continue from there."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class GrowingTable:
         self.tables.append("t", self.rows(first, 1).coalesce(1), stamp)
 
     def replace(self, day: int) -> None:
-        """The row of one day anew."""
+        """Replace the row of one day."""
         self.step += 1
         stamp = Stamp("r", f"r-{self.step}", self.step)
         cell = Ranges((Interval(JANUARY + day * DAY, JANUARY + (day + 1) * DAY),))

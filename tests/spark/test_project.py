@@ -101,7 +101,7 @@ class Lake:
 
     @property
     def project(self) -> Project:
-        """Read anew, as each command does."""
+        """The project, read again as each command does."""
         return api.open_project(self.root)
 
     def users(self, *lines: str) -> None:

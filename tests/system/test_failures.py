@@ -15,7 +15,7 @@ from infold.system.failures import as_user_error, known_failure
 
 
 def java(text: str) -> Exception:
-    """An error as PySpark hands it on, which is told by its name."""
+    """An error as PySpark raises it, recognised by its name."""
     kind: type[Exception] = type("Py4JJavaError", (Exception,), {})
     return kind(f"An error occurred while calling o1.append.\n: {text}\n\tat java.base/x.y(Z.java)")
 

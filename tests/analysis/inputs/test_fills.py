@@ -32,7 +32,7 @@ MATCHED = (
         ("SELECT to_date(event_ts) AS day, count(*) AS n FROM clicks GROUP BY 1", False),
     ],
 )  # fmt: skip
-def test_rows_that_are_kept_without_a_match_fill_cells(sql: str, fills: bool) -> None:
+def test_unmatched_rows_fill_cells(sql: str, fills: bool) -> None:
     """With rows kept without a match, the day comes from
     the lookup, so a day without events has rows too.
     """

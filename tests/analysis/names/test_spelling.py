@@ -28,7 +28,7 @@ def test_declared_names_are_spelled_as_the_table_has_them() -> None:
     assert found["daily"].input("sessions").time_column == "session_start"
 
 
-def test_models_are_selected_whatever_the_case_of_their_names() -> None:
+def test_models_are_selected_in_any_case() -> None:
     """Models are selected by names, globs and + in any case."""
     found = project()
 

@@ -155,7 +155,7 @@ def _findings(file: str) -> dict[int, list[InfoldError]]:
 
 
 def under_caret(error: InfoldError) -> str:
-    """The text that the caret stands under."""
+    """The text above the caret."""
     if error.at is None:
         return ""
     return error.at.text[error.at.column - 1 :][: error.at.width]

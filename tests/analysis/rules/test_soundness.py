@@ -56,7 +56,7 @@ def everything(reference: Reference) -> Ranges | None:
 
 
 @given(sql=queries(), granularity=GRANULARITIES, without=st.integers(1, 10))
-def test_accepted_queries_depend_on_what_they_are_said_to_read(
+def test_accepted_queries_read_within_their_bounds(
     sql: str, granularity: str, without: int
 ) -> None:
     """Accepted queries give the same rows cell by cell as

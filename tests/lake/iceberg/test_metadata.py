@@ -85,7 +85,7 @@ class TestHead:
         assert list(head.steps.items()) == [("r1-1", 1), ("r1-2", 2)]
         assert (head.location, head.snapshot, head.foreign) == (place, 3, None)
 
-    def test_a_table_without_snapshots_is_nobodys(self, lake: IcebergLake, put: Put) -> None:
+    def test_a_table_without_snapshots_has_no_writes(self, lake: IcebergLake, put: Put) -> None:
         """A table that was created and never written has neither steps nor foreign writes."""
         put("events", [], None)
 

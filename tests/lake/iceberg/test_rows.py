@@ -338,9 +338,7 @@ def past(folder: Path, snapshots: list[int]) -> IcebergSnapshotReader:
 class TestPast:
     """Some rows of a table, as it is or was at a snapshot."""
 
-    def test_snapshots_that_are_kept(
-        self, past: IcebergSnapshotReader, snapshots: list[int]
-    ) -> None:
+    def test_list_of_snapshots(self, past: IcebergSnapshotReader, snapshots: list[int]) -> None:
         """All kept snapshots are listed; a missing table has none."""
         assert past.kept_snapshots("past") == set(snapshots)
         assert past.kept_snapshots("nope") == frozenset()

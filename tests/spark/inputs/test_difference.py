@@ -97,7 +97,7 @@ def test_a_changed_row_is_one_removed_and_one_added(shop: ClicksProject) -> None
 
 
 def folded_models(shop: ClicksProject) -> dict[str, tuple[int, int, int]]:
-    """Rows read, written and removed by the models that fold, all of which did."""
+    """Rows read, written and removed by the models that fold; all of them did."""
     result = api.run(api.open_project(shop.root), as_of=parse_instant_text(NOW))
     found = {step.model: (step, receipt) for step, receipt in result.steps}
     folds = {name: found[name] for name in ("sessions", "pages")}

@@ -60,7 +60,7 @@ def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[Click
 
 
 def rates(shop: ClicksProject, *rows: str) -> None:
-    """The file of rates, written anew."""
+    """Replace the file of rates."""
     (shop.root / "rates" / "rates.csv").write_text("\n".join(["url,rate", *rows]) + "\n")
 
 

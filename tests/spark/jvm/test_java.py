@@ -43,7 +43,7 @@ def environment(java_home: Path | str = "", path: Path | str = "/nowhere") -> di
 class TestFound:
     """A new enough Java is taken from JAVA_HOME first, then from PATH."""
 
-    def test_the_release_file_tells_the_version(self, install: Install) -> None:
+    def test_the_release_file_has_the_version(self, install: Install) -> None:
         """The release file gives the version, so that no JVM starts: this java would fail."""
         home = install("jdk", release='IMPLEMENTOR="X"\nJAVA_VERSION="21.0.2"\n', code=1)
 
@@ -60,7 +60,7 @@ class TestFound:
 
         assert (java.home, java.version) == (Path("/opt/real-jdk"), "17.0.9")
 
-    def test_java_home_wins_over_path(self, install: Install) -> None:
+    def test_java_home_comes_before_path(self, install: Install) -> None:
         """JAVA_HOME is used before PATH, as Spark does."""
         wanted = install("a", release='JAVA_VERSION="17.0.1"')
         other = install("b", release='JAVA_VERSION="21"')

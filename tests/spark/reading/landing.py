@@ -42,7 +42,7 @@ class LandingProject:
         self.model(MODEL)
 
     def declare(self, keys: str = "", columns: str = "{id: string, at: timestamp}") -> None:
-        """The source, anew."""
+        """Declare the source again."""
         (self.root / "infold.yml").write_text(
             f"name: {self.name}\nsources:\n  raw.c:\n    path: {self.path}\n    {keys}\n"
             f"    event_time_column: at\n    columns: {columns}\n"

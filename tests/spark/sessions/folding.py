@@ -128,7 +128,7 @@ class MemoryTables:
         return Layout()
 
     def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
-        """All content anew."""
+        """Replace all content."""
         return self._commit("create", rows)
 
     def append(self, table: str, rows: DataFrame, stamp: Stamp) -> int:
@@ -192,7 +192,7 @@ class FoldLedger:
         return {} if self.nobodys is None else {"sessions": self.nobodys}
 
     def newest_versions(self) -> Mapping[str, Version]:
-        """None: what became of sessions of a table that is built anew is not asked here."""
+        """None, as nobody compares the sessions of a rebuilt table here."""
         return {}
 
     def quarantined(self, model: str) -> Sequence[QuarantinedSession]:

@@ -259,7 +259,7 @@ class TestCases:
 class TestSmallFolds:
     """Folds that read little or write nothing."""
 
-    def test_an_event_that_comes_back_among_many_changes(self, spark: SparkSession) -> None:
+    def test_an_event_that_returns_among_many_changes(self, spark: SparkSession) -> None:
         """An event that returns is found among more changed days than a predicate has literals."""
         days = [named_events("s", f"u{n}", [at("10:00") + 2 * n * DAY]) for n in range(220)]
         [back] = named_events("back", "ann", [at("10:00") + 401 * DAY])

@@ -74,7 +74,7 @@ LONGEST = Way({"cuts": (MaxLength(HOUR),)}, Ends(most=HOUR))
 
 
 def _either(row: Row) -> tuple[str | None, str | None] | None:
-    """Its identifier, else its user; nobody's has neither."""
+    """Its identifier, else its user; an event may have neither."""
     if row["url"]:
         return row["url"], None
     return None if row["user_id"] is None else (None, row["user_id"])

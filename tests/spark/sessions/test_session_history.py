@@ -86,7 +86,7 @@ class HistoryProject:
 
     @property
     def project(self) -> Project:
-        """Read anew, as each command does."""
+        """The project, read again as each command does."""
         return api.open_project(self.root)
 
     def run(self, files: Mapping[str, str]) -> None:
@@ -101,7 +101,7 @@ class HistoryProject:
         assert api.run(self.project).state == "done"
 
     def histories(self, id_: str, model: str) -> tuple[SessionHistory, ...]:
-        """What is told."""
+        """The histories of a session."""
         return api.session_history(self.project, id_, model).histories
 
     def id(self, model: str, start: str) -> str:

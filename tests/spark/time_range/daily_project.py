@@ -70,7 +70,7 @@ class DailyProject:
         return name
 
     def project(self, *, downgrade: bool = False) -> Project:
-        """Read anew, as each command does."""
+        """The project, read again as each command does."""
         return api.open_project(self.root, downgrade=downgrade)
 
     def run(self, *, equal: bool = True, **asked: Any) -> RunResult:

@@ -89,7 +89,7 @@ def failing(patch: pytest.MonkeyPatch, at: int) -> None:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> DailyProject:
-    """Five days, of which a limit let two in; and a table that is built cell by cell."""
+    """Five days, two of them built within a limit; and a table that is built cell by cell."""
     made = DailyProject(tmp_path / "shop")
     made.land(*DAYS)
     made.models(limited=model(FIRST.format("1 AS x", ""), KEYS))
@@ -108,7 +108,7 @@ def state(project: Project, name: str) -> str:
     return found.model_state.why
 
 
-def test_no_table_ever_holds_two_definitions(
+def test_no_table_ever_has_two_definitions(
     shop: DailyProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While a changed query is built in parts, the old table stays until the new one is

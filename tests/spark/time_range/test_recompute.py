@@ -401,7 +401,7 @@ def test_declared_bounds_hold_in_every_build(shop: DailyProject) -> None:
     assert [row[2] for row in shop.rows("last") if row[1] != 4] == [None, 1, 2]
 
 
-def test_an_override_builds_each_cell_by_itself(shop: DailyProject) -> None:
+def test_an_override_builds_each_cell_singly(shop: DailyProject) -> None:
     """With an override LIMIT applies to each cell; verify,
     which evaluates the whole query, differs.
     """
