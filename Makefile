@@ -1,4 +1,4 @@
-# The contributor's menu. Every target installs what it needs first, and does so once.
+# The contributor's menu. Every target first installs what it needs, once.
 # Needs: make, Python 3.11 or newer, and Java 17 or newer for everything that starts Spark.
 
 SHELL := /bin/sh
@@ -9,12 +9,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SEED ?= 1
 STEPS ?= 2000
-# Processes that test on Spark, each with a JVM of up to 2 GB. One small job keeps a core busy, and
-# no more: two take little more than half the time of one. Files are whole, in order: the long
-# ones, which come first, then run beside each other and not last.
+# Processes that test on Spark, each with a JVM of up to 2 GB. A process keeps one core busy, so two
+# take little more than half the time of one. Files are not split and run in order: the long ones,
+# which come first, run at the same time and not last.
 JVMS ?= 2
 
-# Compiled once: tests start the command again and again, and each start would compile all of it.
+# Compile once: tests start the command many times, and each start would compile all of it.
 export PYTHONDONTWRITEBYTECODE :=
 
 # The first Python that is new enough; PYTHON=… names another one.
@@ -45,7 +45,7 @@ test: need-java test-fast test-deep test-spark ## everything
 # Without a limit of time for each, which is a thread for each of thousands of tests; the files of
 # those that pass are removed at once, not one after the other at the end.
 .PHONY: test-fast
-test-fast: $(TOOLS) ## the tests that answer at once: no Java, no other processes
+test-fast: $(TOOLS) ## the fast tests: no Java, no other processes
 	@$(BIN)/python -m pytest -m "not spark and not deep" --numprocesses auto --dist worksteal \
 	  -o faulthandler_timeout=0 -o tmp_path_retention_policy=failed
 
@@ -93,7 +93,7 @@ mutants: need-java $(TOOLS) ## small wrong changes to the program, each of which
 	@$(BIN)/python -m tests.mutants $(MUTANTS)
 
 .PHONY: lock
-lock: ## write the lock files anew (needs uv)
+lock: ## write new lock files (needs uv)
 	@for out in requirements requirements-dev; do \
 	  group=; if [ $$out = requirements-dev ]; then group="--group dev"; fi; \
 	  uv pip compile pyproject.toml $$group --quiet --upgrade --universal --python-version 3.11 \
@@ -106,7 +106,7 @@ clean: ## remove what builds, tests and the demo left (not .venv)
 	  .import_linter_cache .hypothesis bench/data
 	@find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# --- what the targets stand on
+# --- what the targets need
 
 .PHONY: need-python
 need-python:

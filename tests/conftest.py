@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-FAST = "not spark and not deep"
 SLOW = re.compile(r"^pytestmark = pytest\.mark\.(spark|deep)$", re.MULTILINE)
 
 gc.disable()  # until all tests are collected: nothing of their modules is garbage
@@ -39,10 +38,11 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Of a file with slow tests alone nothing is imported where fast ones are asked for."""
-    if config.option.markexpr != FAST or collection_path.suffix != ".py":
+    """A file with slow tests only is not imported where ``-m`` leaves all of them out."""
+    if collection_path.suffix != ".py" or "not " not in config.option.markexpr:
         return None
-    return SLOW.search(collection_path.read_text(encoding="utf-8")) is not None or None
+    slow = SLOW.search(collection_path.read_text(encoding="utf-8"))
+    return True if slow and f"not {slow[1]}" in config.option.markexpr.split(" and ") else None
 
 
 def pytest_collection_finish() -> None:

@@ -1,9 +1,9 @@
 """
 A real history of late rows, delivered in acts.
 
-The demo's project and data ship with the package. :func:`acts` yields what happens to the folder
-of files, one act after the other; whoever plays them calls ``apply`` and runs the project in
-between. Nothing here runs, reads or checks a table: an act only moves files, as the world does.
+The demo's project and data ship with the package. :func:`acts` yields one change of the landing
+folder after the other; the command calls ``apply`` on each and then runs the project. Nothing here
+runs, reads or checks a table: an act only changes files.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 LANDING = "landing"
-"""The folder of the demo's project that files are delivered into."""
+"""The folder of the demo's project that receives files."""
 
 WITHDRAWN = "withdrawn"
-"""Where the last act puts the files that it takes away, so that they can be put back by hand."""
+"""The folder for the files that the last act removes, so that a user can put them back."""
 
 _EARLIER = "22c4b591f7e8"
-"""A commit of May 2026 that has a session of its own person's an hour before it."""
+"""A commit of May 2026 with a session of the same person an hour before it."""
 
 _UNTRUE = "f0cbe97d81e4"
 
@@ -32,9 +32,9 @@ _UNTRUE = "f0cbe97d81e4"
 @dataclass(frozen=True, slots=True)
 class Act:
     """
-    One thing that happens to the files: what to say before it, and how it is done.
+    One change of the landing folder, with the text that announces it.
 
-    ``text`` is plain prose, a line or two; ``apply`` changes the folder and returns nothing.
+    ``text`` is a line or two of prose; ``apply`` changes the folder.
     """
 
     title: str
@@ -44,9 +44,9 @@ class Act:
 
 def acts(directory: Path) -> Iterable[Act]:
     """
-    The demo's acts in order; the first also lays out the project in ``directory``.
+    The demo's acts in order; the first also writes the project into ``directory``.
 
-    An act may be applied only after those before it.
+    Each act has to be applied after those before it.
     """
     landing = directory / LANDING
     yield Act(
@@ -70,23 +70,23 @@ def acts(directory: Path) -> Iterable[Act]:
         "the same file twice",
         "July and August 2026, and July once more under another name: 3,444 new rows and 1,187\n"
         "copies. An event that was delivered twice is still one event.",
-        partial(_twice, landing),
+        partial(_deliver_twice, landing),
     )
     yield Act(
         "a corrected file",
         "May 2026 again, by the same name: one commit was made 26 minutes earlier than it said,\n"
-        "and joins two sessions into one; another never was, and leaves with its 33 rows.",
+        "and joins two sessions into one; another was never made, and its 33 rows are removed.",
         partial(_correct, landing / _file("2026-05")),
     )
     yield Act(
         "files that leave",
         "July's first file and August's only one are withdrawn: July stays, from its copy; August\n"
-        "goes, out of every table. And May is as it was: what it had joined falls apart again.",
+        "goes, out of every table. May is as it was: the joined sessions are two again.",
         partial(_withdraw, directory, landing),
     )
     yield Act(
         "nothing new",
-        "Nothing happened. That costs no more than looking.",
+        "No file changed, so the run only lists files.",
         lambda: None,
     )
 
@@ -104,7 +104,7 @@ def _file(period: str) -> str:
 def _deliver(landing: Path, periods: Sequence[str]) -> None:
     for period in periods:
         with as_file(files(__name__) / "data" / _file(period)) as path:
-            # not copy2: a file is as old as its delivery
+            # not copy2: the time of modification is that of the delivery
             shutil.copyfile(path, landing / path.name)
 
 
@@ -116,13 +116,13 @@ def _first_load(directory: Path, landing: Path) -> None:
         shutil.copyfile(note, directory / "DATA.md")
 
 
-def _twice(landing: Path) -> None:
+def _deliver_twice(landing: Path) -> None:
     _deliver(landing, ["2026-07", "2026-08"])
     shutil.copyfile(landing / _file("2026-07"), landing / "again-2026-07.csv.gz")
 
 
 def _correct(path: Path) -> None:
-    """A made-up correction of a file: the only thing in the demo that did not happen."""
+    """Correct a file; this correction is invented, everything else in the demo happened."""
     with gzip.open(path, "rt", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     with gzip.open(path, "wt", newline="", encoding="utf-8") as file:
