@@ -54,7 +54,7 @@ def _sum(
 
 def _exact_sum_types(type_: T.DataType | None) -> tuple[str, str] | None:
     """
-    For a type whose sums are exact: the type to sum in, and the type of Spark's own sum.
+    For a type with exact sums: the type to sum in, and the type of Spark's own sum.
 
     BIGINT is summed as a decimal: a sum that fits must not fail because a partial sum does not.
     """

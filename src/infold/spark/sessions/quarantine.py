@@ -194,10 +194,11 @@ def with_judgement(
     """
     Components with their entries, and in ``AGAIN`` whether events have to be read again.
 
-    ``one`` is true of components that are one session each; ``tied`` of those whose user does not
-    follow from the merged states. ``changed`` is the first instant of something new. Before,
-    ``AGAIN`` is true of components that would be read again without a quarantine. Of a session that
-    stays in quarantine only the head is read again, if that changed: the component then ends there.
+    ``one`` is true of components that are one session each; ``tied`` of those with a user that
+    does not follow from the merged states. ``changed`` is the first instant of something new.
+    Before, ``AGAIN`` is true of components that would be read again without a quarantine. Of a
+    session that stays in quarantine only the head is read again, if that changed: the component
+    then ends there.
     """
     rows = with_manual_entries(components, query, F.col(START), F.col(END))
     until = F.col(START) + F.lit(query.quarantine_after).cast("bigint")

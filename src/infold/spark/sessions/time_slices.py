@@ -78,7 +78,7 @@ def slice_borders(
     ``partition`` is how the table lies on disk: slices are whole partitions, so that every file
     is read once and no row of it is looked at for its time. ``far`` is the longest gap, in
     microseconds. Empty where slices do not pay: without partitions, where they are too short for
-    the gap, or where one holds more than a task's share.
+    the gap, or where one has more rows than a task's share.
     """
     if partition is None:
         return ()

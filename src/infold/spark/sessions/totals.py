@@ -1,8 +1,8 @@
 """
 What a fold changes, component by component, and what that adds up to.
 
-A session whose key is among the old ones of its component is as it was: a key has a hash of the row
-in it, and one of its state, so equal keys mean equal rows.
+A session is unchanged if its key is among the old ones of its component: a key contains hashes of
+the row and of its state, so equal keys mean equal rows.
 """
 
 from __future__ import annotations
