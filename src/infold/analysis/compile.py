@@ -37,7 +37,7 @@ from infold.analysis.node_facts import (
     row_keys,
     rule_findings,
 )
-from infold.analysis.nondeterministic_views import Chance
+from infold.analysis.nondeterministic_views import NondeterministicViews
 from infold.analysis.overrides import (
     BY_SLUG,
     REACH,
@@ -57,7 +57,7 @@ from infold.messages.errors import InfoldError, Spot
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledModels:
     """The nodes that could be made, in dependency order, and the errors."""
 
     nodes: tuple[Node, ...]
@@ -70,7 +70,7 @@ def compile_models(
     broken: Iterable[str] = (),
     *,
     downgrade: bool = False,
-) -> Compiled:
+) -> CompiledModels:
     """
     Look up, order and check all models.
 
@@ -112,7 +112,9 @@ def compile_models(
                 work.add(names[name])
             except RecursionError:
                 work.errors.append(findings.too_deep(names[name].parsed.text.spot(0)))
-    return Compiled(tuple(work.nodes.values()), (*work.errors, *work.nondeterministic.unanswered()))
+    return CompiledModels(
+        tuple(work.nodes.values()), (*work.errors, *work.nondeterministic.unanswered())
+    )
 
 
 @dataclass(slots=True)
@@ -126,7 +128,7 @@ class _Compiler:
     row_keys: dict[str, Rows] = field(default_factory=dict)
     types: dict[str, Types] = field(default_factory=dict)
     errors: list[InfoldError] = field(default_factory=list)
-    nondeterministic: Chance = field(default_factory=Chance)
+    nondeterministic: NondeterministicViews = field(default_factory=NondeterministicViews)
 
     def add(self, draft: Draft) -> None:
         """Check one model after its inputs, and make its node."""
@@ -153,7 +155,7 @@ class _Compiler:
             query, errors = self._apply_rules(subject)
             found = self.nondeterministic.put_off(subject, apply_overrides(subject, errors))
             offer_overrides(subject, found.errors, days_back(subject))
-        # What PIVOT has once stands in each of its columns.
+        # An error in a PIVOT is found in each of its columns.
         errors = list({str(error): error for error in found.errors}.values())
         downgraded: tuple[str, ...] = ()
         if self.downgrade and errors and all(_can_be_downgraded(model, error) for error in errors):

@@ -106,7 +106,7 @@ def row_keys(subject: Subject, found: RemainingFindings) -> Rows:
             (_lower_key("session_id"), *((_lower_key(owner, "session_start"),) if plain else ()))
         )
     if found.overrides_used or found.uses_declared_bounds:
-        return Rows()  # what holds of the query over all rows need not hold of its cells
+        return Rows()  # keys of the query over all rows need not be keys of its cells
     stored = model.kind in (Kind.TABLE, Kind.INCREMENTAL_TABLE, Kind.CUMULATIVE_AGGREGATE)
     return Rows(query=subject.relation) if stored else Rows()
 

@@ -20,7 +20,7 @@ _ANY = Override.NONDETERMINISTIC
 
 
 @dataclass(slots=True)
-class Chance:
+class NondeterministicViews:
     """The nondeterministic constructs in views, and their readers that do not allow them."""
 
     findings: dict[str, tuple[InfoldError, ...]] = field(default_factory=dict)

@@ -18,13 +18,13 @@ from sqlglot import exp
 from infold.analysis.names.equal_values import equal_by_using, equal_expressions
 from infold.analysis.names.relation import (
     Block,
-    From,
+    FromEntry,
     Key,
     Origin,
-    Other,
-    Output,
+    OtherRows,
+    OutputColumn,
     Relation,
-    Renamed,
+    RenamedColumns,
     Rows,
     SetOperation,
     Table,
@@ -43,12 +43,12 @@ PICKS = (exp.AnyValue, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.N
 COLLECTS = (exp.ArrayAgg, exp.ArrayUniqueAgg, exp.GroupConcat)
 """Aggregates with a result that shows the order of rows."""
 
-Atom = tuple[From, str, tuple[str, ...]]
+ColumnOfEntry = tuple[FromEntry, str, tuple[str, ...]]
 """A column of an entry of FROM, or a field in it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class RowIdentity:
     """What tells rows apart, by the stored tables that are read."""
 
     tables: Mapping[str, Rows]
@@ -62,9 +62,9 @@ class Identity:
             if any(key <= names for key in rows.keys):
                 return True
             return rows.query is not None and self.is_unique(rows.query, names)
-        if isinstance(relation, Other):
+        if isinstance(relation, OtherRows):
             return False
-        if isinstance(relation, Renamed):
+        if isinstance(relation, RenamedColumns):
             pairs = zip(relation.columns or (), relation.inner.columns or (), strict=False)
             inner = frozenset(old.lower() for new, old in pairs if new.lower() in names)
             return self.is_unique(relation.inner, inner)
@@ -139,15 +139,15 @@ class AgreeingRows:
     Rows are those before GROUP BY; given its keys, a group is one row.
     """
 
-    identity: Identity
+    identity: RowIdentity
     block: Block
-    columns: set[Atom] = field(default_factory=set)
+    columns: set[ColumnOfEntry] = field(default_factory=set)
     expressions: set[str] = field(default_factory=set)
-    same_rows: set[From] = field(default_factory=set)
+    same_rows: set[FromEntry] = field(default_factory=set)
     """The entries of FROM that have the same row in all of them."""
 
     @staticmethod
-    def agreeing_in(identity: Identity, block: Block, nodes: Iterable[exp.Expr]) -> AgreeingRows:
+    def agreeing_in(identity: RowIdentity, block: Block, nodes: Iterable[exp.Expr]) -> AgreeingRows:
         """All that follows from these expressions being equal."""
         found = AgreeingRows(identity, block)
         for node in nodes:
@@ -172,7 +172,7 @@ class AgreeingRows:
         elif (text := self._normal_sql(node)) is not None:
             self.expressions.add(text)
 
-    def add_output(self, out: Output) -> None:
+    def add_output(self, out: OutputColumn) -> None:
         """Rows agree in this output."""
         if out.origin is not None:
             self.columns.add((out.origin.entry, out.origin.column, out.origin.fields))
@@ -195,7 +195,7 @@ class AgreeingRows:
             return is_grouped(self.block) and self._one_group() and not node.find(exp.Window)
         return all(self.same(part) for part in parts if isinstance(part, exp.Column))
 
-    def same_output(self, out: Output) -> bool:
+    def same_output(self, out: OutputColumn) -> bool:
         """Whether an output has one value in all these rows."""
         return self._has_origin(out.origin) if out.origin is not None else self.same(out.node)
 
@@ -276,7 +276,7 @@ class AgreeingRows:
         )
         return not several and not views and not self.block.node.args.get("laterals")
 
-    def _column(self, node: exp.Column) -> Atom | None:
+    def _column(self, node: exp.Column) -> ColumnOfEntry | None:
         origin = self.block.origins.get(node)
         return None if origin is None else (origin.entry, origin.column, origin.fields)
 
@@ -329,7 +329,7 @@ def group_keys(block: Block) -> list[exp.Expr]:
     return found
 
 
-def _same_column(block: Block, out: Output, key: exp.Expr) -> bool:
+def _same_column(block: Block, out: OutputColumn, key: exp.Expr) -> bool:
     """Whether an output is a key of GROUP BY."""
     key = block.aliases.get(key, key)
     if out.node.unalias() is key or out.node.unalias() == key:
@@ -339,7 +339,7 @@ def _same_column(block: Block, out: Output, key: exp.Expr) -> bool:
     return mine is not None and theirs is not None and mine == theirs
 
 
-def _origin_of(block: Block, out: Output) -> Origin | None:
+def _origin_of(block: Block, out: OutputColumn) -> Origin | None:
     return out.origin or block.origins.get(out.node)
 
 

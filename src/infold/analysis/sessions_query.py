@@ -37,7 +37,7 @@ class SessionsParts:
 
 
 @dataclass(slots=True)
-class _Splitter:
+class _SessionsSplitter:
     subject: Subject
     block: Block
     given: tuple[str, ...]
@@ -77,7 +77,7 @@ def split_sessions_query(
         tuple(name.lower() for name in names)
         for names in (sessions.fixed_columns, sessions.visible_columns)
     )
-    taker = _Splitter(subject, block, given, seen)
+    taker = _SessionsSplitter(subject, block, given, seen)
     taker.errors.extend(
         refusals.not_one_row_per_session(at, what=what)
         for what, at in clauses_beyond_row_wise(subject.text, block)
@@ -147,7 +147,7 @@ def _own_aggregates(sessions: Sessions) -> Iterator[Aggregate]:
     yield Aggregate(_EVENTS, "count", None, None, False, "count(*)")
 
 
-def _take_items(taker: _Splitter) -> None:
+def _take_items(taker: _SessionsSplitter) -> None:
     tokens = taker.tokens
     end = first_outside(tokens, TokenType.FROM)
     begin = 2 if tokens[1].token_type is TokenType.ALL else 1
@@ -169,7 +169,7 @@ def _take_items(taker: _Splitter) -> None:
         taker.outputs.append(Output(name, sql))
 
 
-def _take_item(taker: _Splitter, start: int, stop: int, item: exp.Expr) -> str:
+def _take_item(taker: _SessionsSplitter, start: int, stop: int, item: exp.Expr) -> str:
     """One item of the SELECT as an expression over aggregates, which are noted on the way."""
     tokens, behind = taker.tokens, start
     inside: list[tuple[int, int]] = []
@@ -191,7 +191,9 @@ def _take_item(taker: _Splitter, start: int, stop: int, item: exp.Expr) -> str:
     return taker.cut.sql_of(start, stop, named)
 
 
-def _check_column(taker: _Splitter, column: exp.Column, inside: list[tuple[int, int]]) -> None:
+def _check_column(
+    taker: _SessionsSplitter, column: exp.Column, inside: list[tuple[int, int]]
+) -> None:
     """Columns that every session has may be used beside aggregates, never inside them."""
     if isinstance(column.this, exp.Star):
         at = taker.text.spot_of(column)
@@ -211,7 +213,7 @@ def _check_column(taker: _Splitter, column: exp.Column, inside: list[tuple[int, 
         taker.errors.append(refusals.column_outside_aggregate(at, column=column.name))
 
 
-def _aggregate(taker: _Splitter, call: Call) -> str:
+def _aggregate(taker: _SessionsSplitter, call: Call) -> str:
     """The name of an aggregate call: one for each distinct call."""
     tokens = taker.tokens
     words = taker.cut.words(call.start, call.end)
@@ -234,7 +236,7 @@ def _aggregate(taker: _Splitter, call: Call) -> str:
     return name
 
 
-def _kind_of_call(taker: _Splitter, call: Call) -> tuple[str, str | None, bool]:
+def _kind_of_call(taker: _SessionsSplitter, call: Call) -> tuple[str, str | None, bool]:
     """How a call is merged, over which argument, and whether NULLs are passed over."""
     merge = AGGREGATES[call.name].merge or "other"
     arguments = [taker.cut.sql_of(*part) for part in call.arguments]
@@ -256,7 +258,7 @@ def _kind_of_call(taker: _Splitter, call: Call) -> tuple[str, str | None, bool]:
     return merge, arguments[0], ignore
 
 
-def _where(taker: _Splitter) -> str | None:
+def _where(taker: _SessionsSplitter) -> str | None:
     if not taker.block.node.args.get("where"):
         return None
     start = first_outside(taker.tokens, TokenType.WHERE)

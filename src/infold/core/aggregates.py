@@ -1,8 +1,8 @@
 """
-Spark's aggregate functions: the one table of what each does, which every room asks.
+Spark's aggregate functions: one table of what each does, for all rooms.
 
 To let sessions merge another function, give it a ``merge`` here and a state in
-``spark/sessions/mergeable.py``; a test holds the two against each other.
+``spark/sessions/mergeable.py``; a test compares the two.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ FIXED: Mapping[str, str] = {
     "spark.sql.icu.caseMappings.enabled": "true",
     "spark.sql.chunkBase64String.enabled": "true",
     "spark.sql.readSideCharPadding": "true",
-    # what becomes of what cannot be: an error, never a NULL or a guess
+    # impossible values are an error, never a NULL or a guess
     "spark.sql.ansi.enabled": "true",
     "spark.sql.storeAssignmentPolicy": "ANSI",
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
@@ -96,7 +96,7 @@ def changed_settings(settings: Mapping[str, str]) -> Iterator[tuple[str, str, st
     """Settings that may not be given: name, value, and the value that infold uses instead."""
     known = {name.lower(): name for name in FIXED}
     for key, value in settings.items():
-        # Spark looks at the case of a name; one that differs by it alone was meant all the same.
+        # Spark compares names by case; a name that differs in case alone means the same setting.
         name = known.get(key.lower())
         if name is not None:
             if name != key or value.strip().lower() != FIXED[name].lower():

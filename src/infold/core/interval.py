@@ -2,9 +2,9 @@
 Half-open event time and its algebra.
 
 An instant is a whole number of microseconds since 1970-01-01T00:00:00 UTC, as Spark and Iceberg
-store timestamps. An :class:`Interval` is ``[start, end)``. :class:`Ranges` is a set of instants
-held as sorted, disjoint, non-touching intervals, so five years of five-minute cells are one range
-and never half a million ticks.
+store timestamps. An :class:`Interval` is ``[start, end)``. :class:`Ranges` is a set of instants, as
+sorted, disjoint, non-touching intervals. So five years of five-minute cells are one range and never
+half a million ticks.
 
 Rules of this file: nothing here reads a clock, a time zone or a setting; calendar arithmetic is
 exact and in UTC; every function is total over the supported time ``[MIN, MAX)``.

@@ -51,7 +51,7 @@ class Column:
     """
     A declared column: its name as written and its Spark SQL type (``decimal(18,2)``).
 
-    A file may lack an ``optional`` one, whose value is then ``default`` (as text; None: NULL).
+    A file may lack an ``optional`` one; its value is ``default`` then (as text; None: NULL).
     """
 
     name: str

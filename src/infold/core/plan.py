@@ -53,7 +53,7 @@ class FileDiff:
 
     @property
     def replaced(self) -> int:
-        """How many of the new files are new versions of files taken in before."""
+        """How many of the new files are new versions of ingested files."""
         return len({file.path for file in self.new} & {file.path for file in self.removed})
 
 

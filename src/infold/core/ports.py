@@ -73,7 +73,7 @@ class Ledger(Protocol):
         """Ids for these versions of files (path -> id), given on first sight and kept for good."""
 
     def files(self, model: str) -> Sequence[IngestedFile]:
-        """The files whose rows a model's table has now."""
+        """The files with rows in a model's table."""
 
     def file_cells(self, model: str, files: Iterable[int] | None = None) -> Sequence[FileCell]:
         """The cells with rows of files; of all of the model's files when ``files`` is None."""
@@ -198,7 +198,7 @@ class Lake(Protocol):
         """Take a table out of the catalog and delete its files; whether there was one."""
 
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
-        """Tables whose metadata location is not the known one -> where it is now."""
+        """Tables with another metadata location than the known one -> where it is now."""
 
     def metadata(self, table: str) -> TableMetadata | None:
         """The table's newest metadata, or None when there is no such table."""

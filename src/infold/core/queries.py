@@ -130,11 +130,11 @@ def left_out_reason(query: SessionsQuery) -> str:
 @dataclass(frozen=True, slots=True)
 class GroupedQuery:
     """
-    What a cumulative aggregate's SELECT says, taken apart.
+    The parts of a cumulative aggregate's SELECT.
 
     ``input`` is the name in FROM. ``keys`` are those of GROUP BY, as columns of the table and as
     Spark SQL over one row of the input; ``where`` filters these rows. ``columns`` are those of the
-    input that the query names; None when that cannot be told. With ``having``, a key may have rows
+    input that the query names; None when that is not known. With ``having``, a key may have rows
     there and none here.
     """
 

@@ -55,7 +55,7 @@ def read_folder(root: Path) -> Folder:
         raise findings.no_models(folder=str(models), why=why)
     for path in sorted(_files(models)):
         name = path.relative_to(root).as_posix()
-        if path.exists() and not path.is_file():  # a pipe: whoever reads it waits for ever
+        if path.exists() and not path.is_file():  # reading a pipe would never end
             raise findings.no_models(folder=str(path), why="it is no file")
         try:
             found.append((name, path.read_bytes()))

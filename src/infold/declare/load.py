@@ -56,7 +56,7 @@ def load(root: Path, target: str | None = None, *, downgrade: bool = False) -> P
 
 
 def check(root: Path) -> list[InfoldError]:
-    """Everything that is wrong with the project in ``root``; it is read anew."""
+    """Everything that is wrong with the project in ``root``; nothing cached is used."""
     _, _, found = _read(_folder(root))
     return found
 
@@ -78,9 +78,9 @@ def _read(
 
 def _deeply(call: Callable[[], T]) -> T:
     """
-    What ``call`` returns, with room for SQL as programs write it: a thousand ORs, say.
+    The result of ``call``, with room for SQL as programs write it: a thousand ORs, say.
 
-    Each of them is a level of the tree, and some functions' calls, for whatever walks over it.
+    Each OR is a level of the tree, and several calls for each function that walks the tree.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -101,4 +101,4 @@ def _deeply(call: Callable[[], T]) -> T:
 
 _LEVELS = 30_000
 _STACK_BYTES = 512 * 1024 * 1024
-"""Of which only what is used is ever taken."""
+"""Only the part that is used takes memory."""

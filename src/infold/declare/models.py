@@ -240,7 +240,7 @@ def _timeseries(keys: Keys, kind: Materialization) -> Timeseries | None:
 
 
 def _sessions_timeseries(section: Keys | None) -> Timeseries:
-    """Sessions belong to the cell in which they start, whatever else may be declared."""
+    """Sessions belong to the cell of their start; nothing else can be declared."""
     start = "session_start"
     if section is None:
         return Timeseries(start, start)

@@ -269,7 +269,7 @@ def _read_draft(
         text, filters = replace_run_interval(file, text, front.sql_start)
         parsed = parse(file, text, front.sql_start)
     except InfoldError as error:
-        if other_tools.configured(text) and not own.entries:  # in it stands what is missing here
+        if other_tools.configured(text) and not own.entries:  # the missing keys are in it
             missed = [error for error in reading.errors[before:] if error.slug == "missing-key"]
             reading.errors[before:] = [e for e in reading.errors[before:] if e not in missed]
         reading.errors.append(error)

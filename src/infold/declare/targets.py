@@ -59,6 +59,6 @@ def _spark(keys: Keys) -> tuple[tuple[str, str], ...]:
             )
         else:
             found.append((key, value.text))
-            for _, refused, kept in fixed_settings.changed_settings({key: value.text}):
-                keys.errors.append(findings.fixed_setting(value.at, key, refused, kept))
+            for _, refused, required in fixed_settings.changed_settings({key: value.text}):
+                keys.errors.append(findings.fixed_setting(value.at, key, refused, required))
     return tuple(found)

@@ -73,7 +73,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)\Z")
 
 
 def is_value(text: str, type_: str) -> bool:
-    """Whether a text stands for a value of a type exactly; of some types none does here."""
+    """Whether a text is exactly a value of a type; always false for some types."""
     lower = type_.strip().lower()
     if match := _TEXT.match(lower):
         return match[1] is None or len(text) <= int(match[1])
@@ -104,7 +104,7 @@ def _is_date(text: str) -> bool:
 
 
 def _parts(text: str) -> list[str]:
-    """The text cut at the commas that stand in no brackets."""
+    """The text split at the commas outside all brackets."""
     parts, depth, at = [], 0, 0
     for i, letter in enumerate(text):
         depth += (letter in "<(") - (letter in ">)")

@@ -98,7 +98,7 @@ Rows = Callable[[Project, Ledger, Lake, Collection[str]], "pa.Table"]
 def manifest_rows(
     project: Project, ledger: Ledger, lake: Lake, table: str, names: Collection[str]
 ) -> pa.Table:
-    """The rows of a manifest table, of those of these models whose table is there."""
+    """The rows of a manifest table, for those of these models that have a table."""
     there = table_locations(lake, names)
     return TABLES[table](
         project, ledger, lake, [name for name in names if table_name(name) in there]

@@ -37,10 +37,10 @@ def manual_entries_for(
     Entries about the sessions that people name, in the words of the ledger.
 
     A term is a session's id, or in sessions by identifier the identifier, which means all its
-    sessions, also those to come; so do ``users`` in sessions by user and gap. ``numbers`` are
-    entries whose sessions are meant. Users and identifiers of whom nothing is known are refused,
-    unless ``force`` says that they are to come. An entry without a reason takes that of the entry
-    before it, if it does the same.
+    sessions, also later ones; so do ``users`` in sessions by user and gap. ``numbers`` are entries
+    about the sessions that are meant. Unknown users and identifiers are refused, unless ``force``
+    says that they are to come. An entry without a reason takes that of the entry before it, if it
+    does the same.
 
     Raises ``command_errors.not_sessions``, ``command_errors.unknown_session`` and the like.
     """
@@ -51,7 +51,7 @@ def manual_entries_for(
         raise command_errors.not_sessions(
             model, [n.name for n in project if n.model.kind is Kind.SESSIONS]
         )
-    finder = _Finder(ledger, lake, model, sessions, force)
+    finder = _SessionFinder(ledger, lake, model, sessions, force)
     if users and sessions.identifier and sessions.fallback_gap is None:
         raise command_errors.sessions_by_identifier(model=model)
     spans = [
@@ -72,7 +72,7 @@ def manual_entries_for(
     )
 
 
-class _Finder:
+class _SessionFinder:
     """Finds the owners and spans of one model's sessions by the names that people know."""
 
     def __init__(

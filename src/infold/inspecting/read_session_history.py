@@ -38,7 +38,7 @@ from infold.messages import command_errors
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_TOLD = 5
+MOST_SHOWN = 5
 """How many sessions of one identifier are shown."""
 
 MOST_READS = 60
@@ -79,21 +79,21 @@ def read_session_histories(
     built = [node for node in nodes if node.name in traces]
     if not built:
         raise command_errors.not_built(name=", ".join(node.name for node in nodes))
-    told: list[SessionHistory] = []
+    histories: list[SessionHistory] = []
     more = 0
     for node in built:
-        teller = _HistoryReader(project, ledger, past, node, judge)
-        found = teller.find(id_)
-        room = MOST_TOLD - len(told)
-        told.extend(teller.history(one) for one in found[:room])
+        reader = _HistoryReader(project, ledger, past, node, judge)
+        found = reader.find(id_)
+        room = MOST_SHOWN - len(histories)
+        histories.extend(reader.history(one) for one in found[:room])
         more += max(0, len(found) - room)
-    if not told:
+    if not histories:
         raise command_errors.session_nowhere(id_, [node.name for node in built])
-    return SessionHistories(id_, tuple(told), more)
+    return SessionHistories(id_, tuple(histories), more)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FoundSession:
     """A session as it is now: its row, its entry in quarantine, or (its head stays) both."""
 
     id: str
@@ -137,11 +137,11 @@ class _HistoryReader:
         assert self.node.query is not None, "a sessions model has a compiled query"
         return self.node.query
 
-    # -- the session as it stands
+    # -- the session as it is now
 
-    def find(self, id_: str) -> list[_Found]:
+    def find(self, id_: str) -> list[_FoundSession]:
         """The sessions that an id means, or those of an identifier, by start."""
-        rows = {row.id: _Found(row.id, row, None) for row in self._find_rows(id_)}
+        rows = {row.id: _FoundSession(row.id, row, None) for row in self._find_rows(id_)}
         sessions = self.node.model.sessions
         assert sessions is not None, "a sessions model says what a session is"
         for entry in self.ledger.quarantined(self.node.name):
@@ -149,7 +149,7 @@ class _HistoryReader:
             if own in rows:
                 rows[own] = replace(rows[own], quarantined=entry)
             elif id_ in (own, identifier):
-                rows[own] = _Found(own, None, entry)
+                rows[own] = _FoundSession(own, None, entry)
         return sorted(rows.values(), key=lambda one: (one.start, one.id))
 
     def _find_rows(self, id_: str) -> tuple[Session, ...]:
@@ -196,7 +196,7 @@ class _HistoryReader:
 
     # -- its history
 
-    def history(self, one: _Found) -> SessionHistory:
+    def history(self, one: _FoundSession) -> SessionHistory:
         """One session: as it is now, its events by arrival, what each run did to it."""
         match, of = self._owner_of(one)
         start, end = (
@@ -274,7 +274,7 @@ class _HistoryReader:
             found += event_batches(own, versions, files, made.get(name), known=known, name=name)
         return tuple(sorted(found, key=lambda one: one.version.committed_at if one.version else 0))
 
-    def _owner_of(self, one: _Found) -> tuple[Mapping[str, Any], tuple[str, Any]]:
+    def _owner_of(self, one: _FoundSession) -> tuple[Mapping[str, Any], tuple[str, Any]]:
         """The values that rows of the same owner have in the table, and how the owner is shown."""
         query, sessions = self.query, self.node.model.sessions
         chosen = query.chosen_user.name if query.chosen_user else query.user
@@ -345,7 +345,7 @@ class _HistoryReader:
                 last = read
         return made, before
 
-    def _notes(self, one: _Found, events: UserEvents, found: int) -> Iterator[str]:
+    def _notes(self, one: _FoundSession, events: UserEvents, found: int) -> Iterator[str]:
         """What one has to know to read the history right; ``found`` is how many events it has."""
         counted = one.quarantined.events if one.quarantined else one.row.events if one.row else None
         # With as many events as there have to be, none is among them that should not be.

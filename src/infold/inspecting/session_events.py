@@ -206,7 +206,7 @@ def _any_of(node: Node, match: Mapping[str, Any]) -> list[dict[str, Any]] | None
     if value is not None:  # the first of several that is not NULL counts
         return [{**dict.fromkeys(columns[:at]), name: value} for at, name in enumerate(columns)]
     user = _plain_column(sessions.user or "")
-    own = next(given for name, given in match.items() if name != query.user)
+    own = next(value_of_column for name, value_of_column in match.items() if name != query.user)
     return None if user is None else [{**dict.fromkeys(columns), user: own}]
 
 

@@ -123,7 +123,7 @@ class SessionHistory:
 
     @property
     def start(self) -> int:
-        """Its first instant, whatever of it stays in the table."""
+        """Its first instant, even if only a part of it stays in the table."""
         return min(self._ends)
 
     @property

@@ -1,8 +1,8 @@
 """
 When a model is due: cron expressions in a time zone, read by the library cronsim.
 
-Cron says *when*, never which data: cells are UTC whatever the zone. Days with 23 or 25 hours are
-the library's: a time that is skipped runs at the hour after, one that comes twice runs once.
+Cron says *when*, never which data: cells are UTC in any zone. The library handles days with 23 or
+25 hours: a skipped time runs at the hour after, a repeated one runs once.
 """
 
 from __future__ import annotations

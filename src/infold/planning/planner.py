@@ -67,7 +67,7 @@ def plan(project: Project, observed: Observations, asked: PlanOptions = _EVERYTH
     all that arrived: their cost is proportional to it, and a table with half a fold would be wrong.
     The result depends on the arguments alone.
     """
-    draft = _Draft(observed, asked)
+    draft = _PlanDraft(observed, asked)
     notes = list(observed.notes)
     for node in project:
         if node.model.kind is Kind.VIEW:
@@ -81,7 +81,7 @@ def plan(project: Project, observed: Observations, asked: PlanOptions = _EVERYTH
     return Plan(tuple(draft.steps.values()), tuple(draft.skipped), observed.as_of, tuple(notes))
 
 
-class _Draft:
+class _PlanDraft:
     """A plan while it is made: the steps so far, by model, and the skipped models."""
 
     def __init__(self, observed: Observations, asked: PlanOptions) -> None:
@@ -109,7 +109,7 @@ class _Draft:
                     Skipped(node.name, f"its input {entry.name} is of an old definition")
                 )
                 return
-        step = _RULES[node.model.kind](self, node, self.observed.models[node.name])
+        step = _STEP_OF_KIND[node.model.kind](self, node, self.observed.models[node.name])
         if step is not None:
             self.steps[node.name] = step
         elif not any(entry.model == node.name for entry in self.skipped):
@@ -391,10 +391,10 @@ class _Draft:
         )
 
 
-_RULES = {
-    Kind.EVENTS: _Draft.events,
-    Kind.SESSIONS: _Draft.fold,
-    Kind.CUMULATIVE_AGGREGATE: _Draft.fold,
-    Kind.TABLE: _Draft.whole_table,
-    Kind.INCREMENTAL_TABLE: _Draft.incremental_table,
+_STEP_OF_KIND = {
+    Kind.EVENTS: _PlanDraft.events,
+    Kind.SESSIONS: _PlanDraft.fold,
+    Kind.CUMULATIVE_AGGREGATE: _PlanDraft.fold,
+    Kind.TABLE: _PlanDraft.whole_table,
+    Kind.INCREMENTAL_TABLE: _PlanDraft.incremental_table,
 }

@@ -38,7 +38,7 @@ The last argument is the clock. None when that costs too much.
 
 
 Count = Callable[[Source, Sequence[ListedFile]], Mapping[str, int]]
-"""How many rows files of a source have, by path, where that can be told at little cost."""
+"""How many rows files of a source have, by path, where counting costs little."""
 
 
 VANISHED = "{0}: its table was dropped, not by infold; all of it is built anew"
@@ -90,8 +90,8 @@ class Observer:
         """
         The present state of everything.
 
-        Raises the errors that :meth:`look` only notes for a table or a source, and those that it
-        raises.
+        Raises the errors that :meth:`observe_all` only notes for a table or a source, and those
+        that it raises.
         """
         observed = self.observe_all()
         if len(observed.refused) > 1:
@@ -102,9 +102,11 @@ class Observer:
 
     def observe_all(self) -> Observations:
         """
-        What holds now, and of which models it cannot be said, each with the error.
+        The present state of everything, and the models that cannot be observed, each with the
+        error.
 
-        Raises InfoldError where ledger and tables do not belong together (see ``belonging``).
+        Raises InfoldError where ledger and tables do not belong together (see
+        ``ledger_consistency``).
         """
         refuse_other_project(self.project, self.ledger)
         traces = self.ledger.traces()
@@ -124,7 +126,7 @@ class Observer:
         return Observations(self.as_of, models, notes, dict(self._refused))
 
     def check_ledger(self) -> None:
-        """Raise what :meth:`look` raises, without looking at any source."""
+        """Raise what :meth:`observe_all` raises, without listing any source."""
         refuse_other_project(self.project, self.ledger)
         heads = self.ledger.newest_versions()
         foreign_tables(self.project, self.ledger, self.lake, heads, self._moved_tables(heads))
@@ -193,7 +195,7 @@ class Observer:
     ) -> ModelObservation:
         head = heads.get(node.name)
         fresh = trace is None or trace.fingerprint != node.fingerprint
-        again = fresh or node.name in self.restated  # then all files are taken in anew
+        again = fresh or node.name in self.restated  # then all files are ingested again
         files = self._file_diff(node, fresh=again) if node.model.kind is Kind.EVENTS else None
         inputs = tuple(
             self._input_diff(entry.name, trace, heads, fresh, node.name in self.restated)

@@ -54,8 +54,8 @@ def recover(ledger: Ledger, lake: Lake) -> Iterator[str]:
                 yield f"{record.model}: forgetting it, which a dead run had begun, was finished"
         else:
             if snapshot is not None:
-                # All content was replaced, by what nobody wrote down: whatever the trace
-                # says, it no longer holds. The cells stay, so that readers see the change.
+                # All content was replaced, and its outcome was not recorded: the trace is
+                # invalid. The cells stay, so that readers see the change.
                 _invalidate_trace(ledger, record)
             ledger.close_step(record.id, "forgotten")
             yield f"{record.model}: a step that a dead run had begun is done again"

@@ -37,10 +37,10 @@ from infold.analysis.bounds.transitive import (
 )
 from infold.analysis.names.relation import (
     Block,
-    From,
-    Other,
+    FromEntry,
+    OtherRows,
     Relation,
-    Renamed,
+    RenamedColumns,
     SetOperation,
     Table,
     blocks_of,
@@ -75,7 +75,7 @@ class Cells:
     """
     Whether everything but the present question counts as right: to tell causes from consequences.
     """
-    tables: dict[From, Text] = field(default_factory=dict)
+    tables: dict[FromEntry, Text] = field(default_factory=dict)
     """The entries of FROM that are inputs with a time column, and the text they are in."""
     bounded_subqueries: set[Relation] = field(default_factory=set)
     """The subqueries in expressions that read only rows near to the row around them."""
@@ -114,9 +114,9 @@ class Cells:
     def _analyse(self, relation: Relation) -> KnownColumns:
         if isinstance(relation, Table):
             return self.known(relation.view) if relation.view else self._table(relation)
-        if isinstance(relation, Other):
+        if isinstance(relation, OtherRows):
             return KnownColumns()
-        if isinstance(relation, Renamed):
+        if isinstance(relation, RenamedColumns):
             inner = self.known(relation.inner)
             return KnownColumns.in_order(
                 inner.inputs,
@@ -168,7 +168,7 @@ class Cells:
         columns: dict[EntryValue, Shapes] = {}
         inputs: dict[Step, frozenset[InputPath]] = {}
         nulls: dict[EntryValue, NullSources] = {}
-        required: dict[From, Requirements] = {}
+        required: dict[FromEntry, Requirements] = {}
         lateral = [entry for entry in block.entries if self._lateral(entry)]
         for entry in block.entries:
             known = self.known(entry.relation)
@@ -203,7 +203,7 @@ class Cells:
             found = self._with_subqueries(near, scope)
         return found
 
-    def _lateral(self, entry: From) -> bool:
+    def _lateral(self, entry: FromEntry) -> bool:
         """Whether an entry of FROM is a LATERAL subquery over an input with a time column."""
         inside = isinstance(entry.relation, (Block, SetOperation))
         return entry.lateral and inside and self.reads_time(entry.relation)
@@ -287,7 +287,7 @@ class Cells:
         known = self.known(self.subject.relation).columns
         for path, shape in known.get(self.partition_column.lower(), {}).items():
             entry = path[-1]
-            if not isinstance(entry, From) or not isinstance(entry.relation, Table):
+            if not isinstance(entry, FromEntry) or not isinstance(entry.relation, Table):
                 continue
             start = None
             if self.tables[entry] is self.subject.text and isinstance(entry.node, exp.Table):

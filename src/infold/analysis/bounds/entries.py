@@ -9,7 +9,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from infold.analysis.bounds.transitive import InputPath, NullSources, Requirements, Shapes, Step
-from infold.analysis.names.relation import Block, From, Origin, SetOperation
+from infold.analysis.names.relation import Block, FromEntry, Origin, SetOperation
 from infold.analysis.times.shape import Span
 
 EntryValue: TypeAlias = tuple[Step, str]
@@ -26,7 +26,7 @@ class Entries:
     """What each entry reads."""
     nulls: Mapping[EntryValue, NullSources] = field(default_factory=dict)
     """Where the NULLs of an entry's columns come from."""
-    required: Mapping[From, Requirements] = field(default_factory=dict)
+    required: Mapping[FromEntry, Requirements] = field(default_factory=dict)
     """What each entry's inputs require in it."""
 
 

@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from infold.analysis.times.distances import FAR, links_of
+from infold.analysis.times.distances import UNBOUNDED, links_of
 
 Value: TypeAlias = "bool | tuple[object, ...] | None"
 """The value of an expression: a truth, NULL, or the parts that it is computed from."""
@@ -175,7 +175,7 @@ class FarValue:
             for one in () if link.or_null else (link, link.reversed):
                 if self.found(one.left) and self.time(one.right):
                     far = -one.low if self.before else one.high
-                    if far < FAR:
+                    if far < UNBOUNDED:
                         return max(0, far)
         return None
 

@@ -16,14 +16,14 @@ from sqlglot import exp
 from infold.analysis.bounds.far_rows import FarValue
 from infold.analysis.names.relation import (
     Block,
-    From,
+    FromEntry,
     Origin,
     Relation,
-    Renamed,
+    RenamedColumns,
     SetOperation,
     blocks_of,
 )
-from infold.analysis.times.distances import FAR, links_of
+from infold.analysis.times.distances import UNBOUNDED, links_of
 from infold.analysis.times.durations import number_of
 from infold.analysis.times.window_frames import Reach, window_clause
 
@@ -94,7 +94,7 @@ def _columns_naming(block: Block, window: exp.Window) -> Iterator[exp.Expr]:
 
 
 def _is_block(relation: Relation, block: Block) -> bool:
-    while isinstance(relation, Renamed):
+    while isinstance(relation, RenamedColumns):
         relation = relation.inner
     return relation is block
 
@@ -106,13 +106,13 @@ def _is_side_of_union(relation: Block | SetOperation, block: Block) -> bool:
     return any(_is_block(side, block) for side in (relation.left, relation.right))
 
 
-def _reads_entry(block: Block, entry: From) -> bool:
+def _reads_entry(block: Block, entry: FromEntry) -> bool:
     """Whether a SELECT names columns of another one's entry: a subquery in an expression."""
     return any(origin is not None and origin.entry is entry for origin in block.origins.values())
 
 
 def _reach_of_column(
-    block: Block, entry: From, column: str, by: set[str], back: bool
+    block: Block, entry: FromEntry, column: str, by: set[str], back: bool
 ) -> int | None:
     """How far a column of an entry matters in one SELECT; None when there is no end to it."""
     limit = _limit_in_where(block, entry, column, by, back)
@@ -148,7 +148,7 @@ def _reach_of_column(
     return far
 
 
-def _passes_on(origin: Origin | None, entry: From, column: str) -> bool:
+def _passes_on(origin: Origin | None, entry: FromEntry, column: str) -> bool:
     return origin is not None and origin.entry is entry and origin.column == column
 
 
@@ -170,7 +170,9 @@ def _root_expressions(block: Block) -> Iterator[tuple[exp.Expr, bool]]:
         yield lateral, False
 
 
-def _limit_in_where(block: Block, entry: From, column: str, by: set[str], back: bool) -> int | None:
+def _limit_in_where(
+    block: Block, entry: FromEntry, column: str, by: set[str], back: bool
+) -> int | None:
     """How far WHERE lets a column of an entry be from one of the columns ``by`` of it."""
     for link in links_of(block.node.args.get("where")):
         for one in () if link.or_null else (link, link.reversed):
@@ -182,7 +184,7 @@ def _limit_in_where(block: Block, entry: From, column: str, by: set[str], back: 
                 continue
             left, right = (side.column for side in sides if side is not None)
             far = -one.low if back else one.high
-            if left == column and right in by and far < FAR:
+            if left == column and right in by and far < UNBOUNDED:
                 return max(0, far)
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from infold.analysis.names.relation import Block, From, Relation, blocks_of
+from infold.analysis.names.relation import Block, FromEntry, Relation, blocks_of
 
 
 class JoinedEntries(Protocol):
@@ -17,7 +17,7 @@ class JoinedEntries(Protocol):
 
 def selects_without_bound(
     relation: Relation,
-    looks_far: Callable[[From], bool],
+    looks_far: Callable[[FromEntry], bool],
     reads_time: Callable[[Relation], bool],
     scope: Callable[[Block], JoinedEntries | None],
 ) -> set[Relation]:
@@ -38,10 +38,10 @@ def selects_without_bound(
 
 def _without_bound(
     block: Block,
-    looks_far: Callable[[From], bool],
+    looks_far: Callable[[FromEntry], bool],
     reads_time: Callable[[Relation], bool],
     scope: JoinedEntries | None,
-) -> Iterator[From]:
+) -> Iterator[FromEntry]:
     """The subqueries of a FROM that are joined to rows of any time."""
     if scope is None:
         return

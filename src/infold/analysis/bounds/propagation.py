@@ -20,7 +20,7 @@ from infold.analysis.bounds.transitive import (
     across,
     distance_between,
 )
-from infold.analysis.times.distances import FAR
+from infold.analysis.times.distances import UNBOUNDED
 from infold.analysis.times.shape import Grain, Shape, Span
 from infold.core.interval import Granularity
 
@@ -52,7 +52,7 @@ class Propagation:
         """A predicate says that ``left - right`` lies in ``span``."""
         if (right, left) in self.distances:
             left, right, span = right, left, (-span[1], -span[0])
-        low, high = self.distances.get((left, right), (-FAR, FAR))
+        low, high = self.distances.get((left, right), (-UNBOUNDED, UNBOUNDED))
         self.distances[left, right] = max(low, span[0]), min(high, span[1])
 
     def run(self) -> None:
@@ -62,7 +62,7 @@ class Propagation:
         bounded = [
             (left, right, span)
             for (left, right), span in self._completed(both)
-            if -FAR < span[0] <= span[1] < FAR
+            if -UNBOUNDED < span[0] <= span[1] < UNBOUNDED
         ]
         grains = {value: common_grain(shapes) for value, shapes in self.known.items()}
         while any([*self._along_distances(bounded, grains), *self._along_inputs()]):
@@ -110,9 +110,9 @@ class Propagation:
                 apart = self._apart(neighbour, right) if other == left else None
                 if apart is None:
                     continue
-                if low == -FAR < least:
+                if low == -UNBOUNDED < least:
                     low = least + apart[0]
-                if high == FAR > most:
+                if high == UNBOUNDED > most:
                     high = most + apart[1]
             yield (left, right), (low, high)
 

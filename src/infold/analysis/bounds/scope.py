@@ -32,7 +32,7 @@ from infold.analysis.bounds.transitive import (
     hull_of,
     seen_through,
 )
-from infold.analysis.names.relation import Block, From, Origin, own_nodes
+from infold.analysis.names.relation import Block, FromEntry, Origin, own_nodes
 from infold.analysis.names.visible_columns import joined_by_name
 from infold.analysis.sql.normal_sql import normal_sql
 from infold.analysis.times.buckets import field_of
@@ -66,7 +66,7 @@ class Scope:
     values: Propagation = field(init=False)
     compared: set[EntryValue] = field(default_factory=set)
     """The values that WHERE compares: its predicate is true for every row."""
-    preserved: set[From] = field(default_factory=set)
+    preserved: set[FromEntry] = field(default_factory=set)
     """The lookups with rows that an outer join preserves without a match."""
     complete: bool = False
     """Whether all of FROM and WHERE has been read."""
@@ -242,7 +242,7 @@ class Scope:
         """Where the NULLs come from of an expression that has a shape."""
         return self._nulls_before_where(node) - self.values.present
 
-    def column_nulls(self, entry: From, name: str, *, merged: bool) -> NullSources:
+    def column_nulls(self, entry: FromEntry, name: str, *, merged: bool) -> NullSources:
         """
         Where the NULLs come from of a column of an entry, by its lower-case name.
 
@@ -286,7 +286,7 @@ class Scope:
 
     # -- values of one entry
 
-    def column(self, entry: From, name: str) -> Shapes:
+    def column(self, entry: FromEntry, name: str) -> Shapes:
         """What is known of a column of an entry, lower case; nothing of one that is not there."""
         here = entry in self.block.entries and not entry.hidden
         return self.values.known.get((entry, name), {}) if here else {}
@@ -325,7 +325,7 @@ class Scope:
 
     # -- joins and predicates
 
-    def _explode(self, entry: From) -> None:
+    def _explode(self, entry: FromEntry) -> None:
         """The column of LATERAL VIEW explode(…), which the rows before it determine."""
         node, columns = entry.node, entry.relation.columns
         if not isinstance(node, exp.Lateral) or not node.args.get("view"):
@@ -338,7 +338,7 @@ class Scope:
         if shapes and not nulls:
             self.values.known[entry, columns[0].lower()] = dict(shapes)
 
-    def _join(self, at: int, entry: From) -> None:
+    def _join(self, at: int, entry: FromEntry) -> None:
         join, values = entry.join, self.values
         if join is None:
             return
@@ -363,7 +363,7 @@ class Scope:
                 if left in values.known and right in values.known:
                     values.state(left, right, (0, 0))
 
-    def _preserve(self, side: str, at: int, entry: From) -> None:
+    def _preserve(self, side: str, at: int, entry: FromEntry) -> None:
         """Note the lookups with rows that an outer join preserves."""
         before = self.block.entries[:at]
         if side == "LEFT" and not any(self.entries.inputs.get(one) for one in before):
@@ -371,7 +371,7 @@ class Scope:
         if side == "RIGHT" and not self.entries.inputs.get(entry):
             self.preserved.add(entry)
 
-    def _state(self, link: Link, only: From | None = None) -> None:
+    def _state(self, link: Link, only: FromEntry | None = None) -> None:
         """
         Note a predicate's distance; ``only``: the predicate only chooses matches of
         this entry.
@@ -380,7 +380,7 @@ class Scope:
         if left is None or right is None or left == right:
             return
         if only is not None and only not in (left[0], right[0]):
-            return  # it chooses matches, and holds for no row without one
+            return  # it chooses matches, and is not true of rows without one
         if link.or_null and not (self._never_null(left, only) or self._never_null(right, only)):
             return  # two NULLs, of rows of any time
         for value, node in ((left, link.left), (right, link.right)):
@@ -388,7 +388,7 @@ class Scope:
                 self.values.known[value] = dict(self.shapes(node))
         self.values.state(left, right, (link.low, link.high))
 
-    def _never_null(self, value: EntryValue, joined: From | None) -> bool:
+    def _never_null(self, value: EntryValue, joined: FromEntry | None) -> bool:
         """Whether a value is never NULL where a predicate is asked, that of a join for one."""
         nulls = self._nulls_of(value, merged=False) - self.values.present
         found: set[InputPath] = {(joined,)} if joined is not None else set()

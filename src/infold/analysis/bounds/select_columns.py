@@ -22,7 +22,7 @@ from infold.analysis.bounds.transitive import (
     either_shapes,
 )
 from infold.analysis.bounds.window_reach import WindowReach
-from infold.analysis.names.relation import Block, Origin, Output, Relation
+from infold.analysis.names.relation import Block, Origin, OutputColumn, Relation
 from infold.analysis.names.select_parts import (
     alike_by,
     bucket_fields,
@@ -71,14 +71,14 @@ class SelectColumns:
             (name, self.output_shapes(out), self.null_sources(out)) for name, out in fields
         )
 
-    def output_shapes(self, out: Output) -> Shapes:
+    def output_shapes(self, out: OutputColumn) -> Shapes:
         """The shapes of an output column against every input; none if one is missing."""
         shapes = self.own_shapes(out)
         if not self.scope.against_all(shapes):
             return {}
         return self._with_windows(out, shapes, self.null_sources(out))
 
-    def null_sources(self, out: Output) -> NullSources:
+    def null_sources(self, out: OutputColumn) -> NullSources:
         """Where the NULLs come from of an output column that follows the time."""
         block, node = self.block, out.node
         if out.origin is not None:
@@ -94,7 +94,7 @@ class SelectColumns:
             else:
                 return self.scope.null_sources(node)
 
-    def own_shapes(self, out: Output) -> Shapes:
+    def own_shapes(self, out: OutputColumn) -> Shapes:
         """The shapes of an output column by itself, against some inputs or all."""
         if out.origin is not None:
             return self.scope.column(out.origin.entry, out.origin.column)
@@ -139,7 +139,7 @@ class SelectColumns:
             return False
         return shape_change(node) is None and node not in in_every_set(self.block, group)
 
-    def _with_windows(self, out: Output, shapes: Shapes, nulls: NullSources) -> Shapes:
+    def _with_windows(self, out: OutputColumn, shapes: Shapes, nulls: NullSources) -> Shapes:
         """
         The same, with the rows that windows add.
 
@@ -183,7 +183,7 @@ class SelectColumns:
             self.block,
             self.root,
             self.shapes,
-            lambda node: self.null_sources(Output("", node)),
+            lambda node: self.null_sources(OutputColumn("", node)),
             self.scope.against_all,
         )
 
@@ -231,7 +231,7 @@ class SelectColumns:
 
 def _open_outputs(
     block: Block, columns_of: Callable[[Relation], Collection[str]]
-) -> Iterator[Output]:
+) -> Iterator[OutputColumn]:
     """
     The named outputs of a SELECT with a star over unknown columns.
 
@@ -246,7 +246,7 @@ def _open_outputs(
         for entry in block.entries:
             if isinstance(item, exp.Star) or entry.alias == item.table.lower():
                 for name in [one for one in columns_of(entry.relation) if one not in skip]:
-                    yield Output(name, item, Origin(entry, name))
+                    yield OutputColumn(name, item, Origin(entry, name))
     for item in block.node.expressions:
         if isinstance(item, (exp.Alias, exp.Column)) and not isinstance(item.this, exp.Star):
-            yield Output(item.alias_or_name, item.unalias())
+            yield OutputColumn(item.alias_or_name, item.unalias())

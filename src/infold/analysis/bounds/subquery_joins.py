@@ -23,7 +23,7 @@ from sqlglot import exp
 from infold.analysis.bounds.entries import Distance, EntryValue, SubqueryEntry
 from infold.analysis.bounds.scope import Scope
 from infold.analysis.bounds.transitive import Requirements, Shapes, seen_through
-from infold.analysis.names.relation import Block, From, Relation, SetOperation
+from infold.analysis.names.relation import Block, FromEntry, Relation, SetOperation
 from infold.analysis.times.distances import Link, asked_for_truth, links_of, value_and_offset
 
 
@@ -94,7 +94,7 @@ def _entry_of(block: Block, scope: Scope) -> SubqueryEntry:
 def _name(block: Block, value: EntryValue) -> str:
     """A name for a value of one of a block's entries, unlike those of other entries' values."""
     entry, name = value
-    assert isinstance(entry, From), "a column of FROM"
+    assert isinstance(entry, FromEntry), "a column of FROM"
     return f"{block.place_of(entry)}.{name}"
 
 

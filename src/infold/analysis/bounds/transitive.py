@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from infold.analysis.names.relation import Block, From, SetOperation
+from infold.analysis.names.relation import Block, FromEntry, SetOperation
 from infold.analysis.times.shape import Shape, Span
 from infold.core.interval import Granularity
 
@@ -26,10 +26,10 @@ from infold.core.interval import Granularity
 class MergedColumns:
     """The columns that a RIGHT or FULL join with USING makes of both of its sides."""
 
-    joined: From
+    joined: FromEntry
 
 
-Step: TypeAlias = From | Block | SetOperation | MergedColumns
+Step: TypeAlias = FromEntry | Block | SetOperation | MergedColumns
 """An entry of FROM, or a subquery in an expression, which is read like one."""
 
 InputPath: TypeAlias = tuple[Step, ...]

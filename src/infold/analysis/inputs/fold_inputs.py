@@ -18,10 +18,10 @@ from infold.analysis.inputs.lookup_keys import lookup_matches_of
 from infold.analysis.names.column_lineage import lookups_in
 from infold.analysis.names.relation import (
     Block,
-    From,
+    FromEntry,
     Origin,
     Relation,
-    Renamed,
+    RenamedColumns,
     SetOperation,
     Table,
 )
@@ -60,7 +60,7 @@ class FoldInputs:
 
 def fold_inputs_of(subject: Subject, table: Table) -> FoldInputs:
     """What feeds a model that folds and has a table in its FROM."""
-    finder = _Finder(subject)
+    finder = _FoldInputFinder(subject)
     try:
         feeds = tuple(finder.inputs_of(table))
     except _NotRowWiseError as error:
@@ -95,7 +95,7 @@ class _NotRowWiseError(Exception):
     """Something in a view that makes a row depend on several rows of a table."""
 
 
-class _Finder:
+class _FoldInputFinder:
     """Follows relations down to the stored tables."""
 
     def __init__(self, subject: Subject) -> None:
@@ -111,7 +111,7 @@ class _Finder:
                 raise _NotRowWiseError("what it reads is not there")
             names = [name.lower() for name in relation.columns or ()]
             yield FoldInput(node, dict(zip(names, names, strict=True)))
-        elif isinstance(relation, Renamed):
+        elif isinstance(relation, RenamedColumns):
             names = [name.lower() for name in relation.columns or ()]
             yield from (
                 self._renamed(feed, relation.inner, names)
@@ -162,7 +162,7 @@ class _Finder:
                     passed[out.name.lower()] = feed.passed_columns[origin.column]
             yield FoldInput(feed.node, passed)
 
-    def _main_entry(self, block: Block) -> From:
+    def _main_entry(self, block: Block) -> FromEntry:
         """The entry of FROM that passes on its rows; the others are lookups."""
         others = [
             entry

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from infold.analysis.inputs.fold_inputs import JOINS
 from infold.analysis.inputs.lookup_keys import lookup_matches_of, unmatched_entries
 from infold.analysis.names.column_lineage import lookups_in
-from infold.analysis.names.relation import Block, From, Relation, Table
+from infold.analysis.names.relation import Block, FromEntry, Relation, Table
 from infold.analysis.names.row_wise import calls_over_rows, clauses_beyond_row_wise
 from infold.analysis.names.subject import Subject
 from infold.core.model import Materialization, Model, Timeseries
@@ -37,7 +37,7 @@ def source_lookup_matches(subject: Subject, source: str) -> tuple[Match, ...]:
     return lookup_matches_of(subject.relation, _with_source(subject, source))
 
 
-def wrong_joins(subject: Subject, block: Block) -> Iterator[tuple[From, str]]:
+def wrong_joins(subject: Subject, block: Block) -> Iterator[tuple[FromEntry, str]]:
     """Entries of FROM that are no lookups, or joined otherwise than by equality, and which."""
     main = ingested_table(block)
     otherwise = unmatched_entries(block, _with_source(subject, main)) if main is not None else ()

@@ -19,33 +19,40 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from infold.analysis.names.column_lineage import Found, Tracer, Way
-from infold.analysis.names.relation import Block, From, Relation, Renamed, SetOperation, Table
+from infold.analysis.names.column_lineage import TracedValue, TracePath, Tracer
+from infold.analysis.names.relation import (
+    Block,
+    FromEntry,
+    Relation,
+    RenamedColumns,
+    SetOperation,
+    Table,
+)
 from infold.analysis.names.subject import time_column
 from infold.analysis.times.distances import conjuncts
 from infold.core.project import Match, Node
 
-_Pair = tuple["tuple[Found, ...]", Found]
+_Pair = tuple["tuple[TracedValue, ...]", TracedValue]
 """The values of other rows (of each side of a UNION ALL, one), and that of the lookup's."""
 
 
 def lookup_matches_of(relation: Relation, nodes: Mapping[str, Node]) -> tuple[Match, ...]:
     """How each lookup that a query reads is matched; none of one that is also read otherwise."""
-    finder = _Finder(Tracer(nodes))
+    finder = _LookupFinder(Tracer(nodes))
     finder.visit(relation)
     return tuple(m for m in dict.fromkeys(finder.found) if m.lookup not in finder.read_otherwise)
 
 
-def unmatched_entries(block: Block, nodes: Mapping[str, Node]) -> tuple[From, ...]:
+def unmatched_entries(block: Block, nodes: Mapping[str, Node]) -> tuple[FromEntry, ...]:
     """The entries of FROM that are not matched as a lookup by another entry's row."""
-    finder = _Finder(Tracer(nodes))
+    finder = _LookupFinder(Tracer(nodes))
     return tuple(
         one for at, one in enumerate(block.entries) if not finder.matches_of_entry(block, at)
     )
 
 
 @dataclass(slots=True)
-class _Finder:
+class _LookupFinder:
     tracer: Tracer
     found: list[Match] = field(default_factory=list)
     read_otherwise: set[str] = field(default_factory=set)
@@ -53,7 +60,7 @@ class _Finder:
 
     def visit(self, relation: Relation) -> None:
         """Find the lookups in a relation, and how each is matched."""
-        if isinstance(relation, Renamed):
+        if isinstance(relation, RenamedColumns):
             self.visit(relation.inner)
         elif isinstance(relation, SetOperation):
             self.visit(relation.left)
@@ -180,7 +187,7 @@ class _Finder:
 
         Values that came through the same entries are of the same row.
         """
-        groups: dict[tuple[tuple[str, Way], ...], list[_Pair]] = {}
+        groups: dict[tuple[tuple[str, TracePath], ...], list[_Pair]] = {}
         for theirs, own in pairs:
             nodes = [self.tracer.nodes.get(one.table) for one in theirs]
             if all(node is not None and time_column(node) is not None for node in nodes):
@@ -211,5 +218,5 @@ def _is_plain_join(join: exp.Join, *sides: str) -> bool:
     )
 
 
-def _column_names(entry: From) -> set[str]:
+def _column_names(entry: FromEntry) -> set[str]:
     return {name.lower() for name in entry.relation.columns or ()}

@@ -14,11 +14,11 @@ from sqlglot import exp
 
 from infold.analysis.names.relation import (
     Block,
-    From,
+    FromEntry,
     Origin,
-    Output,
+    OutputColumn,
     Relation,
-    Renamed,
+    RenamedColumns,
     SetOperation,
     Table,
 )
@@ -50,17 +50,17 @@ _OF_ONE_ROW = (exp.Coalesce, exp.Null)
 """What else a value may be made of that a subquery or view makes of one row by itself."""
 
 
-Way: TypeAlias = tuple[From | int, ...]
+TracePath: TypeAlias = tuple[FromEntry | int, ...]
 """The entries of FROM on the way to a stored table, and which side of each UNION ALL."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TracedValue:
     """A value of a stored table's row: an expression over it, and through which entries it came."""
 
     table: str
     value: exp.Expr
-    path: Way
+    path: TracePath
 
     @property
     def sql(self) -> str:
@@ -84,7 +84,7 @@ def lookups_in(
                 return frozenset()
         elif isinstance(item, Table) and item.view is not None:
             todo.append(item.view)
-        elif isinstance(item, Renamed):
+        elif isinstance(item, RenamedColumns):
             todo.append(item.inner)
         elif isinstance(item, SetOperation):
             todo += [item.left, item.right]
@@ -109,7 +109,7 @@ class Tracer:
 
     def lookup_of(self, relation: Relation) -> str | None:
         """The lookup that a relation is, maybe through projections and WHERE."""
-        if isinstance(relation, Renamed):
+        if isinstance(relation, RenamedColumns):
             return self.lookup_of(relation.inner)
         if isinstance(relation, Table):
             if relation.view is not None:
@@ -120,8 +120,8 @@ class Tracer:
         return None
 
     def traced_value(
-        self, block: Block, node: exp.Expr, entries: Sequence[From]
-    ) -> tuple[From, tuple[Found, ...]] | None:
+        self, block: Block, node: exp.Expr, entries: Sequence[FromEntry]
+    ) -> tuple[FromEntry, tuple[TracedValue, ...]] | None:
         """A value of one row of one of some entries, as expressions over stored rows."""
         if any(not isinstance(part, _STRICT) for part in node.walk()):
             return None
@@ -131,7 +131,7 @@ class Tracer:
         found = self._traced_expression(block, node, entry, (entry,))
         return (entry, found) if found else None
 
-    def _entry_of(self, block: Block, node: exp.Expr) -> From | None:
+    def _entry_of(self, block: Block, node: exp.Expr) -> FromEntry | None:
         """The one entry with all columns of an expression."""
         origins = [block.origins.get(column) for column in node.find_all(exp.Column)]
         known = [one for one in origins if isinstance(one, Origin) and not one.fields]
@@ -141,8 +141,8 @@ class Tracer:
         return entry if all(one.entry is entry for one in known) else None
 
     def _traced_expression(
-        self, block: Block, node: exp.Expr, entry: From, path: Way
-    ) -> tuple[Found, ...]:
+        self, block: Block, node: exp.Expr, entry: FromEntry, path: TracePath
+    ) -> tuple[TracedValue, ...]:
         """An expression over an entry's columns, as expressions over the stored rows behind it."""
         columns = list(node.find_all(exp.Column))
         traced = []
@@ -159,9 +159,11 @@ class Tracer:
             for values in zip(*traced, strict=True)
         )
 
-    def traced_column(self, relation: Relation, column: str, path: Way) -> tuple[Found, ...]:
+    def traced_column(
+        self, relation: Relation, column: str, path: TracePath
+    ) -> tuple[TracedValue, ...]:
         """What a column is of stored rows: a column of theirs, or made of some row by row."""
-        if isinstance(relation, Renamed):
+        if isinstance(relation, RenamedColumns):
             names = [name.lower() for name in relation.columns or ()]
             return self._column_by_position(relation.inner, names, column, path)
         if isinstance(relation, SetOperation):
@@ -177,13 +179,15 @@ class Tracer:
             if relation.view is not None:
                 return self.traced_column(relation.view, column, path)
             found = [name for name in relation.columns or () if name.lower() == column]
-            named = [Found(relation.name, exp.column(name, quoted=True), path) for name in found]
+            named = [
+                TracedValue(relation.name, exp.column(name, quoted=True), path) for name in found
+            ]
             return tuple(named) if len(named) == 1 else ()
         return self._output_by_name(relation, column, path) if isinstance(relation, Block) else ()
 
     def _column_by_position(
-        self, relation: Relation, names: Sequence[str], column: str, path: Way
-    ) -> tuple[Found, ...]:
+        self, relation: Relation, names: Sequence[str], column: str, path: TracePath
+    ) -> tuple[TracedValue, ...]:
         """The column of a relation at the place that a name has."""
         there = relation.columns
         if names.count(column) != 1 or there is None or len(there) != len(names):
@@ -193,12 +197,16 @@ class Tracer:
             return self._traced_output(relation, relation.outputs[at], path)
         return self.traced_column(relation, there[at].lower(), path)
 
-    def _output_by_name(self, block: Block, column: str, path: Way) -> tuple[Found, ...]:
+    def _output_by_name(
+        self, block: Block, column: str, path: TracePath
+    ) -> tuple[TracedValue, ...]:
         """A column of a SELECT."""
         outputs = [out for out in block.outputs or () if out.name.lower() == column]
         return self._traced_output(block, outputs[0], path) if len(outputs) == 1 else ()
 
-    def _traced_output(self, block: Block, out: Output, path: Way) -> tuple[Found, ...]:
+    def _traced_output(
+        self, block: Block, out: OutputColumn, path: TracePath
+    ) -> tuple[TracedValue, ...]:
         """An output of a SELECT: passed on, or made of one row where each row is of one."""
         if _merges_columns_of_join(block):
             return ()
@@ -216,14 +224,14 @@ class Tracer:
         [entry] = block.entries
         if not any(out.node.find_all(exp.Column)):
             rows = self._stored_rows(entry.relation, (*path, entry))
-            return tuple(Found(table, out.node, through) for table, through in rows)
+            return tuple(TracedValue(table, out.node, through) for table, through in rows)
         if self._entry_of(block, out.node) is not entry:
             return ()
         return self._traced_expression(block, out.node, entry, (*path, entry))
 
-    def _stored_rows(self, relation: Relation, path: Way) -> list[tuple[str, Way]]:
+    def _stored_rows(self, relation: Relation, path: TracePath) -> list[tuple[str, TracePath]]:
         """The stored tables with a row for each row of a relation, at most."""
-        if isinstance(relation, Renamed):
+        if isinstance(relation, RenamedColumns):
             return self._stored_rows(relation.inner, path)
         if isinstance(relation, Table):
             if relation.view is not None:

@@ -14,9 +14,9 @@ from sqlglot import exp
 from infold.analysis.names.relation import (
     Block,
     Origin,
-    Output,
+    OutputColumn,
     Relation,
-    Renamed,
+    RenamedColumns,
     SetOperation,
     Table,
 )
@@ -35,7 +35,7 @@ def types_of(relation: Relation, tables: Mapping[str, Types]) -> Types:
     """What is known of a relation's columns; ``tables`` are those of stored tables and sources."""
     if isinstance(relation, Table):
         return tables.get(relation.name, {})
-    if isinstance(relation, Renamed):
+    if isinstance(relation, RenamedColumns):
         inner = types_of(relation.inner, tables)
         pairs = zip(relation.columns or (), relation.inner.columns or (), strict=False)
         return {new.lower(): inner[old.lower()] for new, old in pairs if old.lower() in inner}
@@ -47,7 +47,7 @@ def types_of(relation: Relation, tables: Mapping[str, Types]) -> Types:
     return {}
 
 
-def typed_outputs(block: Block, tables: Mapping[str, Types]) -> Iterator[tuple[Output, str]]:
+def typed_outputs(block: Block, tables: Mapping[str, Types]) -> Iterator[tuple[OutputColumn, str]]:
     """The outputs of a SELECT that have a known type."""
     for out in block.outputs or ():
         if out.origin is not None:

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from infold.analysis.names.relation import (
     Block,
-    From,
+    FromEntry,
     Origin,
 )
 from infold.analysis.times.distances import conjuncts
@@ -28,13 +28,13 @@ def equal_expressions(block: Block) -> Iterator[tuple[exp.Expr, exp.Expr]]:
             if not isinstance(node, exp.EQ):
                 continue
             for known, new in ((node.this, node.expression), (node.expression, node.this)):
-                # Of the side of which a row may be missing, nothing is said of the other.
+                # The side that may lack a row determines nothing on the other.
                 mine = _is_of_entry(block, new, entry)
                 if not side or (mine if side == "LEFT" else not mine):
                     yield known, new
 
 
-def _is_of_entry(block: Block, node: exp.Expr, entry: From) -> bool:
+def _is_of_entry(block: Block, node: exp.Expr, entry: FromEntry) -> bool:
     origins = [block.origins.get(column) for column in node.find_all(exp.Column)]
     return bool(origins) and all(one is not None and one.entry is entry for one in origins)
 

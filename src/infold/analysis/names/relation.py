@@ -34,14 +34,14 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Other:
+class OtherRows:
     """Rows from nowhere that matters: VALUES, a table function, an exploded column."""
 
     columns: Columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Renamed:
+class RenamedColumns:
     """A relation with new names for its columns: ``(SELECT …) AS t(a, b)``."""
 
     inner: Relation
@@ -49,7 +49,7 @@ class Renamed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class From:
+class FromEntry:
     """
     One entry of FROM: the name it goes by, what it is, and how it is joined (the first is not).
 
@@ -74,14 +74,14 @@ class From:
 class Origin:
     """What a column name means: a column of an entry of FROM (of this block or one outside)."""
 
-    entry: From
+    entry: FromEntry
     column: str
     fields: tuple[str, ...] = ()
     """Of a struct: which of its fields."""
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputColumn:
     """One output column: its name as written, and its expression or, from a star, its origin."""
 
     name: str
@@ -98,14 +98,14 @@ class Block:
     node: exp.Select
     text: Text
     outer: Block | None = None
-    entries: list[From] = field(default_factory=list)
+    entries: list[FromEntry] = field(default_factory=list)
     origins: NodeMap[Origin | None] = field(default_factory=NodeMap)
     """By Column node; None when it comes from an entry of unknown columns."""
     aliases: NodeMap[exp.Expr] = field(default_factory=NodeMap)
     """Columns that name an output of this same SELECT -> that output's expression."""
     nested_queries: list[tuple[exp.Expr, Relation]] = field(default_factory=list)
     """Subqueries in expressions: the node around one, and its relation."""
-    outputs: list[Output] | None = field(default_factory=list)
+    outputs: list[OutputColumn] | None = field(default_factory=list)
     ctes: list[Relation] = field(default_factory=list)
     """CTEs declared here."""
 
@@ -114,7 +114,7 @@ class Block:
         """The names of the output columns; '' for one without a name."""
         return None if self.outputs is None else tuple(out.name for out in self.outputs)
 
-    def place_of(self, entry: From) -> str:
+    def place_of(self, entry: FromEntry) -> str:
         """A name for an entry of FROM, of this block or of one around it; each has another."""
         block: Block | None = self
         depth = 0
@@ -148,7 +148,7 @@ class SetOperation:
         return self.left.columns
 
 
-Relation: TypeAlias = Table | Other | Renamed | Block | SetOperation
+Relation: TypeAlias = Table | OtherRows | RenamedColumns | Block | SetOperation
 
 Key: TypeAlias = frozenset[str]
 """Columns, in lower case, that no two rows of a relation agree in."""
@@ -196,12 +196,12 @@ def blocks_of(
     Those of ``views`` on request; ``nested`` says which subqueries in expressions are looked into.
     """
     todo: list[Relation] = [relation]
-    seen: set[Relation] = set()
+    visited: set[Relation] = set()
     while todo:
         item = todo.pop()
-        if item in seen:
+        if item in visited:
             continue
-        seen.add(item)
+        visited.add(item)
         if isinstance(item, Block):
             yield item
             todo.extend(entry.relation for entry in reversed(item.entries))
@@ -210,7 +210,7 @@ def blocks_of(
         elif isinstance(item, SetOperation):
             yield item
             todo.extend((item.right, item.left, *item.ctes))
-        elif isinstance(item, Renamed):
+        elif isinstance(item, RenamedColumns):
             todo.append(item.inner)
         elif isinstance(item, Table) and item.view is not None and views:
             todo.append(item.view)

@@ -16,12 +16,12 @@ from sqlglot import exp
 from infold.analysis.names.pivots import pivot_as_group_by
 from infold.analysis.names.relation import (
     Block,
-    From,
+    FromEntry,
     Origin,
-    Other,
-    Output,
+    OtherRows,
+    OutputColumn,
     Relation,
-    Renamed,
+    RenamedColumns,
     SetOperation,
     Table,
     own_nodes,
@@ -94,9 +94,9 @@ class _Resolver:
         if isinstance(node, exp.Table):
             return self._table(node, ctes)
         if isinstance(node, exp.Values):
-            return Other(alias_columns(node) or values_columns(node))
+            return OtherRows(alias_columns(node) or values_columns(node))
         self._unsupported(node, "this form of query")
-        return Other(None)
+        return OtherRows(None)
 
     def _ctes(
         self, node: exp.Expr, ctes: Mapping[str, Relation], outer: Block | None
@@ -104,15 +104,15 @@ class _Resolver:
         clause = node.args.get("with_")
         if clause is None:
             return ctes, []
-        seen, derived = dict(ctes), []
+        visible, derived = dict(ctes), []
         for cte in clause.expressions:
-            inside = dict(seen)
+            inside = dict(visible)
             if clause.args.get("recursive"):
-                inside[cte.alias.lower()] = Other(alias_columns(cte))
+                inside[cte.alias.lower()] = OtherRows(alias_columns(cte))
             relation = self._with_alias_columns(self.query(cte.this, inside, outer), cte)
-            seen[cte.alias.lower()] = relation
+            visible[cte.alias.lower()] = relation
             derived.append(relation)
-        return seen, derived
+        return visible, derived
 
     def _subquery(
         self, node: exp.Subquery, ctes: Mapping[str, Relation], outer: Block | None
@@ -134,7 +134,7 @@ class _Resolver:
         if node is None:
             return self._with_alias_columns(inner, over)  # which refuses it
         block = Block(node, self.text)
-        block.entries.append(From("", inner, node.args["from_"].this))
+        block.entries.append(FromEntry("", inner, node.args["from_"].this))
         self._columns(block, {})
         block.outputs = self._outputs(block)
         return block
@@ -142,15 +142,15 @@ class _Resolver:
     def _with_alias_columns(self, relation: Relation, node: exp.Expr) -> Relation:
         if node.args.get("pivots"):
             self._unsupported(node, "PIVOT and UNPIVOT")
-            return Other(None)
+            return OtherRows(None)
         names = alias_columns(node)
-        return relation if names is None else Renamed(relation, names)
+        return relation if names is None else RenamedColumns(relation, names)
 
     def _table(self, node: exp.Table, ctes: Mapping[str, Relation]) -> Relation:
         """A table, a CTE or a table function named in FROM."""
         if not isinstance(node.this, exp.Identifier):
             self._no_plain_table(node)
-            return Other(alias_columns(node))
+            return OtherRows(alias_columns(node))
         for key, what in _REFUSED_ON_TABLES.items():
             if node.args.get(key):
                 self._unsupported(node, what)
@@ -166,7 +166,7 @@ class _Resolver:
             self.errors.append(
                 findings.unknown_table(self.text.spot(start, end), name=name, known=visible)
             )
-            return Other(None)
+            return OtherRows(None)
         self.references.append(Reference(table.name, start, end))
         return self._with_alias_columns(table, node)
 
@@ -197,7 +197,7 @@ class _Resolver:
             block.entries.append(self._entry(clause.this, None, ctes, block))
         for lateral in node.args.get("laterals") or ():
             block.entries.append(
-                From(lateral.alias.lower(), Other(lateral_view_columns(lateral)), lateral)
+                FromEntry(lateral.alias.lower(), OtherRows(lateral_view_columns(lateral)), lateral)
             )
         for join in node.args.get("joins") or ():
             block.entries.append(self._entry(join.this, join, ctes, block))
@@ -211,24 +211,24 @@ class _Resolver:
         join: exp.Join | None,
         ctes: Mapping[str, Relation],
         block: Block,
-    ) -> From:
+    ) -> FromEntry:
         if isinstance(node, exp.Lateral):
             inner = node.this
             if isinstance(inner, exp.Subquery):
                 relation = self._with_alias_columns(self.query(inner.this, ctes, block), node)
-                return From(node.alias.lower(), relation, node, join, lateral=True)
-            return From(
-                node.alias.lower(), Other(lateral_view_columns(node)), node, join, lateral=True
+                return FromEntry(node.alias.lower(), relation, node, join, lateral=True)
+            return FromEntry(
+                node.alias.lower(), OtherRows(lateral_view_columns(node)), node, join, lateral=True
             )
         if isinstance(node, exp.Subquery) and node.args.get("pivots") and join is None:
-            return From("", self._pivot(node, ctes, block.outer), node)
+            return FromEntry("", self._pivot(node, ctes, block.outer), node)
         relation = self.query(node, ctes, block.outer)
         if isinstance(node, exp.Table) and not node.alias and isinstance(node.this, exp.Identifier):
             parts = [part.name.lower() for part in node.parts]
             alias = parts[-1]
             qualifier = ".".join(parts[:-1])
-            return From(alias, relation, node, join, qualifier=qualifier)
-        return From(node.alias_or_name.lower(), relation, node, join)
+            return FromEntry(alias, relation, node, join, qualifier=qualifier)
+        return FromEntry(node.alias_or_name.lower(), relation, node, join)
 
     def _columns(self, block: Block, ctes: Mapping[str, Relation]) -> None:
         """Look up every column of the block's own clauses, and resolve its subqueries."""
@@ -316,9 +316,9 @@ class _Resolver:
             )
             self.errors.append(error)
 
-    def _outputs(self, block: Block) -> list[Output] | None:
+    def _outputs(self, block: Block) -> list[OutputColumn] | None:
         """The output columns in order; None when a star covers unknown columns."""
-        found: list[Output] = []
+        found: list[OutputColumn] = []
         for item in block.node.expressions:
             star = item if isinstance(item, exp.Star) else None
             if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):

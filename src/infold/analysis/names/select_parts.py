@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from sqlglot import exp
 
-from infold.analysis.names.relation import Block, Origin, Output, own_nodes
+from infold.analysis.names.relation import Block, Origin, OutputColumn, own_nodes
 from infold.analysis.sql.aggregate_calls import is_aggregate
 from infold.analysis.sql.text import UNIT
 from infold.analysis.times.buckets import FIELDS, field_of, is_bucket
@@ -33,7 +33,7 @@ def partitioned_by(window: exp.Expr, named: Mapping[str, exp.Expr]) -> Iterator[
         yield from partitioned_by(base, named)
 
 
-def bucket_fields(out: Output) -> Iterator[tuple[str, Output]]:
+def bucket_fields(out: OutputColumn) -> Iterator[tuple[str, OutputColumn]]:
     """
     The start and the end in an output that is a bucket of time, by name.
 
@@ -44,9 +44,9 @@ def bucket_fields(out: Output) -> Iterator[tuple[str, Output]]:
     for name in FIELDS if out.name else ():
         key = f"{out.name.lower()}\0{name}"
         if origin is not None:
-            yield key, Output("", node, Origin(origin.entry, f"{origin.column}\0{name}"))
+            yield key, OutputColumn("", node, Origin(origin.entry, f"{origin.column}\0{name}"))
         elif is_bucket(node) or isinstance(node, exp.Column):
-            yield key, Output("", field_of(node, name))
+            yield key, OutputColumn("", field_of(node, name))
 
 
 def merges_columns(block: Block) -> bool:

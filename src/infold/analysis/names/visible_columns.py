@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
-from infold.analysis.names.relation import Columns, From, Origin, Output
+from infold.analysis.names.relation import Columns, FromEntry, Origin, OutputColumn
 
 UNKNOWN = object()
 """Not found among known columns, but an entry's columns are unknown, so it may be there."""
 
 
-def find_column(entries: Sequence[From], parts: Sequence[str]) -> Origin | object | None:
+def find_column(entries: Sequence[FromEntry], parts: Sequence[str]) -> Origin | object | None:
     """
     The column that dotted, lower-case ``parts`` name, fields of a struct ignored.
 
@@ -41,7 +41,7 @@ def find_column(entries: Sequence[From], parts: Sequence[str]) -> Origin | objec
     return UNKNOWN if unknown else None
 
 
-def visible_columns(entries: Iterable[From]) -> list[str]:
+def visible_columns(entries: Iterable[FromEntry]) -> list[str]:
     """Every column name that an unqualified name could mean."""
     return [column for entry in entries for column in entry.relation.columns or ()]
 
@@ -72,27 +72,31 @@ def values_columns(values: exp.Values) -> Columns:
     return tuple(f"col{i + 1}" for i in range(width))
 
 
-def select_outputs(item: exp.Expr) -> list[Output]:
+def select_outputs(item: exp.Expr) -> list[OutputColumn]:
     """The output columns of one item of a SELECT that is no star."""
     if isinstance(item, exp.Aliases):
-        return [Output(name.name, item) for name in item.args["expressions"]]
+        return [OutputColumn(name.name, item) for name in item.args["expressions"]]
     if isinstance(item, exp.Alias):
-        return [Output(item.alias, item.this, label=item.args["alias"])]
+        return [OutputColumn(item.alias, item.this, label=item.args["alias"])]
     if isinstance(item, exp.Column):
-        return [Output(item.name, item)]
+        return [OutputColumn(item.name, item)]
     if isinstance(item, exp.Dot):
-        return [Output(item.expression.name, item)]
-    return [Output("", item)]
+        return [OutputColumn(item.expression.name, item)]
+    return [OutputColumn("", item)]
 
 
-def star_outputs(entries: Sequence[From], star: exp.Star, node: exp.Expr) -> list[Output] | None:
+def star_outputs(
+    entries: Sequence[FromEntry], star: exp.Star, node: exp.Expr
+) -> list[OutputColumn] | None:
     """The columns of a star: those of all entries, shared ones of USING and NATURAL once."""
     if any(entry.relation.columns is None for entry in entries):
         return None
     skip = {name.name.lower() for name in star.args.get("except_") or ()}
-    found: list[Output] = []
+    found: list[OutputColumn] = []
     for entry in entries:
-        right = [Output(c, node, Origin(entry, c.lower())) for c in entry.relation.columns or ()]
+        right = [
+            OutputColumn(c, node, Origin(entry, c.lower())) for c in entry.relation.columns or ()
+        ]
         once = _shared_columns(entry, found, right)
         first = [next(out for out in found if out.name.lower() == name) for name in once]
         left = [out for out in found if out not in first]
@@ -100,7 +104,9 @@ def star_outputs(entries: Sequence[From], star: exp.Star, node: exp.Expr) -> lis
     return [out for out in found if out.name.lower() not in skip]
 
 
-def _shared_columns(entry: From, left: Sequence[Output], right: Sequence[Output]) -> list[str]:
+def _shared_columns(
+    entry: FromEntry, left: Sequence[OutputColumn], right: Sequence[OutputColumn]
+) -> list[str]:
     """The columns that a join with USING, or a NATURAL one, shows once, in their order."""
     if entry.join is None:
         return []
@@ -111,7 +117,7 @@ def _shared_columns(entry: From, left: Sequence[Output], right: Sequence[Output]
     return [name for name in using if name in here]
 
 
-def joined_by_name(entries: Sequence[From], entry: From) -> list[str]:
+def joined_by_name(entries: Sequence[FromEntry], entry: FromEntry) -> list[str]:
     """The columns of USING, or those that a NATURAL join is by, in lower case."""
     join = entry.join
     if join is None or join.args.get("method") != "NATURAL":

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from infold.analysis.names.relation import Block, Origin, Output, Table
+from infold.analysis.names.relation import Block, Origin, OutputColumn, Table
 from infold.analysis.names.subject import Subject
 from infold.core.model import Kind
 from infold.messages import findings
@@ -40,7 +40,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     yield findings.not_a_time(at, key="event_time_column", column=name, type_=type_)
 
 
-def _type(subject: Subject, block: Block, out: Output) -> str | None:
+def _type(subject: Subject, block: Block, out: OutputColumn) -> str | None:
     """The type of an output as its source or its own words say; None for a time or unknown."""
     node = out.node
     while isinstance(node, exp.Alias | exp.Paren):

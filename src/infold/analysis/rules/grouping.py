@@ -47,7 +47,7 @@ def _group_spot(block: Block, group: exp.Group) -> Spot:
     found = span_of(group)
     if group.meta.get(SPAN):  # that of a PIVOT
         return block.text.spot_of(group)
-    if found is None:  # GROUP BY 1: behind whatever stands before it
+    if found is None:  # GROUP BY 1: behind the clause before it
         before = [
             span_of(block.node.args[key]) for key in ("where", "from_") if key in block.node.args
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infold.analysis.bounds.cells import cells_of
-from infold.analysis.names.relation import Block, From, Table
+from infold.analysis.names.relation import Block, FromEntry, Table
 from infold.analysis.names.subject import Subject
 from infold.messages import refusals
 from infold.messages.errors import InfoldError
@@ -40,7 +40,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
 def _finding_of(
     cell: Cell,
     block: Block,
-    entry: From,
+    entry: FromEntry,
     left: tuple[str, bool],
     right_time: bool,
     linked: bool,
@@ -66,13 +66,13 @@ def _finding_of(
     return None
 
 
-def _preserves_lookup(entry: From, left_time: bool) -> bool:
+def _preserves_lookup(entry: FromEntry, left_time: bool) -> bool:
     """Whether a join keeps the rows of a lookup alone."""
     side = entry.join.side.upper() if entry.join is not None else ""
     return side in ("LEFT", "RIGHT") and (side == "RIGHT") == left_time
 
 
-def _name_of(entry: From) -> str:
+def _name_of(entry: FromEntry) -> str:
     if isinstance(entry.relation, Table):
         return entry.relation.name
     return entry.alias or "a subquery"

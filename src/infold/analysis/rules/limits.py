@@ -35,7 +35,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
                 and block not in cells.bounded_by_where
             ):
                 if block in cells.unbounded_laterals:
-                    break  # what it looks at is to be said first
+                    break  # its bound in time has to be stated first
                 yield refusals.limit_over_cells(at, word=word, cell=cells.cell_name)
             elif isinstance(block.node.parent, exp.Exists):
                 pass  # how many rows are left does not depend on which

@@ -19,7 +19,7 @@ from infold.analysis.row_identity import (
     COLLECTS,
     PICKS,
     AgreeingRows,
-    Identity,
+    RowIdentity,
     group_keys,
     window_clause_nodes,
 )
@@ -98,7 +98,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
 def _determined_calls(subject: Subject) -> set[int]:
     """The positions of calls that give the same value for any choice and order of rows."""
     found: set[int] = set()
-    identity = Identity(subject.row_keys)
+    identity = RowIdentity(subject.row_keys)
     for block in blocks_of(subject.relation):
         if not isinstance(block, Block):
             continue

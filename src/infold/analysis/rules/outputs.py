@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infold.analysis.names.column_types import types_of
-from infold.analysis.names.relation import Block, Output, Relation, Renamed, SetOperation
+from infold.analysis.names.relation import (
+    Block,
+    OutputColumn,
+    Relation,
+    RenamedColumns,
+    SetOperation,
+)
 from infold.analysis.names.subject import Subject
 from infold.core.model import Kind
 from infold.messages import findings, refusals
@@ -14,12 +20,12 @@ from infold.messages.errors import InfoldError, Spot
 
 def check(subject: Subject) -> Iterator[InfoldError]:
     """Columns without a name, names given twice or kept by infold, and types of no column."""
-    taken: dict[str, Output] = {}
+    taken: dict[str, OutputColumn] = {}
     block = _naming(subject.relation)
     for out in block.outputs or () if block is not None else ():
         at = block.text.spot_of(out.label or out.node) if block is not None else Spot("")
         if not out.name:
-            if subject.model.kind is not Kind.SESSIONS:  # said there, with the item's own place
+            if subject.model.kind is not Kind.SESSIONS:  # found there, at the item's own place
                 yield refusals.unnamed_column(at)
             continue
         if out.name.lower() in taken:
@@ -49,7 +55,7 @@ def _naming(relation: Relation) -> Block | None:
     while not isinstance(relation, Block):
         if isinstance(relation, SetOperation):
             relation = relation.left
-        elif isinstance(relation, Renamed):
+        elif isinstance(relation, RenamedColumns):
             relation = relation.inner
         else:
             return None

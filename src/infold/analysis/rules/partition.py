@@ -11,10 +11,10 @@ from infold.analysis.bounds.cells import Cells, cells_of
 from infold.analysis.bounds.transitive import Shapes
 from infold.analysis.names.relation import (
     Block,
-    Other,
-    Output,
+    OtherRows,
+    OutputColumn,
     Relation,
-    Renamed,
+    RenamedColumns,
     SetOperation,
     Table,
 )
@@ -70,7 +70,7 @@ def _can_partition(cells: Cells, shapes: Shapes) -> bool:
 
 def _findings_at(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldError]:
     """The finding, as deep in UNIONs and CTEs as the ``at``-th column's expression is."""
-    if isinstance(relation, Renamed):
+    if isinstance(relation, RenamedColumns):
         yield from _findings_at(cells, relation.inner, at)
     elif isinstance(relation, SetOperation):
         for side in (relation.left, relation.right):
@@ -108,7 +108,7 @@ def _another_rule_has_findings(cells: Cells) -> bool:
     return any(True for rule in COMBINING for _ in rule.check(cells.subject))
 
 
-def _blamed_elsewhere(cells: Cells, block: Block, out: Output) -> bool:
+def _blamed_elsewhere(cells: Cells, block: Block, out: OutputColumn) -> bool:
     """
     Whether the column is a good one, and only what brings rows together is not.
 
@@ -121,7 +121,7 @@ def _blamed_elsewhere(cells: Cells, block: Block, out: Output) -> bool:
     return _can_partition(cells, shapes) and _another_rule_has_findings(cells)
 
 
-def _computed_in(cells: Cells, block: Block, out: Output) -> tuple[Relation, int] | None:
+def _computed_in(cells: Cells, block: Block, out: OutputColumn) -> tuple[Relation, int] | None:
     """The relation in FROM, and the position there, of a column that is only passed on."""
     origin = out.origin
     if origin is None and isinstance(out.node, exp.Column):
@@ -130,7 +130,7 @@ def _computed_in(cells: Cells, block: Block, out: Output) -> tuple[Relation, int
         return None
     relation = origin.entry.relation
     names = [name.lower() for name in relation.columns or ()]
-    inside = not isinstance(relation, (Table, Other)) and cells.reads_time(relation)
+    inside = not isinstance(relation, (Table, OtherRows)) and cells.reads_time(relation)
     if not inside or origin.column not in names:
         return None
     if _can_partition(cells, cells.known(relation).columns.get(origin.column, {})):
@@ -141,7 +141,7 @@ def _computed_in(cells: Cells, block: Block, out: Output) -> tuple[Relation, int
 _COMPUTED = "the unit is computed, so it may be any"
 
 
-def _why_not_kept(cells: Cells, block: Block, out: Output) -> str:
+def _why_not_kept(cells: Cells, block: Block, out: OutputColumn) -> str:
     """Why an expression does not keep the cell."""
     if not cells.reads_time(block):
         return "nothing in this SELECT has a time column"

@@ -22,7 +22,7 @@ from infold.analysis.row_identity import (
     COLLECTS,
     PICKS,
     AgreeingRows,
-    Identity,
+    RowIdentity,
     group_keys,
     window_clause_nodes,
 )
@@ -43,7 +43,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     """Every order that leaves open what it decides."""
     if subject.model.kind is Kind.EVENTS:
         return  # one row is one row there
-    identity = Identity(subject.row_keys)
+    identity = RowIdentity(subject.row_keys)
     for block in blocks_of(subject.relation):
         if isinstance(block, Block):
             yield from _in_windows(subject, identity, block)
@@ -52,7 +52,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             yield from _limit_findings(subject, identity, block)
 
 
-def _in_windows(subject: Subject, identity: Identity, block: Block) -> Iterator[InfoldError]:
+def _in_windows(subject: Subject, identity: RowIdentity, block: Block) -> Iterator[InfoldError]:
     known, text = named_windows(block), block.text
     listed = list(calls(text.tokens, 0, len(text.tokens)))
     orders = {
@@ -129,7 +129,9 @@ def _order_of(window: exp.Window, block: Block) -> tuple[str, ...]:
     return tuple(part.sql("spark", normalize=True) for part in parts)
 
 
-def _max_by_findings(subject: Subject, identity: Identity, block: Block) -> Iterator[InfoldError]:
+def _max_by_findings(
+    subject: Subject, identity: RowIdentity, block: Block
+) -> Iterator[InfoldError]:
     """``min_by`` and ``max_by`` in a group."""
     over = {id(function_of(window)) for window in window_calls(block)}
     for node in block.expressions():
@@ -152,7 +154,7 @@ def _findings_of_choice(
 
 
 def _limit_findings(
-    subject: Subject, identity: Identity, block: Block | SetOperation
+    subject: Subject, identity: RowIdentity, block: Block | SetOperation
 ) -> Iterator[InfoldError]:
     """LIMIT and OFFSET behind an ORDER BY that leaves open which rows come first."""
     args = block.node.args

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from infold.analysis.names.relation import Block, Relation, Renamed, Table, blocks_of
+from infold.analysis.names.relation import Block, Relation, RenamedColumns, Table, blocks_of
 from infold.analysis.names.subject import Subject
 from infold.core.model import Kind
 from infold.messages import findings
@@ -36,10 +36,10 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             if from_input and (read is None or column.lower() in known | read):
                 continue
             wanted.append((f"timeseries.{key}", f"timeseries.{key}", column))
-    seen = set()
+    visited = set()
     for place, key, column in wanted:
-        if column.lower() not in known and (column.lower(), key.split(".")[0]) not in seen:
-            seen.add((column.lower(), key.split(".")[0]))
+        if column.lower() not in known and (column.lower(), key.split(".")[0]) not in visited:
+            visited.add((column.lower(), key.split(".")[0]))
             at = subject.draft.place(place)
             yield findings.no_such_column(at, key=key, column=column, known=columns)
 
@@ -51,7 +51,7 @@ def _read(relation: Relation) -> set[str] | None:
         if isinstance(block, Block):
             for entry in block.entries:
                 inner = entry.relation
-                while isinstance(inner, Renamed):
+                while isinstance(inner, RenamedColumns):
                     inner = inner.inner
                 if isinstance(inner, Table):
                     if inner.columns is None:

@@ -10,16 +10,16 @@ from sqlglot import exp
 from infold.analysis.times.buckets import change_of_bucket
 from infold.analysis.times.distances import moved_by
 from infold.analysis.times.durations import negate_span, number_of, of_units, zone_offsets
-from infold.analysis.times.epoch_numbers import TIMES, clock_of, range_of
-from infold.analysis.times.floors import Floor, floor_of
+from infold.analysis.times.epoch_numbers import TIMES, epoch_number_of, range_of
+from infold.analysis.times.floors import TimeFloor, floor_of
 from infold.analysis.times.shape import Shape, Span, cell_lengths
 from infold.core.interval import DAY, HOUR, MINUTE, Granularity
 
-Change = tuple[exp.Expr, Callable[[Shape], Shape]]
+ShapeChange = tuple[exp.Expr, Callable[[Shape], Shape]]
 """The value, and how its shape changes."""
 
 
-def shape_change(node: exp.Expr) -> Change | None:
+def shape_change(node: exp.Expr) -> ShapeChange | None:
     """How a call changes the shape of the one value that it is a function of."""
     floor = floor_of(node)
     if floor is not None:
@@ -48,7 +48,7 @@ def shape_change(node: exp.Expr) -> Change | None:
     )
 
 
-def _in_words(node: exp.Expr) -> Change | None:
+def _in_words(node: exp.Expr) -> ShapeChange | None:
     """A day as a text, ``2024-03-01``: it is equal, less and greater as the day is."""
     inner: exp.Expr | None = None
     if isinstance(node, exp.TimeToStr) and node.args["format"].name == _DAY:
@@ -75,7 +75,7 @@ _LETTERS = len("2024-03-01")
 _TEXTS = (exp.DType.TEXT, exp.DType.VARCHAR)
 
 
-def _of_parts(node: exp.Expr) -> Change | None:
+def _of_parts(node: exp.Expr) -> ShapeChange | None:
     """``make_date(year(ts), month(ts), 1)``: a time put together of its own parts."""
     if isinstance(node, exp.Anonymous) and node.name.lower() == "make_date":
         parts: list[exp.Expr | None] = list(node.expressions)
@@ -109,13 +109,13 @@ _PARTS: tuple[tuple[tuple[type[exp.Expr], ...], int], ...] = (
 _UNITS = (Granularity.YEAR, Granularity.MONTH, Granularity.DAY, Granularity.HOUR)
 
 
-def _of_number(node: exp.Expr) -> Change | None:
+def _of_number(node: exp.Expr) -> ShapeChange | None:
     """A time made of a number that counts since 1970."""
     if isinstance(node, exp.Anonymous) and node.name.lower() in TIMES and node.expressions:
         scale, inner = TIMES[node.name.lower()], node.expressions[0]
     else:
         return None
-    found = clock_of(inner)
+    found = epoch_number_of(inner)
     if found is None or found.unit_length != scale:
         return None
     span, cell = (found.low, found.high), found.cell
@@ -124,7 +124,7 @@ def _of_number(node: exp.Expr) -> Change | None:
     return found.time, lambda shape: shape.moved_by(span)
 
 
-def _moved_by_own_part(node: exp.Expr) -> Change | None:
+def _moved_by_own_part(node: exp.Expr) -> ShapeChange | None:
     """A time moved by a number that is made of the same column: NULL where that one is."""
     amount, unit, inner = _amount_moved(node)
     span = range_of(amount) if amount is not None else None
@@ -160,7 +160,7 @@ def _amount_moved(node: exp.Expr) -> tuple[exp.Expr | None, int | None, exp.Expr
 _SIZES = {"day": DAY, "hour": HOUR, "minute": MINUTE}
 
 
-def _started_by(amount: exp.Expr, floor: Floor) -> Granularity | None:
+def _started_by(amount: exp.Expr, floor: TimeFloor) -> Granularity | None:
     """What a day begins that is moved back by its own place: ``date_sub(d, weekday(d))``."""
     if floor.unit is not Granularity.DAY:
         return None
@@ -190,7 +190,7 @@ def _is_place_in(call: exp.Expr, unit: Granularity) -> bool:
     return isinstance(call, (exp.Day, exp.DayOfMonth))
 
 
-def _in_zone(node: exp.Expr) -> Change | None:
+def _in_zone(node: exp.Expr) -> ShapeChange | None:
     """A time on the clocks of a zone."""
     ahead: Span | None = None
     inner: exp.Expr | None = None

@@ -22,11 +22,11 @@ from infold.analysis.times.durations import (
     number_of,
     of_units,
 )
-from infold.analysis.times.epoch_numbers import Clock, clock_of
+from infold.analysis.times.epoch_numbers import EpochNumber, epoch_number_of
 from infold.analysis.times.shape import Span
 from infold.core.interval import DAY
 
-FAR = 2**61
+UNBOUNDED = 2**61
 """Further apart than any two times: one end of a link that has only the other."""
 
 
@@ -36,8 +36,8 @@ class Link:
 
     left: exp.Expr
     right: exp.Expr
-    low: int = -FAR
-    high: int = FAR
+    low: int = -UNBOUNDED
+    high: int = UNBOUNDED
     or_null: bool = False
     """Whether it also lets two NULLs pass."""
 
@@ -111,22 +111,22 @@ def _links_of_or(node: exp.Or) -> Iterator[Link]:
 
 def _merged_links(found: Iterable[Link]) -> list[Link]:
     """Links, one for each pair of values in the same order."""
-    kept: list[Link] = []
+    merged: list[Link] = []
     for link in found:
         at = next(
             (
                 i
-                for i, one in enumerate(kept)
+                for i, one in enumerate(merged)
                 if (one.left, one.right, one.or_null) == (link.left, link.right, link.or_null)
             ),
             None,
         )
         if at is None:
-            kept.append(link)
+            merged.append(link)
         else:
-            low, high = max(kept[at].low, link.low), min(kept[at].high, link.high)
-            kept[at] = replace(link, low=low, high=high)
-    return kept
+            low, high = max(merged[at].low, link.low), min(merged[at].high, link.high)
+            merged[at] = replace(link, low=low, high=high)
+    return merged
 
 
 def values_needed(predicate: exp.Expr | None) -> Iterator[exp.Expr]:
@@ -230,13 +230,15 @@ def _constant_limit(node: exp.Expr) -> Span | float | None:
 
 def _of_numbers(left: exp.Expr, right: exp.Expr, *, at_least: bool, strict: int) -> Link | None:
     """``unix_timestamp(a) >= unix_timestamp(b) + 60``: numbers that count the same unit."""
-    one, other = clock_of(left), clock_of(right)
+    one, other = epoch_number_of(left), epoch_number_of(right)
     if one is None or other is None or one.unit_length != other.unit_length:
         return None
     return _link_of_counts(one, other, 0, at_least=at_least, strict=strict)
 
 
-def _link_of_counts(one: Clock, other: Clock, more: int, *, at_least: bool, strict: int) -> Link:
+def _link_of_counts(
+    one: EpochNumber, other: EpochNumber, more: int, *, at_least: bool, strict: int
+) -> Link:
     """So many units of the one number are more than of the other."""
     link = Link(one.time, other.time)
     if at_least:
@@ -252,7 +254,7 @@ def _of_difference(
         difference = difference.this
     if isinstance(difference, exp.Div):
         return _of_quotient(difference, constant, at_least=at_least)
-    if isinstance(difference, exp.Sub) and clock_of(difference.this) is not None:
+    if isinstance(difference, exp.Sub) and epoch_number_of(difference.this) is not None:
         return _of_counts(difference, constant, at_least=at_least, strict=strict)
     if isinstance(difference, exp.TimestampDiff):
         return _of_whole_units(difference, constant, at_least=at_least, strict=strict)
@@ -282,8 +284,8 @@ def _of_counts(
 ) -> Link | None:
     """``unix_timestamp(a) - unix_timestamp(b)`` compared with a number."""
     one, other, more = (
-        clock_of(difference.this),
-        clock_of(difference.expression),
+        epoch_number_of(difference.this),
+        epoch_number_of(difference.expression),
         number_of(constant),
     )
     if one is None or other is None or one.unit_length != other.unit_length:
@@ -299,7 +301,7 @@ def _of_quotient(difference: exp.Div, constant: exp.Expr, *, at_least: bool) -> 
     inner = difference.this.unnest()
     if by is None or limit is None or by <= 0 or not isinstance(inner, exp.Sub):
         return None
-    if clock_of(inner.this) is None or clock_of(inner.expression) is None:
+    if epoch_number_of(inner.this) is None or epoch_number_of(inner.expression) is None:
         return None
     whole = math.floor(by * limit) if at_least else math.ceil(by * limit)
     more = exp.Literal.number(whole) if whole >= 0 else exp.Neg(this=exp.Literal.number(-whole))

@@ -26,7 +26,7 @@ TIMES = {"timestamp_seconds": SECOND, "timestamp_millis": _MILLI, "timestamp_mic
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class EpochNumber:
     """
     A number that counts ``unit_length`` microseconds since 1970.
 
@@ -40,49 +40,49 @@ class Clock:
     cell: Grain = None
 
 
-def clock_of(node: exp.Expr) -> Clock | None:
+def epoch_number_of(node: exp.Expr) -> EpochNumber | None:
     """The time that a number counts; None for any other number."""
     if isinstance(node, exp.Paren):
-        return clock_of(node.this)
-    if isinstance(node, exp.StrToUnix) and _plain_clock(node):
-        return Clock(node.this, SECOND, 1 - SECOND, SECOND - 1)
+        return epoch_number_of(node.this)
+    if isinstance(node, exp.StrToUnix) and _plain_number(node):
+        return EpochNumber(node.this, SECOND, 1 - SECOND, SECOND - 1)
     if isinstance(node, exp.UnixSeconds):
         return _whole_number(node.this, SECOND)
     if isinstance(node, exp.UnixMillis):
         return _whole_number(node.this, _MILLI)
     if isinstance(node, exp.UnixMicros):
-        return Clock(node.this, 1, 0, 0, Granularity.HOUR)
+        return EpochNumber(node.this, 1, 0, 0, Granularity.HOUR)
     if isinstance(node, exp.Cast) and node.to.this == exp.DType.BIGINT:
-        return clock_of(node.this) or _whole_number(node.this, SECOND)
+        return epoch_number_of(node.this) or _whole_number(node.this, SECOND)
     if isinstance(node, exp.Anonymous) and node.name.lower() in _BY_NAME and node.expressions:
-        return clock_of(node.expressions[0]) or _whole_number(node.expressions[0], SECOND)
-    return _moved_clock(node) or _floored_clock(node)
+        return epoch_number_of(node.expressions[0]) or _whole_number(node.expressions[0], SECOND)
+    return _moved_number(node) or _floored_number(node)
 
 
-def _plain_clock(node: exp.StrToUnix) -> bool:
+def _plain_number(node: exp.StrToUnix) -> bool:
     form = node.args.get("format")
     return form is None or form.name == _SECONDS
 
 
-def _whole_number(time: exp.Expr, scale: int) -> Clock | None:
+def _whole_number(time: exp.Expr, scale: int) -> EpochNumber | None:
     """So many whole units; the rest is cut off."""
     if time.find(exp.Column) is None:
         return None
-    return Clock(time, scale, 1 - scale, 0, Granularity.HOUR)
+    return EpochNumber(time, scale, 1 - scale, 0, Granularity.HOUR)
 
 
-def _moved_clock(node: exp.Expr) -> Clock | None:
+def _moved_number(node: exp.Expr) -> EpochNumber | None:
     """A number of that kind and a constant."""
     if not isinstance(node, (exp.Add, exp.Sub)):
         return None
-    inner, by = clock_of(node.this), number_of(node.expression)
+    inner, by = epoch_number_of(node.this), number_of(node.expression)
     if inner is None or by is None or by != int(by):
         return None
     far = int(by) * inner.unit_length * (1 if isinstance(node, exp.Add) else -1)
     return replace(inner, low=inner.low + far, high=inner.high + far, cell=None)
 
 
-def _floored_clock(node: exp.Expr) -> Clock | None:
+def _floored_number(node: exp.Expr) -> EpochNumber | None:
     """A number of that kind, rounded to so many units."""
     if isinstance(node, exp.Mul):
         return _multiple_of(node.this, node.expression) or _multiple_of(node.expression, node.this)
@@ -91,29 +91,31 @@ def _floored_clock(node: exp.Expr) -> Clock | None:
         of = rest.expressions if isinstance(rest, exp.Anonymous) else [rest.this, rest.expression]
         exact = isinstance(rest, exp.Anonymous) and rest.name.lower() == "pmod"
         if (exact or isinstance(rest, exp.Mod)) and len(of) == 2 and of[0] == node.this.unnest():
-            return _rounded_clock(clock_of(node.this), number_of(of[1]), exact=exact)
+            return _rounded_number(epoch_number_of(node.this), number_of(of[1]), exact=exact)
     return None
 
 
-def _multiple_of(part: exp.Expr, times: exp.Expr) -> Clock | None:
+def _multiple_of(part: exp.Expr, times: exp.Expr) -> EpochNumber | None:
     """``floor(n / 900) * 900`` and ``n div 900 * 900``."""
     part, by = part.unnest(), number_of(times)
     if isinstance(part, exp.IntDiv) and number_of(part.expression) == by:
-        return _rounded_clock(clock_of(part.this), by, exact=False)
+        return _rounded_number(epoch_number_of(part.this), by, exact=False)
     if isinstance(part, exp.Floor) and not part.args.get("decimals"):
         inside = part.this.unnest()
         if isinstance(inside, exp.Div) and number_of(inside.expression) == by:
-            found = clock_of(inside.this)
+            found = epoch_number_of(inside.this)
             # A quotient is a double, which is too coarse for microseconds.
             return (
                 None
                 if found is None or found.unit_length == 1
-                else _rounded_clock(found, by, exact=True)
+                else _rounded_number(found, by, exact=True)
             )
     return None
 
 
-def _rounded_clock(inner: Clock | None, by: float | None, *, exact: bool) -> Clock | None:
+def _rounded_number(
+    inner: EpochNumber | None, by: float | None, *, exact: bool
+) -> EpochNumber | None:
     if inner is None or by is None or by != int(by) or by < 1:
         return None
     size = int(by) * inner.unit_length

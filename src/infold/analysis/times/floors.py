@@ -47,7 +47,7 @@ _DATES = frozenset({exp.DType.DATE, exp.DType.DATE32})
 
 
 @dataclass(frozen=True, slots=True)
-class Floor:
+class TimeFloor:
     """
     A node that floors ``inner`` to a unit; None leaves it as it is.
 
@@ -68,20 +68,20 @@ class Floor:
         )
 
 
-def floor_of(node: exp.Expr) -> Floor | None:
+def floor_of(node: exp.Expr) -> TimeFloor | None:
     """The floor that a call is: a cast to a date or a timestamp, date_trunc, trunc, to_date."""
     if isinstance(node, exp.Cast):  # TRY_CAST too
         if node.to.this in _DATES:
-            return Floor(node.this, Granularity.DAY)
-        return Floor(node.this, None) if node.to.this in _TIMESTAMPS else None
+            return TimeFloor(node.this, Granularity.DAY)
+        return TimeFloor(node.this, None) if node.to.this in _TIMESTAMPS else None
     if isinstance(node, exp.TsOrDsToDate) and not node.args.get("format"):
-        return Floor(node.this, Granularity.DAY)
+        return TimeFloor(node.this, Granularity.DAY)
     if isinstance(node, (exp.TimestampTrunc, exp.DateTrunc)):
         # As it was written: in the tree H has become HOUR, and a column is like a text.
         name = str(node.meta.get(UNIT, "")).upper()
         if isinstance(node, exp.DateTrunc):
-            return Floor(node.this, TRUNC[name]) if name in TRUNC else None
+            return TimeFloor(node.this, TRUNC[name]) if name in TRUNC else None
         if name in INSIDE:
-            return Floor(node.this, Granularity.HOUR, inside=True)
-        return Floor(node.this, DATE_TRUNC[name]) if name in DATE_TRUNC else None
+            return TimeFloor(node.this, Granularity.HOUR, inside=True)
+        return TimeFloor(node.this, DATE_TRUNC[name]) if name in DATE_TRUNC else None
     return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from infold.analysis.times.durations import interval_length, number_of
-from infold.analysis.times.epoch_numbers import clock_of
+from infold.analysis.times.epoch_numbers import epoch_number_of
 from infold.core.interval import DAY
 
 _FRAMELESS = (
@@ -47,7 +47,7 @@ def frame_reach(window: exp.Window, named: Mapping[str, exp.Expr]) -> Reach | No
     if str(spec.args.get("kind", "")).upper() != "RANGE" or len(order.expressions) != 1:
         return None
     by = order.expressions[0]
-    counted = clock_of(by.this)
+    counted = epoch_number_of(by.this)
     unit = counted.unit_length if counted is not None else None
     start = _frame_end(spec.args.get("start"), spec.args.get("start_side"), unit)
     last = spec.args.get("end") or "CURRENT ROW"
