@@ -30,12 +30,12 @@ EVERY = (
 
 
 def test_every_cut_is_among_the_examples() -> None:
-    """The tests of this file are about all cuts that there are."""
+    """The examples of this file have every cut."""
     assert {type(cut).__name__ for cut in EVERY} == DECLARED
 
 
 def test_spark_has_a_file_for_every_cut() -> None:
-    """The registry maps each declared cut to an object of the sort that it is declared to be."""
+    """Spark has an object of the declared sort for every cut."""
     from infold.spark.sessions.cuts import CUTS
     from infold.spark.sessions.cuts.phases import PairwiseCut
 
@@ -53,7 +53,7 @@ def test_every_cut_has_a_key_that_can_be_declared(cut: DeclaredCut) -> None:
 
 
 def test_sql_over_one_event_has_its_place_and_type() -> None:
-    """The columns of a campaign may be a list in short, and a start event is a condition."""
+    """A campaign has columns, also as a short list, and a start event is a condition."""
     assert [one for cut in EVERY for one in cut.event_sql] == [
         EventSql(("cuts.campaign.columns.0", "cuts.campaign.0"), "source"),
         EventSql(("cuts.campaign.columns.1", "cuts.campaign.1"), "medium"),
@@ -62,7 +62,7 @@ def test_sql_over_one_event_has_its_place_and_type() -> None:
 
 
 def test_cuts_in_words() -> None:
-    """What ``infold explain`` says of each cut."""
+    """``infold explain`` describes each cut in words."""
     assert [cut.in_words for cut in EVERY] == [
         "midnight in Europe/Berlin",
         "a change of campaign",
@@ -72,7 +72,7 @@ def test_cuts_in_words() -> None:
 
 
 def test_the_contributors_page_names_every_phase() -> None:
-    """What a cut within islands may be asked is in the table of the page, and nothing else is."""
+    """The table of the page lists exactly the methods of a cut within islands."""
     from infold.spark.sessions.cuts.phases import InnerCut
 
     page = (DOCS / "contributing.md").read_text()

@@ -509,7 +509,7 @@ class TestLoading:
         assert "daily" not in load(shop)
 
     def test_a_project_with_every_cut_is_kept(self, shop: Path) -> None:
-        """The values of a project with cuts, limits and fallbacks come back from the kept file."""
+        """The cache has all values of a project with cuts, limits and fallbacks."""
         cuts = "gap: 30 minutes, cuts: {midnight: UTC, campaign: [url], start_events: url = 'a'}"
         write(shop, {"models/sessions.sql": SESSIONS.replace("gap: 30 minutes", cuts)})
         first = load(shop)

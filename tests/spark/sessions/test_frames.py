@@ -29,7 +29,7 @@ FITS = "1L AS id, 'a' AS of, named_struct('a', 1) AS key"
 
 @pytest.mark.parametrize("more", ["", ", 'x' AS more"])
 def test_a_frame_that_fits_passes(spark: SparkSession, more: str) -> None:
-    """Types may be open, and columns that only some models have may be missing."""
+    """A frame may have any type where the schema leaves it open, and may lack optional columns."""
     SCHEMA.check(spark.sql(f"SELECT {FITS}{more}"))
 
 
@@ -54,7 +54,7 @@ def test_a_frame_that_does_not_fit_is_an_error(
 def test_frames_of_these_tests_are_checked(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tests with Spark check what functions return; a run does not."""
+    """Frames are checked in the tests with Spark, and not in a run."""
 
     @returns(SCHEMA)
     def wrong() -> DataFrame:

@@ -165,7 +165,7 @@ class TestTables:
     def test_a_rewritten_partition_has_fewer_files_and_the_same_rows(
         self, spark: SparkSession, tables: MaintainedTables, lake: Lake, layout: Layout
     ) -> None:
-        """Rewriting a partition leaves its rows as they are, in one file, by a commit of nobody."""
+        """A rewritten partition has the same rows in one file, by a commit without a step."""
         table = f"rewritten_{bool(layout.column)}"
         tables.create(table, rows(spark, "2024-01-05"), layout, Stamp("r", "w-1", 1))
         tables.append(table, rows(spark, "2024-01-06"), Stamp("r", "w-2", 2))
