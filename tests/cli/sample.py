@@ -332,7 +332,7 @@ def failed() -> RunResult:
         result(),
         state="failed",
         failures=(
-            Failure("daily", daily.saying(committed), 47),
+            Failure("daily", daily.with_facts(committed), 47),
             Failure("users", run_errors.protected("dev", "rebuild", (("users", "restated"),))),
         ),
         not_tried=(("weekly", ("daily", "users")),),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from infold.cli.init import write
+from infold.cli.init import write_project
 
 pytestmark = pytest.mark.deep
 
@@ -42,7 +42,7 @@ COMMANDS = (
 
 def test_commands_that_compute_nothing_import_nothing_slow(tmp_path: Path) -> None:
     """Commands that compute nothing import no slow module, so that they answer at once."""
-    write(tmp_path)  # the starter project
+    write_project(tmp_path)  # the starter project
     words = [["-C", str(tmp_path), *command.split()] for command in COMMANDS]
 
     done = subprocess.run(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infold.core.interval import DAY, EVER, HOUR, Granularity, Interval, Ranges, parse_instant_text
-from infold.render.coverage_strip import COLUMNS, Row, axis, header, strip
+from infold.render.coverage_strip import COLUMNS, Row, axis, header_lines, strip_lines
 
 
 def span(start: str, end: str) -> Ranges:
@@ -20,7 +20,7 @@ def span(start: str, end: str) -> Ranges:
 def drawn(built: Ranges, arrived: Ranges, granularity: Granularity = Granularity.DAY) -> str:
     """The strip of one table."""
     row = Row("t", (("+", arrived), ("#", built)), " ")
-    return "\n".join(strip([row], granularity, 100))
+    return "\n".join(strip_lines([row], granularity, 100))
 
 
 CASES = {
@@ -146,16 +146,16 @@ def test_the_first_mark_that_meets_a_column_is_drawn() -> None:
     year = span("2024-01-01", "2024-12-31")
     row = Row("t", (("B", span("2024-02-06", "2024-02-07")), ("-", year)))
 
-    assert strip([row], Granularity.DAY, 100)[-1] == "  t  -----B-----------------------------" + (
-        "-" * 18
-    )
+    assert strip_lines([row], Granularity.DAY, 100)[
+        -1
+    ] == "  t  -----B-----------------------------" + ("-" * 18)
 
 
 def test_a_table_without_cells_has_one_mark() -> None:
     """A table without cells has one mark, in the first column beside others."""
     rows = [Row("t", (("#", span("2024-03-04", "2024-03-06")),)), Row("one", single="B", note="x")]
 
-    assert strip(rows, Granularity.DAY, 100) == [
+    assert strip_lines(rows, Granularity.DAY, 100) == [
         "       March 2024",
         "       04 05",
         "  t     #  #",
@@ -170,14 +170,14 @@ def test_open_ranges_do_not_stretch_the_axis() -> None:
         Row("all", (("B", Ranges((EVER,))),)),
     ]
 
-    assert strip(rows, Granularity.DAY, 100)[-1] == "  all   B  B"
+    assert strip_lines(rows, Granularity.DAY, 100)[-1] == "  all   B  B"
 
 
 def test_texts_beside_the_strip_are_cut_to_the_screen() -> None:
     """A long reason beside the strip ends in an ellipsis, and is printed in full below it."""
     row = Row("t", (("#", span("2024-03-04", "2024-03-06")),), note="because " * 30)
 
-    line = strip([row], Granularity.DAY, 60)[-1]
+    line = strip_lines([row], Granularity.DAY, 60)[-1]
 
     assert len(line) == 60
     assert line.endswith("…")
@@ -197,8 +197,8 @@ def test_a_strip_is_never_wider_than_its_columns(built: Ranges, granularity: Gra
     found = axis(built, granularity)
 
     assert found.width <= COLUMNS
-    assert all(len(line) <= COLUMNS + 18 for line in header(found))
-    assert len(strip([Row("t", (("#", built),))], granularity, 100)[-1]) <= COLUMNS + 5
+    assert all(len(line) <= COLUMNS + 18 for line in header_lines(found))
+    assert len(strip_lines([Row("t", (("#", built),))], granularity, 100)[-1]) <= COLUMNS + 5
 
 
 @given(ranges, st.sampled_from(Granularity))

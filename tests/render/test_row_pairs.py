@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infold.render.row_pairs import paired
+from infold.render.row_pairs import pair_rows
 
 Row = Mapping[str, Any]
 
@@ -36,7 +36,7 @@ def test_pairs(
     similarity; a row without a partner is single.
     """
     found = []
-    for pair in paired([*rows("stored", *stored), *rows("rebuilt", *rebuilt)], key):
+    for pair in pair_rows([*rows("stored", *stored), *rows("rebuilt", *rebuilt)], key):
         known = " ".join(f"{name}={value}" for name, value in pair.key.items())
         values = ", ".join(f"{name} {a} {b}" for name, (a, b) in pair.differing.items())
         alone = "gone" if pair.rebuilt is None else "new"
@@ -52,6 +52,6 @@ def test_the_last_digits_of_doubles_are_no_difference() -> None:
         ("rebuilt", {"k": 1, "x": 0.3, "y": float("nan"), "n": 2}),
     ]
 
-    (pair,) = paired(sample, ["k"])
+    (pair,) = pair_rows(sample, ["k"])
 
     assert pair.differing == {"n": (1, 2)}

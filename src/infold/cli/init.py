@@ -21,7 +21,7 @@ def command(directory: Path) -> None:
 
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise command_errors.folder_in_use(folder=str(directory))
-    written = write(directory)
+    written = write_project(directory)
     click.echo(f"Wrote {len(written)} files:\n")
     for path in written:
         click.echo(f"  {directory / path}")
@@ -39,7 +39,7 @@ Go on with
     )
 
 
-def write(directory: Path) -> list[str]:
+def write_project(directory: Path) -> list[str]:
     """Copy the starter into ``directory`` under its name; the files written, in order."""
     from importlib.resources import as_file, files
 

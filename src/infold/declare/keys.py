@@ -45,7 +45,7 @@ class Keys:
                 self.errors.append(findings.later_key(at, key=key, where=self.where))
             elif key not in known:
                 self.errors.append(findings.unknown_key(at, key, self.where, known))
-                self.misspelled |= findings.meant_by(key, known)
+                self.misspelled |= findings.keys_meant_by(key, known)
 
     def key_at(self, key: str) -> Spot:
         """The place of the key itself, or of the mapping when it is absent."""

@@ -246,7 +246,7 @@ def _read_draft(
     defaults: Value | None,
 ) -> Draft | None:
     """One model; None when it cannot be read, with the reasons noted."""
-    header = other_tools.header(text)
+    header = other_tools.find_sqlmesh_header(text)
     if header is not None:
         reading.errors.append(findings.model_header(spot_in(file, text, *header)))
         return None
@@ -269,7 +269,7 @@ def _read_draft(
         text, filters = replace_run_interval(file, text, front.sql_start)
         parsed = parse(file, text, front.sql_start)
     except InfoldError as error:
-        if other_tools.configured(text) and not own.entries:  # the missing keys are in it
+        if other_tools.has_dbt_config(text) and not own.entries:  # the missing keys are in it
             missed = [error for error in reading.errors[before:] if error.slug == "missing-key"]
             reading.errors[before:] = [e for e in reading.errors[before:] if e not in missed]
         reading.errors.append(error)

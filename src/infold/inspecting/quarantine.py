@@ -97,14 +97,14 @@ class _SessionFinder:
             raise command_errors.unknown_session(model=self.model, session=term)
         of = f"i{term}" if self._fallback else term
         if not self._is_known(of, IDENTIFIER, term):
-            raise command_errors.nobody_known(model=self.model, what="identifier", value=term)
+            raise command_errors.unknown_owner(model=self.model, what="identifier", value=term)
         return of, None, None
 
     def owner_of_user(self, user: str) -> str:
         """What the sessions of a user are of."""
         of = f"u{user}" if self._fallback else user
         if not self._is_known(of, self.sessions.user_column, user):
-            raise command_errors.nobody_known(model=self.model, what="user", value=user)
+            raise command_errors.unknown_owner(model=self.model, what="user", value=user)
         return of
 
     def sessions_of_entry(self, number: int) -> tuple[str, int | None, int | None]:

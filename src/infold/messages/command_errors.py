@@ -55,7 +55,7 @@ not_built = Message(
 )
 
 # A view over the rows of files that are in no table.
-no_table = Message(
+not_landed = Message(
     "not-built",
     "{view} is evaluated over files of {source} when they are ingested, and not stored",
     todo="Show a model that ingests it, or name {source} in a `table`, which lands it.",
@@ -128,7 +128,7 @@ unknown_session = Message(
 )
 
 # No session of a user or identifier, and no manual entry for one.
-nobody_known = Message(
+unknown_owner = Message(
     "unknown-session",
     "{model} has no session of the {what} {value}",
     todo=(

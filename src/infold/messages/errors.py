@@ -95,7 +95,7 @@ class InfoldError(Exception):
             parts.append(self.todo)
         return "\n\n".join(parts)
 
-    def saying(self, *facts: tuple[str, str]) -> Self:
+    def with_facts(self, *facts: tuple[str, str]) -> Self:
         """The same with more facts."""
         found = copy(self)
         found.facts = (*self.facts, *facts)

@@ -51,14 +51,14 @@ python_model = Finding(
 
 def unknown_key(at: Spot, key: str, where: str, known: Iterable[str]) -> InfoldError:
     """A key that is not there; of a key of another tool it shows what that is here."""
-    meant = other_tools.here(key)
+    meant = other_tools.infold_key(key)
     fact = ("here", meant) if meant else nearest_fact(key, known, "keys")
     return InfoldError("unknown-key", f"{where} has no key {key!r}", (fact,), at=at)
 
 
-def meant_by(key: str, known: Iterable[str]) -> frozenset[str]:
+def keys_meant_by(key: str, known: Iterable[str]) -> frozenset[str]:
     """The known keys that an unknown one seems to mean."""
-    here = other_tools.here(key)
+    here = other_tools.infold_key(key)
     if here is not None:
         return frozenset({here.partition(" ")[0].partition(".")[0].rstrip(":,")})
     return frozenset(nearest(key, tuple(known))[:1])

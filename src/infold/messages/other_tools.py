@@ -57,7 +57,7 @@ _KEYS = {
 _BY_WORD = {word: (tool, here) for tool, words in _KEYS.items() for word, here in words.items()}
 
 
-def here(word: str) -> str | None:
+def infold_key(word: str) -> str | None:
     """What a key of another tool is called here, with the tool; None for any other word."""
     bare = word.lower().removeprefix("snowplow__")
     found = _BY_WORD.get(bare)
@@ -76,7 +76,7 @@ _NAMED = (
 )
 
 
-def template(sql: str) -> tuple[int, int, str] | None:
+def find_template(sql: str) -> tuple[int, int, str] | None:
     """The first of dbt's template blocks in a text: its place, and what to do instead."""
     found = _TEMPLATE.search(sql)
     if found is None:
@@ -87,12 +87,12 @@ def template(sql: str) -> tuple[int, int, str] | None:
     return found.start(), found.end(), "write the SQL that it stands for"
 
 
-def configured(sql: str) -> bool:
+def has_dbt_config(sql: str) -> bool:
     """Whether a text has what dbt has in place of front matter: ``{{ config(…) }}``."""
     return any(re.search(r"\bconfig\b", block[0]) for block in _TEMPLATE.finditer(sql))
 
 
-def header(sql: str) -> tuple[int, int] | None:
+def find_sqlmesh_header(sql: str) -> tuple[int, int] | None:
     """SQLMesh's ``MODEL (`` at the beginning of a file: its place."""
     found = _HEADER.match(sql)
     return None if found is None else (found.end() - len(found[0].lstrip()), found.end() - 1)

@@ -91,11 +91,11 @@ def axis_of(rows: Sequence[Row], finest: Granularity) -> Axis:
     return axis(Ranges.of(part for row in rows for part in row.shown), finest)
 
 
-def strip(rows: Sequence[Row], finest: Granularity, width: int) -> list[str]:
+def strip_lines(rows: Sequence[Row], finest: Granularity, width: int) -> list[str]:
     """The rows with their header lines, no wider than ``width`` where names are of usual length."""
     found = axis_of(rows, finest)
     margin = max(len(row.name) for row in rows) + 4
-    lines = [" " * margin + line for line in header(found)] if found.columns else []
+    lines = [" " * margin + line for line in header_lines(found)] if found.columns else []
     for row in rows:
         drawn = f"  {row.name:<{margin - 2}}{_row_text(row, found):<{found.width}}"
         if row.note:
@@ -106,7 +106,7 @@ def strip(rows: Sequence[Row], finest: Granularity, width: int) -> list[str]:
     return lines
 
 
-def header(found: Axis) -> list[str]:
+def header_lines(found: Axis) -> list[str]:
     """The lines above the columns: the times of each, or of every few of them."""
     scale = _SCALES[found.granularity]
     moments = [None if cell is None else datetime_of(cell.start) for cell in found.columns]

@@ -56,7 +56,7 @@ def cells_in(ranges: Ranges, granularity: Granularity | None) -> int | None:
     """How many cells ``ranges`` hold; None when an end is open."""
     if granularity is None:
         return len(ranges)
-    if not bounded(ranges):
+    if not has_ends(ranges):
         return None
     fixed = granularity.next(0) if granularity in _EVEN else 0
     if fixed:
@@ -67,12 +67,12 @@ def cells_in(ranges: Ranges, granularity: Granularity | None) -> int | None:
 _EVEN = (Granularity.HOUR, Granularity.DAY)
 
 
-def bounded(ranges: Ranges) -> bool:
+def has_ends(ranges: Ranges) -> bool:
     """Whether no end is open."""
     return all(part.start > MIN and part.end < MAX for part in ranges)
 
 
-def under_new(covered: Ranges, left: Ranges, granularity: Granularity | None) -> str:
+def rebuilt_part_text(covered: Ranges, left: Ranges, granularity: Granularity | None) -> str:
     """How much of a table that is rebuilt part by part is there: ``3 of 5 cells …``."""
     there = cells_in(covered, granularity) or 0
     all_ = there + (cells_in(left, granularity) or 0)

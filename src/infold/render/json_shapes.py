@@ -29,7 +29,7 @@ from infold.core.report import (
 from infold.core.trace import Pending
 from infold.render.formatting import iso
 from infold.render.manifest_states import message
-from infold.render.row_pairs import paired
+from infold.render.row_pairs import pair_rows
 from infold.render.run import amplification
 
 Shape = dict[str, Any]
@@ -303,7 +303,7 @@ def verification(value: VerificationReport) -> Shape:
                 "sample": [{"side": side, "row": dict(row)} for side, row in entry.sample],
                 "values": [
                     {"key": dict(pair.key), "column": name, "stored": stored, "rebuilt": rebuilt}
-                    for pair in paired(entry.sample, entry.key)
+                    for pair in pair_rows(entry.sample, entry.key)
                     for name, (stored, rebuilt) in pair.differing.items()
                 ],
                 "note": entry.note,

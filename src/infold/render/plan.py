@@ -26,7 +26,7 @@ from infold.core.report import ModelState
 from infold.core.trace import Cause
 from infold.planning.buildable_cells import cells_with_rows
 from infold.render import formatting
-from infold.render.coverage_strip import Row, axis_of, strip
+from infold.render.coverage_strip import Row, axis_of, strip_lines
 from infold.render.manifest_states import states_text
 
 LEGEND = "# built   . missing   + rows arrived   B to build   - left alone"
@@ -113,7 +113,7 @@ def plan_strip(
     finest = finest_of(nodes)
     unit = axis_of(rows, finest).granularity
     legend = LEGEND if unit is finest else f"{LEGEND}   (each a {unit.value})"
-    return [*strip(rows, finest, formatting.WIDTH), "", f"  {legend}"]
+    return [*strip_lines(rows, finest, formatting.WIDTH), "", f"  {legend}"]
 
 
 def finest_of(nodes: Iterable[Node]) -> Granularity:
@@ -274,7 +274,7 @@ def _cells_text(node: Node, observed: Observations, step: Step) -> str:
     if step.action is Action.BUILD and not redefined:
         return "the whole table"
     stale = step.stale_cells
-    if not formatting.bounded(stale):  # all but what a window left out, say: those that hold rows
+    if not formatting.has_ends(stale):  # all but what a window left out, say: those that hold rows
         seen = observed.models.get(step.model)
         stale &= Ranges.of(cells_with_rows(node, seen) if seen is not None else ())
         if not stale or node.model.kind is not Kind.INCREMENTAL_TABLE:
@@ -340,7 +340,7 @@ def _closing_text(project: Project, plan: Plan, options: str, command: str) -> s
     )
     cell = ""
     granularity = project[example.model].model.granularity
-    if granularity is not None and formatting.bounded(example.cells) and example.cells:
+    if granularity is not None and formatting.has_ends(example.cells) and example.cells:
         cell = " " + formatting.cell_text(
             granularity.cell(example.cells.parts[0].start), granularity
         )

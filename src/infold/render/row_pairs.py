@@ -32,7 +32,7 @@ class Pair:
         return {name: pair for name, pair in both.items() if not _equal_values(*pair)}
 
 
-def paired(sample: Sequence[tuple[str, Row]], key: Sequence[str]) -> tuple[Pair, ...]:
+def pair_rows(sample: Sequence[tuple[str, Row]], key: Sequence[str]) -> tuple[Pair, ...]:
     """Rows of both sides (``stored`` or ``rebuilt``) in pairs, in order of the first of each."""
     stored = [row for side, row in sample if side == "stored"]
     rebuilt = [row for side, row in sample if side == "rebuilt"]

@@ -35,7 +35,7 @@ def status_screen(
             rows.append((entry.model, "view", "", "", "", "", "", ""))
             continue
         granularity = project[entry.model].model.granularity
-        hull = entry.covered.span if formatting.bounded(entry.covered) else None
+        hull = entry.covered.span if formatting.has_ends(entry.covered) else None
         missing = formatting.cells_in(gaps.get(entry.model, Ranges()), granularity)
         rows.append(
             (
@@ -79,7 +79,7 @@ def _detail_lines(project: Project, entry: ModelStatus, gaps: Mapping[str, Range
         *([f"waits for {formatting.names(entry.waits_for)}, refused"] if entry.waits_for else ()),
     ]
     facts += [
-        formatting.under_new(entry.covered, pending.ranges, granularity)
+        formatting.rebuilt_part_text(entry.covered, pending.ranges, granularity)
         if pending.cause is Cause.REDEFINED
         else f"left unbuilt ({pending.cause.value}): "
         + formatting.ranges_text(pending.ranges, granularity)

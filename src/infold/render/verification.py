@@ -8,7 +8,7 @@ from itertools import takewhile
 from infold.core.interval import EVER, Interval, show_instant
 from infold.core.report import Verdict, VerificationReport
 from infold.render import formatting
-from infold.render.row_pairs import Pair, paired
+from infold.render.row_pairs import Pair, pair_rows
 from infold.render.table import cell
 
 _MOST = 10
@@ -80,7 +80,7 @@ def _difference_text(verdict: Verdict) -> str:
 
 def _sample_lines(verdict: Verdict) -> Iterator[str]:
     """The rows of the sample: where both sides have one, the values that differ."""
-    pairs = paired(verdict.sample[: 2 * _MOST], verdict.key)[:_MOST]
+    pairs = pair_rows(verdict.sample[: 2 * _MOST], verdict.key)[:_MOST]
     values = [
         (_row_name(pair), name, *_value_texts(stored, rebuilt))
         for pair in pairs

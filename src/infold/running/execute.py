@@ -242,7 +242,7 @@ class Runner:
         """An error under its name, as its model's. Raises errors that end the run."""
         known = failures.as_user_error(error, self.project.root)
         if known.slug in failures.NAMELESS:
-            known = known.saying(("model", model))
+            known = known.with_facts(("model", model))
         if known is not error:
             known.__cause__ = error
         if ends_run(known):

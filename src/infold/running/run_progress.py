@@ -121,7 +121,7 @@ class RunProgress:
             "committed",
             f"{committed:,} of {failure.batches:,} batches of this run, which stay",
         )
-        return replace(failure, error=failure.error.saying(fact))
+        return replace(failure, error=failure.error.with_facts(fact))
 
     def _not_tried(self) -> Iterable[tuple[str, tuple[str, ...]]]:
         """The steps of the last plan that were not executed, each with the failed models."""

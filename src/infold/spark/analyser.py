@@ -70,7 +70,7 @@ class DefinitionAnalyser:
             if known is not None and ends_run(known):
                 raise known from error
             self.found[node.name] = (
-                known.saying(("model", node.name)) if known else _as_refusal(node, error)
+                known.with_facts(("model", node.name)) if known else _as_refusal(node, error)
             )
 
     def _analysed(self, work: Work, node: Node) -> DataFrame:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infold.render.row_pairs import paired
+from infold.render.row_pairs import pair_rows
 from infold.spark.verify.compare import compare
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def test_each_row_beside_its_rebuild(spark: SparkSession, key: tuple[str, ...]) 
 
     found = compare(stored, rebuilt, None, None, key)
 
-    pairs = paired(found.sample, key)
+    pairs = pair_rows(found.sample, key)
     assert [list(pair.differing) for pair in pairs] == [["n"]] * 5
     assert all(
         pair.stored and pair.stored["at"].isoformat()[10:] == "T12:00:00+00:00" for pair in pairs

@@ -194,7 +194,7 @@ def _parse_error(text: Text, error: ParseError) -> InfoldError:
 
 def _other_dialect(file: str, source: str, start: int) -> InfoldError | None:
     """What is wrong with a query that is a template of dbt."""
-    found = other_tools.template(source[start:])
+    found = other_tools.find_template(source[start:])
     if found is None:
         return None
     return findings.template(

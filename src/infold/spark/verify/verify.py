@@ -246,7 +246,7 @@ class Verifier:
         if not gone:
             return "without the cells still pending"
         filled = Ranges.of(state.cell for state in self.ledger.cells(node.name) if state.rows)
-        return formatting.under_new(filled, Ranges.of(gone), node.model.granularity)
+        return formatting.rebuilt_part_text(filled, Ranges.of(gone), node.model.granularity)
 
     def _cells_unlike_ledger(
         self, node: Node, result: Comparison, cells: Ranges
@@ -268,7 +268,7 @@ def view_rows(work: Work, node: Node) -> pa.Table:
     frames = {}
     for entry in node.inputs:
         if entry.name not in work.project:
-            raise command_errors.no_table(view=node.name, source=entry.name)
+            raise command_errors.not_landed(view=node.name, source=entry.name)
         if entry.name not in traces or not work.tables.exists(entry.name):  # or dropped since
             raise command_errors.not_built(name=entry.name)
         frames[entry.name] = user_columns(work.frame(entry.name, heads[entry.name].number))
