@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,6 +26,18 @@ FILE_FORMATS = [format_ for format_, traits in FORMATS.items() if not traits.is_
 TIMES = ["2024-03-09 01:00:00", "2024-03-09 23:59:59.999999", "2024-03-10T00:00:00Z", "soon", None]
 
 
+def write_json(rows: pa.Table, at: Path) -> None:
+    """The rows as JSON lines."""
+    at.write_text("\n".join(json.dumps(row) for row in rows.to_pylist()))
+
+
+WRITERS: dict[Format, Callable[[pa.Table, Path], None]] = {
+    Format.CSV: pyarrow.csv.write_csv,
+    Format.JSON: write_json,
+    Format.PARQUET: pyarrow.parquet.write_table,
+}
+
+
 def test_both_registries_have_every_format() -> None:
     """A format is read with Spark, and its files are listed without."""
     assert set(READERS) == set(FORMAT_FILES) == set(Format)
@@ -37,13 +50,7 @@ def test_the_estimate_counts_what_is_read(
 ) -> None:
     """Rows by day, in every format of files; a row whose time does not parse counts in neither."""
     at = tmp_path / f"a.{format_.value}"
-    rows = pa.table({"id": [str(i) for i in range(len(TIMES))], "t": TIMES})
-    if format_ is Format.PARQUET:
-        pyarrow.parquet.write_table(rows, at)
-    elif format_ is Format.CSV:
-        pyarrow.csv.write_csv(rows, at)
-    else:
-        at.write_text("\n".join(json.dumps(row) for row in rows.to_pylist()))
+    WRITERS[format_](pa.table({"id": [str(i) for i in range(len(TIMES))], "t": TIMES}), at)
     columns = (Column("id", "string"), Column("t", "timestamp"))
     source = Source("raw.x", format_, columns, path="*", event_time_column="t")
     project = Project("p", tmp_path, None, {source.name: source}, (), Target("dev"))
