@@ -414,8 +414,8 @@ class TestReports:
         """
         result = infold("check")
         note = (
-            "daily: every change of countries builds all of it: countries is read otherwise than "
-            "by equality with columns of a row that has a time"
+            "daily: every change of countries builds all of it: countries is not only "
+            "joined by equality with columns of a row that has a time"
         )
 
         assert result.stdout.startswith("5 models, 1 source, no findings in ")

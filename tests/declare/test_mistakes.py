@@ -230,7 +230,7 @@ KEYS = [
         "missing-key models/sessions.sql:3 `{user: user_id}` (or identifier: what a session is of)",
     ]),
     (S, "user: user_id", "identifier: url, session_number: true", [
-        "missing-key models/sessions.sql:3 `{identifier: url, session_number: true, gap: 30 minutes}` (whose sessions are numbered)",
+        "missing-key models/sessions.sql:3 `{identifier: url, session_number: true, gap: 30 minutes}` (the user that sessions are numbered for)",
     ]),
     (S, "user: user_id, gap: 30 minutes", "identifier: []", ["wrong-type models/sessions.sql:3 `[]`"]),
     (S, "gap: 30", "choose_user: last, gap: 30", ["needless-key models/sessions.sql:3 `choose_user`"]),
@@ -239,7 +239,7 @@ KEYS = [
     ]),
     (S, "user: user_id", "identifier: url, without_identifier: {gap: 1 hour}", [
         ("missing-key models/sessions.sql:3 `{identifier: url, without_identifier: {gap: 1 hour}, gap: 30 minutes}`"
-        " (whose sessions events without identifier belong to)"),
+        " (the user of events without identifier)"),
     ]),
     (S, "user: user_id", "identifier: url, without_identifier: drop", [
         "wrong-type models/sessions.sql:3 `drop`",

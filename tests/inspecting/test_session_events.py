@@ -160,11 +160,11 @@ def test_events_of_an_identifier(match: Mapping[str, Any], any_of: list[dict[str
         (node(input="people"), f"they are seen through the view people, {BY_SPARK}"),
         (
             node(owner_sql="lower(user_id)"),
-            f"whose an event is follows from lower(user_id), {BY_SPARK}",
+            f"the owner of an event follows from lower(user_id), {BY_SPARK}",
         ),
         (
             node(Sessions(None, None, ("lower(cookie)",)), owner_sql="lower(cookie)"),
-            f"whose an event is follows from lower(cookie), {BY_SPARK}",
+            f"the owner of an event follows from lower(cookie), {BY_SPARK}",
         ),
     ],
 )
@@ -207,7 +207,7 @@ def test_rows_without_a_version() -> None:
 def test_an_input_without_the_column() -> None:
     """An input without the column, because it had another definition, gives no events."""
     assert found(FakePast(None), node(), {"user_id": "ann"}).why_missing == (
-        "clicks has no column that says whose they are"
+        "clicks has no column with their owner"
     )
 
 

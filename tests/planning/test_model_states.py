@@ -495,7 +495,7 @@ class TestBackfillLimit:
 
         assert self.rounds(self.LIMITED, mixed)[0] == "B B B B B B B"
         found = stand(EVENTS, self.LIMITED, events=built(EVENTS), a=mixed)["a"]
-        assert "it holds rows of two definitions" in message(found)
+        assert "it has rows of two definitions" in message(found)
 
     def test_late_rows_are_not_limited(self) -> None:
         """Late rows are built in one run, however many cells they touch."""

@@ -25,7 +25,7 @@ def test_a_dropped_table_is_rebuilt_and_reported(tmp_path: Path) -> None:
     (daily,) = (entry for entry in api.status(shop) if entry.model == "daily")
 
     assert [(step.model, step.action) for step in todo.steps] == [("daily", Action.BUILD)]
-    assert todo.notes == ("daily: its table was dropped, not by infold; all of it is built anew",)
+    assert todo.notes == ("daily: its table was dropped, not by infold; all of it is rebuilt",)
     assert (str(daily.state), daily.rows, daily.covered) == ("new model", 0, Ranges())
     assert "daily" not in api.coverage(shop)
     manifest = api.manifest(shop, "incremental_manifest").to_pylist()

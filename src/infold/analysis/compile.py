@@ -210,7 +210,7 @@ class _Compiler:
     def _apply_rules(self, subject: Subject) -> tuple[SessionsQuery | None, list[InfoldError]]:
         errors = rule_findings(subject)
         if sum(error.slug in REACH for error in errors) > 1:
-            # What hangs on another finding is not judged yet, and hides nothing of its own.
+            # Consequences of another finding are left out, unless they have a cause of their own.
             causes = [
                 e for e in causes_of(subject, lambda: rule_findings(subject)) if e.slug in REACH
             ]

@@ -180,7 +180,7 @@ class _CumulativeSplitter:
         if fed is not None and (fed.why_not or not _fold_inputs(fed)):
             at = self.subject.text.spot_of(self.block.entries[0].node)
             why = fed.why_not or "tables without times are joined, or put together, in it"
-            self.errors.append(refusals.not_by_key(at, what=f"a view of which {why}"))
+            self.errors.append(refusals.not_by_key(at, what=f"a view where {why}"))
         return table.name
 
     def where(self) -> str | None:

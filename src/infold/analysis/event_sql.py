@@ -37,10 +37,10 @@ def check_event_sql(at: Spot, key: str, sql: str, columns: Columns) -> Iterator[
         return
     block = resolved.relation
     if not isinstance(block, Block) or block.nested_queries or len(block.node.expressions) != 1:
-        yield findings.not_of_one_event(at, key=key, sql=sql, why="it holds a query of its own")
+        yield findings.not_of_one_event(at, key=key, sql=sql, why="it has a query of its own")
         return
     for what, _ in calls_over_rows(block):
-        yield findings.not_of_one_event(at, key=key, sql=sql, why=f"it holds {what}")
+        yield findings.not_of_one_event(at, key=key, sql=sql, why=f"it has {what}")
         return
     draft = Draft(Model("", Materialization.VIEW, parsed.text.sql), parsed)
     subject = Subject(draft, block, {}, {})

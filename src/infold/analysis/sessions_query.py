@@ -197,7 +197,7 @@ def _check_column(
     """Columns that every session has may be used beside aggregates, never inside them."""
     if isinstance(column.this, exp.Star):
         at = taker.text.spot_of(column)
-        taker.errors.append(findings.unsupported_sql(at, what="a table's star inside of a call"))
+        taker.errors.append(findings.unsupported_sql(at, what="a table's star in a call"))
         return
     start = column.this.meta["start"]
     name = column.name.lower()

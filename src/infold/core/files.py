@@ -46,7 +46,7 @@ class IngestedFile:
     received_at: int = 0
 
 
-def with_judgement(listed: ListedFile, known: IngestedFile | None, judgement: str) -> ListedFile:
+def with_file_policy(listed: ListedFile, known: IngestedFile | None, policy: str) -> ListedFile:
     """
     A file with what its source decides about files as a whole added to its fingerprint.
 
@@ -58,7 +58,7 @@ def with_judgement(listed: ListedFile, known: IngestedFile | None, judgement: st
         aside = known.set_aside and not known.rows and not known.waiting
         if not aside:
             return replace(listed, fingerprint=known.fingerprint)
-    return replace(listed, fingerprint=f"{plain}|{judgement}") if judgement else listed
+    return replace(listed, fingerprint=f"{plain}|{policy}") if policy else listed
 
 
 def listed_fingerprint(fingerprint: str) -> str:

@@ -259,7 +259,7 @@ class Lake(Protocol):
 @dataclass(frozen=True, slots=True)
 class TimeSpan:
     """
-    Rows that share an instant with a stretch of time, both ends included.
+    Rows that share an instant with a range of time, both ends included.
 
     A row reaches from its column ``first`` to its column ``last`` (the same one for an event).
     """

@@ -212,7 +212,7 @@ def _no_backfill_limit(at: Spot, kind: Materialization) -> InfoldError:
 
 
 WHOLE = (
-    "What arrived is taken in whole, once: when the rows of a file are is not known before it is "
+    "New files are ingested whole, once: when the rows of a file are is not known before it is "
     "read, and sessions of a part of the events are not the sessions of all. To spread it over "
     "runs, move the files into the landing folder in portions, with `infold run` after each; or "
     "begin late, with `start`."

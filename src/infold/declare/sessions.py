@@ -74,9 +74,9 @@ def _check_companions(section: Keys, found: Sessions) -> None:
     elif "user" not in section.entries:
         _refuse_needless(section, ("choose_user",), "sessions without user")
         if found.fallback_gap is not None:
-            section.missing("user", "whose sessions events without identifier belong to")
+            section.missing("user", "the user of events without identifier")
         if found.numbered:
-            section.missing("user", "whose sessions are numbered")
+            section.missing("user", "the user that sessions are numbered for")
     _check_quarantine(section, found)
 
 

@@ -122,7 +122,7 @@ def _columns(keys: Keys, format_: Format | None) -> tuple[Column, ...]:
             continue
         found[name.lower()] = column = _column(section, name)
         if column.optional and is_table:
-            at, where = section.value.keys[name], "a table, whose columns are those of its snapshot"
+            at, where = section.value.keys[name], "a table: its columns are those of its snapshot"
             keys.errors.append(findings.needless_key(at, key="optional", where=where))
     if not found:
         keys.missing("columns", "there is not one in it")

@@ -89,7 +89,7 @@ def _deduplication_notes(node: Node, rows: int) -> tuple[tuple[str, str], ...]:
         return ()
     key, time = ", ".join(node.model.unique_key), node.model.timeseries.event_time_column
     if node.model.deduplicate is Deduplicate.EVERYWHERE:
-        cost = f"a run that takes in rows looks through the keys of all {rows:,} stored rows"
+        cost = f"a run that ingests rows searches the keys of all {rows:,} stored rows"
         return (("copies", f"one row for each {key}, whatever its {time}"), ("", cost))
     return (("copies", f"one row for each {key} and {time}, sought in the cells of new rows"),)
 
@@ -134,7 +134,7 @@ def _incremental_notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:
         )
     if node.filters:
         names = ", ".join(node.filters)
-        notes.append(("filters", f"{names} stand for all time: infold filters each input itself"))
+        notes.append(("filters", f"{names} mean all time: infold filters each input itself"))
     return tuple(notes)
 
 
@@ -146,7 +146,7 @@ _BATCHES = {
 _PRIMITIVE = {
     Strategy.DELETE_INSERT: "an atomic overwrite of the cells' range",
     Strategy.INSERT_OVERWRITE: "an atomic overwrite of the cells' range",
-    Strategy.APPEND: "an atomic append to cells that hold nothing",
+    Strategy.APPEND: "an atomic append to empty cells",
 }
 
 
@@ -165,8 +165,8 @@ def _mapping_text(node: Node, entry: Input) -> str:
     if node.model.kind is Kind.INCREMENTAL_TABLE and entry.time_column is not None:
         if entry.bounds == (Bound(),):
             return f"the same cell of {entry.time_column}"
-        stretches = " and ".join(_bound_text(bound) for bound in entry.bounds)
-        return f"{entry.time_column} {stretches}"
+        ranges = " and ".join(_bound_text(bound) for bound in entry.bounds)
+        return f"{entry.time_column} {ranges}"
     return "all of it"
 
 
@@ -177,9 +177,9 @@ def _lookup_text(node: Node, entry: Input) -> str:
     )
     if not keys:
         return "all of it; when it changes, everything is built"
-    then = "what holds rows of their keys is built"
+    then = "cells with rows of their keys are built"
     if node.model.kind is Kind.EVENTS:
-        then = "files with rows of their keys are taken in again"
+        then = "files with rows of their keys are ingested again"
     return f"rows by {', '.join(keys)}; when some change, {then}"
 
 

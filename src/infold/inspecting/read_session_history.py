@@ -60,15 +60,15 @@ Given are what their sessions have, and the snapshots of the inputs to look at (
 def read_session_histories(
     project: Project,
     ledger: Ledger,
-    past: SnapshotReader,
+    snapshots: SnapshotReader,
     id_: str,
     model: str | None,
-    judge: SparkEventReader | None = None,
+    by_spark: SparkEventReader | None = None,
 ) -> SessionHistories:
     """
     The histories of a session, or of the sessions of an identifier, in one model or in all.
 
-    ``judge`` is asked for what only Spark could tell.
+    ``by_spark`` is asked for what only Spark could tell.
     """
     nodes = [
         node for node in project if node.model.kind is Kind.SESSIONS and model in (None, node.name)
@@ -82,7 +82,7 @@ def read_session_histories(
     histories: list[SessionHistory] = []
     more = 0
     for node in built:
-        reader = _HistoryReader(project, ledger, past, node, judge)
+        reader = _HistoryReader(project, ledger, snapshots, node, by_spark)
         found = reader.find(id_)
         room = MOST_SHOWN - len(histories)
         histories.extend(reader.history(one) for one in found[:room])
@@ -365,6 +365,6 @@ class _HistoryReader:
                     f"up to version {read}: `infold run` folds in what came since."
                 )
         if one.quarantined is not None and one.row is not None:
-            yield "Its head stays in the table: what runs did is told of the head alone."
+            yield "Its head stays in the table: changes are shown for the head alone."
         if self.snapshots_read >= MOST_READS:
-            yield f"{MOST_READS} looks into the past were taken: what was before is untold."
+            yield f"{MOST_READS} snapshots were read: older changes are not shown."

@@ -68,7 +68,7 @@ def events_of(
     if any_of is None:
         sql = query.owner_sql or query.user
         return UserEvents(
-            why_missing=f"whose an event is follows from {sql}, {BY_SPARK}", spark_can_tell=True
+            why_missing=f"the owner of an event follows from {sql}, {BY_SPARK}", spark_can_tell=True
         )
     reader = _Reader(ledger, snapshots, node, query, any_of, start, end)
     try:
@@ -106,9 +106,7 @@ class _Reader:
                     raise NotPlainError(query.input) from error
                 applied, rows = False, self._rows_of(part, ())
             if rows is None:
-                return UserEvents(
-                    why_missing=f"{part.table} has no column that says whose they are"
-                )
+                return UserEvents(why_missing=f"{part.table} has no column with their owner")
             unsure = unsure or (query.where is not None and not applied)
             found.append(rows)
         self._same_types(found)

@@ -26,8 +26,8 @@ def _unmatched_lookups(node: Node) -> Iterator[str]:
     """The lookups that make a whole model stale with every change."""
     for name in node.unmatched_lookups:
         yield (
-            f"{node.name}: every change of {name} builds all of it: {name} is read otherwise than "
-            "by equality with columns of a row that has a time"
+            f"{node.name}: every change of {name} builds all of it: {name} is not only "
+            "joined by equality with columns of a row that has a time"
         )
 
 

@@ -87,7 +87,7 @@ def _reasons_out_of_sync(
         mine = {(file.path, file.fingerprint) for file in model.files.new}
         for name, others in _files_left_by_siblings(project, node, observed).items():
             if mine - others:
-                yield f"{name} has taken in files that it has not"
+                yield f"{name} has ingested files that it has not"
 
 
 def _defined_otherwise(node: Node, trace: Trace) -> Iterator[str]:
@@ -95,11 +95,11 @@ def _defined_otherwise(node: Node, trace: Trace) -> Iterator[str]:
     if trace.fingerprint == UNKNOWN:
         yield "a run died while it was replaced"
     elif trace.fingerprint != node.fingerprint:
-        yield "its definition changed, and it holds the rows of the one before"
+        yield "its definition changed, and it still has the rows of the old one"
     elif any(entry.cause is Cause.DEFINITION for entry in trace.pending):
-        yield "it holds rows of two definitions, as a version of infold before this one left them"
+        yield "it has rows of two definitions, left by an earlier version of infold"
     elif any(entry.cause is Cause.REDEFINED for entry in trace.pending):
-        yield "its definition changed, and it holds the cells that were built since"
+        yield "its definition changed, and it has only the cells that were built since"
 
 
 def _files_left_by_siblings(

@@ -55,6 +55,6 @@ def _in_parts(node: Node, step: Step) -> Iterator[str]:
     left = step.trace.pending if step.trace is not None else ()
     if step.action is Action.BUILD and any(entry.cause is Cause.REDEFINED for entry in left):
         yield (
-            f"{node.name}: nothing of its old definition stays; its table holds the cells that are "
+            f"{node.name}: nothing of its old definition stays; its table has the cells that are "
             "built, and the others come back with theirs"
         )

@@ -75,7 +75,7 @@ def _rebuild_reason(step: Step, asked: PlanOptions, exists: TableExists) -> str:
     if asked.restated.get(step.model) == Ranges.ever() and step.previous_trace is not None:
         return "all of it is to be built again"
     if step.previous_trace is None:
-        return "its table stands, and nothing is known of it" if exists(step.model) else ""
+        return "its table exists, and the ledger does not know it" if exists(step.model) else ""
     old, new = step.previous_trace.fingerprint, step.trace.fingerprint if step.trace else ""
     # What a dead run left half known has to be built again before anything can be.
     return "its definition changed" if old not in (new, UNKNOWN) else ""

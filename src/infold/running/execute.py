@@ -109,16 +109,16 @@ class Runner:
 
     def _plan_and_execute(self, course: RunProgress, request: Request) -> None:
         engine: Engine | None = None
-        located, judging = KeyLocations(self.project), DefinitionsToAnalyse(self.project)
+        key_locations, definitions = KeyLocations(self.project), DefinitionsToAnalyse(self.project)
         while True:
             asked = still_asked(request.options, course.done)
             self.observer.restated = frozenset(asked.restated)
             self.observer.removals_allowed = request.allow_removals
-            observed = located.add_to(self.observer.observe_all())
+            observed = key_locations.add_to(self.observer.observe_all())
             now = plan(self.project, observed, asked)
-            if missing := located.unanswered(observed, course.runnable(now)):
+            if missing := key_locations.unanswered(observed, course.runnable(now)):
                 engine = engine or self.engine(course.run, now)
-                self._locate_keys(course, located, engine, missing)
+                self._locate_keys(course, key_locations, engine, missing)
                 continue
             if not course.plans:
                 if request.max_rows is not None and now.rows_to_read > request.max_rows:
@@ -133,9 +133,9 @@ class Runner:
             course.note_refused(observed.refused, now)
             course.note_refused(self._refused_as_protected(now, asked, request), now)
             ready = self._steps_ready(course, now, asked)
-            if ready and (new := judging.not_analysed(observed, course.runnable(now))):
+            if ready and (new := definitions.not_analysed(observed, course.runnable(now))):
                 engine = engine or self.engine(course.run, now)
-                if found := judging.analyse(engine, new):
+                if found := definitions.analyse(engine, new):
                     course.note_failed_models(found)
                     ready = self._steps_ready(course, now, asked)
             if not ready:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from infold.core.files import IngestedFile, ListedFile, with_judgement
+from infold.core.files import IngestedFile, ListedFile, with_file_policy
 from infold.core.interval import Granularity
 from infold.core.model import Drift, Kind, Source, table_name
 from infold.core.plan import FileDiff, InputDiff, ModelObservation, Observations
@@ -41,7 +41,7 @@ Count = Callable[[Source, Sequence[ListedFile]], Mapping[str, int]]
 """How many rows files of a source have, by path, where counting costs little."""
 
 
-VANISHED = "{0}: its table was dropped, not by infold; all of it is built anew"
+VANISHED = "{0}: its table was dropped, not by infold; all of it is rebuilt"
 """The note on a table that was dropped."""
 
 
@@ -259,7 +259,7 @@ class Observer:
             return FileDiff(source=source.name, as_of=self.as_of)
         known = {file.path: file for file in self.ledger.files(node.name)}
         present = [
-            with_judgement(file, known.get(file.path), file_policy_fingerprint(source))
+            with_file_policy(file, known.get(file.path), file_policy_fingerprint(source))
             for file in found
         ]
         by_path = {file.path: file for file in present}

@@ -149,7 +149,7 @@ class TestOneRowForEachKey:
         assert shop.rows() == [("1", "2024-03-01", 7)]
         assert explained(shop) == [
             ("copies", "one row for each id, whatever its at"),
-            ("", "a run that takes in rows looks through the keys of all 1 stored rows"),
+            ("", "a run that ingests rows searches the keys of all 1 stored rows"),
         ]
         shop.model("clicks", MODEL)
         shop.run()

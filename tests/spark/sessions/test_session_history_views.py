@@ -148,7 +148,7 @@ def test_on_the_screen(shop: Path) -> None:
     ("model", "why"),
     [
         ("by_price", "they are seen through the view priced"),
-        ("by_lower", "whose an event is follows from lower(who)"),
+        ("by_lower", "the owner of an event follows from lower(who)"),
     ],
 )
 def test_events_that_only_spark_can_find(shop: Path, model: str, why: str) -> None:

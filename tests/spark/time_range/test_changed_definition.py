@@ -140,7 +140,7 @@ def test_no_table_ever_has_two_definitions(
     old = [(n, 1) for n in (1, 2, 3, 4)]
     assert [row[1:] for row in shop.rows("limited")] == old
     assert [row[1:] for row in shop.rows("by_cell")] == [*old, (5, 1)]
-    said = "its definition changed, and it holds the rows of the one before"
+    said = "its definition changed, and it still has the rows of the old one"
     assert state(shop.project(), "limited") == said
     notes = {entry.model: entry.note for entry in api.verify(shop.project()).models}
     assert (

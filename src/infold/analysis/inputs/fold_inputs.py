@@ -122,7 +122,7 @@ class _FoldInputFinder:
         elif isinstance(relation, Block):
             yield from self._of_block(relation)
         else:
-            raise _NotRowWiseError("it reads rows that no table holds")
+            raise _NotRowWiseError("it reads rows that are in no table")
 
     def _of_union(self, relation: SetOperation) -> Iterator[FoldInput]:
         node = relation.node

@@ -45,7 +45,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         if not found and not _another_rule_has_findings(cells):
             found = [
                 _finding_without_place(
-                    cells, "what is said of its parts does not hold of them together"
+                    cells, "what is known of its parts is not true of them together"
                 )
             ]
         yield from found

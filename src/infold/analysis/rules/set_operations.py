@@ -1,7 +1,7 @@
 """
 UNION ALL puts rows beside each other; every other set operation compares them.
 
-Equal rows are of one stretch around one cell when one of their columns, on both sides, follows the
+Equal rows are of one range around one cell when one of their columns, on both sides, follows the
 time; else they may be of any two cells.
 """
 
