@@ -56,5 +56,5 @@ def _in_parts(node: Node, step: Step) -> Iterator[str]:
     if step.action is Action.BUILD and any(entry.cause is Cause.REDEFINED for entry in left):
         yield (
             f"{node.name}: nothing of its old definition stays; its table has the cells that are "
-            "built, and the others come back with theirs"
+            "built, and gets the others once they are built"
         )
