@@ -186,7 +186,7 @@ def run(
         observer=looking,
         engine=lambda run_id, first: _engine(project, looking, run_id, first),
         progress=progress or SilentProgress(),
-        fence=lambda: writer_lock(project.root, project.target.name),
+        writer_lock=lambda: writer_lock(project.root, project.target.name),
     )
     result = runner.run(
         Request(asked, max_rows, wait, command, allow_refresh, fail_fast, allow_removals)

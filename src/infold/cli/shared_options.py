@@ -234,11 +234,11 @@ def _declared(
     """A command with options, which it gets as one value by a name."""
 
     @wraps(command)
-    def called(**values: Any) -> Any:
+    def with_options(**values: Any) -> Any:
         own = {field.name: values.pop(field.name) for field in fields(made)}
         return command(**{name: made(**own)}, **values)
 
-    declared: Command = called
+    declared: Command = with_options
     for option in reversed(options):
         declared = option(declared)
     return declared

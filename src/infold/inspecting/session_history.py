@@ -321,8 +321,8 @@ def session_changes(
     made = []
     for change in found:
         number, before, after = change.version.number, change.before or (), change.after
-        anew = change.version.whole
-        was = not anew and not before and there(after, read_before.get(number))
+        whole = change.version.whole
+        was = not whole and not before and there(after, read_before.get(number))
         now = not after and there(before, read.get(number))
         made.append(SessionChange(verb_of(change, was_held=was, is_held=now), change))
     return tuple(made)
@@ -332,12 +332,12 @@ def changes_since(
     session_changes: Sequence[SessionChange], start: int, end: int
 ) -> tuple[SessionChange, ...]:
     """The changes since a session is there; what was removed before belongs to another session."""
-    gone = [
+    removals = [
         place
-        for place, deed in enumerate(session_changes)
-        if deed.verb is Verb.REMOVED and _overlaps(deed.change.before or (), start, end)
+        for place, change in enumerate(session_changes)
+        if change.verb is Verb.REMOVED and _overlaps(change.change.before or (), start, end)
     ]
-    return tuple(session_changes[gone[-1] + 1 if gone else 0 :])
+    return tuple(session_changes[removals[-1] + 1 if removals else 0 :])
 
 
 def _overlaps(sessions: Iterable[Session], start: int, end: int) -> bool:

@@ -36,6 +36,7 @@ def dump_outcome(outcome: Outcome) -> str:
             "committed": outcome.committed,
             "files": None if outcome.files is None else _files(outcome.files),
             "receipt": _receipt(outcome.receipt),
+            # These three keys stay as they are: ledgers have outcomes that were stored under them.
             "held": [astuple(session) for session in outcome.quarantined],
             "freed": outcome.released,
             "untold": outcome.cell_column,

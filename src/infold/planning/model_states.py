@@ -221,8 +221,8 @@ _WITHOUT_ROWS = (Cause.REMOVED, Cause.LOOKUP, Cause.DUE, Cause.QUARANTINE)
 
 def _known_rows(node: Node, model: ModelObservation) -> list[Interval]:
     if node.model.kind is Kind.EVENTS:
-        peek = model.files.estimate if model.files is not None else None
-        return [state.cell for state in peek or ()]
+        estimate = model.files.estimate if model.files is not None else None
+        return [state.cell for state in estimate or ()]
     if node.model.kind is Kind.SESSIONS:
         return [state.cell for diff in model.inputs for state in diff.cells if state.rows]
     return cells_with_rows(node, model)

@@ -148,14 +148,14 @@ class _PlanDraft:
         changed += 2 * sum(
             diff.changed_keys.rows for diff in model.inputs if diff.changed_keys
         )  # as they were
-        anew = any(
+        replaced = any(
             diff.dropped_since or (diff.changed_keys and diff.changed_keys.everywhere)
             for diff in model.inputs
         )
         for diff in fed:  # as it will be once the steps before this one are done
             coming, there = self._expected_changes(diff.name)
             changed, rows = changed + coming, max(rows, there)
-        if reasons and (anew or changed * 2 > rows > 0):
+        if reasons and (replaced or changed * 2 > rows > 0):
             return self._make_step(node, Action.BUILD, reasons)
         return self._make_step(node, Action.FOLD, reasons) if reasons else None
 
@@ -209,10 +209,10 @@ class _PlanDraft:
             matters = Ranges.of((*cells_with_rows(node, model), *(s.cell for s in model.cells)))
         now = self.window & over & matters
         taken, upto = continued_build(node, model, reasons, retained & now, self.options)
-        anew = self._build_missing_in(node)
+        build_missing = self._build_missing_in(node)
         for reason in reasons:
             within = reason.cells & retained
-            inside = within & now & taken & (anew if reason.cause in BACKLOG else within)
+            inside = within & now & taken & (build_missing if reason.cause in BACKLOG else within)
             if within - inside:
                 pending.append(Pending(reason.cause, within - inside))
             if inside or not reason.cells:
@@ -221,7 +221,7 @@ class _PlanDraft:
         replaces = first is not None and first.cause is Cause.REDEFINED
         if replaces and self._would_empty(node, model, retained & over, cells):
             return None
-        self._note_skipped(node, model, pending, over, taken, anew)
+        self._note_skipped(node, model, pending, over, taken, build_missing)
         if not build:
             return None
         # What makes the table does so before other batches come.
@@ -259,10 +259,10 @@ class _PlanDraft:
         days that nobody asked about. So the old table stays until the new one is built whole.
         """
         retained = retained_range(node)
-        holds = Ranges.of((*cells_with_rows(node, model), *(state.cell for state in model.cells)))
-        if (holds & retained) - self.window:
+        stored = Ranges.of((*cells_with_rows(node, model), *(state.cell for state in model.cells)))
+        if (stored & retained) - self.window:
             self.held_back.add(node.name)
-            self.skipped.append(Skipped(node.name, HELD_BACK, holds & retained))
+            self.skipped.append(Skipped(node.name, HELD_BACK, stored & retained))
             return None
         over = completed_range(node, self.observed.as_of, self.options.ignore_cron)
         cells = retained & over & replaced_whole(node, model, self.options)
@@ -305,14 +305,14 @@ class _PlanDraft:
         pending: Sequence[Pending],
         over: Ranges,
         taken: Ranges,
-        anew: Ranges,
+        build_missing: Ranges,
     ) -> None:
         """Note what is stale and not built: by window or limit, or because it is not over yet."""
         stale = Ranges.of(part for entry in pending for part in entry.ranges)
-        outside = (stale & over) - (self.window & anew)
+        outside = (stale & over) - (self.window & build_missing)
         if outside:
             self.skipped.append(Skipped(node.name, "outside the window", outside))
-        beyond = ((stale & over & self.window & anew) - taken) & Ranges.of(
+        beyond = ((stale & over & self.window & build_missing) - taken) & Ranges.of(
             cells_with_rows(node, model)
         )
         if beyond and node.backfill_limit is not None:

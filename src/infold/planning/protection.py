@@ -25,7 +25,7 @@ TableExists = Callable[[str], bool]
 def unrecorded_table(ledger: Ledger, lake: Lake) -> TableExists:
     """Looks at the catalog, and at what the ledger knows of the step that wrote a table last."""
 
-    def look(model: str) -> bool:
+    def has_unrecorded_table(model: str) -> bool:
         head = lake.metadata(table_name(model))
         if head is None:
             return False
@@ -34,7 +34,7 @@ def unrecorded_table(ledger: Ledger, lake: Lake) -> TableExists:
         # One that a run of ours had begun, and died over, was never built for good.
         return all(step.state == "done" for run in known for step in run.steps if step.id == last)
 
-    return look
+    return has_unrecorded_table
 
 
 def protection_warnings(

@@ -62,17 +62,17 @@ def _too_much(source: Source, diff: FileDiff) -> str:
     if not diff.lost and not fewer:
         return ""
     files, rows = len(diff.ingested), _rows_of(diff.ingested)
-    gone = _rows_of(diff.lost) + sum(fewer)
-    part = max(ALL * len(diff.lost) / files, ALL * gone / (rows or 1))
+    removed_rows = _rows_of(diff.lost) + sum(fewer)
+    part = max(ALL * len(diff.lost) / files, ALL * removed_rows / (rows or 1))
     limit = source.removal_limit
     allowed = part <= limit if limit is not None else part < ALL and (files <= FEW or part <= HALF)
     if allowed:
         return ""
     away = f"{len(diff.lost):,} of {files:,} files gone"
     if not fewer:
-        return f"{away}, with {gone:,} of {rows:,} rows"
+        return f"{away}, with {removed_rows:,} of {rows:,} rows"
     less = f"{len(fewer):,} of {files:,} files replaced by ones with fewer rows"
-    return f"{f'{away} and {less}' if diff.lost else less}: {gone:,} of {rows:,} rows gone"
+    return f"{f'{away} and {less}' if diff.lost else less}: {removed_rows:,} of {rows:,} rows gone"
 
 
 def _rows_lost_in_files(source: Source, diff: FileDiff) -> list[int]:
@@ -89,8 +89,8 @@ def _rows_lost_in_files(source: Source, diff: FileDiff) -> list[int]:
     )
     fewer = [rows for rows in found if rows > 0]
     known = {file.path for file in diff.ingested}
-    came = sum(rows for path, rows in diff.row_counts.items() if path not in known)
-    moved = source.is_table and came >= sum(fewer)
+    added = sum(rows for path, rows in diff.row_counts.items() if path not in known)
+    moved = source.is_table and added >= sum(fewer)
     return [] if moved else fewer
 
 

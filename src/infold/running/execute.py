@@ -61,7 +61,7 @@ class Runner:
     observer: Observer
     engine: Callable[[str, Plan], Engine]
     progress: Progress
-    fence: Callable[[], AbstractContextManager[None]] = nullcontext
+    writer_lock: Callable[[], AbstractContextManager[None]] = nullcontext
     """Excludes processes of a dead run that may still write; entered once the lease is held."""
 
     def run(self, request: Request) -> RunResult:
@@ -77,7 +77,7 @@ class Runner:
         refuse_other_project(self.project, self.ledger)
         self.ledger.acquire(course.run, wait=request.wait)
         try:
-            with self.fence():
+            with self.writer_lock():
                 self._begin_run(course, request, started)
                 with self._record_failures(course, started):
                     self._plan_and_execute(course, request)
@@ -257,9 +257,9 @@ class Runner:
         started = time.monotonic()
 
         def prepared(early: Outcome) -> Outcome:
-            holds = turn.take(early)
-            self.ledger.prepare_step(step_id, holds)
-            return holds
+            expected = turn.take(early)
+            self.ledger.prepare_step(step_id, expected)
+            return expected
 
         with turn.released_after_error():
             try:

@@ -48,7 +48,7 @@ class Dropper:
     ledger: Ledger
     lake: Lake
     as_of: int
-    fence: Callable[[], AbstractContextManager[None]] = nullcontext
+    writer_lock: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def models_with_data(self) -> tuple[str, ...]:
         """All models with data: an entry in the ledger, or a table of the project."""
@@ -122,7 +122,7 @@ class Dropper:
         refuse_other_project(self.project, self.ledger)
         self.ledger.acquire(run, wait=wait)
         try:
-            with self.fence():
+            with self.writer_lock():
                 self.ledger.begin_run(run, command, self.as_of, {})
                 for _ in recover(self.ledger, self.lake):
                     pass

@@ -27,7 +27,7 @@ Files = tuple[Sequence[ListedFile], Sequence[str]]
 Listing = Callable[[Source], Files]
 """The files of a source that are there now, and the paths of those that have yet to settle."""
 
-Peek = Callable[
+EstimateCells = Callable[
     [Source, Sequence[ListedFile], Granularity, int], "tuple[tuple[CellState, ...], int] | None"
 ]
 """
@@ -73,7 +73,7 @@ class Observer:
     lake: Lake
     listing: Listing
     as_of: int
-    estimate: Peek | None = None
+    estimate: EstimateCells | None = None
     restated: frozenset[str] = frozenset()
     """Models that are to be built again although nothing that they read may have changed."""
     count_rows: Count | None = None
@@ -115,14 +115,14 @@ class Observer:
         moved = self._moved_tables(heads)
         self._refused = dict(foreign_tables(self.project, self.ledger, self.lake, heads, moved))
         self._refuse_damaged(heads, moved)
-        gone = self._vanished(traces, heads, moved)
-        traces = {name: trace for name, trace in traces.items() if name not in gone}
+        vanished = self._vanished(traces, heads, moved)
+        traces = {name: trace for name, trace in traces.items() if name not in vanished}
         models = {
             node.name: self._model(node, traces.get(node.name), heads, entries.get(node.name, 0))
             for node in self.project
             if node.model.kind is not Kind.VIEW
         }
-        notes = tuple(map(VANISHED.format, gone))
+        notes = tuple(map(VANISHED.format, vanished))
         return Observations(self.as_of, models, notes, dict(self._refused))
 
     def check_ledger(self) -> None:
@@ -160,7 +160,7 @@ class Observer:
     @property
     def damaged_tables(self) -> frozenset[str]:
         """Tables that have lost files; their state is not recorded."""
-        return frozenset(name for name, gone in self._missing_files.items() if gone)
+        return frozenset(name for name, missing in self._missing_files.items() if missing)
 
     @property
     def checked_closely(self) -> bool:
@@ -168,7 +168,7 @@ class Observer:
         Whether the files of a table were checked one by one and are complete: then
         once is enough.
         """
-        return any(not gone for gone in self._missing_files.values())
+        return any(not missing for missing in self._missing_files.values())
 
     def _refuse_damaged(
         self, heads: Mapping[str, Version], moved: Mapping[str, str | None]
@@ -187,8 +187,10 @@ class Observer:
                 continue
             if name not in self._missing_files:
                 self._missing_files[name] = self.lake.lost_files(table)
-            if gone := self._missing_files[name]:
-                self._refused.setdefault(name, mismatches.damaged_table(name, gone[0], len(gone)))
+            if missing := self._missing_files[name]:
+                self._refused.setdefault(
+                    name, mismatches.damaged_table(name, missing[0], len(missing))
+                )
 
     def _model(
         self, node: Node, trace: Trace | None, heads: Mapping[str, Version], entries: int
@@ -208,8 +210,8 @@ class Observer:
             )
         incremental = node.model.incremental
         waits = incremental is not None and incremental.cron is not None
-        holds = waits or (fresh and trace is not None) or (files and files.estimate)
-        cells = self.ledger.cells(node.name) if holds else ()
+        needs_cells = waits or (fresh and trace is not None) or (files and files.estimate)
+        cells = self.ledger.cells(node.name) if needs_cells else ()
         return ModelObservation(
             trace=trace,
             version=head.number if head else 0,
@@ -244,8 +246,8 @@ class Observer:
         pending = bool(trace and trace.pending)
         cells = tuple(self.ledger.cells(name)) if changes or fresh or pending or restated else ()
         # A table that was dropped meanwhile has no snapshot left that its reader has read.
-        anew = bool(changes) and was_dropped(self.ledger.versions(name, since))
-        return InputDiff(name, since, head, changes, cells, anew)
+        dropped_since = bool(changes) and was_dropped(self.ledger.versions(name, since))
+        return InputDiff(name, since, head, changes, cells, dropped_since)
 
     def _file_diff(self, node: Node, *, fresh: bool) -> FileDiff:
         source = self.project.sources[node.source or node.name]
@@ -270,32 +272,35 @@ class Observer:
         ]
         # A known file that is being written again stays as it was taken in, until it has settled.
         steady = {path: file for path, file in known.items() if path in settling}
-        gone = [
+        removed = [
             file
             for path, file in known.items()
             if path not in steady and _is_gone(file, by_path.get(path))
         ]
-        same = [file for file in known.values() if file not in gone]
+        same = [file for file in known.values() if file not in removed]
         due = [file for file in same if file.next_due is not None and file.next_due <= self.as_of]
         new = list(present) if fresh else changed
-        peek = None
+        estimate = None
         granularity = node.model.granularity
         if new and self.estimate is not None and granularity is not None:
-            peek = self.estimate(source, new, granularity, self.as_of)
-        if peek is not None and node.start is not None:
-            peek = tuple(cell for cell in peek[0] if cell.cell.end > node.start), peek[1]
+            estimate = self.estimate(source, new, granularity, self.as_of)
+        if estimate is not None and node.start is not None:
+            estimate = (
+                tuple(cell for cell in estimate[0] if cell.cell.end > node.start),
+                estimate[1],
+            )
         replaced = [file for file in changed if file.path in known]
-        lost = _lost_files(source, known, gone, present)
+        lost = _lost_files(source, known, removed, present)
         count = self.count_rows if replaced and not self.removals_allowed else None
         return FileDiff(
             source=source.name,
             new=tuple(new),
-            removed=tuple(gone),
+            removed=tuple(removed),
             come_due=() if fresh else tuple(due),
             settling=len(settling),
             unchanged=len(same),
-            estimate=None if peek is None else peek[0],
-            future_rows=0 if peek is None else peek[1],
+            estimate=None if estimate is None else estimate[0],
+            future_rows=0 if estimate is None else estimate[1],
             as_of=self.as_of,
             ingested=tuple(known.values()),
             lost=lost,
@@ -321,7 +326,7 @@ def file_policy_fingerprint(source: Source) -> str:
 def _lost_files(
     source: Source,
     known: Mapping[str, IngestedFile],
-    gone: Sequence[IngestedFile],
+    removed: Sequence[IngestedFile],
     present: Sequence[ListedFile],
 ) -> tuple[IngestedFile, ...]:
     """
@@ -331,10 +336,10 @@ def _lost_files(
     full copy. Of an Iceberg table any number counts, since compaction replaces many files with few.
     """
     sizes = {file.path: file.size for file in present}
-    lost = tuple(file for file in gone if not sizes.get(file.path) and (file.size or not sizes))
-    came = sum(1 for path, size in sizes.items() if size and path not in known)
+    lost = tuple(file for file in removed if not sizes.get(file.path) and (file.size or not sizes))
+    added = sum(1 for path, size in sizes.items() if size and path not in known)
     enough = 1 if source.is_table else len(lost)
-    return () if came >= enough else lost
+    return () if added >= enough else lost
 
 
 def _is_gone(known: IngestedFile, observed: ListedFile | None) -> bool:

@@ -107,16 +107,16 @@ class Propagation:
         """
         for (left, right), (low, high) in distances.items():
             for (other, neighbour), (least, most) in distances.items():
-                apart = self._apart(neighbour, right) if other == left else None
-                if apart is None:
+                distance = self._distance_in_entry(neighbour, right) if other == left else None
+                if distance is None:
                     continue
                 if low == -UNBOUNDED < least:
-                    low = least + apart[0]
+                    low = least + distance[0]
                 if high == UNBOUNDED > most:
-                    high = most + apart[1]
+                    high = most + distance[1]
             yield (left, right), (low, high)
 
-    def _apart(self, one: EntryValue, other: EntryValue) -> Span | None:
+    def _distance_in_entry(self, one: EntryValue, other: EntryValue) -> Span | None:
         """How far apart two values of one entry are, as both are known against one input."""
         if one == other or one[0] is not other[0]:
             return None
