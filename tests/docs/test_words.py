@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -12,13 +14,16 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "bench").glob("*.md")),
     ROOT / "tests" / "messages" / "every_message.txt",
+    *sorted((ROOT / "tests" / "cli" / "screens").glob("*.txt")),
 ]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 UNPLAIN = re.compile(
     r"\bby which\b|\bof which\b|\bwhatever becomes of\b|\bstands\b|\bis told\b"
     r"|\bholds\b(?! the lock| this target's lease)"
     r"|\bis said\b|\banew\b|\bdear\b|\bputs right\b|\blooks after\b|\binside of\b"
     r"|\bneedless\b(?!-)|\bwithout a word\b|^#+ .*\b[Ff]urther\b"
+    r"|\bof before\b|\bgoes before\b|\bit is meant\b|\btakes in further\b"
 )
 """What a reader stumbles over, where a plainer word says the same."""
 
@@ -30,6 +35,29 @@ def test_pages_and_messages_are_plain() -> None:
         for page in PAGES
         for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
         if UNPLAIN.search(line)
+    ]
+
+    assert found == []
+
+
+def _texts(path: Path) -> Iterator[tuple[int, str]]:
+    """The string constants of a module with their lines, without its docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documentation = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Constant) or node in documentation:
+            continue
+        if isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+def test_texts_of_the_program_are_plain() -> None:
+    """No text that the program may print has one of these phrases; docstrings are not printed."""
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {text.strip()[:80]}"
+        for path in SOURCES
+        for number, text in _texts(path)
+        if UNPLAIN.search(text)
     ]
 
     assert found == []

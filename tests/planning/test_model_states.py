@@ -153,8 +153,8 @@ CASES = (
         {"events": built(EVENTS), "a": built(A), "b": changed(B, "events", "# # # + # # #")},
         {"events": "standard run", "a": "standard run", "b": "out of sync"},
         {
-            "b": "Incremental model out of sync. Syncing: events was built further than it has "
-            "read. Processing data between 2019-10-24 and 2019-10-25"
+            "b": "Incremental model out of sync. Syncing: events has changes that it has not read. "
+            "Processing data between 2019-10-24 and 2019-10-25"
         },
     ),
     Case(

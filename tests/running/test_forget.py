@@ -228,7 +228,7 @@ class TestRefusals:
         code, text = infold(shop, *words)
 
         assert code == 3
-        assert "--yes says that it is meant" in text
+        assert "--yes confirms it" in text
         assert tables(shop) == set(NAMES)
 
     @pytest.mark.parametrize("words", [("forget", "daily"), ("teardown",)])

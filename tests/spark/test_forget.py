@@ -59,7 +59,7 @@ def test_forgotten_models_come_back_and_teardown_leaves_nothing(tmp_path: Path) 
     rows = shop.rows("sessions")
     drop(shop.project(), "sessions")
     verdicts = {entry.model: entry for entry in api.verify(shop.project()).models}
-    assert verdicts["sessions"].note == "its table was dropped: `infold run` builds it anew"
+    assert verdicts["sessions"].note == "its table was dropped: `infold run` rebuilds it"
     assert [step.model for step, _ in shop.run().steps] == ["sessions"]
     assert shop.rows("sessions") == rows
 

@@ -265,7 +265,7 @@ def verify(
     sample: int | None = None,
     progress: Progress | None = None,
 ) -> VerificationReport:
-    """Compare every stored table with its definition evaluated from scratch."""
+    """Compare every stored table with a full rebuild of it."""
     from infold.spark.verify.verify import Verifier
 
     chosen = _selected(project, select, ())

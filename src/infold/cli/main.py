@@ -31,7 +31,7 @@ COMMANDS = {
     "forget": "Forget models and drop their tables; the next run builds them again.",
     "teardown": "Drop all tables of a target, and its ledger.",
     "check": "Read the project and report all mistakes in it.",
-    "verify": "Compare the tables with their definitions, evaluated from scratch.",
+    "verify": "Compare the tables with a full rebuild of them.",
 }
 """The commands and what each does, here so that ``--help`` need not import them."""
 
@@ -94,7 +94,7 @@ class Commands(click.Group):
 @click.version_option(__version__, message="infold %(version)s")
 @click.pass_context
 def cli(ctx: click.Context, root: Path, target: str | None) -> None:
-    """Keep tables derived from events equal to a rebuild, at the cost of the new data alone."""
+    """Keep tables derived from events equal to a rebuild, at a cost proportional to new data."""
     ctx.obj = (root, target)
 
 

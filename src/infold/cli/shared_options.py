@@ -52,7 +52,7 @@ batch_size = click.option(
     "--batch-size",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Build at most N cells in one commit; goes before the models' own batch_size.",
+    help="Build at most N cells in one commit; overrides the models' own batch_size.",
 )
 per_partition = click.option(
     "--per-partition", is_flag=True, help="Build each cell by itself: --batch-size 1."
@@ -64,7 +64,7 @@ wait = click.option(
     metavar="SECONDS",
     help="How long to wait for another run of this target to end; by default not at all.",
 )
-yes = click.option("--yes", "-y", is_flag=True, help="Do not ask; it is meant.")
+yes = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 fail_fast = click.option(
     "--fail-fast",
     is_flag=True,

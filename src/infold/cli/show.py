@@ -115,7 +115,7 @@ def command(
 def _destination(
     format_: str | None, output: str | None, older: Mapping[str, str | None]
 ) -> tuple[str | None, str | None]:
-    """The format and file to export to; the options of before mean the same, and say so."""
+    """The format and file to export to; the former options mean the same, and say so."""
     for name in FORMATS:
         file = older[f"as_{name}"]
         if file is None:

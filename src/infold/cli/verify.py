@@ -20,7 +20,7 @@ from infold.messages.errors import ExitCode
 @shared_options.as_json
 def command(select: tuple[str, ...], sample: int | None, as_json: bool) -> int:
     """
-    Compare the tables with their definitions, evaluated from scratch.
+    Compare the tables with a full rebuild of them.
 
     Every table is rebuilt over exactly the inputs that were processed, down to the files, and
     compared cell by cell. Exit code 4 says that one differs. Nothing is written.

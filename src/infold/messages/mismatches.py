@@ -57,8 +57,8 @@ other_warehouse = Message(
     "this ledger tells of tables in the warehouse {found}, and the target {target} has {warehouse}",
     {"ledger": "{ledger}"},
     "Nothing was written. Give each target a ledger of its own (`ledger` in infold.yml), then "
-    "its tables are built there. A ledger that is no longer needed goes by `infold teardown`, "
-    "with the warehouse of before.",
+    "its tables are built there. To remove this ledger and its tables, run `infold teardown` with "
+    "the former warehouse.",
     exit_code=ExitCode.REFUSED,
 )
 
@@ -95,7 +95,7 @@ other_project = Message(
     "this ledger is of the project {found}, and this project is {project}",
     {"ledger": "{ledger}"},
     "Nothing was written. Give each project a ledger of its own (`ledger` of a target in "
-    "infold.yml). A project that was renamed keeps its tables under its name of before: call it "
+    "infold.yml). A project that was renamed keeps its tables under its former name: call it "
     "{found} again, or start over with a new ledger.",
     exit_code=ExitCode.REFUSED,
 )

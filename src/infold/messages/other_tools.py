@@ -84,7 +84,7 @@ def find_template(sql: str) -> tuple[int, int, str] | None:
     for name, instead in _NAMED:
         if re.search(rf"\b{name}\b", found[0]):
             return found.start(), found.end(), instead
-    return found.start(), found.end(), "write the SQL that it stands for"
+    return found.start(), found.end(), "write the SQL itself"
 
 
 def has_dbt_config(sql: str) -> bool:

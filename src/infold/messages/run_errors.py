@@ -174,7 +174,7 @@ def protected(target: str, what: str, found: Sequence[tuple[str, str]]) -> Infol
 unconfirmed = Message(
     "unconfirmed",
     "this would {what}, and it was not confirmed",
-    todo="Nothing was written. --yes says that it is meant.",
+    todo="Nothing was written. --yes confirms it.",
     exit_code=ExitCode.REFUSED,
 )
 

@@ -82,7 +82,7 @@ def _reasons_out_of_sync(
     for diff in model.inputs:
         times = Ranges.of(change.cell for change in diff.changes)
         if times and affected_cells(node, diff.name, times, reach) & retained_range(node):
-            yield f"{diff.name} was built further than it has read"
+            yield f"{diff.name} has changes that it has not read"
     if model.files is not None and model.files.new:
         mine = {(file.path, file.fingerprint) for file in model.files.new}
         for name, others in _files_left_by_siblings(project, node, observed).items():

@@ -137,7 +137,7 @@ def _conclusion(value: VerificationReport) -> str:
     if value.equal:
         return (
             f"Verified: {formatting.count(len(built), 'table')} of {formatting.count(rows, 'row')} "
-            f"equal their definitions evaluated from scratch{took}."
+            f"equal a full rebuild{took}."
         )
     unequal = [verdict for verdict in value.models if not verdict.equal]
     wrong = [verdict.model for verdict in unequal if _was_compared(verdict)]

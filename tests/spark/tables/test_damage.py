@@ -33,9 +33,7 @@ def test_damage_is_named_and_repaired(tmp_path: Path) -> None:
     shop.land("2024-03-01T10:00:00Z", "2024-03-02T10:00:00Z")
     api.run(shop.project())
     rows, whole = shop.rows("daily"), data(shop, "raw__clicks").read_bytes()
-    cure = (
-        "`infold forget raw.clicks` and `infold run` (protected: `--allow-refresh`) build it anew"
-    )
+    cure = "`infold forget raw.clicks` and `infold run` (protected: `--allow-refresh`) rebuild it"
 
     middle = len(whole) // 3
     flipped = bytes([*whole[:middle], *(byte ^ 0xFF for byte in whole[middle : middle + 40])])

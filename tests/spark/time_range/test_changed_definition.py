@@ -143,9 +143,7 @@ def test_no_table_ever_has_two_definitions(
     said = "its definition changed, and it still has the rows of the old one"
     assert state(shop.project(), "limited") == said
     notes = {entry.model: entry.note for entry in api.verify(shop.project()).models}
-    assert (
-        notes["limited"] == "it holds the rows of an earlier definition: `infold run` rebuilds it"
-    )
+    assert notes["limited"] == "its rows are of an earlier definition: `infold run` rebuilds it"
 
     done = api.run(shop.project())
     pieces = {step.model: len(step.pieces) for step, _ in done.steps if step.pieces}

@@ -112,7 +112,7 @@ def _refuse_swallowing(source: Source, file: PresentFile) -> None:
     if line is not None:
         raise run_errors.unreadable_file(
             path=file.path,
-            why=f"a field in line {line} begins with a quote that takes in further lines",
+            why=f"a field in line {line} begins with a quote that does not end on that line",
         )
 
 

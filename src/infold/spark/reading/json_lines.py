@@ -99,7 +99,7 @@ def rows(
         F.when(~F.is_valid_utf8(line), F.lit(fit.NOT_UTF8))
         .when(~good, F.lit("unparsable: not one JSON object"))
         .when(json_text.half_pair(line), F.lit(fit.HALF_PAIR))
-        .when(json_text.has_mark(line), F.lit("unparsable: it holds a mark of infold's own"))
+        .when(json_text.has_mark(line), F.lit("unparsable: it contains text that infold reserves"))
         .alias(fit.BROKEN),
     )
     return fit.typed_rows(texts, source.columns, source.timestamp_format)

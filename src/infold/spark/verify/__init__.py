@@ -1,1 +1,1 @@
-"""Compares stored tables with their definitions evaluated from scratch."""
+"""Compares stored tables with a full rebuild."""

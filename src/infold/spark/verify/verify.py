@@ -1,5 +1,5 @@
 """
-Verify: every stored table against its definition evaluated from scratch.
+Verify: every stored table against a full rebuild.
 
 Tables are verified one after the other, inputs first. Each is rebuilt from the stored inputs, at
 the versions that its trace names; these were compared with their rebuilds before, down to the
@@ -46,7 +46,7 @@ from infold.system import failures
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CURE = "`infold forget {0}` and `infold run` (protected: `--allow-refresh`) build it anew"
+CURE = "`infold forget {0}` and `infold run` (protected: `--allow-refresh`) rebuild it"
 """What to do about a table whose files are not what infold wrote."""
 
 
@@ -157,11 +157,11 @@ class Verifier:
     def _incomparable(self, node: Node, trace: Trace) -> str:
         """Why a table cannot equal its rebuild, without reading it; empty if it has to be read."""
         if trace.fingerprint != node.fingerprint:
-            return "it holds the rows of an earlier definition: `infold run` rebuilds it"
+            return "its rows are of an earlier definition: `infold run` rebuilds it"
         if any(entry.cause is Cause.DEFINITION for entry in trace.pending):
-            return "it holds rows of two definitions: `infold run` rebuilds it"
+            return "its rows are of two definitions: `infold run` rebuilds it"
         if node.name in self.vanished:
-            return "its table was dropped: `infold run` builds it anew"
+            return "its table was dropped: `infold run` rebuilds it"
         return ""
 
     def _as_built(self, node: Node, trace: Trace) -> tuple[Step, str]:
