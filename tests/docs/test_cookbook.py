@@ -150,9 +150,7 @@ def test_check_accepts_every_recipe(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_recipes_equal_plain_spark_over_all_rows(tmp_path: Path) -> None:
-    """Recipes equal plain Spark SQL after late rows, a second copy of a file, and a deleted
-    file.
-    """
+    """After late rows, a file's second copy and a deleted file, recipes equal plain Spark SQL."""
     folder = write_project(PAGE, tmp_path)
     chance = Random(7)
     late, gone = {}, []

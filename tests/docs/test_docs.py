@@ -85,16 +85,20 @@ def test_decisions_have_the_form_of_the_template() -> None:
     """Each decision has its number, context, decision and consequences, and is in the list."""
     folder = ROOT / "docs/decisions"
     listed = (folder / "README.md").read_text()
-    parts = ("## Context", "## Decision", "## Consequences")
-    wrong = [
-        page.name
-        for page in sorted(folder.glob("[0-9]*.md"))
-        if not page.read_text().startswith(f"# {page.name[:4]} ")
-        or any(part not in page.read_text() for part in parts)
-        or page.name not in listed
-    ]
+    missing = []
+    for page in sorted(folder.glob("[0-9]*.md")):
+        text = page.read_text()
+        if not text.startswith(f"# {page.name[:4]} "):
+            missing.append(f"{page.name}: its number in the title")
+        missing += [
+            f"{page.name}: {part}"
+            for part in ("## Context", "## Decision", "## Consequences")
+            if part not in text
+        ]
+        if page.name not in listed:
+            missing.append(f"{page.name}: its line in README.md")
 
-    assert wrong == []
+    assert missing == []
 
 
 def test_the_glossary_is_alphabetical() -> None:

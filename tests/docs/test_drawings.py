@@ -14,7 +14,7 @@ DRAWINGS = sorted((DOCS / "drawings").glob("*.txt"))
 
 
 def test_the_pictures_are_current() -> None:
-    """`python docs/draw.py` writes them."""
+    """Each picture is what `python docs/draw.py` writes from its text."""
     done = subprocess.run(
         [sys.executable, str(DOCS / "draw.py"), "--check"],
         capture_output=True,
@@ -27,7 +27,7 @@ def test_the_pictures_are_current() -> None:
 
 @pytest.mark.parametrize("drawing", DRAWINGS, ids=lambda path: path.stem)
 def test_every_picture_is_on_a_page_and_described_there(drawing: Path) -> None:
-    """With a sentence for readers who do not see it."""
+    """Each picture is on a page, with a sentence for readers who do not see it."""
     picture = re.escape(f"drawings/{drawing.stem}.svg")
     texts = [
         alt
@@ -40,7 +40,7 @@ def test_every_picture_is_on_a_page_and_described_there(drawing: Path) -> None:
 
 
 def test_every_picture_of_a_page_has_a_text() -> None:
-    """No page shows an image that nobody can draw again."""
+    """Each picture of a page has a text that `docs/draw.py` draws it from."""
     shown = {
         (page.parent / path).resolve()
         for page in DOCS.rglob("*.md")
@@ -51,6 +51,6 @@ def test_every_picture_of_a_page_has_a_text() -> None:
 
 
 def test_every_concept_has_a_picture() -> None:
-    """One idea a page, with its drawing."""
+    """Each page of docs/concepts shows a picture."""
     for page in (DOCS / "concepts").glob("*.md"):
         assert "](../drawings/" in page.read_text(encoding="utf-8"), page.name

@@ -39,7 +39,7 @@ def test_every_shown_case_is_half_of_a_pair() -> None:
 @pytest.mark.deep
 @pytest.mark.parametrize("pair", pairs(), ids=lambda pair: f"{pair.slug}-{pair.refused.line}")
 def test_check_refuses_the_first_and_accepts_the_second(pair: Pair, tmp_path: Path) -> None:
-    """The command itself, on the files that the page shows."""
+    """`infold check` refuses the first model of each pair on the pages and accepts the second."""
     for name, case in (("refused", pair.refused), ("accepted", pair.accepted)):
         for file, text in project(case).items():
             path = tmp_path / name / file

@@ -109,7 +109,7 @@ def accepted(models: Mapping[str, str], project: str = PROJECT) -> None:
 
 
 def test_every_page_with_examples_has_a_test() -> None:
-    """A page that gets its first example fails here until a test runs it."""
+    """Every page with examples is run by a test: a page with its first example fails here."""
     pages = [ROOT / "README.md", *DOCS.rglob("*.md")]
     shown = {
         str(page.relative_to(ROOT))
@@ -135,19 +135,19 @@ def test_every_page_with_examples_has_a_test() -> None:
     ],
 )
 def test_check_accepts_a_whole_model(page: str, number: int) -> None:
-    """Front matter and query, as they are."""
+    """`check` accepts a model that a page shows with front matter and query."""
     accepted({"example": blocks(page, "sql")[number]})
 
 
 def test_check_accepts_the_sessions_of_snowplow() -> None:
-    """Over the columns of Snowplow's events."""
+    """`check` accepts the page's sessions over the columns of Snowplow's events."""
     (model, _) = blocks("docs/coming-from-snowplow.md", "sql")
 
     accepted({"example": model.replace("FROM events", "FROM pages")})
 
 
 def test_check_accepts_the_views_before_sessions() -> None:
-    """The view with a lookup, over the view with UNION ALL, before sessions."""
+    """`check` accepts sessions over a view with a lookup over a view with UNION ALL."""
     priced, union = blocks("docs/concepts/views.md", "sql")
     view = "---\nmaterialization: view\n---\n"
 
@@ -161,12 +161,12 @@ def test_check_accepts_the_views_before_sessions() -> None:
 
 
 def test_check_accepts_a_query_over_lookups() -> None:
-    """The bare query of the page, as a table by day."""
+    """`check` accepts the query of the page on lookups as a table by day."""
     accepted({"example": BY_DAY + blocks("docs/concepts/lookups.md", "sql")[0]})
 
 
 def test_check_accepts_the_join_of_events_with_a_lookup() -> None:
-    """The query that the page on refusals recommends."""
+    """`check` accepts the join with a lookup that the page on errors recommends."""
     (query, *_) = blocks("docs/errors/events-and-sessions.md", "sql")
 
     accepted(
@@ -185,14 +185,14 @@ def test_check_accepts_the_join_of_events_with_a_lookup() -> None:
     ],
 )
 def test_check_accepts_a_front_matter(page: str, query: str) -> None:
-    """With a query that fits it."""
+    """`check` accepts a front matter that a page shows, before a query that fits it."""
     (front,) = blocks(page, "yaml")
 
     accepted({"example": f"---\n{front}---\n{query}"})
 
 
 def test_check_accepts_declared_bounds() -> None:
-    """In the front matter of a table by day."""
+    """`check` accepts the bounds of the reference in the front matter of a table by day."""
     (bounds,) = blocks("docs/reference/keys.md", "yaml")
     front = BY_DAY.replace("incremental: {}\n", bounds)
     clicks = events("raw.events", "event_id", "event_ts")
@@ -214,7 +214,7 @@ def test_check_accepts_declared_bounds() -> None:
     ],
 )
 def test_check_accepts_sources(page: str) -> None:
-    """Beside the sources of the project."""
+    """`check` accepts the sources that a page shows, next to others in one project."""
     (example,) = blocks(page, "yaml")
     project = yaml.safe_load(PROJECT)
     project["sources"] |= yaml.safe_load(example)["sources"]
@@ -223,7 +223,7 @@ def test_check_accepts_sources(page: str) -> None:
 
 
 def test_the_models_of_dbt_are_sql() -> None:
-    """What the page shows of dbt parses, once its templates are filled in."""
+    """The models of dbt on the page can be parsed after their templates are filled in."""
     shown = [code for code in blocks("docs/coming-from-dbt.md", "sql") if "{{" in code]
 
     assert shown

@@ -90,9 +90,7 @@ def test_check_accepts_a_model_after_its_move(page: str, tmp_path: Path) -> None
 
 
 def test_schedules_are_valid() -> None:
-    """The lines for cron and the keys of a model can be parsed, and the Airflow example is
-    Python.
-    """
+    """The guide's line for cron, keys of a model and Airflow example can be parsed."""
     page = page_of("schedule-runs")
     (line,) = code(page, "cron")
     (keys,) = code(page, "yaml")
@@ -106,9 +104,7 @@ def test_schedules_are_valid() -> None:
 
 
 def test_targets_of_a_guide_are_accepted(tmp_path: Path) -> None:
-    """The targets of a guide, development beside
-    production, load in the project of ``infold init``.
-    """
+    """The guide's targets, development and production, pass `check` in a new project."""
     folder = starter(tmp_path / "shop")
     (keys,) = code(page_of("change-a-model"), "yaml")
     project = folder / "infold.yml"

@@ -14,9 +14,7 @@ PAGE = Path(run.__file__).parent / "RESULTS.md"
 def test_nothing_measured_here_leaves_the_page_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without measurements of this checkout the page stays
-    as it is, so a case that is run rewrites only its part.
-    """
+    """The page does not change when nothing was measured in this checkout."""
     monkeypatch.setattr(run, "DATA", tmp_path)
     page = PAGE.read_text(encoding="utf-8")
 

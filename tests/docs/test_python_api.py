@@ -41,7 +41,7 @@ def test_every_error_of_the_page_is_there() -> None:
 
 
 class TestWithoutSpark:
-    """Examples that need no JVM."""
+    """Examples of the Python API that need no JVM."""
 
     @pytest.fixture
     def shop(self, tmp_path: Path) -> Path:
@@ -82,9 +82,7 @@ class TestWithoutSpark:
 
 @pytest.mark.spark
 def test_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page's examples run as one program, and after the end of Spark another run is
-    possible.
-    """
+    """The page's examples run as one program; after Spark is closed, another run works."""
     monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(cli, ["init", "shop"]).exit_code == 0
     names: dict[str, object] = {}

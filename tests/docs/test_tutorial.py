@@ -41,7 +41,7 @@ def lines_of(screen: str) -> list[str]:
 
 @pytest.mark.spark
 def test_the_tutorial_runs_as_it_is(tmp_path: Path) -> None:
-    """Its commands succeed, print what the page shows, and other readers can read its tables."""
+    """The tutorial's commands succeed and print what it shows; other readers read its tables."""
     bin_folder = Path(sys.executable).parent
     steps = STEP.findall((DOCS / "tutorial.md").read_text(encoding="utf-8"))
 
