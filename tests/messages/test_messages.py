@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,22 +37,42 @@ def test_every_text_is_the_one_written_down(request: pytest.FixtureRequest) -> N
 
 def test_every_caller_gives_the_facts_that_the_words_need() -> None:
     """Each caller gives all facts of a message by name, and no others, so that it is rendered."""
-    wrong = [use.place for use in uses() if not gives_all_facts(use)]
+    wrong = [f"{use.place}: {use.message}: {what}" for use in uses() for what in wrong_facts(use)]
 
     assert wrong == []
 
 
-def gives_all_facts(use: Use) -> bool:
-    """Whether a caller gives each fact of the message by its name, and no others."""
+def wrong_facts(use: Use) -> Iterator[str]:
+    """The facts that a caller leaves out, gives without need, or does not give by name."""
     message = MESSAGES[use.message]
     if not isinstance(message, Message | Finding):
-        return True
-    given = set(use.facts or ())
-    return (
-        use.plain
-        and given == facts_of(message)
-        and rendered(use.message, given).slug == message.slug
-    )
+        return
+    given, needed = set(use.facts or ()), facts_of(message)
+    if not use.plain:
+        yield "facts without their names"
+    yield from (f"{fact} is missing" for fact in sorted(needed - given))
+    yield from (f"{fact} is not a fact of it" for fact in sorted(given - needed))
+    if given == needed and (slug := rendered(use.message, given).slug) != message.slug:
+        yield f"it is rendered as {slug}"
+
+
+@pytest.mark.parametrize(
+    ("use", "wrong"),
+    [
+        (Use("command_errors.not_built", "here", frozenset()), "name is missing"),
+        (
+            Use("command_errors.not_built", "here", frozenset({"unheard"})),
+            "unheard is not a fact of it",
+        ),
+        (
+            Use("command_errors.not_built", "here", frozenset({"name"}), plain=False),
+            "facts without their names",
+        ),
+    ],
+)
+def test_a_wrong_fact_is_named(use: Use, wrong: str) -> None:
+    """A fact that a caller leaves out, or gives without need, is named."""
+    assert any(wrong in what for what in wrong_facts(use))
 
 
 def test_every_message_is_used() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -109,9 +110,9 @@ def _case(file: str, line: int, front: dict[str, object], block: str) -> Case:
             claim = claim or match[3] or match[1]
         else:
             sql.append(text)
-    said = {**front, **more}
+    front = {**front, **more}
     return Case(
-        file, line, claim, said, tuple(refused), "\n".join(sql), alike, elsewhere, page, about
+        file, line, claim, front, tuple(refused), "\n".join(sql), alike, elsewhere, page, about
     )
 
 
@@ -138,19 +139,48 @@ def _model(case: Case) -> str:
 
 def findings(case: Case) -> list[InfoldError]:
     """What is found in a case's query, and in nothing else of its project."""
-    return _findings(case.file)[case.line]
+    found = _findings(case.file)[case.line]
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 @cache
-def _findings(file: str) -> dict[int, list[InfoldError]]:
-    """What is found in each query of a file: one project has all of them as models."""
-    own = {f"models/line_{case.line}.sql": case for case in cases() if case.file == file}
-    together = {name: text for case in own.values() for name, text in around(case.sql).items()}
-    _, errors = read(together | {name: _model(case) for name, case in own.items()})
-    found: dict[int, list[InfoldError]] = {case.line: [] for case in own.values()}
+def _findings(file: str) -> Mapping[int, list[InfoldError] | Exception]:
+    """
+    What is found in each query of a file.
+
+    One project has all of them as models, which is fast. If it cannot be read, each query is read
+    in its own project, so that only the queries at fault fail.
+    """
+    own = [case for case in cases() if case.file == file]
+    try:
+        return _read(own)
+    except Exception:
+        found = {case.line: _read_alone(case) for case in own}
+        if not any(isinstance(one, Exception) for one in found.values()):
+            raise
+        return found
+
+
+def _read_alone(case: Case) -> list[InfoldError] | Exception:
+    try:
+        return _read([case])[case.line]
+    except Exception as error:  # noqa: BLE001
+        error.add_note(f"in the query of {case}")
+        return error
+
+
+def _read(own: Sequence[Case]) -> dict[int, list[InfoldError]]:
+    """What is found in each of some queries, read as models of one project."""
+    names = {f"models/line_{case.line}.sql": case for case in own}
+    others = {name: text for case in own for name, text in around(case.sql).items()}
+    _, errors = read(others | {name: _model(case) for name, case in names.items()})
+    found: dict[int, list[InfoldError]] = {case.line: [] for case in own}
     for error in errors:
-        assert error.at is not None, error
-        found[own[error.at.file].line].append(error)
+        assert error.at is not None, f"a finding without a place: {error}"
+        assert error.at.file in names, f"a finding in none of the queries: {error}"
+        found[names[error.at.file].line].append(error)
     return found
 
 
