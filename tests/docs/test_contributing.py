@@ -6,6 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"`((?:[\w.]+/)+(?:[\w.]+)?)`", PAGE)))
@@ -26,22 +28,36 @@ def test_files_that_the_page_names_exist() -> None:
 def test_every_room_is_in_the_table() -> None:
     """Every folder of the package with code is in the table of the page, and no other."""
     package = ROOT / "src" / "infold"
-    rooms = {path.parent.name for path in package.glob("*/__init__.py")} - {"demo", "starter"}
+    rooms = {path.parent.name for path in package.glob("*/__init__.py")}
 
     assert set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)) == rooms
 
 
-def test_the_drawing_has_the_layers_of_the_import_contract() -> None:
-    """`docs/drawings/rooms.txt` and `pyproject.toml` list the same rooms in the same order."""
-    drawing = (ROOT / "docs/drawings/rooms.txt").read_text(encoding="utf-8")
+def layers_of_the_contract() -> list[set[str]]:
+    """The rooms of each layer that import-linter checks, from high to low."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     (layers,) = [
         contract["layers"]
         for contract in project["tool"]["importlinter"]["contracts"]
         if contract["name"] == "Layers, high to low"
     ]
+    return [set(re.findall(r"\w+", layer)) for layer in layers]
 
+
+def test_the_drawing_has_the_layers_of_the_import_contract() -> None:
+    """`docs/drawings/rooms.txt` and `pyproject.toml` list the same rooms in the same order."""
+    drawing = (ROOT / "docs/drawings/rooms.txt").read_text(encoding="utf-8")
     drawn = [
         set(found) for line in drawing.splitlines() if (found := re.findall(r"│  (\w+) ", line))
     ]
-    assert drawn == [set(re.findall(r"infold\.(\w+)", layer)) for layer in layers]
+    assert drawn == layers_of_the_contract()
+
+
+@pytest.mark.parametrize("page", ["contributing.md", "how-it-works.md"])
+def test_the_text_of_the_drawing_names_the_layers(page: str) -> None:
+    """Who does not see the drawing reads the same rooms in the same order."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    (named,) = re.findall(r"!\[[^\]]*high to low: ([^\]]*)\.\]\(drawings/rooms\.svg\)", text)
+
+    layers = [set(re.findall(r"\w+", layer)) - {"and"} for layer in named.split(";")]
+    assert layers == layers_of_the_contract()

@@ -1,5 +1,5 @@
 """
-The command line: one command a file, imported when it is called.
+The command line: one command a file, imported when it is called, and what commands share.
 
 Rules of this package: a command reads options, calls ``infold.api`` and prints what
 ``infold.render`` returns; it decides nothing. Neither Spark nor anything else that is slow to
