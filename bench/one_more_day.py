@@ -86,8 +86,8 @@ def everywhere(size: Size) -> list[Line]:
         root, deliveries = with_history(name, shape)
         if name == "n-everywhere":
             events = root / "models" / "events.sql"
-            said = "deduplicate: everywhere\ntimeseries:"
-            events.write_text(events.read_text().replace("timeseries:", said))
+            keys = "deduplicate: everywhere\ntimeseries:"
+            events.write_text(events.read_text().replace("timeseries:", keys))
         roots.append((root, deliveries, Clock(), Clock()))
     for root, deliveries, first, _ in roots:
         first.add(runs.run(root, ["events"]).seconds)

@@ -31,10 +31,10 @@ def first_builds(size: Size) -> list[Line]:
     root, _ = with_history(f"o-{size.scale}", year_of_events(size))
     forget(root)
     names = []
-    for number, (_, said, _) in enumerate(WAYS):
+    for number, (_, keys, _) in enumerate(WAYS):
         for repeat in range(size.repeats):
             names.append(f"way_{number}_{repeat}")
-            declare(root, names[-1], said)
+            declare(root, names[-1], keys)
     runs.run(root, ["events", "sessions"])  # both warm
     project = api.open_project(root)
     spark = runs.large_session(project)
@@ -67,11 +67,11 @@ def first_builds(size: Size) -> list[Line]:
 def bot_of_three_years(size: Size) -> list[Line]:
     """One more day into sessions of at most 24 hours, with and without a bot of three years."""
     shape = year_of_events(size)
-    said = f"{GAP}, max_length: 24 hours"
+    keys = f"{GAP}, max_length: 24 hours"
     plain_root, plain = with_history(f"p-plain-{size.scale}", shape)
     bot_root, bot = with_history(f"p-bot-{size.scale}", shape)
     for root in (plain_root, bot_root):
-        declare(root, "sessions", said)
+        declare(root, "sessions", keys)
     start = FIRST_DAY + shape.days - 3 * 365
     if not (bot_root / "landing" / "bot.parquet").exists():
         write(bot_root / "landing" / "bot.parquet", bot_rows(start, bot.day + FIRST_DAY, 0))
@@ -128,9 +128,9 @@ def one_early_event(size: Size) -> list[Line]:
     ]
 
 
-def declare(root: Path, name: str, said: str) -> None:
+def declare(root: Path, name: str, keys: str) -> None:
     """A sessions model with another ``sessions`` mapping."""
-    text = SESSIONS.replace("{user: user_id, gap: 30 minutes}", f"{{{said}}}")
+    text = SESSIONS.replace("{user: user_id, gap: 30 minutes}", f"{{{keys}}}")
     (root / "models" / f"{name}.sql").write_text(text)
 
 

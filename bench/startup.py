@@ -129,8 +129,8 @@ def _timed(variant: str, env: dict[str, str]) -> dict[str, float]:
         text=True,
         check=True,
     )
-    told: dict[str, float] = json.loads(ran.stdout.splitlines()[-1])
-    return {**told, "process": time.monotonic() - began}
+    seconds: dict[str, float] = json.loads(ran.stdout.splitlines()[-1])
+    return {**seconds, "process": time.monotonic() - began}
 
 
 def main() -> None:

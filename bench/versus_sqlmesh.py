@@ -149,8 +149,8 @@ def _measured(
         )
 
     def their_day(one: _SqlmeshProcess, at: int) -> _Day:
-        told = one.ask("day", file=str(files[at]), until=_until(at + 1))
-        return _Day(told["append"], told["run"], f"{told['jobs']} jobs")
+        times = one.ask("day", file=str(files[at]), until=_until(at + 1))
+        return _Day(times["append"], times["run"], f"{times['jobs']} jobs")
 
     ours = _Timed(our_day)
     theirs, with_ours = (_Timed(partial(their_day, one)) for one in (stock, tuned))
@@ -231,18 +231,20 @@ def _sqlmesh_project(settings: str) -> Path:
     return root
 
 
-def _compare(ours: Path, theirs: _SqlmeshProcess) -> None:
+def _compare(ours: Path, sqlmesh: _SqlmeshProcess) -> None:
     """Both sides hold the same rows; else the times say nothing."""
     tables = api.lake(api.open_project(ours))
     for name in MODELS:
         rows = tables.rows(name)
         mine = {tuple(map(str, row.values())) for row in rows.to_pylist()}
         columns = ", ".join(rows.column_names)
-        told = {
-            tuple(row) for row in theirs.ask("rows", query=f"SELECT {columns} FROM shop.{name}")
+        theirs = {
+            tuple(row) for row in sqlmesh.ask("rows", query=f"SELECT {columns} FROM shop.{name}")
         }
-        if mine != told or not mine:
-            raise SystemExit(f"{name}: {len(mine - told)} rows here only, {len(told - mine)} there")
+        if mine != theirs or not mine:
+            raise SystemExit(
+                f"{name}: {len(mine - theirs)} rows here only, {len(theirs - mine)} there"
+            )
 
 
 class _SqlmeshProcess:

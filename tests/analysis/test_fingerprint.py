@@ -173,19 +173,19 @@ def test_bounds_and_overrides_that_matter_count() -> None:
     """Bounds and overrides change the fingerprint only where they change what a cell is made
     from.
     """
-    said = [
+    variants = [
         "bounds: {clicks: {before: 1 day}}",
         "bounds: {clicks: {before: 2 days}}",
         "bounds: {clicks: {before: 1 day, after: 1 hour}}",
         "safety_overrides: {allow_window_functions: true}",
         "safety_overrides: {allow_window_functions: true}, bounds: {clicks: {before: 1 day}}",
     ]
-    found = {prints(x=ROLLED.replace("INCREMENTAL", one))["x"] for one in said}
+    found = {prints(x=ROLLED.replace("INCREMENTAL", one))["x"] for one in variants}
     needless = "safety_overrides: {allow_window_functions: true, allow_limit: true}"
     proven = (
         "incremental: {bounds: {sessions: {before: 1 day}}, safety_overrides: {allow_limit: true}}"
     )
 
-    assert len(found) == len(said)
+    assert len(found) == len(variants)
     assert prints(x=ROLLED.replace("INCREMENTAL", needless))["x"] in found
     assert changed("models/daily.sql", "incremental: {}", proven) == set()

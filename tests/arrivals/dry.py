@@ -177,7 +177,7 @@ class DryEngine:
         return replace(outcome, snapshot=snapshot)
 
     def _known(self, model: str) -> Rows:
-        """A table as the ledger knows it: a commit that a dead run never told of is none."""
+        """A table as the ledger knows it: without a commit that a dead run did not record."""
         head = self.ledger.newest_versions().get(model)
         if head is None or head.snapshot is None:
             return []
@@ -209,28 +209,28 @@ class DryEngine:
 
     def _ingested(self, node: Node, step: Step) -> tuple[Rows, FilesOutcome]:
         """All rows of the files that are taken in afterwards, and what the ledger keeps of them."""
-        news = step.files if step.files is not None else FileDiff("")
+        diff = step.files if step.files is not None else FileDiff("")
         spec = self.play.spec(step.model)
-        ids = self.ledger.register_files(news.source, news.new)
-        gone = {file.path for file in news.removed}
-        due = {file.path for file in news.come_due}
+        ids = self.ledger.register_files(diff.source, diff.new)
+        gone = {file.path for file in diff.removed}
+        due = {file.path for file in diff.come_due}
         held = {file.path: file for file in self.ledger.files(step.model)}
         if step.action is Action.BUILD:
             gone |= set(held)
         stay = [path for path in held if path not in gone]
         taken = [
-            self._taken(spec, path, id_, news.as_of)
+            self._taken(spec, path, id_, diff.as_of)
             for path, id_ in (*ids.items(), *((path, held[path].id) for path in due))
         ]
-        source = self.play.shape.source(news.source)
+        source = self.play.shape.source(diff.source)
         records = [
             record
             for path in dict.fromkeys((*stay, *ids))
             for record in self.play.world.files[path]
         ]
-        rows = usable_rows(spec, records, source.rules, news.as_of).rows
+        rows = usable_rows(spec, records, source.rules, diff.as_of).rows
         removed = tuple(held[path].id for path in gone if path in held)
-        outcome = FilesOutcome(news.source, tuple(taken), removed)
+        outcome = FilesOutcome(diff.source, tuple(taken), removed)
         return (spec.best(rows).rows() if spec.best else rows), outcome
 
     def _taken(self, spec: TableSpec, path: str, id_: int, as_of: int) -> IngestedFile:
@@ -384,9 +384,9 @@ class DryPlay(Play):
         paths = [path for path in self.world.files if path.startswith(f"{folder}/")]
         return [ListedFile(path, 1, 0, self.prints[path]) for path in sorted(paths)], ()
 
-    def _add_entries(self, name: str, said: Sequence[ManualEntry]) -> None:
+    def _add_entries(self, name: str, entries: Sequence[ManualEntry]) -> None:
         ledger = self.ledger
-        ledger.add_entries(name, said)
+        ledger.add_entries(name, entries)
         ledger.close()
 
     def runner(self, ledger: SqlLedger) -> Runner:

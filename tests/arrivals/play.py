@@ -247,7 +247,7 @@ class Play:
         if not built:
             return
         name = random.choice(built)
-        spec, said = self.spec(name), []
+        spec, entries = self.spec(name), []
         events = self.state.get(spec.reads[0], [])
         for row in random.choices(events, k=max(1, self.users // 10)) if events else ():
             of = spec.whose(row)
@@ -255,15 +255,15 @@ class Play:
                 reach = random.choice((None, 0, HOUR, DAY))
                 at = row[spec.time]
                 span = (None, None) if reach is None else (at - reach, at)
-                said.append(
+                entries.append(
                     Entry(spec.said_as(of), random.choice((True, True, False, None)), *span)
                 )
-        if said:
+        if entries:
             self._add_entries(
-                name, [ManualEntry(0, one.of, one.held, one.start, one.end) for one in said]
+                name, [ManualEntry(0, one.of, one.held, one.start, one.end) for one in entries]
             )
-            self.state.setdefault(entries_key(name), []).extend(map(asdict, said))
-        self.tally.steps += len({one.of for one in said}) or 1
+            self.state.setdefault(entries_key(name), []).extend(map(asdict, entries))
+        self.tally.steps += len({one.of for one in entries}) or 1
 
     # -- runs
 
@@ -513,8 +513,8 @@ class Play:
         if text:
             (self.folder / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
 
-    def _add_entries(self, name: str, said: Sequence[ManualEntry]) -> None:
-        api.ledger(self.project).add_entries(name, said)
+    def _add_entries(self, name: str, entries: Sequence[ManualEntry]) -> None:
+        api.ledger(self.project).add_entries(name, entries)
 
     def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
         return api.run(

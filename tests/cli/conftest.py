@@ -86,19 +86,19 @@ class FakeApi:
         return sample.COVERED
 
     def run(self, _: Any, **asked: Any) -> Any:
-        """The sample's run, told step by step."""
+        """The sample's run; `progress` gets each step."""
         self.asked["run"] = asked
         if self.raises:
             raise self.raises
-        told = asked["progress"]
+        progress = asked["progress"]
         for index, (step, receipt) in enumerate(self.result.steps, 1):
-            self._told(told, index, step, receipt)
+            self._report(progress, index, step, receipt)
         return self.result
 
     @staticmethod
-    def _told(told: Any, index: int, step: Step, receipt: Receipt) -> None:
-        told.step(index, None, step)
-        told.done(step, receipt)
+    def _report(progress: Any, index: int, step: Step, receipt: Receipt) -> None:
+        progress.step(index, None, step)
+        progress.done(step, receipt)
 
     def verify(self, _: Any, **asked: Any) -> Any:
         """The sample's verification report."""

@@ -58,10 +58,10 @@ def test_no_thread_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "code", "said"),
+    ("word", "code", "stderr"),
     [("", 0, ""), ("None", 0, ""), ("True", 1, ""), ("'no such thing'", 1, "no such thing\n")],
 )
-def test_exit_means_what_it_means_to_python(word: str, code: int, said: str) -> None:
+def test_exit_means_what_it_means_to_python(word: str, code: int, stderr: str) -> None:
     """`SystemExit` with a text prints the text and is no success, as in Python."""
     text = (
         f"def end():\n raise SystemExit({word})\n"
@@ -71,7 +71,7 @@ def test_exit_means_what_it_means_to_python(word: str, code: int, said: str) -> 
         [sys.executable, "-c", text], check=False, capture_output=True, text=True, timeout=60
     )
 
-    assert (done.returncode, done.stderr) == (code, said)
+    assert (done.returncode, done.stderr) == (code, stderr)
 
 
 @pytest.mark.parametrize("kept", [True, False])

@@ -167,9 +167,9 @@ def test_every_materialization_has_its_keys() -> None:
         r"^\| `(\w+)` \| ([^|]+) \|", section("### Model keys"), re.MULTILINE
     ):
         meant = {kind.value for kind, found in models._MEANT_FOR.items() if name in found}
-        said = set(re.findall(r"\w+", where))
+        listed = set(re.findall(r"\w+", where))
 
-        assert said == ({"all"} if meant == {kind.value for kind in Materialization} else meant)
+        assert listed == ({"all"} if meant == {kind.value for kind in Materialization} else meant)
 
 
 SHAPES = {

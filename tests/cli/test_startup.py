@@ -52,5 +52,5 @@ def test_commands_that_compute_nothing_import_nothing_slow(tmp_path: Path) -> No
         check=True,
     )
 
-    told = json.loads(done.stderr.splitlines()[-1])
-    assert dict(zip(COMMANDS, told, strict=True)) == {name: [0, []] for name in COMMANDS}
+    results = json.loads(done.stderr.splitlines()[-1])
+    assert dict(zip(COMMANDS, results, strict=True)) == {name: [0, []] for name in COMMANDS}

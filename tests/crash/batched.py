@@ -3,7 +3,7 @@ A project for crashes between batches: events, and two models of them that are b
 
 Every delivery brings rows for each of the same days and takes some away, so what a batch leaves is
 known exactly, and each cell has another number of rows than before: not only the tables but also
-what the ledger claims of them can be told apart cell by cell.
+what the ledger claims of them differ cell by cell.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class Scenario(Play):
         return found
 
     def go(self, life: Life | None = None) -> RunResult:
-        """One run of everything, told to ``life``."""
+        """One run of everything, reported to ``life``."""
         return api.run(
             self.project,
             as_of=self.world.as_of,
@@ -297,7 +297,7 @@ class Reader(threading.Thread, Generic[Seen]):
         self._end = threading.Event()
 
     def run(self) -> None:
-        """Look until told to end."""
+        """Look until asked to end."""
         try:
             while not self._end.wait(0.05):
                 found = self.look()

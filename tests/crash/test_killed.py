@@ -24,7 +24,7 @@ SAMPLE = (
     "table clicks: after commit",
     "table sessions: before commit",
 )
-"""Where the danger is: a commit that its own ledger has not been told of yet."""
+"""Where the danger is: a commit that its own ledger has not recorded yet."""
 
 
 @pytest.fixture(scope="module")

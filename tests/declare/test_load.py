@@ -322,12 +322,12 @@ class TestViews:
 class TestDeduplicate:
     """The scope in which copies are searched."""
 
-    @pytest.mark.parametrize("said", ["", "deduplicate: same_time\n", "deduplicate: everywhere\n"])
-    def test_scope_of_copies(self, said: str) -> None:
+    @pytest.mark.parametrize("key", ["", "deduplicate: same_time\n", "deduplicate: everywhere\n"])
+    def test_scope_of_copies(self, key: str) -> None:
         """Copies are searched at the same time by default, and everywhere on request."""
-        text = SHOP["models/clicks.sql"].replace("unique_key", f"{said}unique_key")
+        text = SHOP["models/clicks.sql"].replace("unique_key", f"{key}unique_key")
         model = project({**SHOP, "models/clicks.sql": text})["clicks"].model
-        assert model.deduplicate.value == (said.strip().partition(": ")[2] or "same_time")
+        assert model.deduplicate.value == (key.strip().partition(": ")[2] or "same_time")
 
 
 class TestMerging:
@@ -612,9 +612,11 @@ def test_lengths_of_time_are_exact() -> None:
 class TestSessions:
     """The kinds and cuts of sessions, as declared."""
 
-    def query(self, said: str, items: str = "count(*) AS events") -> SessionsQuery:
+    def query(self, mapping: str, items: str = "count(*) AS events") -> SessionsQuery:
         """The compiled query of sessions with this mapping."""
-        sql = f"---\nmaterialization: sessions\nsessions: {said}\n---\nSELECT {items} FROM clicks"
+        sql = (
+            f"---\nmaterialization: sessions\nsessions: {mapping}\n---\nSELECT {items} FROM clicks"
+        )
         found = project({**SHOP, "models/sessions.sql": sql, "models/daily.sql": _VIEW})
         self.columns = found["sessions"].columns
         query = found["sessions"].query
@@ -672,16 +674,16 @@ class TestSessions:
     def test_cuts_are_part_of_the_definition(self) -> None:
         """Another cut changes the definition, and a written-out default does not."""
         prints = set()
-        for said in ("{user: user_id, gap: 1 hour}", "{user: user_id, gap: 1 hour, cuts: {}}"):
-            prints.add(self.print_of(said))
+        for mapping in ("{user: user_id, gap: 1 hour}", "{user: user_id, gap: 1 hour, cuts: {}}"):
+            prints.add(self.print_of(mapping))
         assert len(prints) == 1
         prints.add(self.print_of("{user: user_id, gap: 1 hour, cuts: {midnight: UTC}}"))
         prints.add(self.print_of("{user: user_id, gap: 1 hour, max_length: 1 day}"))
         assert len(prints) == 3
 
-    def print_of(self, said: str) -> str:
+    def print_of(self, mapping: str) -> str:
         """The fingerprint of sessions with this mapping."""
-        front = f"---\nmaterialization: sessions\nsessions: {said}\n---\n"
+        front = f"---\nmaterialization: sessions\nsessions: {mapping}\n---\n"
         sql = f"{front}SELECT count(*) AS n FROM clicks"
         found = project({**SHOP, "models/sessions.sql": sql, "models/daily.sql": _VIEW})
         return found["sessions"].fingerprint

@@ -187,13 +187,13 @@ def errors() -> Iterator[tuple[str, set[str]]]:
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "").endswith(MAKERS):
                 slug = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
-                said = [
+                texts = [
                     part.value
                     for each in (*node.args[1:], *(word.value for word in node.keywords))
                     for part in ast.walk(each)
                     if isinstance(part, ast.Constant) and isinstance(part.value, str)
                 ]
-                alone = re.sub(r"`infold [^`]*`", "", " ".join(said))
+                alone = re.sub(r"`infold [^`]*`", "", " ".join(texts))
                 yield str(slug), set(OPTION.findall(alone))
 
 

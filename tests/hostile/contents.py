@@ -350,13 +350,13 @@ def named(format_: str, file: File) -> str:
 def write(root: Path, *, aside: bool) -> None:
     """A project of all files; whether they are set aside where they cannot be read or drift."""
     (root / "models").mkdir()
-    said = "name: hostile\nsources:"
+    text = "name: hostile\nsources:"
     for format_, ending in ENDINGS.items():
-        said += _SOURCE.format(format_, ending, ending.removesuffix(".gz"), COLUMNS)
+        text += _SOURCE.format(format_, ending, ending.removesuffix(".gz"), COLUMNS)
         if aside:
-            said += "\n    on_drift: set_aside\n    on_unreadable: set_aside"
+            text += "\n    on_drift: set_aside\n    on_unreadable: set_aside"
         (root / "models" / f"of_{format_}.sql").write_text(_MODEL.format(format_))
         (root / "landing" / format_).mkdir(parents=True)
         for file in FILES[format_]:
             (root / "landing" / format_ / named(format_, file)).write_bytes(file.content)
-    (root / "infold.yml").write_text(said)
+    (root / "infold.yml").write_text(text)

@@ -40,15 +40,15 @@ def not_yet() -> frozenset[str]:
 def judged(test: str, wrong: dict[str, str], tried: Sequence[str]) -> None:
     """What went wrong is what the list says, no more and no less."""
     listed = {name for name in tried if f"{test} {name}" in not_yet()}
-    told = [f"{test} {name}: {what}" for name, what in wrong.items() if name not in listed]
+    unexpected = [f"{test} {name}: {what}" for name, what in wrong.items() if name not in listed]
     mended = sorted(f"{test} {name}" for name in listed - wrong.keys())
 
-    assert not told, "\n".join(told)
+    assert not unexpected, "\n".join(unexpected)
     assert not mended, "take these out of not_yet.txt:\n" + "\n".join(mended)
 
 
-def said(error: InfoldError) -> str:
-    """What is wrong with an error: nothing, if it has a page, words and a record."""
+def error_fault(error: InfoldError) -> str:
+    """What is wrong with an error: empty if it has a page, words and a record."""
     if error.slug not in slugs():
         return f"no page for it: {error}"
     json.dumps(error.record)

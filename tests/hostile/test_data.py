@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pyspark.errors import PySparkRuntimeError
 from tests.hostile import contents
 from tests.hostile.contents import FILES, File
-from tests.hostile.outcome import judged, said
+from tests.hostile.outcome import error_fault, judged
 
 from infold import api
 from infold.core.files import ListedFile
@@ -60,7 +60,9 @@ def test_a_file_of_another_format_is_a_named_error(
             source_rows.read(NoSpark(), project, source, [(1, seen)])  # type: ignore[arg-type]
             what = "no error"
         except InfoldError as error:
-            what = said(error) or ("" if file.whole or file.aside else f"an error: {error.slug}")
+            what = error_fault(error) or (
+                "" if file.whole or file.aside else f"an error: {error.slug}"
+            )
         except (AskedForError, PySparkRuntimeError):  # types, too, are Spark's to read
             what = "Spark was asked" if file.whole and file.name not in UNSEEN else ""
         if what:

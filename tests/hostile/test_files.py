@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.declare.shop import CLICKS, DAILY, INFOLD, SHOP, read, write
-from tests.hostile.outcome import command, judged, said
+from tests.hostile.outcome import command, error_fault, judged
 
 pytestmark = pytest.mark.deep
 
@@ -100,7 +100,7 @@ def tried(name: str, content: bytes) -> str:
     """What is wrong with how a project with this file is read."""
     try:
         _, errors = read({**SHOP, name: content})
-        return "; ".join(filter(None, map(said, errors)))
+        return "; ".join(filter(None, map(error_fault, errors)))
     except RecursionError as error:
         return repr(error)
     except Exception as error:  # noqa: BLE001 - whatever it is, it should not be

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.declare.shop import read
-from tests.hostile.outcome import judged, said
+from tests.hostile.outcome import error_fault, judged
 
 pytestmark = pytest.mark.deep
 
@@ -199,7 +199,7 @@ def wrong(project: Any, fronts: dict[str, Any]) -> str:
     """What is wrong with how the folder is read."""
     try:
         _, errors = read(files(project, fronts))
-        return "; ".join(filter(None, map(said, errors)))
+        return "; ".join(filter(None, map(error_fault, errors)))
     except Exception as error:  # noqa: BLE001 - whatever it is, it should not be
         return f"{type(error).__name__}: {error}"[:300]
 

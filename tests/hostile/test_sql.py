@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.declare.shop import CLICKS, DAILY, SESSIONS, SHOP, read
-from tests.hostile.outcome import judged, said
+from tests.hostile.outcome import error_fault, judged
 
 from infold.declare.load import _deeply
 
@@ -217,7 +217,7 @@ def wrong(kind: str, sql: str) -> str:
     try:
         files: dict[str, str | bytes] = {**SHOP, "models/subject.sql": front + text}
         _, errors = _deeply(lambda: read(files))
-        return "; ".join(filter(None, map(said, errors)))
+        return "; ".join(filter(None, map(error_fault, errors)))
     except Exception as error:  # noqa: BLE001 - whatever it is, it should not be
         return f"{type(error).__name__}: {error}"[:300]
 

@@ -51,8 +51,8 @@ def daily(*pending: Interval, definition: str = DAILY.fingerprint) -> ModelObser
     """The daily table, with some pending cells."""
     left = (Pending(Cause.MISSING, Ranges.of(pending)),) if pending else ()
     trace = Trace("daily", definition, {"sessions": 1}, left)
-    news = InputDiff("sessions", 1, 1, (), states("# # # # # # #"))
-    return ModelObservation(trace=trace, version=1, inputs=(news,))
+    diff = InputDiff("sessions", 1, 1, (), states("# # # # # # #"))
+    return ModelObservation(trace=trace, version=1, inputs=(diff,))
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def by_identifier(root: Path, more: str = "") -> Project:
     return api.open_project(root, project.target.name)
 
 
-def said(project: Project) -> list[tuple[str, bool | None, int | None, int | None]]:
+def ledger_entries(project: Project) -> list[tuple[str, bool | None, int | None, int | None]]:
     """The entries of the ledger."""
     entries = api.ledger(project).entries("sessions")
     return [(one.owner, one.in_quarantine, one.start, one.end) for one in entries]
@@ -93,21 +93,21 @@ class TestSelectingSessions:
     def test_a_session_of_the_table(self, shop: Project) -> None:
         """An entry on a session of the table has its user and its present span."""
         api.add_quarantine_entries(shop, "sessions", terms=[id_of("ann")], in_quarantine=True)
-        assert said(shop) == [("ann", True, START, END)]
+        assert ledger_entries(shop) == [("ann", True, START, END)]
 
     def test_a_session_in_quarantine(self, shop: Project) -> None:
         """A session that is in quarantine, and so not in the table, can be named by its id."""
         api.add_quarantine_entries(
             shop, "sessions", terms=[id_of("bob", LATER)], in_quarantine=False
         )
-        assert said(shop) == [("bob", False, LATER, LATER + 5)]
+        assert ledger_entries(shop) == [("bob", False, LATER, LATER + 5)]
 
     def test_all_sessions_of_a_user(self, shop: Project) -> None:
         """An entry on a user means all sessions, future ones too, so it has no span."""
         api.add_quarantine_entries(
             shop, "sessions", terms=[], users=["eve", "o'hara"], in_quarantine=True, force=True
         )
-        assert said(shop) == [("eve", True, None, None), ("o'hara", True, None, None)]
+        assert ledger_entries(shop) == [("eve", True, None, None), ("o'hara", True, None, None)]
 
     def test_an_unknown_session_is_refused_and_nothing_is_written(self, shop: Project) -> None:
         """With one unknown session nothing is recorded, not even for those named before it."""
@@ -115,7 +115,7 @@ class TestSelectingSessions:
             api.add_quarantine_entries(
                 shop, "sessions", terms=[id_of("ann"), "nonsense"], in_quarantine=True
             )
-        assert said(shop) == []
+        assert ledger_entries(shop) == []
 
     def test_an_unknown_user_is_refused(self, shop: Project) -> None:
         """A user without known sessions is refused, because
@@ -132,7 +132,7 @@ class TestSelectingSessions:
             shop, "sessions", terms=[], users=["anne"], in_quarantine=True, force=True
         )
         api.add_quarantine_entries(shop, "sessions", terms=[], users=["anne"], in_quarantine=False)
-        assert [(of, held) for of, held, *_ in said(shop)] == [
+        assert [(of, held) for of, held, *_ in ledger_entries(shop)] == [
             ("ann", True),
             ("bob", True),
             ("anne", True),
@@ -164,7 +164,7 @@ class TestSelectingSessions:
         for user, of in ((42, "42"), (True, "true")):
             stored(monkeypatch, session_id=ids[:1] if of == "42" else ids[1:], user_id=[user])
             api.add_quarantine_entries(shop, "sessions", terms=[id_of(of)], in_quarantine=True)
-        assert [of for of, *_ in said(shop)] == ["42", "true"]
+        assert [of for of, *_ in ledger_entries(shop)] == ["42", "true"]
 
     def test_an_identifier_is_all_its_sessions(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -176,7 +176,7 @@ class TestSelectingSessions:
         columns = {"session_id": [id_of("k1")], "session_identifier": ["k1"], "user_id": ["ann"]}
         stored(monkeypatch, **columns)
         api.add_quarantine_entries(shop, "sessions", terms=["k1", id_of("k1")], in_quarantine=True)
-        assert said(shop) == [("k1", True, None, None), ("k1", True, START, END)]
+        assert ledger_entries(shop) == [("k1", True, None, None), ("k1", True, START, END)]
         with pytest.raises(errors.InfoldError, match="of the identifier k2"):
             api.add_quarantine_entries(shop, "sessions", terms=["k2"], in_quarantine=True)
         with pytest.raises(errors.InfoldError, match="by identifier"):
@@ -200,7 +200,7 @@ class TestSelectingSessions:
             shop, "sessions", terms=terms, users=["bob"], in_quarantine=True, force=True
         )
         assert [entry.owner for entry in entries] == ["k1", "ann", "bob"]
-        assert said(shop) == [
+        assert ledger_entries(shop) == [
             ("ik1", True, None, None),
             ("uann", True, START, END),
             ("ubob", True, None, None),
@@ -242,7 +242,7 @@ class TestCommand:
             "  all sessions of eve\n"
             "`infold run` goes by quarantine_after again, in sessions.\n"
         )
-        assert [held for _, held, *_ in said(shop)] == [True, True, False, None, None]
+        assert [held for _, held, *_ in ledger_entries(shop)] == [True, True, False, None, None]
         assert " auto " in self.infold(shop, "list")
         text = self.infold(shop, "auto", "sessions", "--entry", "9", code=2)
         assert text.startswith("unknown-entry: there is no manual entry 9 of sessions\n")

@@ -79,7 +79,7 @@ def ledger(snapshot: int = 70) -> MemoryLedger:
 
 
 def node(sessions: Sessions | None = None, **query: Any) -> Node:
-    """The sample's sessions model, said otherwise."""
+    """The sample's sessions model, with other settings."""
     own = sample.SESSIONS
     assert own.query is not None
     model = own.model if sessions is None else replace(own.model, sessions=sessions)
@@ -146,10 +146,10 @@ def test_events_of_an_identifier(match: Mapping[str, Any], any_of: list[dict[str
     """Events of an identifier are those with it as the
     first that is not NULL, or with none, by user.
     """
-    said = Sessions("who", None, ("cookie", "`device`"), fallback_gap=1)
+    sessions = Sessions("who", None, ("cookie", "`device`"), fallback_gap=1)
     past = FakePast()
 
-    found(past, node(said, user="session_identifier", fallback=Fallback("who", 1)), match)
+    found(past, node(sessions, user="session_identifier", fallback=Fallback("who", 1)), match)
 
     assert past.asked[0]["any_of"] == any_of
 
@@ -211,8 +211,8 @@ def test_an_input_without_the_column() -> None:
     )
 
 
-@pytest.mark.parametrize(("kind", "told"), [(pa.string(), True), (pa.int64(), False)])
-def test_a_user_of_several_types(kind: pa.DataType, told: bool) -> None:
+@pytest.mark.parametrize(("kind", "same_type"), [(pa.string(), True), (pa.int64(), False)])
+def test_a_user_of_several_types(kind: pa.DataType, same_type: bool) -> None:
     """A user computed from several types is left to Spark, which casts them to one."""
 
     class TwoTables(FakePast):
@@ -238,5 +238,5 @@ def test_a_user_of_several_types(kind: pa.DataType, told: bool) -> None:
     theirs = events_of(project, ledger(), past, of, {"u": "ann"}, 1, 9)
 
     assert [asked["any_of"] for asked in past.asked] == [[{"user_id": "ann"}], [{"who": "ann"}]]
-    assert {event.input for event in theirs.events} == ({"clicks", "taps"} if told else set())
-    assert theirs.spark_can_tell is not told
+    assert {event.input for event in theirs.events} == ({"clicks", "taps"} if same_type else set())
+    assert theirs.spark_can_tell is not same_type

@@ -68,7 +68,7 @@ class Table:
         )
         return version.whole or bool(before - after)
 
-    def told(self, start: int, end: int) -> list[str]:
+    def change_lines(self, start: int, end: int) -> list[str]:
         """What happened, a line for each change."""
         found, blind = changes_in_span(self.versions, self.at, self.lost, start, end)
         lines = []
@@ -135,14 +135,14 @@ class TestWalk:
         """
         drawn = Table("10-20 v1", "10-20 v1", "10-30 v3", "10-30 v3, 90-95 v4")
 
-        assert drawn.told(10, 30) == ["1 created > 10-20", "3 extended 10-20 > 10-30"]
+        assert drawn.change_lines(10, 30) == ["1 created > 10-20", "3 extended 10-20 > 10-30"]
         assert drawn.reads < 8
 
     def test_merged_sessions_are_followed_to_their_beginnings(self) -> None:
         """Two sessions merged by a late event are both followed back to where they began."""
         drawn = Table("10-20 v1", "10-20 v1, 60-70 v2", "10-20 v1, 55-70 v3", "10-70 v4")
 
-        assert drawn.told(10, 70) == [
+        assert drawn.change_lines(10, 70) == [
             "1 created > 10-20",
             "2 created > 60-70",
             "3 extended 60-70 > 55-70",
@@ -153,13 +153,13 @@ class TestWalk:
         """The other half of a split is shown, though it is outside the span asked for."""
         drawn = Table("10-70 v1", "10-20 v2, 60-70 v2", "10-20 v2, 60-80 v3")
 
-        assert drawn.told(10, 20) == ["1 created > 10-70", "2 split 10-70 > 10-20 60-70"]
+        assert drawn.change_lines(10, 20) == ["1 created > 10-70", "2 split 10-70 > 10-20 60-70"]
 
     def test_two_sessions_of_one_version_are_two_changes(self) -> None:
         """Two sessions of one version that share no instant are two changes."""
         drawn = Table("10-20 v1, 40-50 v1", "10-50 v2")
 
-        assert drawn.told(10, 50) == [
+        assert drawn.change_lines(10, 50) == [
             "1 created > 10-20",
             "1 created > 40-50",
             "2 merged 10-20 40-50 > 10-50",
@@ -169,7 +169,7 @@ class TestWalk:
         """A removed session is found by the cells that lost rows in a version."""
         drawn = Table("10-20 v1", "-", "-", "10-20 v4")
 
-        assert drawn.told(10, 20) == [
+        assert drawn.change_lines(10, 20) == [
             "1 created > 10-20",
             "2 removed 10-20 >",
             "4 created > 10-20",
@@ -179,7 +179,7 @@ class TestWalk:
         """Where snapshots have expired, the row says who wrote it, and nothing more is claimed."""
         drawn = Table("?", "?", "10-20 v2", "10-30 v4")
 
-        assert drawn.told(10, 30) == [
+        assert drawn.change_lines(10, 30) == [
             "2 written > 10-20",
             "4 extended 10-20 > 10-30",
             "what was before is not known",
@@ -189,7 +189,7 @@ class TestWalk:
         """The history before a rebuild of the table is compared as anywhere else."""
         drawn = Table("10-20 v1", "10-20 v2", "10-30 v3", whole=(1, 2))
 
-        assert drawn.told(10, 30) == [
+        assert drawn.change_lines(10, 30) == [
             "1 created > 10-20",
             "2 rebuilt 10-20 > 10-20",
             "3 extended 10-20 > 10-30",
@@ -197,7 +197,7 @@ class TestWalk:
 
     def test_a_session_that_was_never_stored(self) -> None:
         """A session that was too long from the beginning has no history in its table."""
-        assert Table("10-20 v1", "10-20 v1").told(50, 60) == []
+        assert Table("10-20 v1", "10-20 v1").change_lines(50, 60) == []
 
 
 class TestQuarantine:
@@ -215,20 +215,24 @@ class TestQuarantine:
         """Events that were read and still exist show that
         the session entered quarantine and returned.
         """
-        told = session_changes(self.FOUND, self.READ, self.BEFORE, [Event(12, 1, input="clicks")])
+        changes = session_changes(
+            self.FOUND, self.READ, self.BEFORE, [Event(12, 1, input="clicks")]
+        )
 
-        assert [deed.verb for deed in told] == ["created", "quarantined", "returned"]
+        assert [change.verb for change in changes] == ["created", "quarantined", "returned"]
 
     def test_events_that_arrived_later_show_a_removal(self) -> None:
         """If the earlier events are gone, the session was removed and another one created."""
-        told = session_changes(self.FOUND, self.READ, self.BEFORE, [Event(12, 6, input="clicks")])
+        changes = session_changes(
+            self.FOUND, self.READ, self.BEFORE, [Event(12, 6, input="clicks")]
+        )
 
-        assert [deed.verb for deed in told] == ["created", "removed", "created"]
-        assert changes_since(told, 10, 20) == told[2:]
+        assert [change.verb for change in changes] == ["created", "removed", "created"]
+        assert changes_since(changes, 10, 20) == changes[2:]
 
     def test_without_a_quarantine_there_is_none(self) -> None:
         """Without a quarantine no events are searched and none is shown."""
-        assert [deed.verb for deed in session_changes(self.FOUND, self.READ, self.BEFORE)] == [
+        assert [change.verb for change in session_changes(self.FOUND, self.READ, self.BEFORE)] == [
             "created",
             "removed",
             "created",

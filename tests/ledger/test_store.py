@@ -178,11 +178,11 @@ class TestOpening:
         added.
         """
         path = tmp_path / "ledger.db"
-        said = [
+        entries = [
             ManualEntry(0, "ann", in_quarantine=True, reason="bot"),
             ManualEntry(0, "bob", in_quarantine=False),
         ]
-        SqlLedger(path).add_entries("sessions", said)
+        SqlLedger(path).add_entries("sessions", entries)
         with sqlite3.connect(path) as connection:
             now = "held BOOLEAN, session_start"
             (text,) = connection.execute(

@@ -11,7 +11,7 @@ from infold.core.interval import DAY, HOUR, show_duration
 TABLE = "---\nmaterialization: table\n---\n"
 
 
-def said(text: str) -> str:
+def findings(text: str) -> str:
     """All that is found in a model's file."""
     _, found = read({**around(f"clicks {text}"), "models/subject.sql": text})
     return "\n".join(str(error) for error in found)
@@ -48,12 +48,12 @@ def said(text: str) -> str:
 )
 def test_keys_of_other_tools_are_answered(text: str, expected: str) -> None:
     """A key, header or template of another tool is answered with the one of infold."""
-    assert expected in said(text)
+    assert expected in findings(text)
 
 
 def test_a_template_inside_a_string_is_a_string() -> None:
     """A query with a template inside a string is read as it is."""
-    assert not said(TABLE + "SELECT user_id, '{{ x }}' AS t FROM clicks")
+    assert not findings(TABLE + "SELECT user_id, '{{ x }}' AS t FROM clicks")
 
 
 DAILY = (
@@ -67,9 +67,9 @@ def test_a_refusal_suggests_bounds() -> None:
     rows = "SELECT day, sum(n) OVER (ORDER BY day, user_id ROWS 6 PRECEDING) AS s FROM daily"
     pairs = "SELECT a.day FROM daily AS a JOIN clicks AS b ON a.user_id = b.user_id"
 
-    assert "bounds: {daily: {before: 6 days}}" in said(DAILY + rows)
-    assert "safety_overrides: {allow_window_functions: true}" in said(DAILY + rows)
-    assert "daily: {before: …}, clicks: {before: …}" in said(DAILY + pairs)
+    assert "bounds: {daily: {before: 6 days}}" in findings(DAILY + rows)
+    assert "safety_overrides: {allow_window_functions: true}" in findings(DAILY + rows)
+    assert "daily: {before: …}, clicks: {before: …}" in findings(DAILY + pairs)
 
 
 def test_one_cause_is_one_finding() -> None:
@@ -77,8 +77,8 @@ def test_one_cause_is_one_finding() -> None:
     and models that depend on it are not judged.
     """
     join = "FROM daily AS a JOIN clicks AS b ON a.user_id = b.user_id"
-    one = said(f"{DAILY}SELECT a.day, count(*) AS n {join} GROUP BY a.day")
-    two = said(f"{DAILY}SELECT to_date(a.user_id) AS day, count(*) AS n {join} GROUP BY 1")
+    one = findings(f"{DAILY}SELECT a.day, count(*) AS n {join} GROUP BY a.day")
+    two = findings(f"{DAILY}SELECT to_date(a.user_id) AS day, count(*) AS n {join} GROUP BY 1")
 
     assert "join-over-cells" in one
     assert "partition-not-proven" not in one

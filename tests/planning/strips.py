@@ -121,18 +121,18 @@ def built(target: Node, since: int = 1, **extra: object) -> ModelObservation:
     """A model whose trace holds for version ``since`` of all its inputs."""
     inputs = {entry.name: since for entry in target.inputs if target.source is None}
     trace = Trace(target.name, target.fingerprint, inputs)
-    news = tuple(InputDiff(name, since, since) for name in inputs)
-    return replace(ModelObservation(trace=trace, version=1, inputs=news), **extra)  # type: ignore[arg-type]
+    diffs = tuple(InputDiff(name, since, since) for name in inputs)
+    return replace(ModelObservation(trace=trace, version=1, inputs=diffs), **extra)  # type: ignore[arg-type]
 
 
 def changed(target: Node, name: str, strip: str) -> ModelObservation:
     """A built model one of whose inputs changed as drawn."""
     seen = built(target)
-    news = tuple(
+    diffs = tuple(
         InputDiff(name, 1, 2, changes(strip), states(strip)) if entry.name == name else entry
         for entry in seen.inputs
     )
-    return replace(seen, inputs=news)
+    return replace(seen, inputs=diffs)
 
 
 def strip(made: Plan, name: str) -> str:
@@ -141,6 +141,6 @@ def strip(made: Plan, name: str) -> str:
     return " ".join("B" if cells.overlaps(day(i)) else "-" for i in range(DAYS))
 
 
-def said(target: Node, **keys: object) -> Node:
+def with_incremental(target: Node, **keys: object) -> Node:
     """The same model with keys under ``incremental``."""
     return replace(target, model=replace(target.model, incremental=Incremental(**keys)))  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ SELECT cast(event_ts AS date) AS day, count(*) AS n FROM clicks GROUP BY 1
 """
 
 
-def said(root: Path, length: str, start: str) -> tuple[str, ...]:
+def notes(root: Path, length: str, start: str) -> tuple[str, ...]:
     """The notes on a table with such cells and such a start."""
     text = WEEKLY.format(length=length, start=start)
     write(root, {**SHOP, "models/rare.sql": text})
@@ -30,7 +30,7 @@ def test_a_start_inside_a_cell_leaves_out_a_part_of_it(tmp_path: Path) -> None:
     """A start inside a cell is noted with the cell, the
     rows left out, and the next start of a cell.
     """
-    [note] = said(tmp_path, "week", "2024-02-15")
+    [note] = notes(tmp_path, "week", "2024-02-15")
 
     assert note == (
         "rare: its start, 2024-02-15, lies inside a week. Of the week from 2024-02-12 to "
@@ -68,4 +68,4 @@ def test_a_start_of_events_and_of_sessions(tmp_path: Path) -> None:
 )
 def test_a_start_between_cells_leaves_out_none(tmp_path: Path, length: str, start: str) -> None:
     """A start between cells leaves out nothing and is not noted."""
-    assert said(tmp_path, length, start) == ()
+    assert notes(tmp_path, length, start) == ()

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.planning.strips import DAILY, FIRST, USERS, built, changed, project, said, strip
+from tests.planning.strips import (
+    DAILY,
+    FIRST,
+    USERS,
+    built,
+    changed,
+    project,
+    strip,
+    with_incremental,
+)
 
 from infold.core.interval import DAY, HOUR, Ranges
 from infold.core.plan import Observations, Plan, PlanOptions
@@ -13,7 +22,7 @@ from infold.core.trace import Cause, Pending, Version, was_dropped
 from infold.planning.planner import plan
 
 TICK = FIRST + 7 * DAY + 5 * HOUR
-FIVE = said(DAILY, cron="0 5 * * *")
+FIVE = with_incremental(DAILY, cron="0 5 * * *")
 LATE = "# + # # # # #"
 
 
@@ -84,7 +93,7 @@ def test_what_was_late_in_a_lookup_shows_in_all_days() -> None:
 
 def test_partial_cells_are_built_where_allowed() -> None:
     """A cell that is not complete is built if the model or --ignore-cron allows it."""
-    partly = said(DAILY, cron="0 5 * * *", allow_partials=True)
+    partly = with_incremental(DAILY, cron="0 5 * * *", allow_partials=True)
     now = FIRST + 6 * DAY + 6 * HOUR
     for target, asked, drawn in (
         (FIVE, PlanOptions(), "- - - - - - -"),

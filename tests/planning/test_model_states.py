@@ -373,8 +373,8 @@ class TestBackfillLimit:
         trace = Trace("a", self.LIMITED.fingerprint, {"events": 1})
         trace = replace(trace, pending=(Pending(Cause.MISSING, left),))
         base = changed(self.LIMITED, "events", changes) if changes else built(self.LIMITED)
-        news = replace(base.inputs[0], cells=states(strip))
-        return replace(base, trace=trace, inputs=(news,))
+        diff = replace(base.inputs[0], cells=states(strip))
+        return replace(base, trace=trace, inputs=(diff,))
 
     def test_a_first_run_builds_the_limit_and_the_next_continues(self) -> None:
         """Runs with a limit build from the first row on, oldest first, until nothing is left."""

@@ -18,9 +18,9 @@ from tests.planning.strips import (
     day,
     node,
     project,
-    said,
     states,
     strip,
+    with_incremental,
 )
 
 from infold.core.files import IngestedFile, ListedFile
@@ -119,9 +119,9 @@ class TestLateRows:
             1,
         )
         seen = changed(DAILY, "sessions", "# # # # # # +")
-        news = (replace(seen.inputs[0], changes=(old, *seen.inputs[0].changes)), seen.inputs[1])
+        diffs = (replace(seen.inputs[0], changes=(old, *seen.inputs[0].changes)), seen.inputs[1])
 
-        made = plan(project(DAILY), Observations(0, {"daily": replace(seen, inputs=news)}))
+        made = plan(project(DAILY), Observations(0, {"daily": replace(seen, inputs=diffs)}))
 
         assert len(made.steps[0].cells) == 2
 
@@ -176,9 +176,9 @@ class TestWholeReasons:
         """A changed table without a time column makes every cell of its readers stale."""
         seen = built(DAILY)
         change = CellChange(EVER, 1, 1, 5, 5, 1, 2)
-        news = (seen.inputs[0], InputDiff("users", 1, 2, (change,), (CellState(EVER, 5, 2),)))
+        diffs = (seen.inputs[0], InputDiff("users", 1, 2, (change,), (CellState(EVER, 5, 2),)))
 
-        made = plan(project(DAILY), Observations(0, {"daily": replace(seen, inputs=news)}))
+        made = plan(project(DAILY), Observations(0, {"daily": replace(seen, inputs=diffs)}))
 
         assert made.steps[0].cells == Ranges.ever()
         assert made.steps[0].reasons[0].cause is Cause.LOOKUP
@@ -189,10 +189,10 @@ class TestWholeReasons:
         """
         daily = replace(DAILY, matches=(Match("users", "sessions", (("user", "user"),)),))
         seen, change = built(daily), CellChange(EVER, 1, 1, 5, 5, 1, 2)
-        news = InputDiff("users", 1, 2, (change,), (CellState(EVER, 5, 2),))
+        diff = InputDiff("users", 1, 2, (change,), (CellState(EVER, 5, 2),))
 
         def planned(found: ChangedKeyRows | None) -> Plan:
-            inputs = (seen.inputs[0], replace(news, changed_keys=found))
+            inputs = (seen.inputs[0], replace(diff, changed_keys=found))
             return plan(project(daily), Observations(0, {"daily": replace(seen, inputs=inputs)}))
 
         unknown = planned(None)
@@ -224,8 +224,8 @@ class TestWholeReasons:
         seen = ModelObservation(trace, 1, FileDiff("raw.clicks", removed=known[:1], ingested=known))
 
         def planned(found: ChangedKeyRows | None) -> Plan:
-            news = InputDiff("users", 1, 2, (change,), changed_keys=found)
-            return plan(project(events), Observations(0, {"events": replace(seen, inputs=(news,))}))
+            diff = InputDiff("users", 1, 2, (change,), changed_keys=found)
+            return plan(project(events), Observations(0, {"events": replace(seen, inputs=(diff,))}))
 
         def again(found: ChangedKeyRows | None) -> tuple[Action, tuple[int, ...]]:
             [step] = planned(found).steps
@@ -249,9 +249,9 @@ class TestWholeReasons:
         """
         many = CellChange(day(0), 100, 0, 0, 100, 0, 1)
         seen = built(SESSIONS)
-        news = InputDiff("events", 1, 2, (many,), (CellState(day(0), 100, 1),))
+        diff = InputDiff("events", 1, 2, (many,), (CellState(day(0), 100, 1),))
 
-        made = plan(project(SESSIONS), Observations(0, {"sessions": replace(seen, inputs=(news,))}))
+        made = plan(project(SESSIONS), Observations(0, {"sessions": replace(seen, inputs=(diff,))}))
 
         assert made.steps[0].action is Action.BUILD
 
@@ -270,12 +270,12 @@ class TestWholeReasons:
         """Readers of files are planned by the known numbers
         of rows, and a rebuilt table changes as a whole.
         """
-        news = FileDiff(
+        diff = FileDiff(
             "raw.clicks",
             new=(ListedFile("b.csv", 9, 1, "9:1"),),
             estimate=(CellState(day(2), new, 0),),
         )
-        events = built(EVENTS, files=news, rows=rows)
+        events = built(EVENTS, files=diff, rows=rows)
         if definition:
             events = replace(events, trace=Trace("events", definition))
 
@@ -424,8 +424,8 @@ class TestBatches:
         step.
         """
         for target, asked in (
-            (said(DAILY, batch_size=size), PlanOptions()),
-            (said(DAILY, batch_size=1), PlanOptions(batch_size=size)),
+            (with_incremental(DAILY, batch_size=size), PlanOptions()),
+            (with_incremental(DAILY, batch_size=1), PlanOptions(batch_size=size)),
         ):
             made = self.made(target, asked)
             [step] = made.steps
@@ -445,7 +445,7 @@ class TestBatches:
         """The model and the run limit how many batches are
         built at once, each with its own cells in order.
         """
-        target = said(DAILY, batch_size=1, batch_concurrency=own)
+        target = with_incremental(DAILY, batch_size=1, batch_concurrency=own)
         [step] = self.made(target, PlanOptions(jobs=jobs)).steps
 
         assert step.batches == 4
@@ -455,7 +455,7 @@ class TestBatches:
 
     def test_the_first_batch_creates_the_table_alone(self) -> None:
         """The first batch of a new table has none beside it."""
-        target = said(DAILY, batch_size=1, batch_concurrency=4)
+        target = with_incremental(DAILY, batch_size=1, batch_concurrency=4)
         seen = replace(changed(target, "sessions", self.LATE), trace=None)
         [step] = plan(project(target), Observations(0, {"daily": seen})).steps
 
@@ -494,7 +494,7 @@ class TestExchange:
         """Batches of a new definition are computed one by one and committed together."""
         by_cell = replace(DAILY, overrides_used=(Override.LIMIT,))
         monkeypatch.setattr("infold.planning.buildable_cells.CELLS_TOGETHER", 2)
-        for target, pieces in ((said(DAILY, batch_size=3), 3), (by_cell, 4)):
+        for target, pieces in ((with_incremental(DAILY, batch_size=3), 3), (by_cell, 4)):
             [step] = self.made(target).steps
 
             assert (step.action, step.batches, step.cells) == (Action.BUILD, 1, Ranges.ever())
@@ -530,8 +530,8 @@ class TestExchange:
         assert not made
         assert made.skipped[-1] == Skipped("reader", "its input daily is of an old definition")
         again = built(reader)
-        news = (InputDiff("daily", 1, 2, changes("+"), states("#")),)
-        seen = {"daily": self.OTHER, "reader": replace(again, inputs=news)}
+        diffs = (InputDiff("daily", 1, 2, changes("+"), states("#")),)
+        seen = {"daily": self.OTHER, "reader": replace(again, inputs=diffs)}
         live = plan(project(DAILY, reader), Observations(0, seen), part)
         assert [step.model for step in live.steps] == ["reader"]
 
@@ -539,7 +539,7 @@ class TestExchange:
         """Cells that are not complete are missing until
         their tick, not stale for another definition.
         """
-        target = said(DAILY, cron="0 5 * * *")
+        target = with_incremental(DAILY, cron="0 5 * * *")
         seen = Observations(day(3).start + 5 * HOUR, {"daily": self.OTHER})
         [step] = plan(project(target), seen).steps
 
@@ -564,7 +564,7 @@ class TestBounds:
 class TestCron:
     """When a model is due, and which cells are complete."""
 
-    DAILY = said(DAILY, cron="0 5 * * *")
+    DAILY = with_incremental(DAILY, cron="0 5 * * *")
 
     def made(self, hours: int, built_at: int | None, strip: str = "# + # # # # +") -> Plan:
         """A plan so many hours into the strip, of a model built at another."""
@@ -609,13 +609,13 @@ class TestFiles:
 
     def test_new_removed_and_due_files_are_three_causes(self) -> None:
         """New, removed and due files are separate causes, each with its rows."""
-        news = FileDiff(
+        diff = FileDiff(
             "raw.clicks",
             new=(ListedFile("b.csv", 9, 1, "9:1"),),
             removed=(self.known(),),
             come_due=(self.known(id=2, path="c.csv", waiting=3),),
         )
-        seen = built(EVENTS, files=news)
+        seen = built(EVENTS, files=diff)
 
         made = plan(project(EVENTS), Observations(0, {"events": seen}))
 
@@ -628,12 +628,12 @@ class TestFiles:
 
     def test_estimated_days_already_covered_are_late(self) -> None:
         """Estimated rows for a day that has rows are late, and for another day they arrived."""
-        news = FileDiff(
+        diff = FileDiff(
             "raw.clicks",
             new=(ListedFile("b.csv", 9, 1, "9:1"),),
             estimate=(CellState(day(1), 2, 0), CellState(day(6), 5, 0)),
         )
-        seen = built(EVENTS, files=news, cells=states("# # # . . . ."))
+        seen = built(EVENTS, files=diff, cells=states("# # # . . . ."))
 
         made = plan(project(EVENTS), Observations(0, {"events": seen}))
 
@@ -646,12 +646,12 @@ class TestFiles:
         """Readers of files are shown as expected steps and planned again once the files are
         read.
         """
-        news = FileDiff(
+        diff = FileDiff(
             "raw.clicks",
             new=(ListedFile("b.csv", 9, 1, "9:1"),),
             estimate=(CellState(day(2), 2, 0),),
         )
-        seen = Observations(0, {"events": built(EVENTS, files=news), "sessions": built(SESSIONS)})
+        seen = Observations(0, {"events": built(EVENTS, files=diff), "sessions": built(SESSIONS)})
 
         made = plan(project(EVENTS, SESSIONS), seen)
 

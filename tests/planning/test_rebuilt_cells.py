@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from tests.planning.strips import DAILY, DAYS, changed, day, node, project, said, states
+from tests.planning.strips import DAILY, DAYS, changed, day, node, project, states, with_incremental
 
 from infold.core.interval import DAY, MAX, MIN, Interval, Ranges
 from infold.core.model import DefinitionChange, Materialization, Model
@@ -50,7 +50,7 @@ def left(trace: Trace) -> dict[Cause, Ranges]:
 
 def test_a_limit_cuts_it_like_a_first_build() -> None:
     """With a limit the first commit replaces the table, and the other days with rows wait."""
-    target = replace(said(DAILY, on_definition_change=CELLS), backfill_limit=2 * DAY)
+    target = replace(with_incremental(DAILY, on_definition_change=CELLS), backfill_limit=2 * DAY)
     step, after = step_of(target, of_old(target), PlanOptions())
 
     assert (step.action, step.backfill_end) == (Action.BUILD, day(1).end)
@@ -69,7 +69,7 @@ def test_a_limit_cuts_it_like_a_first_build() -> None:
 
 def test_without_a_limit_it_is_one_commit() -> None:
     """Without a limit, a window or batches the whole table is replaced in one commit."""
-    target = said(DAILY, on_definition_change=CELLS)
+    target = with_incremental(DAILY, on_definition_change=CELLS)
     step, after = step_of(target, of_old(target), PlanOptions())
 
     assert (step.action, step.cells, after.pending) == (Action.BUILD, Ranges.ever(), ())
@@ -79,9 +79,13 @@ def test_a_plan_says_that_readers_lose_rows() -> None:
     """A plan that rebuilds a part says that readers lose rows, and one that rebuilds all does
     not.
     """
-    target = said(DAILY, on_definition_change=CELLS, batch_size=3)
+    target = with_incremental(DAILY, on_definition_change=CELLS, batch_size=3)
     parts = plan(project(target), Observations(0, {"daily": of_old(target)}), PlanOptions())
-    whole = plan(project(said(DAILY, on_definition_change=CELLS)), parts_of(target), PlanOptions())
+    whole = plan(
+        project(with_incremental(DAILY, on_definition_change=CELLS)),
+        parts_of(target),
+        PlanOptions(),
+    )
 
     assert any("nothing of its old definition stays" in note for note in parts.notes)
     assert "7 cells in 3 batches" in plan_screen(project(target), parts_of(target), parts, {})
@@ -95,7 +99,7 @@ def parts_of(target: Node) -> Observations:
 
 def test_a_window_without_rows_replaces_nothing() -> None:
     """A window without rows replaces nothing, and changed readers wait."""
-    target = said(DAILY, on_definition_change=CELLS)
+    target = with_incremental(DAILY, on_definition_change=CELLS)
     reader = node(Model("reader", Materialization.TABLE, ""), Input("daily", "day"))
     seen = {"daily": of_old(target, "# # # # # - -"), "reader": ModelObservation()}
     seen["reader"] = ModelObservation(inputs=(InputDiff("daily", 1, 1),))
@@ -122,17 +126,17 @@ class Played:
 
     def target(self, limit: int | None, batch: int | None) -> Node:
         """The model as declared now."""
-        made = said(DAILY, on_definition_change=CELLS, batch_size=batch)
+        made = with_incremental(DAILY, on_definition_change=CELLS, batch_size=batch)
         made = replace(made, inputs=made.inputs[:1], fingerprint=self.fingerprint)
         return replace(made, backfill_limit=limit and limit * DAY)
 
     def seen(self, target: Node) -> Observations:
         """What a run observes of it."""
         known = tuple(CellState(day(at), 10, at) for at in sorted(self.rows))
-        news = InputDiff("sessions", 1, 1, (), known)
+        diff = InputDiff("sessions", 1, 1, (), known)
         held = tuple(CellState(day(at), 10, at) for at in sorted(self.held))
         return Observations(
-            0, {target.name: ModelObservation(self.trace, self.version, inputs=(news,), cells=held)}
+            0, {target.name: ModelObservation(self.trace, self.version, inputs=(diff,), cells=held)}
         )
 
     def carry_out(self, step: Step) -> None:
@@ -195,7 +199,7 @@ def test_the_table_always_has_one_definition(seed: int) -> None:
 
 def test_an_older_backlog_keeps_its_cause() -> None:
     """The backlog of an older limit keeps its own cause, as the table was never complete."""
-    target = replace(said(DAILY), backfill_limit=2 * DAY)
+    target = replace(with_incremental(DAILY), backfill_limit=2 * DAY)
     seen = replace(of_old(target), trace=None, cells=())
     _, after = step_of(target, seen, PlanOptions())
 

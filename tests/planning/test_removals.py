@@ -185,10 +185,10 @@ def replaced(
     known = tuple(IngestedFile(at, f"{at}.csv", 9, "old", 0, rows=rows) for at in range(files))
     counted = {file.path: after for file in known} | ({"more.csv": came} if came else {})
     counted |= {"0.csv": grown} if grown else {}
-    news = FileDiff(source.name, removed=known, ingested=known, row_counts=counted)
-    refuse_lost_rows(source, replace(news, removals_allowed=True))
+    diff = FileDiff(source.name, removed=known, ingested=known, row_counts=counted)
+    refuse_lost_rows(source, replace(diff, removals_allowed=True))
     try:
-        refuse_lost_rows(source, news)
+        refuse_lost_rows(source, diff)
     except InfoldError as error:
         return dict(error.facts)["raw.clicks"]
     return ""

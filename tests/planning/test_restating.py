@@ -98,10 +98,10 @@ def test_a_table_that_was_never_built_is_built_in_its_window(
     )
     daily = Trace("daily", project["daily"].fingerprint, {"raw.clicks": 1}, pending)
     landed = Trace("raw.clicks", project["raw.clicks"].fingerprint)
-    news = InputDiff("raw.clicks", 1 if changed else 0, 1, (), tuple(days))
+    diff = InputDiff("raw.clicks", 1 if changed else 0, 1, (), tuple(days))
     seen = {
         "raw.clicks": ModelObservation(trace=landed, version=1, files=FileDiff("raw.clicks")),
-        "daily": ModelObservation(trace=daily if changed else None, inputs=(news,)),
+        "daily": ModelObservation(trace=daily if changed else None, inputs=(diff,)),
     }
     asked = replace(again.options, restated={}) if changed else again.options
 

@@ -88,15 +88,15 @@ class Beside:
         self._views(session)
         lake, found = api.lake(api.open_project(self.root)), []
         for name in (*EVENTS, "sessions"):
-            told = difference(_rows(session.table(name).toArrow()), _rows(lake.rows(name)))
-            found += [f"{name}: {told}"] if told else []
+            differing = difference(_rows(session.table(name).toArrow()), _rows(lake.rows(name)))
+            found += [f"{name}: {differing}"] if differing else []
         for query in self.chosen:
             wanted = _rows(session.sql(plain(query)).toArrow())
             try:
-                told = difference(wanted, _rows(lake.rows(query.name)))
+                differing = difference(wanted, _rows(lake.rows(query.name)))
             except InfoldError as error:
-                told = error.slug
-            found += [f"{query}: {told}"] if told else []
+                differing = error.slug
+            found += [f"{query}: {differing}"] if differing else []
         return found
 
     def _views(self, session: SparkSession) -> None:

@@ -62,8 +62,8 @@ def _query(theme: str, front: dict[str, object], lines: list[str]) -> Query:
     assert head, lines
     if lines[0].startswith("-- with:"):
         front = front | yaml.safe_load(lines.pop(0).removeprefix("-- with:"))
-    said = {key: value for key, value in front.items() if value is not None}
-    return Query(theme, head[2], head[1] or "", json.dumps(said) + "\n", "\n".join(lines))
+    keys = {key: value for key, value in front.items() if value is not None}
+    return Query(theme, head[2], head[1] or "", json.dumps(keys) + "\n", "\n".join(lines))
 
 
 @cache

@@ -64,4 +64,4 @@ SCHEMAS = {
     "calendar": "day date, holiday boolean, name string",
     "rates": "currency string, rate double",
 }
-"""The columns of the streams and lookups, as Spark is told them."""
+"""The columns of the streams and lookups, as Spark declares them."""

@@ -18,7 +18,7 @@ def rows(side: str, *found: str) -> list[tuple[str, Row]]:
 
 
 @pytest.mark.parametrize(
-    ("stored", "rebuilt", "key", "said"),
+    ("stored", "rebuilt", "key", "expected"),
     [
         (["k=1 n=1"], ["k=1 n=2"], ["k"], ["k=1: n 1 2"]),
         (["k=1 n=1", "k=2 n=2"], ["k=2 n=3"], ["k"], ["k=1: gone", "k=2: n 2 3"]),
@@ -30,7 +30,7 @@ def rows(side: str, *found: str) -> list[tuple[str, Row]]:
     ],
 )
 def test_pairs(
-    stored: Sequence[str], rebuilt: Sequence[str], key: Sequence[str], said: Sequence[str]
+    stored: Sequence[str], rebuilt: Sequence[str], key: Sequence[str], expected: Sequence[str]
 ) -> None:
     """Rows are paired by key where it is known, else by
     similarity; a row without a partner is single.
@@ -42,7 +42,7 @@ def test_pairs(
         alone = "gone" if pair.rebuilt is None else "new"
         found.append(f"{known}: {values or alone}")
 
-    assert found == said
+    assert found == expected
 
 
 def test_the_last_digits_of_doubles_are_no_difference() -> None:

@@ -134,11 +134,11 @@ class TestForget:
         set aside from deleted files leave with the rebuild.
         """
         api.forget(shop, ["clicks"])
-        (news,) = (
+        (diff,) = (
             seen.files for seen in api.observe(shop).models.values() if seen.files is not None
         )
 
-        assert [file.path for file in news.removed] == ["landing/a.json"]
+        assert [file.path for file in diff.removed] == ["landing/a.json"]
 
     def test_unknown_names_are_reported(self, shop: Project) -> None:
         """Names that have nothing to forget are reported, and the others are forgotten."""
@@ -427,8 +427,8 @@ def test_the_next_run_finishes_a_forgetting_that_died(tmp_path: Path) -> None:
     die(project, "forget", INFOLD_CRASH_AT="drop sessions: before")
     book = api.ledger(project)
     book.acquire("r9")
-    said = list(recover(book, api.lake(project)))
+    messages = list(recover(book, api.lake(project)))
     book.close()
 
-    assert said == ["sessions: forgetting it, which a dead run had begun, was finished"]
+    assert messages == ["sessions: forgetting it, which a dead run had begun, was finished"]
     assert "sessions" not in tables(project)

@@ -60,7 +60,7 @@ def observer(
     return Observer(shop, ledger, cast(Lake, Memory()), listing, as_of)
 
 
-def news(*present: ListedFile, settling: tuple[str, ...] = (), as_of: int = FIRST) -> FileDiff:
+def file_diff(*present: ListedFile, settling: tuple[str, ...] = (), as_of: int = FIRST) -> FileDiff:
     """What is new of the files of events, after the first ingest."""
     seen = observer(ledger_of(taken()), *present, settling=settling, as_of=as_of).observe()
     files = seen.models["events"].files
@@ -70,7 +70,7 @@ def news(*present: ListedFile, settling: tuple[str, ...] = (), as_of: int = FIRS
 
 def test_an_unchanged_file_is_no_change() -> None:
     """An unchanged file is counted as the same and is no change."""
-    found = news(SEEN)
+    found = file_diff(SEEN)
 
     assert not found
     assert found.unchanged == 1
@@ -80,7 +80,7 @@ def test_a_replaced_file_is_added_and_removed() -> None:
     """A replaced file is added and its old rows are removed
     in one step, so that no reader sees both or none.
     """
-    found = news(replace(SEEN, fingerprint="two"))
+    found = file_diff(replace(SEEN, fingerprint="two"))
 
     assert [file.fingerprint for file in found.new] == ["two"]
     assert found.removed == (TAKEN,)
@@ -89,14 +89,14 @@ def test_a_replaced_file_is_added_and_removed() -> None:
 
 def test_a_deleted_file_takes_its_rows_along() -> None:
     """A deleted file removes its rows and adds none."""
-    found = news()
+    found = file_diff()
 
     assert (found.new, found.removed) == ((), (TAKEN,))
 
 
 def test_a_known_file_that_is_being_written_again_stays_as_it_was() -> None:
     """A known file that is being rewritten keeps its rows until the new version has settled."""
-    found = news(settling=("a.csv",))
+    found = file_diff(settling=("a.csv",))
 
     assert not found
     assert found.settling == 1
@@ -104,8 +104,8 @@ def test_a_known_file_that_is_being_written_again_stays_as_it_was() -> None:
 
 def test_a_waiting_row_is_due_at_its_instant() -> None:
     """A waiting row becomes due at its exact instant and not before."""
-    assert not news(SEEN, as_of=WAITS_FOR - 1).come_due
-    assert news(SEEN, as_of=WAITS_FOR).come_due == (TAKEN,)
+    assert not file_diff(SEEN, as_of=WAITS_FOR - 1).come_due
+    assert file_diff(SEEN, as_of=WAITS_FOR).come_due == (TAKEN,)
 
 
 def test_a_reader_sees_what_changed_since_the_version_it_read() -> None:

@@ -33,7 +33,7 @@ def shop(tmp_path: Path) -> Project:
     return api.open_project(made.root)
 
 
-def said(shop: Project, *words: str) -> tuple[int, str, str]:
+def run_command(shop: Project, *words: str) -> tuple[int, str, str]:
     """A command's exit code, what it prints, and its errors."""
     done = CliRunner().invoke(cli, ["-C", str(shop.root), *words])
     return done.exit_code, done.stdout, done.stderr
@@ -65,20 +65,20 @@ def test_the_plan_ends_with_the_error_and_its_cure(shop: Project) -> None:
     """The plan ends with the error and its cure: exit code
     1, or 3 where nothing else is to be done.
     """
-    code, out, errors = said(shop, "plan")
+    code, out, errors = run_command(shop, "plan")
     assert code == 1
     assert "waits for sessions, which is refused" in out
     assert errors.startswith("\nforeign-write: sessions was changed")
     assert "Roll the table back" in errors
 
-    code, out, _ = said(shop, "plan", "sessions")
+    code, out, _ = run_command(shop, "plan", "sessions")
     assert code == 3
     assert out.startswith("Nothing can be done: ")
 
 
 def test_a_plan_as_json(shop: Project) -> None:
     """The JSON of a plan is one object with the error in it."""
-    code, out, errors = said(shop, "plan", "--json")
+    code, out, errors = run_command(shop, "plan", "--json")
 
     found = json.loads(out)
     assert (code, errors) == (1, "")
@@ -89,7 +89,7 @@ def test_a_plan_as_json(shop: Project) -> None:
 
 def test_status_shows_the_others(shop: Project) -> None:
     """Status names the refused model and the readers that wait for it: exit code 1."""
-    code, out, errors = said(shop, "status")
+    code, out, errors = run_command(shop, "status")
 
     rows = {line.split()[0]: line for line in out.splitlines() if line.startswith("  ")}
     assert code == 1
@@ -98,13 +98,13 @@ def test_status_shows_the_others(shop: Project) -> None:
     assert "daily: waits for sessions, refused" in out
     assert "totals" in rows
     assert errors.startswith("\nforeign-write: ")
-    assert said(shop, "status", "clicks")[0] == 0
-    assert said(shop, "status", "sessions")[0] == 3
+    assert run_command(shop, "status", "clicks")[0] == 0
+    assert run_command(shop, "status", "sessions")[0] == 3
 
 
 def test_status_as_json(shop: Project) -> None:
     """In the JSON of status the error is at its model."""
-    code, out, errors = said(shop, "status", "--json")
+    code, out, errors = run_command(shop, "status", "--json")
 
     found = {entry["model"]: entry for entry in json.loads(out)["models"]}
     assert (code, errors) == (1, "")
@@ -116,7 +116,7 @@ def test_status_as_json(shop: Project) -> None:
 @pytest.mark.parametrize(("term", "code"), [("totals", 0), ("sessions", 3)])
 def test_restate_is_refused_for_selected_models_only(shop: Project, term: str, code: int) -> None:
     """Restate is refused only for what is selected."""
-    assert said(shop, "restate", term, "--dry-run")[0] == code
+    assert run_command(shop, "restate", term, "--dry-run")[0] == code
 
 
 def test_explain_of_another_model(shop: Project) -> None:

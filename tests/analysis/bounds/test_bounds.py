@@ -70,7 +70,7 @@ SIDES = """(
         pytest.param(
             KEYED,
             {"sessions": [(0, 0)], "clicks": [(30, 0)]},
-            id="a partition by the very time that the join is told by",
+            id="a partition by the time column of the join",
         ),
         pytest.param(
             GROUPED, {"sessions": [(0, 0)], "clicks": [(30, 0)]}, id="the same as a group"

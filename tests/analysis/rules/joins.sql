@@ -93,7 +93,7 @@ SELECT to_date(a.event_ts) AS day FROM clicks AS a JOIN clicks AS b ON a.user_id
 -- refused: join-over-cells `clicks AS b`: OR is no promise
 SELECT to_date(a.event_ts) AS day FROM clicks AS a JOIN clicks AS b ON b.event_ts = a.event_ts OR b.user_id = a.user_id
 
--- refused: join-over-cells `daily AS b`: what is said ON a LEFT JOIN ties no two rows before it
+-- refused: join-over-cells `daily AS b`: the ON condition of a LEFT JOIN ties no two rows before it
 -- with: {timeseries: {event_time_column: day, partition_column: day}}
 SELECT a.day FROM daily AS a CROSS JOIN daily AS b LEFT JOIN daily AS c ON c.day = a.day AND c.day = b.day
 

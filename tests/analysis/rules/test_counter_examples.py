@@ -5,7 +5,7 @@ Each refused query of the `.sql` files is evaluated by another engine over a few
 of them and once for each cell over the cell's own rows, and the rows have to differ. Queries whose
 rows depend on the order of their inputs are evaluated over both orders instead. Where neither can
 show anything, the file says why (`-- alike: reason`), or `REASONS` does for all findings of a kind.
-Accepted queries go through the same, over the stretch that they are said to read, and must not
+Accepted queries go through the same, over the range that they are expected to read, and must not
 differ: what finds a difference everywhere finds nothing.
 """
 
@@ -171,9 +171,13 @@ def evaluated(
 
 def partition(case: Case) -> str | None:
     """The partition column of a case that is built by cells."""
-    said = case.front.get("incremental")
+    incremental = case.front.get("incremental")
     series = case.front.get("timeseries")
-    if not isinstance(series, dict) or not isinstance(said, dict) or said.get("enabled") is False:
+    if (
+        not isinstance(series, dict)
+        or not isinstance(incremental, dict)
+        or incremental.get("enabled") is False
+    ):
         return None
     return str(series.get("partition_column", series["event_time_column"]))
 
@@ -262,7 +266,7 @@ ACCEPTED = [case for case in cases() if not case.refused and partition(case) is 
 @pytest.mark.parametrize("case", ACCEPTED, ids=str)
 def test_an_accepted_query_is_right_cell_by_cell(case: Case) -> None:
     """Every accepted query gives the same rows cell by cell,
-    from the range of each input that it is said to read.
+    from the range of each input that it is expected to read.
     """
     project, errors = read(files(case))
     assert project is not None, errors

@@ -102,10 +102,10 @@ SELECT event_id, window(event_ts, '2 hours', '1 hour').start AS s, row_number() 
 -- elsewhere: SELECT event_id, s, row_number() OVER (ORDER BY event_ts) AS n FROM clicks CROSS JOIN (VALUES (1), (2)) AS t(s)
 SELECT event_id, s, row_number() OVER (ORDER BY event_ts, event_id) AS n FROM (SELECT event_id, event_ts, window(event_ts, '2 hours', '1 hour').start AS s FROM clicks)
 
--- accepted: they are told apart by the bucket
+-- accepted: they differ by the bucket
 SELECT event_id, row_number() OVER (PARTITION BY window(event_ts, '2 hours', '1 hour') ORDER BY event_ts, event_id) AS n FROM clicks
 
--- refused: order-not-total `max_by(url, amount)`: said once for all columns of a PIVOT
+-- refused: order-not-total `max_by(url, amount)`: one finding for all columns of a PIVOT
 -- elsewhere: SELECT user_id, max_by(url, amount) FILTER (unit = 'a') AS a, max_by(url, amount) FILTER (unit = 'b') AS b FROM clicks GROUP BY 1
 SELECT user_id, a, b FROM (SELECT user_id, url, amount, unit FROM clicks) PIVOT (max_by(url, amount) FOR unit IN ('a', 'b'))
 

@@ -221,7 +221,7 @@ def counted(id_: int, partitions: int, **files: int) -> dict[str, Any]:
         "one may have gained what another lost",
         "fewer in any",
         "nothing",
-        "nothing said",
+        "no counts",
     ],
 )
 def test_history_tells_since_when_partitions_got_no_more_files(

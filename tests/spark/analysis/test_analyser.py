@@ -156,12 +156,12 @@ def test_check_reports_every_finding(tmp_path: Path) -> None:
     wrong = _project(tmp_path / "wrong", {**RIGHT, "argument": WRONG["argument"]})
     right = _project(tmp_path / "right", RIGHT)
 
-    said = CliRunner().invoke(cli, ["-C", str(wrong.root), "check", "--deep"])
+    refused = CliRunner().invoke(cli, ["-C", str(wrong.root), "check", "--deep"])
     passed = CliRunner().invoke(cli, ["-C", str(right.root), "check", "--deep"])
 
-    assert said.exit_code == 2
-    assert "refused-by-spark" in said.output
-    assert "models/argument.sql:5" in said.output
+    assert refused.exit_code == 2
+    assert "refused-by-spark" in refused.output
+    assert "models/argument.sql:5" in refused.output
     assert passed.exit_code == 0, passed.output
 
 
@@ -223,8 +223,8 @@ def test_functions_that_spark_knows_as_random(tmp_path: Path) -> None:
     """A function that Spark knows as random is a finding
     wherever it is called, unless the author allows it.
     """
-    said = "{enabled: false, safety_overrides: {allow_nondeterministic: true}}"
-    front = f"---\nmaterialization: table\nincremental: {said}\n---\n"
+    incremental = "{enabled: false, safety_overrides: {allow_nondeterministic: true}}"
+    front = f"---\nmaterialization: table\nincremental: {incremental}\n---\n"
     project = _project(
         tmp_path,
         {
@@ -277,16 +277,16 @@ def test_a_run_judges_before_its_first_step(tmp_path: Path) -> None:
     api.judge(project)
     assert _jobs(project) == jobs
 
-    said = CliRunner().invoke(cli, ["-C", str(project.root), "run", "--json"])
+    result = CliRunner().invoke(cli, ["-C", str(project.root), "run", "--json"])
 
-    told = json.loads(said.stdout)
+    printed = json.loads(result.stdout)
     wrong = ("argument", "interval", "view")
-    assert said.exit_code == 2, said.output
-    assert sorted(entry["model"] for entry in told["failed"]) == list(wrong)
-    assert {entry["error"]["slug"] for entry in told["failed"]} == {
+    assert result.exit_code == 2, result.output
+    assert sorted(entry["model"] for entry in printed["failed"]) == list(wrong)
+    assert {entry["error"]["slug"] for entry in printed["failed"]} == {
         EXPECTED[name][0] for name in wrong
     }
-    assert {step["model"] for step in told["steps"]} == {"events", "raw.rates", "rates_now"}
+    assert {step["model"] for step in printed["steps"]} == {"events", "raw.rates", "rates_now"}
     [book] = api.ledger(project).runs(1)
     assert {step.model for step in book.steps} == {"events", "raw.rates", "rates_now"}
 

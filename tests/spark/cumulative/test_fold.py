@@ -168,9 +168,9 @@ class TestKeys:
         receipt = folded(shop)
         assert (receipt.read, receipt.scanned) == (2, 2 + CROWD + 1)
         assert user(shop, "zoe") is not None
-        said = api.explain(api.open_project(shop.root), "users")
-        assert said.inputs[0].mapping == "the rows of the same user_id"
-        assert said.notes == (
+        explained = api.explain(api.open_project(shop.root), "users")
+        assert explained.inputs[0].mapping == "the rows of the same user_id"
+        assert explained.notes == (
             ("folds", "by user_id: where rows come or go, the query runs over its rows"),
             ("looks at", "7 columns of sessions, for the rows of keys that are there already"),
         )

@@ -27,7 +27,7 @@ sleep 0.2
 
 
 class Spark:
-    """A folder with a spark-submit that writes down each call and then does as told."""
+    """A folder with a spark-submit that records each call and then does what the test asks."""
 
     def __init__(self, home: Path) -> None:
         self.home = home

@@ -120,7 +120,7 @@ class MemoryTables:
         return self.snapshots[-1 if snapshot is None else snapshot]
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
-        """Not told."""
+        """None: these tables do not read values."""
         return None
 
     def layout(self, table: str) -> Layout:
@@ -180,12 +180,12 @@ class FoldLedger:
     input_changes: list[list[CellChange]] = field(default_factory=list)
     states: dict[str, dict[int, CellState]] = field(default_factory=lambda: defaultdict(dict))
     held: dict[tuple[str, int], QuarantinedSession] = field(default_factory=dict)
-    said: list[ManualEntry] = field(default_factory=list)
+    manual_entries: list[ManualEntry] = field(default_factory=list)
     nobodys: int | None = None
 
     def entries(self, model: str) -> Sequence[ManualEntry]:
         """The manual entries for sessions."""
-        return self.said
+        return self.manual_entries
 
     def left_out(self) -> Mapping[str, int]:
         """How many events are in no session, if a step has counted them."""
@@ -279,8 +279,10 @@ class FoldedSessions:
     def say(self, *words: Entry) -> FoldedSessions:
         """Put sessions into quarantine by hand, or release them."""
         for one in words:
-            number = len(self.ledger.said) + 1
-            self.ledger.said.append(ManualEntry(number, one.of, one.held, one.start, one.end))
+            number = len(self.ledger.manual_entries) + 1
+            self.ledger.manual_entries.append(
+                ManualEntry(number, one.of, one.held, one.start, one.end)
+            )
         ends = self.ends or Ends()
         self.ends = replace(ends, entries=(*ends.entries, *words))
         return self
@@ -326,7 +328,9 @@ class FoldedSessions:
             reasons=(),
             inputs={"clicks": (self.built, upto)},
             version=len(self.tables.snapshots) + 1,
-            trace=Trace("sessions", "f", {"clicks": upto}, applied_entry=len(self.ledger.said)),
+            trace=Trace(
+                "sessions", "f", {"clicks": upto}, applied_entry=len(self.ledger.manual_entries)
+            ),
             previous_trace=Trace(
                 "sessions", "f", {"clicks": self.built}, applied_entry=self.applied
             ),
@@ -348,7 +352,7 @@ class FoldedSessions:
             assert outcome.committed == (outcome.snapshot is not None) == bool(outcome.changes)
         self._record(outcome, before)
         self.built, self.receipt, self.changes = upto, outcome.receipt, outcome.changes
-        self.applied = len(self.ledger.said)
+        self.applied = len(self.ledger.manual_entries)
         self.check()
         return self
 

@@ -208,7 +208,7 @@ CASES = (
         """,
     ),
     Case(
-        "whoever has no news keeps the sessions there are",
+        "a user without new events keeps the sessions",
         given=[at("09:00"), at("12:00")],
         then="""
             | start | end   | events |

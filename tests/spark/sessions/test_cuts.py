@@ -218,8 +218,8 @@ def test_the_rest_of_a_long_session_is_found_from_its_far_end(
 CUT_AND_HELD = WAYS["quarantine, campaign and start events"]
 
 
-def told(prefix: str, times: list[int], **content: Any) -> list[Row]:
-    """Events of ann's that say the same."""
+def events_of_ann(prefix: str, times: list[int], **content: Any) -> list[Row]:
+    """Events of ann with the same content."""
     return [{**row, **content} for row in named_events(prefix, "ann", times)]
 
 
@@ -230,11 +230,13 @@ class TestCutAndQuarantined:
         """New events of the same campaign or of none, at
         its end or inside, are read without the old ones.
         """
-        made = shop(spark, CUT_AND_HELD).arrive(told("s", spread("10:00", "16:00", 25), url="/a"))
-        made.run().arrive(told("later", [at("16:10"), at("16:20")], url="/a"))
+        made = shop(spark, CUT_AND_HELD).arrive(
+            events_of_ann("s", spread("10:00", "16:00", 25), url="/a")
+        )
+        made.run().arrive(events_of_ann("later", [at("16:10"), at("16:20")], url="/a"))
         made.run()
         assert (made.receipt.read, made.receipt.written) == (2, 0)
-        made.arrive(told("inside", [at("12:05")])).run()
+        made.arrive(events_of_ann("inside", [at("12:05")])).run()
         assert (made.receipt.read, made.receipt.written) == (1, 0)
         [held] = made.ledger.held.values()
         assert (held.end, held.events) == (at("16:20"), 28)
@@ -243,27 +245,29 @@ class TestCutAndQuarantined:
         """An event of another campaign, or one that begins
         a session, ends it, inside and at its end.
         """
-        made = shop(spark, CUT_AND_HELD).arrive(told("s", spread("10:00", "16:00", 25), url="/a"))
-        made.run().arrive(told("b", [at("16:10")], url="/b")).run()
+        made = shop(spark, CUT_AND_HELD).arrive(
+            events_of_ann("s", spread("10:00", "16:00", 25), url="/a")
+        )
+        made.run().arrive(events_of_ann("b", [at("16:10")], url="/b")).run()
         assert [row["session_start"] for row in made.rows()] == [at("16:10")]
-        made.arrive(told("begins", [at("15:30")], ok=True)).run()
+        made.arrive(events_of_ann("begins", [at("15:30")], ok=True)).run()
         assert [row["session_start"] for row in made.rows()] == [at("15:30"), at("16:10")]
 
     def test_the_campaign_before_it_continues(self, spark: SparkSession) -> None:
         """An event of the campaign in force when the session began is no change of campaign."""
         made = shop(spark, CUT_AND_HELD).arrive(
             [
-                *told("first", [at("10:00")], url="/a"),
-                *told("begins", [at("10:10")], ok=True),
-                *told("s", spread("10:20", "12:00", 20)),
+                *events_of_ann("first", [at("10:00")], url="/a"),
+                *events_of_ann("begins", [at("10:10")], ok=True),
+                *events_of_ann("s", spread("10:20", "12:00", 20)),
             ]
         )
-        made.run().arrive(told("same", [at("12:10")], url="/a")).run()
+        made.run().arrive(events_of_ann("same", [at("12:10")], url="/a")).run()
         assert [(one.start, one.end) for one in made.ledger.held.values()] == [
             (at("10:10"), at("12:10"))
         ]
         # read from its start again, which its own row in the ledger alone can tell about
-        made.arrive(gone=told("s", [at("10:20")])).run()
+        made.arrive(gone=events_of_ann("s", [at("10:20")])).run()
         assert [(one.start, one.end) for one in made.ledger.held.values()] == [
             (at("10:10"), at("12:10"))
         ]
@@ -277,9 +281,9 @@ def test_a_session_with_a_manual_entry_keeps_the_campaign_before_it(
     """
     made = shop(spark, CUT_AND_HELD).arrive(
         [
-            *told("before", [at("23:40")], url="/a"),
-            *told("begins", [at("24 00:05")], ok=True),
-            *told("same", [at("24 00:15")], url="/a"),
+            *events_of_ann("before", [at("23:40")], url="/a"),
+            *events_of_ann("begins", [at("24 00:05")], ok=True),
+            *events_of_ann("same", [at("24 00:15")], url="/a"),
         ]
     )
     _, (of, start, end) = made.run().spans()
@@ -299,7 +303,7 @@ def test_any_number_of_manual_entries(spark: SparkSession) -> None:
 
 def check_rebuild(made: FoldedSessions) -> None:
     """The judge of the fold agrees with the reference."""
-    query = replace(made.query, entries=tuple(made.ledger.said))
+    query = replace(made.query, entries=tuple(made.ledger.manual_entries))
     frame = sessions_from_scratch.sessions(made.frame(len(made.versions) - 1), query)
     rows = stored(frame.toArrow().to_pylist())
     for row in rows:
@@ -351,5 +355,5 @@ def test_a_large_build_equals_the_reference(spark: SparkSession, name: str, seed
     made = shop(spark, WAYS[name])
     made.arrive(rows_of(programs(seed)))
     speak(made, Random(seed))
-    query = replace(made.query, entries=tuple(made.ledger.said))
+    query = replace(made.query, entries=tuple(made.ledger.manual_entries))
     large_builds_equal_the_reference(made, query, seed)

@@ -153,7 +153,7 @@ class LeftOutProject:
                 ]
                 if out:
                     reasons = ", ".join(dict.fromkeys(TESTS[model][1] for model in out))
-                    found[", ".join(out), reasons, said(row)] += 1
+                    found[", ".join(out), reasons, as_json(row)] += 1
         return found
 
     def left(self, model: str, source: str, row: Row) -> bool:
@@ -172,7 +172,7 @@ class LeftOutProject:
         for row in shown:
             source, _, name = row["file"].partition("/")
             assert row["source"] == f"raw.{source}"
-            assert row["raw"] in [said(one) for one in self.files[source, name]]
+            assert row["raw"] in [as_json(one) for one in self.files[source, name]]
             assert row["event_time"].isoformat() == json.loads(row["raw"])["at"][:-1] + "+00:00"
         counted = self.counted()
         for model in self.models:
@@ -181,7 +181,7 @@ class LeftOutProject:
         return shown
 
 
-def said(row: Row) -> str:
+def as_json(row: Row) -> str:
     """A row as it is shown."""
     return json.dumps(row)
 

@@ -111,17 +111,17 @@ class HistoryProject:
         return str(row["session_id"])
 
 
-def told(session_changes: tuple[SessionChange, ...]) -> list[str]:
+def change_lines(session_changes: tuple[SessionChange, ...]) -> list[str]:
     """``v2 extended 10:00-10:10 (2) > 10:00-10:20 (3)``."""
     lines = []
-    for deed in session_changes:
+    for session_change in session_changes:
         was, now = (
             " ".join(
                 f"{_clock(one.start)}-{_clock(one.end)} ({one.events})" for one in sessions or ()
             )
-            for sessions in (deed.change.before, deed.change.after)
+            for sessions in (session_change.change.before, session_change.change.after)
         )
-        lines.append(f"v{deed.change.version.number} {deed.verb} {was} > {now}")
+        lines.append(f"v{session_change.change.version.number} {session_change.verb} {was} > {now}")
     return lines
 
 
@@ -163,7 +163,7 @@ class TestSessions:
         """
         (history,) = shop.histories(shop.id("visits", "10:00"), "visits")
 
-        assert told(history.session_changes) == [
+        assert change_lines(history.session_changes) == [
             "v1 created  > 10:00-10:10 (2)",
             "v1 created  > 11:20-11:20 (1)",
             "v2 extended 10:00-10:10 (2) > 10:00-10:20 (3)",
@@ -206,7 +206,10 @@ class TestSessions:
         (history,) = shop.histories(shop.id("walks", "10:00"), "walks")
 
         assert history.why_no_events == f"they are seen through the view people, {BY_SPARK}"
-        assert [deed.verb for deed in history.session_changes][-2:] == ["split", "merged"]
+        assert [session_change.verb for session_change in history.session_changes][-2:] == [
+            "split",
+            "merged",
+        ]
 
     def test_an_unknown_id(self, shop: HistoryProject) -> None:
         """An unknown id is an error that names where it was searched."""
@@ -228,7 +231,7 @@ class TestIdentifiers:
         ]
         (note,) = history.notes
         assert note.startswith("What `WHERE length(id) > 1` leaves out may be among its events:")
-        assert [line.split(" ")[1] for line in told(history.session_changes)] == [
+        assert [line.split(" ")[1] for line in change_lines(history.session_changes)] == [
             "created",
             "extended",
             "shortened",
@@ -261,7 +264,7 @@ class TestQuarantine:
         assert history.session is None
         assert history.quarantined is not None
         assert history.quarantined.events == 5
-        assert told(history.session_changes) == [
+        assert change_lines(history.session_changes) == [
             "v1 created  > 10:00-10:10 (2)",
             "v1 created  > 11:20-11:20 (1)",
             "v2 extended 10:00-10:10 (2) > 10:00-10:20 (3)",

@@ -158,7 +158,7 @@ def test_events_that_only_spark_can_find(shop: Path, model: str, why: str) -> No
     found = history(shop, model)
 
     assert found.why_no_events == f"{why}, {BY_SPARK}"
-    assert [str(deed.verb) for deed in found.session_changes] == ["created", "extended"]
+    assert [str(change.verb) for change in found.session_changes] == ["created", "extended"]
 
 
 def test_a_view_with_a_lookup(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:

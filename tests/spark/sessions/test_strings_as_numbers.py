@@ -57,9 +57,9 @@ def test_distinct_strings_come_from_files(
     receipt = made.run(model="sessions")
 
     assert receipt.sessions_new == 2
-    [(column, told)] = asked
+    [(column, strings)] = asked
     assert column == "url"
-    assert {"/a", "/b", "/d", "é"} <= set(told) <= {"/a", "/b", "/d", "é", "/gone"}
+    assert {"/a", "/b", "/d", "é"} <= set(strings) <= {"/a", "/b", "/d", "é", "/gone"}
     urls = ("user_id", "entry", "exit", "paid")
     assert sorted(tuple(row[name] for name in urls) for row in made.records("sessions")) == [
         ("ann", "/a", "é", "é"),

@@ -20,7 +20,7 @@ def data(shop: DailyProject, table: str) -> Path:
 
 
 def verdict(found: VerificationReport, model_: str) -> Verdict:
-    """What was said of one model."""
+    """The verdict on one model."""
     return next(entry for entry in found.models if entry.model == model_)
 
 

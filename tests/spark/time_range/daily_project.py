@@ -102,8 +102,8 @@ class DailyProject:
         found = api.make_plan(
             project, api.observe(project, as_of=parse_instant_text(as_of)), PlanOptions(**asked)
         )
-        said = {left.model: left.why for left in found.skipped}
-        return said | {step.model: str(step.action) for step in found.steps}
+        skipped = {left.model: left.why for left in found.skipped}
+        return skipped | {step.model: str(step.action) for step in found.steps}
 
 
 def window(start: str, end: str) -> Interval:

@@ -78,11 +78,11 @@ def failing(patch: pytest.MonkeyPatch, at: int) -> None:
     left = [None] * at
     real = recompute._query_rows
 
-    def evaluated(*words: Any, **said: Any) -> Any:
+    def evaluated(*words: Any, **named: Any) -> Any:
         left.pop()
         if not left:
             raise Death
-        return real(*words, **said)
+        return real(*words, **named)
 
     patch.setattr(recompute, "_query_rows", evaluated)
 
@@ -140,8 +140,8 @@ def test_no_table_ever_has_two_definitions(
     old = [(n, 1) for n in (1, 2, 3, 4)]
     assert [row[1:] for row in shop.rows("limited")] == old
     assert [row[1:] for row in shop.rows("by_cell")] == [*old, (5, 1)]
-    said = "its definition changed, and it still has the rows of the old one"
-    assert state(shop.project(), "limited") == said
+    expected = "its definition changed, and it still has the rows of the old one"
+    assert state(shop.project(), "limited") == expected
     notes = {entry.model: entry.note for entry in api.verify(shop.project()).models}
     assert notes["limited"] == "its rows are of an earlier definition: `infold run` rebuilds it"
 

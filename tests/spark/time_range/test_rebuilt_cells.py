@@ -37,7 +37,7 @@ def days(shop: DailyProject, table: str) -> list[int]:
     return [row[1] for row in shop.rows(table)]
 
 
-def told(project: Project) -> tuple[str, Verdict]:
+def status_and_verdict(project: Project) -> tuple[str, Verdict]:
     """What status and verify say of the table."""
     screen = status_screen(project, api.status(project), {})
     line = next(one for one in screen.splitlines() if one.startswith("  daily: "))
@@ -53,7 +53,7 @@ def test_each_run_adds_cells_of_the_new_definition(shop: DailyProject) -> None:
     assert shop.rows("daily") == sorted(row for row in whole(shop, NEW) if row[1] in (1, 2))
     assert days(shop, "reader") == [1, 2]
     which = "2 of 5 cells under the new definition; not built yet: [2024-03-03, 2024-03-06)"
-    line, verdict = told(shop.project())
+    line, verdict = status_and_verdict(shop.project())
     assert line == f"daily: {which}"
     assert (verdict.equal, verdict.cells, verdict.note) == (True, 2, which)
 
