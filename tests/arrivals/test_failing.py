@@ -27,7 +27,7 @@ from infold.core.report import RunFailed, RunResult
 from infold.messages import errors, run_errors
 from infold.messages.analyser_findings import refused_by_spark
 from infold.planning.planner import plan
-from infold.running.commit_order import CommitTurn
+from infold.running.concurrent_batches import CommitTurn
 from infold.running.execute import Runner
 from infold.running.run_progress import RunProgress
 

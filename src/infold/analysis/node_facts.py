@@ -1,4 +1,9 @@
-"""What a compiled model says of itself besides its query: bounds, keys, types, grains."""
+"""
+The facts that ``compile`` finds about a checked model and puts into its node.
+
+They are its bounds, matches, keys, column types and grains. Planner and engine rely on them, and so
+do the rules for the models that read it.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from infold.api.opening import (
-    judge,
+    definition_errors,
     lake,
     ledger,
     now,
@@ -25,7 +25,7 @@ from infold.api.opening import (
 )
 from infold.api.quarantine import add_quarantine_entries, list_quarantine_entries
 from infold.api.rows import coverage, evaluate, manifest, session_history, show
-from infold.api.spark_sessions import close, one_of, run_size, session, whole_size
+from infold.api.spark_sessions import close, numbered_session, run_size, session, whole_size
 from infold.core.interval import Interval
 from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.progress import Progress, SilentProgress
@@ -66,12 +66,12 @@ __all__ = [
     "backbuild",
     "close",
     "coverage",
+    "definition_errors",
     "evaluate",
     "explain",
     "forget",
     "forgettable",
     "history",
-    "judge",
     "lake",
     "ledger",
     "list_quarantine_entries",
@@ -103,7 +103,7 @@ def window_of(
 
     Raises ``command_errors.window_unaligned`` where one lies inside a cell of a model.
     """
-    from infold.planning.window import parse_window
+    from infold.planning.requested_window import parse_window
 
     return parse_window(project, select_models(project, select), start, end)
 
@@ -328,7 +328,7 @@ def _engine(project: Project, looking: Observer, run_id: str, first: Plan) -> En
         looking.ledger,
         looking.lake,
         run_id,
-        lambda number: one_of(project, size, number + 1),
+        lambda number: numbered_session(project, size, number + 1),
     )
 
 

@@ -1,4 +1,8 @@
-"""Opening a project: its ledger, its tables, and what is there now."""
+"""
+What the functions of the API begin with: the project, its ledger, its tables, and an observation.
+
+Nothing here starts Spark but ``definition_errors``.
+"""
 
 from __future__ import annotations
 
@@ -51,11 +55,11 @@ def now() -> int:
     return time.time_ns() // 1000
 
 
-def judge(project: Project) -> Mapping[str, InfoldError]:
+def definition_errors(project: Project) -> Mapping[str, InfoldError]:
     """
     What Spark's analyser finds wrong, by model; nothing is read but the project, and none written.
 
-    A model that reads a wrong one is not judged yet.
+    A model that reads a wrong one is not analysed yet.
     """
     from infold.spark.engine import SparkEngine
 

@@ -28,9 +28,9 @@ def add_quarantine_entries(
     Put sessions into quarantine by hand, or release them (``in_quarantine`` is false).
 
     None takes the earlier entries about them back. The next run applies the new entries. See
-    :func:`infold.inspecting.quarantine.manual_entries_for`.
+    :func:`infold.inspecting.manual_entries.manual_entries_for`.
     """
-    from infold.inspecting.quarantine import manual_entries_for
+    from infold.inspecting.manual_entries import manual_entries_for
 
     book = ledger(project)
     found = manual_entries_for(

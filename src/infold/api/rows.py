@@ -104,7 +104,7 @@ def session_history(
 
     book, snapshots = ledger(project), storage_of(project).snapshot_reader(project)
 
-    def judge(
+    def spark_events(
         node: Node,
         match: Mapping[str, Any],
         snapshots: Mapping[str, int | None],
@@ -116,4 +116,6 @@ def session_history(
         with spark_work(project) as work:
             return events_of(work, node, match, snapshots, start, end)
 
-    return read_session_histories(project, book, snapshots, id_, model, judge if deep else None)
+    return read_session_histories(
+        project, book, snapshots, id_, model, spark_events if deep else None
+    )

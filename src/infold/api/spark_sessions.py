@@ -30,7 +30,7 @@ _sessions: dict[tuple[str, int], Any] = {}
 
 def session(project: Project, *, size: Size = "small") -> Any:
     """The process's Spark session for a project's tables; started on first use."""
-    return one_of(project, size, 0)
+    return numbered_session(project, size, 0)
 
 
 def close() -> None:
@@ -51,8 +51,8 @@ def close() -> None:
         stop(wait_seconds=30)
 
 
-def one_of(project: Project, size: Size, number: int) -> Any:
-    """One of the sessions for a project's tables; further ones are for steps side by side."""
+def numbered_session(project: Project, size: Size, number: int) -> Any:
+    """The session of a project with this number; further ones are for steps side by side."""
     from infold.spark.jvm.session import forget_dead, is_stopped, tune
 
     if forget_dead() or is_stopped():

@@ -17,14 +17,14 @@ def command(terms: tuple[str, ...], options: shared_options.Rebuild) -> int:
 
     Models upstream come first, each over the stretches that its readers read; the named ones last.
     """
-    from infold.planning import restating, window
+    from infold.planning import requested_window, restating
     from infold.planning.selection import select_models
 
     if options.start is None or options.end is None:
         raise click.UsageError("backbuild takes --start and --end; `infold restate` takes neither.")
     project = shared_options.opened()
     names = select_models(project, [term.removeprefix("+") for term in terms])
-    chosen = window.parse_window(project, names, options.start, options.end)
+    chosen = requested_window.parse_window(project, names, options.start, options.end)
     assert chosen is not None, "both ends were given"
     again = restating.backbuild(project, terms, chosen)
     return build_again("backbuild", project, again, options)

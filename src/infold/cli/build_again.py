@@ -19,14 +19,14 @@ def build_again(command: str, project: Project, again: RestateRequest, options: 
     """Show what the command will build, and build it unless it is a dry run."""
     from infold import api
     from infold.cli.progress import progress
-    from infold.planning import window
+    from infold.planning import requested_window
     from infold.render import json_shapes
     from infold.render.plan import plan_screen
     from infold.render.run import summary_screen
 
     size = cells_at_once(options.batch_size, per_partition=options.per_partition)
     asked = replace(again.options, batch_size=size)
-    clock = window.parse_as_of(options.as_of)
+    clock = requested_window.parse_as_of(options.as_of)
     observed = api.observe_all(project, as_of=clock, asked=asked)
     plan = api.make_plan(project, observed, asked)
     plan = replace(plan, notes=(*plan.notes, *(f"{name}: {why}" for name, why in again.skipped)))

@@ -52,9 +52,9 @@ def command(deep: bool, as_json: bool) -> None:
 
 
 def _raise_misdefined(project: Project) -> None:
-    """Raise all that Spark finds wrong; what reads a wrong model is not judged yet."""
+    """Raise all that Spark finds wrong; what reads a wrong model is not analysed yet."""
     from infold import api
     from infold.messages.errors import InfoldErrors
 
-    if found := api.judge(project):
+    if found := api.definition_errors(project):
         raise InfoldErrors(found.values())

@@ -38,7 +38,7 @@ def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json
     """
     from infold import api
     from infold.messages import command_errors
-    from infold.planning import window
+    from infold.planning import requested_window
     from infold.render import json_shapes
     from infold.render.explain import explain_screen
 
@@ -51,12 +51,12 @@ def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json
         raise click.UsageError("`--deep` is for sessions: `infold explain session ID --deep`.")
     if model not in project:
         raise command_errors.unknown_model(model, [node.name for node in project])
-    at = window.parse_instant("CELL", cell)
+    at = requested_window.parse_instant("CELL", cell)
     granularity = project[model].model.granularity
     chosen = granularity.cell(at) if granularity is not None and at is not None else None
     if cell is not None and chosen is None:
         raise command_errors.not_a_cell(model=model, text=cell)
-    explained = api.explain(project, model, chosen, window.parse_as_of(as_of))
+    explained = api.explain(project, model, chosen, requested_window.parse_as_of(as_of))
     if as_json:
         print_json(json_shapes.explanation(explained))
     else:
@@ -68,9 +68,9 @@ def _session_asked_for(
 ) -> tuple[str | None, str | None]:
     """The id of a session, if one is meant, and the model to look in (None: all of them)."""
     from infold.core.model import Kind
-    from infold.planning import window
+    from infold.planning import requested_window
 
-    if model in project and (cell is None or window.is_instant(cell)):
+    if model in project and (cell is None or requested_window.is_instant(cell)):
         return None, None
     if model == SESSION:
         if cell is None:

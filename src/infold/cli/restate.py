@@ -18,10 +18,12 @@ def command(terms: tuple[str, ...], options: shared_options.Rebuild) -> int:
     Shows what will be built and builds it; then whatever reads a cell that came out different.
     Late rows and changed definitions need none of this: `infold run` finds them.
     """
-    from infold.planning import restating, window
+    from infold.planning import requested_window, restating
     from infold.planning.selection import select_models
 
     project = shared_options.opened()
-    chosen = window.parse_window(project, select_models(project, terms), options.start, options.end)
+    chosen = requested_window.parse_window(
+        project, select_models(project, terms), options.start, options.end
+    )
     again = restating.restate(project, terms, chosen)
     return build_again("restate", project, again, options)

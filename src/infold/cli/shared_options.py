@@ -119,9 +119,9 @@ class Scope:
     @property
     def instant(self) -> int | None:
         """The instant that the run takes for now, if one is given."""
-        from infold.planning import window
+        from infold.planning import requested_window
 
-        return window.parse_as_of(self.as_of)
+        return requested_window.parse_as_of(self.as_of)
 
     def project(self) -> Project:
         """The project, read and checked."""
@@ -130,12 +130,12 @@ class Scope:
     def plan_options(self, project: Project) -> PlanOptions:
         """The options as the planner takes them."""
         from infold.core.plan import PlanOptions
-        from infold.planning import window
+        from infold.planning import requested_window
         from infold.planning.selection import select_models
 
         names = select_models(project, self.selected, self.exclude)
         return PlanOptions(
-            window=window.parse_window(project, names, self.start, self.end),
+            window=requested_window.parse_window(project, names, self.start, self.end),
             batch_size=cells_at_once(self.batch_size, per_partition=self.per_partition),
             ignore_cron=self.ignore_cron,
         )

@@ -28,19 +28,21 @@ def command(
     from infold import api
     from infold.core.interval import MAX, MIN, Interval, Ranges
     from infold.messages import command_errors
-    from infold.planning import window
+    from infold.planning import requested_window
     from infold.planning.selection import select_models
     from infold.render import json_shapes
     from infold.render.status import status_screen
 
     project = shared_options.opened()
-    first = window.parse_instant("--since", since)
-    last = window.parse_instant("--until", until)
+    first = requested_window.parse_instant("--since", since)
+    last = requested_window.parse_instant("--until", until)
     if first is not None and last is not None and first >= last:
         raise command_errors.window_empty(str(since), str(until), ("--since", "--until"))
     wanted = select_models(project, terms)
     models = [
-        entry for entry in api.status(project, window.parse_as_of(as_of)) if entry.model in wanted
+        entry
+        for entry in api.status(project, requested_window.parse_as_of(as_of))
+        if entry.model in wanted
     ]
     seen = Ranges((Interval(MIN if first is None else first, MAX if last is None else last),))
     models = [

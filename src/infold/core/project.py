@@ -102,7 +102,7 @@ class Reference:
 
 
 class Batches(StrEnum):
-    """Which cells of a model may be built together; the words are smelt's."""
+    """Whether cells of a model may be built together in one query; as the tool smelt names it."""
 
     FULLY_BATCH_SAFE = "fully batch safe"
     """Any range in one query, which reads each input row once."""

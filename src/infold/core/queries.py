@@ -1,4 +1,8 @@
-"""Queries of sessions and cumulative aggregates, taken apart."""
+"""
+The parts of the queries that infold folds: of sessions and of cumulative aggregates.
+
+``analysis`` splits a model's SQL into these values, and ``spark`` computes the model from them.
+"""
 
 from __future__ import annotations
 

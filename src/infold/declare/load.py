@@ -1,7 +1,7 @@
 """
-A project folder → :class:`~infold.core.project.Project`, or all that is wrong with it at once.
+Loads a project folder: from the cache if no file has changed, else through ``project``.
 
-Nothing here imports YAML or SQL parsing before it is known that the kept project does not do.
+Nothing here imports YAML or SQL parsing before it is known that the cached project does not do.
 """
 
 from __future__ import annotations

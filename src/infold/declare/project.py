@@ -1,4 +1,8 @@
-"""infold.yml and the models' files → a project; every mistake is collected on the way."""
+"""
+Parses a folder's infold.yml and model files into a project, and collects all mistakes.
+
+It does the work behind ``load``, which calls it only when no project of these files is cached.
+"""
 
 from __future__ import annotations
 

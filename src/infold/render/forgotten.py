@@ -1,4 +1,8 @@
-"""What was forgotten, and what there was nothing of; the words are the seed's."""
+"""
+What ``infold forget`` and ``infold teardown`` print: the deleted models, and those not found.
+
+The sentences about the manifest are those of Snowplow's packages, which users know.
+"""
 
 from __future__ import annotations
 

@@ -28,9 +28,9 @@ from infold.core.report import (
 )
 from infold.core.trace import Pending
 from infold.render.formatting import iso
-from infold.render.manifest_states import message
 from infold.render.row_pairs import pair_rows
 from infold.render.run import amplification
+from infold.render.state_messages import message
 
 Shape = dict[str, Any]
 

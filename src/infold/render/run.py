@@ -7,7 +7,7 @@ from infold.core.record import Receipt
 from infold.core.report import RunResult
 from infold.messages.errors import InfoldError
 from infold.render import formatting
-from infold.render.manifest_states import states_text
+from infold.render.state_messages import states_text
 
 
 def step_line(index: int, step: Step, receipt: Receipt) -> str:

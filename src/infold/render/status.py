@@ -11,7 +11,7 @@ from infold.core.record import Receipt, RunRecord, StepRecord
 from infold.core.report import ModelStatus, State
 from infold.core.trace import Cause
 from infold.render import formatting
-from infold.render.manifest_states import states_lines
+from infold.render.state_messages import states_lines
 
 _MEANS = {
     State.FIRST_RUN: "nothing was ever built",

@@ -31,7 +31,7 @@ from infold.planning.planner import plan
 from infold.planning.protection import refused_rebuilds, unrecorded_table
 from infold.planning.removals import refuse_removals
 from infold.running.changed_keys import KeyLocations, KeyQuestion
-from infold.running.commit_order import CommitTurn, side_by_side
+from infold.running.concurrent_batches import CommitTurn, side_by_side
 from infold.running.definitions_to_analyse import DefinitionsToAnalyse
 from infold.running.forget import forget_model
 from infold.running.ledger_consistency import refuse_other_project, warehouse_of

@@ -135,8 +135,8 @@ def test_right_models_of_every_kind(tmp_path: Path) -> None:
     """
     project, others = _project(tmp_path / "a", RIGHT), _project(tmp_path / "b", SESSIONS)
 
-    assert dict(api.judge(others)) == {}
-    assert dict(api.judge(project)) == {}
+    assert dict(api.definition_errors(others)) == {}
+    assert dict(api.definition_errors(project)) == {}
     assert {step.model for step, _ in api.run(project).steps} >= set(RIGHT) - {"seen"}
 
 
@@ -144,7 +144,7 @@ def test_each_wrong_model_is_named(tmp_path: Path) -> None:
     """Each wrong model is reported at its place, and its readers are not judged yet."""
     chosen = {name: WRONG[name] for name in (*EXPECTED, "reader", "of_view")}
 
-    errors = api.judge(_project(tmp_path, {**RIGHT, **chosen}))
+    errors = api.definition_errors(_project(tmp_path, {**RIGHT, **chosen}))
 
     assert {name: (one.slug, dict(one.facts)["at"]) for name, one in errors.items()} == EXPECTED
 
@@ -180,9 +180,11 @@ def test_tables_that_the_analysis_did_not_find(tmp_path: Path) -> None:
     api.run(project, select=["events"])
     api.session(project).sql("SELECT 'x' AS name").createOrReplaceTempView("others")
 
-    found = {more: api.judge(_with(project, more)) for more in UNSEEN}
+    found = {more: api.definition_errors(_with(project, more)) for more in UNSEEN}
 
-    assert not api.judge(_with(project, " WHERE who IN (SELECT who FROM VALUES ('a') AS v(who))"))
+    assert not api.definition_errors(
+        _with(project, " WHERE who IN (SELECT who FROM VALUES ('a') AS v(who))")
+    )
     for more, errors in found.items():
         assert {name: error.slug for name, error in errors.items()} == {"t": "reads-unseen"}, more
 
@@ -202,7 +204,7 @@ def test_tables_that_spark_does_not_read(tmp_path: Path) -> None:
     node, at = longer["t"], longer["t"].model.sql.rindex("seen")
     more = replace(node, references=(*node.references, Reference("seen", at, at + 4)))
 
-    errors = api.judge(_changed(longer, more))
+    errors = api.definition_errors(_changed(longer, more))
 
     assert {name: (error.slug, error.what) for name, error in errors.items()} == {
         "t": ("not-read", "Spark does not read seen in the query of t")
@@ -234,7 +236,7 @@ def test_functions_that_spark_knows_as_random(tmp_path: Path) -> None:
         },
     )
 
-    found = {more: api.judge(_with(project, more)) for more in CHANCE}
+    found = {more: api.definition_errors(_with(project, more)) for more in CHANCE}
 
     for more, errors in found.items():
         assert {name: error.slug for name, error in errors.items()} == {"t": "not-deterministic"}, (
@@ -274,7 +276,7 @@ def test_a_run_judges_before_its_first_step(tmp_path: Path) -> None:
     }
     project = _project(tmp_path, models)
     jobs = _jobs(project)
-    api.judge(project)
+    api.definition_errors(project)
     assert _jobs(project) == jobs
 
     result = CliRunner().invoke(cli, ["-C", str(project.root), "run", "--json"])

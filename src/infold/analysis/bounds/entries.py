@@ -1,4 +1,8 @@
-"""What is known of the entries of a FROM before they are joined, subqueries among them."""
+"""
+What is known of each entry of a FROM by itself, subqueries among them, before the joins.
+
+``propagation`` starts from it: it adds what the join conditions say about the entries.
+"""
 
 from __future__ import annotations
 

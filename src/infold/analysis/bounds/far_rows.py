@@ -1,5 +1,5 @@
 """
-Whether it makes a difference that a far row is not read.
+How far LAG or LEAD of a time has to read, so that rows beyond that make no difference.
 
 LAG of the time finds the nearest row before. Where that row is beyond what is read, LAG is NULL. So
 an expression over ``lag(ts)`` follows from the rows within some distance when it has the same value

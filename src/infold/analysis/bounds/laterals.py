@@ -1,4 +1,9 @@
-"""LATERAL subqueries that do not say how far their rows are from the row at their left."""
+"""
+Finds LATERAL subqueries that no condition bounds in time.
+
+Such a subquery can read rows at any distance from the row at its left, so the rules refuse it in a
+model that is built cell by cell.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from infold.core.interval import DAY, Interval, Ranges, parse_instant_text
 from infold.core.plan import Action, Reason, Step
 from infold.core.record import Outcome
 from infold.core.trace import Cause, Pending, Trace
-from infold.running.commit_order import CommitLock, CommitTurn, concurrent_batches
+from infold.running.concurrent_batches import CommitLock, CommitTurn, concurrent_batches
 
 FIRST = parse_instant_text("2024-03-01")
 

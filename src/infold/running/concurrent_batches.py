@@ -1,5 +1,5 @@
 """
-Batches of one model side by side: computed at the same time, committed one after the other.
+Concurrent batches of one model: computed at the same time, committed one after the other.
 
 A commit of a batch replaces whole partitions with the rows of other cells in them. So two commits
 at once would lose rows, and the trace of each must leave pending what the others have yet to

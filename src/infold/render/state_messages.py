@@ -1,4 +1,8 @@
-"""The four states in the words that users of Snowplow's packages know, model by model."""
+"""
+The message of each model's state, as ``plan``, ``run`` and ``status`` print it.
+
+The sentences are those of Snowplow's packages, which users know.
+"""
 
 from __future__ import annotations
 
