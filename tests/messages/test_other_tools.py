@@ -51,6 +51,35 @@ def test_keys_of_other_tools_are_answered(text: str, expected: str) -> None:
     assert expected in findings(text)
 
 
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("min_file_age: 5 minutes", "settle, of a source"),
+        ("on_schema_mismatch: set_aside", "on_drift (and on_new_columns"),
+    ],
+)
+def test_usual_words_for_keys_of_a_source_are_answered(key: str, expected: str) -> None:
+    """A source with the usual word for a key of infold is answered with that key."""
+    files = around("SELECT user_id FROM clicks")
+    path = "    path: clicks/*.json\n"
+    changed = files["infold.yml"].replace(path, f"{path}    {key}\n")
+    _, (error,) = read(files | {"infold.yml": changed})
+
+    assert error.slug == "unknown-key"
+    assert dict(error.facts)["here"].startswith(expected)
+    assert " has it" not in str(error)
+
+
+def test_the_usual_word_for_the_order_of_copies_is_answered() -> None:
+    """Events with ``dedup_order_by`` are answered with ``prefer``."""
+    text = (
+        "---\nmaterialization: events\nunique_key: event_id\ndedup_order_by: [amount desc]\n"
+        "timeseries: {event_time_column: event_ts}\n---\nSELECT * FROM raw.clicks"
+    )
+
+    assert "prefer, of events" in said(text)
+
+
 def test_a_template_inside_a_string_is_a_string() -> None:
     """A query with a template inside a string is read as it is."""
     assert not findings(TABLE + "SELECT user_id, '{{ x }}' AS t FROM clicks")

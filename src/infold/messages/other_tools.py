@@ -51,17 +51,25 @@ _KEYS = {
         "inactivity": "sessions.gap",
         "timeout": "sessions.gap",
     },
+    "": {
+        "min_file_age": "settle, of a source",
+        "on_schema_mismatch": "on_drift (and on_new_columns, for columns that are not declared)",
+        "dedup_order_by": "prefer, of events: [column, column desc]",
+    },
 }
-"""By tool: its key -> what it is called here."""
+"""By tool: its key -> what it is called here. Words that no one tool has are under no tool."""
 
 _BY_WORD = {word: (tool, here) for tool, words in _KEYS.items() for word, here in words.items()}
 
 
 def infold_key(word: str) -> str | None:
-    """What a key of another tool is called here, with the tool; None for any other word."""
+    """What a key of another tool is called here, with the tool if it is one; else None."""
     bare = word.lower().removeprefix("snowplow__")
     found = _BY_WORD.get(bare)
-    return None if found is None else f"{found[1]} (as {_NAMES[found[0]]} has it)"
+    if found is None:
+        return None
+    tool, here = found
+    return f"{here} (as {_NAMES[tool]} has it)" if tool else here
 
 
 _NAMES = {"sqlmesh": "SQLMesh", "dbt": "dbt", "snowplow": "Snowplow"}
