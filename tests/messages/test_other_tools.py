@@ -77,7 +77,7 @@ def test_the_usual_word_for_the_order_of_copies_is_answered() -> None:
         "timeseries: {event_time_column: event_ts}\n---\nSELECT * FROM raw.clicks"
     )
 
-    assert "prefer, of events" in said(text)
+    assert "prefer, of events" in findings(text)
 
 
 def test_a_template_inside_a_string_is_a_string() -> None:
