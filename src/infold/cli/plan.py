@@ -9,9 +9,9 @@ from infold.cli.output import end_if_refused, print_json
 
 
 @click.command("plan")
-@shared_options.scope
+@shared_options.build_options
 @shared_options.as_json
-def command(scope: shared_options.Scope, as_json: bool) -> None:
+def command(options: shared_options.BuildOptions, as_json: bool) -> None:
     """
     Show what a run would do, and why; write nothing.
 
@@ -23,14 +23,14 @@ def command(scope: shared_options.Scope, as_json: bool) -> None:
     from infold.render import json_shapes
     from infold.render.plan import plan_screen
 
-    project = scope.project()
-    asked = scope.plan_options(project)
-    observed = api.observe_all(project, as_of=scope.instant)
-    plan = api.make_plan(project, observed, asked, select=scope.selected, exclude=scope.exclude)
+    project = options.project()
+    asked = options.plan_options(project)
+    observed = api.observe_all(project, as_of=options.instant)
+    plan = api.make_plan(project, observed, asked, select=options.selected, exclude=options.exclude)
     if as_json:
         print_json(json_shapes.plan(plan))
         end_if_refused(plan.refused, part=bool(plan), as_json=True)
         return
     covered = api.coverage(project) if plan else {}
-    click.echo(plan_screen(project, observed, plan, covered, scope.as_typed))
+    click.echo(plan_screen(project, observed, plan, covered, options.as_typed))
     end_if_refused(plan.refused, part=bool(plan))

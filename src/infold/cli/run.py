@@ -9,7 +9,7 @@ from infold.cli.output import failures_after_summary, print_json
 
 
 @click.command("run")
-@shared_options.scope
+@shared_options.build_options
 @click.option(
     "--max-rows",
     type=click.IntRange(min=0),
@@ -30,7 +30,7 @@ from infold.cli.output import failures_after_summary, print_json
 @click.option("-v", "--verbose", is_flag=True, help="Say why each step is done.")
 @shared_options.as_json
 def command(
-    scope: shared_options.Scope,
+    options: shared_options.BuildOptions,
     max_rows: int | None,
     allow_refresh: bool,
     fail_fast: bool,
@@ -53,16 +53,16 @@ def command(
     from infold.render.plan import nothing_screen
     from infold.render.run import summary_screen
 
-    project = scope.project()
-    asked = scope.plan_options(project)
+    project = options.project()
+    asked = options.plan_options(project)
     with failures_after_summary(as_json=as_json):
         with progress(quiet=as_json, verbose=verbose) as shown:
             result = api.run(
                 project,
                 asked=asked,
-                select=scope.selected,
-                exclude=scope.exclude,
-                as_of=scope.instant,
+                select=options.selected,
+                exclude=options.exclude,
+                as_of=options.instant,
                 max_rows=max_rows,
                 wait=wait,
                 jobs=jobs,

@@ -1,8 +1,8 @@
 """
 The options that several commands have, each declared once, and the values that they make together.
 
-``scope`` is what `plan` and `run` bring up to date, ``rebuild`` what `restate` and `backbuild`
-build again: a command gets one value for all of these options.
+``build_options`` says what `plan` and `run` bring up to date, ``rebuild`` what `restate` and
+`backbuild` build again: a command gets one value for all of these options.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def opened(*, downgrade: bool = False) -> Project:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scope:
+class BuildOptions:
     """The models, window and options that say what is brought up to date."""
 
     terms: tuple[str, ...]
@@ -174,8 +174,8 @@ class Rebuild:
     as_json: bool
 
 
-def scope(command: Command) -> Command:
-    """Declare the options of :class:`Scope`; the command gets them as ``scope``."""
+def build_options(command: Command) -> Command:
+    """Declare the options of :class:`BuildOptions`; the command gets them as ``options``."""
     options = (
         click.argument("terms", nargs=-1, metavar="[TERM...]"),
         start,
@@ -197,7 +197,7 @@ def scope(command: Command) -> Command:
         ),
         as_of,
     )
-    return _declared(command, options, "scope", Scope)
+    return _declared(command, options, "options", BuildOptions)
 
 
 def rebuild(command: Command) -> Command:
@@ -229,7 +229,7 @@ def _declared(
     command: Command,
     options: tuple[Callable[[Command], Command], ...],
     name: str,
-    made: type[Scope | Rebuild],
+    made: type[BuildOptions | Rebuild],
 ) -> Command:
     """A command with options, which it gets as one value by a name."""
 

@@ -32,10 +32,10 @@ from infold.render.row_pairs import pair_rows
 from infold.render.run import amplification
 from infold.render.state_messages import message
 
-Shape = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
-def plan(value: Plan) -> Shape:
+def plan(value: Plan) -> JsonObject:
     """A plan: its steps with their reasons, and what is left alone."""
     return {
         "as_of": iso(value.as_of),
@@ -52,7 +52,7 @@ def plan(value: Plan) -> Shape:
     }
 
 
-def step(value: Step) -> Shape:
+def step(value: Step) -> JsonObject:
     """One step of a plan."""
     return {
         "model": value.model,
@@ -76,7 +76,7 @@ def step(value: Step) -> Shape:
     }
 
 
-def _files_shape(value: FileDiff) -> Shape:
+def _files_shape(value: FileDiff) -> JsonObject:
     return {
         "source": value.source,
         "new": [entry.path for entry in value.new],
@@ -93,12 +93,12 @@ def _files_shape(value: FileDiff) -> Shape:
     }
 
 
-def failed(value: RunFailed) -> Shape:
+def failed(value: RunFailed) -> JsonObject:
     """What a run did that did not do everything: as :func:`run`, with the error as everywhere."""
     return run(value.result) | {"error": value.record}
 
 
-def run(value: RunResult) -> Shape:
+def run(value: RunResult) -> JsonObject:
     """What a run did."""
     return {
         "run": value.run,
@@ -128,7 +128,7 @@ def run(value: RunResult) -> Shape:
     }
 
 
-def model_state(value: ModelState) -> Shape:
+def model_state(value: ModelState) -> JsonObject:
     """One model's state before a run, and the event time that the run processes."""
     return {
         "model": value.model,
@@ -138,7 +138,7 @@ def model_state(value: ModelState) -> Shape:
     }
 
 
-def forgotten(value: Forgotten) -> Shape:
+def forgotten(value: Forgotten) -> JsonObject:
     """What was dropped, and what there was nothing of."""
     return {
         "models": list(value.models),
@@ -147,7 +147,7 @@ def forgotten(value: Forgotten) -> Shape:
     }
 
 
-def _limits_shape(value: ModelState | None) -> Shape:
+def _limits_shape(value: ModelState | None) -> JsonObject:
     return {
         "lower_limit": _iso_or_none(value.lower if value else None),
         "upper_limit": _iso_or_none(value.upper if value else None),
@@ -156,7 +156,7 @@ def _limits_shape(value: ModelState | None) -> Shape:
     }
 
 
-def receipt(value: Receipt) -> Shape:
+def receipt(value: Receipt) -> JsonObject:
     """A receipt: its counts by their names, and the two ratios."""
     counts = asdict(value)
     counts |= {name: dict(getattr(value, name)) for name in COUNTS}
@@ -167,7 +167,7 @@ def receipt(value: Receipt) -> Shape:
     return counts
 
 
-def status(project: str, models: Sequence[ModelStatus], gaps: Mapping[str, Ranges]) -> Shape:
+def status(project: str, models: Sequence[ModelStatus], gaps: Mapping[str, Ranges]) -> JsonObject:
     """The state of every model."""
     return {
         "project": project,
@@ -197,7 +197,7 @@ def status(project: str, models: Sequence[ModelStatus], gaps: Mapping[str, Range
     }
 
 
-def history(runs: Sequence[RunRecord]) -> Shape:
+def history(runs: Sequence[RunRecord]) -> JsonObject:
     """Past runs with their steps, newest first."""
     return {
         "runs": [
@@ -217,7 +217,7 @@ def history(runs: Sequence[RunRecord]) -> Shape:
     }
 
 
-def _step_record_shape(value: StepRecord) -> Shape:
+def _step_record_shape(value: StepRecord) -> JsonObject:
     return {
         "step": value.id,
         "model": value.model,
@@ -231,7 +231,7 @@ def _step_record_shape(value: StepRecord) -> Shape:
     }
 
 
-def explanation(value: Explanation) -> Shape:
+def explanation(value: Explanation) -> JsonObject:
     """What is known about a model, or about one cell of it."""
     return {
         "model": value.model,
@@ -270,7 +270,7 @@ def explanation(value: Explanation) -> Shape:
     }
 
 
-def _bound_shape(entry: ExplainedInput) -> Shape:
+def _bound_shape(entry: ExplainedInput) -> JsonObject:
     """How far around its cell an input is read, lengths by ISO 8601."""
     assert entry.bound is not None
     return {
@@ -281,7 +281,7 @@ def _bound_shape(entry: ExplainedInput) -> Shape:
     }
 
 
-def verification(value: VerificationReport) -> Shape:
+def verification(value: VerificationReport) -> JsonObject:
     """What a verification found."""
     return {
         "equal": value.equal,
@@ -323,7 +323,7 @@ def interval(value: Interval) -> list[str | None]:
     return [iso(value.start), iso(value.end)]
 
 
-def _materialization_shape(kind: Kind) -> Shape:
+def _materialization_shape(kind: Kind) -> JsonObject:
     """What kind of model it is, by the keys that its front matter has."""
     return {
         "materialization": kind.materialization.value,
@@ -331,11 +331,11 @@ def _materialization_shape(kind: Kind) -> Shape:
     }
 
 
-def _pending_shape(value: Pending) -> Shape:
+def _pending_shape(value: Pending) -> JsonObject:
     return {"cause": value.cause.value, "ranges": ranges(value.ranges)}
 
 
-def _arrival_shape(value: Arrival) -> Shape:
+def _arrival_shape(value: Arrival) -> JsonObject:
     return {
         "version": value.version,
         "received": interval(value.received),
@@ -351,7 +351,7 @@ def _iso_or_none(at: int | None) -> str | None:
 def quarantine(
     quarantined: Sequence[Mapping[str, Any]],
     manual: Mapping[str, Sequence[tuple[ManualEntry, bool]]],
-) -> Shape:
+) -> JsonObject:
     """Sessions in quarantine, and the manual entries with whether a run has applied them."""
     return {
         "quarantined_sessions": [

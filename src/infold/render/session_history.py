@@ -21,7 +21,7 @@ from infold.render import formatting
 from infold.render.formatting import iso
 from infold.render.table import cell
 
-Shape = dict[str, Any]
+JsonObject = dict[str, Any]
 
 _SHOWN = 3
 """How many values that changed are shown."""
@@ -292,7 +292,7 @@ def _length_text(length: int) -> str:
 # -- for programs ----------------------------------------------------------------------------------
 
 
-def session_history_shape(value: SessionHistories) -> Shape:
+def session_history_shape(value: SessionHistories) -> JsonObject:
     """The same for programs."""
     return {
         "id": value.id,
@@ -301,7 +301,7 @@ def session_history_shape(value: SessionHistories) -> Shape:
     }
 
 
-def _history_shape(history: SessionHistory) -> Shape:
+def _history_shape(history: SessionHistory) -> JsonObject:
     name, of = history.owner
     return {
         "model": history.model,
@@ -322,7 +322,7 @@ def _history_shape(history: SessionHistory) -> Shape:
     }
 
 
-def _quarantine_shape(session: QuarantinedSession, why: str) -> Shape:
+def _quarantine_shape(session: QuarantinedSession, why: str) -> JsonObject:
     return {
         "start": iso(session.start),
         "end": iso(session.end),
@@ -331,7 +331,7 @@ def _quarantine_shape(session: QuarantinedSession, why: str) -> Shape:
     }
 
 
-def _event_batch_shape(group: EventBatch) -> Shape:
+def _event_batch_shape(group: EventBatch) -> JsonObject:
     version = group.version
     return {
         "input": group.input,
@@ -348,7 +348,7 @@ def _event_batch_shape(group: EventBatch) -> Shape:
     }
 
 
-def _session_change_shape(made: SessionChange) -> Shape:
+def _session_change_shape(made: SessionChange) -> JsonObject:
     change = made.change
     return {
         "verb": made.verb.value,
@@ -360,7 +360,7 @@ def _session_change_shape(made: SessionChange) -> Shape:
     }
 
 
-def _session_shape(session: Session) -> Shape:
+def _session_shape(session: Session) -> JsonObject:
     return {
         "session_id": session.id,
         "session_start": iso(session.start),

@@ -253,6 +253,10 @@ class Cells:
         every = blocks_of(self.subject.relation, views=True, nested=self._looked_into)
         return (block for block in every if block not in self.unbounded_laterals)
 
+    def select_blocks(self) -> Iterator[Block]:
+        """Every SELECT that the rules check."""
+        return (block for block in self.blocks() if isinstance(block, Block))
+
     @property
     def unbounded_laterals(self) -> set[Relation]:
         """
@@ -321,10 +325,9 @@ class Cells:
         preserves.
         """
         found = False
-        for block in self.blocks():
-            entries = block.entries if isinstance(block, Block) else []
-            times = [self.reads_time(entry.relation) for entry in entries]
-            for at, entry in enumerate(entries):
+        for block in self.select_blocks():
+            times = [self.reads_time(entry.relation) for entry in block.entries]
+            for at, entry in enumerate(block.entries):
                 side = entry.join.side.upper() if entry.join is not None else ""
                 left = any(times[:at])
                 found = found or (side == "LEFT" and not left and times[at])
@@ -335,8 +338,7 @@ class Cells:
         """How many days windows look back that count rows, in an order of days; None for none."""
         counts = [
             rows
-            for block in self.blocks()
-            if isinstance(block, Block)
+            for block in self.select_blocks()
             for window in window_calls(block)
             if (found := rows_back(window, named_windows(block))) is not None
             for order, rows in [found]

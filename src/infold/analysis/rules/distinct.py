@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.bounds.cells import cells_of
-from infold.analysis.names.relation import Block
 from infold.analysis.names.subject import Subject
 from infold.analysis.sql.text import span_of
 from infold.messages import refusals
@@ -19,8 +18,8 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     cells = cells_of(subject)
     if cells is None:
         return
-    for block in cells.blocks():
-        if not isinstance(block, Block) or not block.node.args.get("distinct"):
+    for block in cells.select_blocks():
+        if not block.node.args.get("distinct"):
             continue
         if block in cells.bounded_by_where:
             continue

@@ -21,8 +21,8 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     cells = cells_of(subject)
     if cells is None:
         return
-    for block in cells.blocks():
-        if not isinstance(block, Block) or not cells.reads_time(block) or not is_grouped(block):
+    for block in cells.select_blocks():
+        if not cells.reads_time(block) or not is_grouped(block):
             continue
         if block in cells.bounded_by_where:
             continue

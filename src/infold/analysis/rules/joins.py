@@ -17,9 +17,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     cells = cells_of(subject)
     if cells is None:
         return
-    for block in cells.blocks():
-        if not isinstance(block, Block):
-            continue
+    for block in cells.select_blocks():
         left_time, left = False, ""
         for at, entry in enumerate(block.entries):
             near = entry.lateral and entry.relation in cells.bounded_subqueries

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from infold.analysis.bounds.cells import cells_of
-from infold.analysis.names.relation import Block
 from infold.analysis.names.subject import Subject
 from infold.analysis.sql.text import SPAN
 from infold.messages import refusals
@@ -19,9 +18,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     cells = cells_of(subject)
     if cells is None:
         return
-    for block in cells.blocks():
-        if not isinstance(block, Block):
-            continue
+    for block in cells.select_blocks():
         cells.scope(block)
         for holder, relation in block.nested_queries:
             if cells.reads_time(relation) and relation not in cells.bounded_subqueries:

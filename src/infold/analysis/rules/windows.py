@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infold.analysis.bounds.cells import cells_of
-from infold.analysis.names.relation import Block
 from infold.analysis.names.subject import Subject
 from infold.messages import refusals
 from infold.messages.errors import InfoldError
@@ -21,8 +20,8 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     cells = cells_of(subject)
     if cells is None:
         return
-    for block in cells.blocks():
-        if not isinstance(block, Block) or not cells.reads_time(block):
+    for block in cells.select_blocks():
+        if not cells.reads_time(block):
             continue
         if block in cells.bounded_by_where:
             continue

@@ -146,7 +146,7 @@ class _Totals:
 
 def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
     """Evaluate the keys of changed rows, announce the outcome, commit what differs."""
-    fold = _Fold(work, node, step)
+    fold = _CumulativeFold(work, node, step)
     touched, counts = fold.touched_keys()
     totals, different = None, None
     read, scanned = counts.rows, fold.feed.rows_to_scan
@@ -174,7 +174,7 @@ class _KeyCounts:
     scanned_keys: int
 
 
-class _Fold:
+class _CumulativeFold:
     """What a fold reads: the changed rows, their keys, and the rows of these keys."""
 
     def __init__(self, work: Work, node: Node, step: Step) -> None:

@@ -81,10 +81,10 @@ READ_COMPONENTS = FrameSchema(
 
 def fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
     """Carry the input's changes since the step's trace into the table."""
-    return _Fold(work, node, step).carry_out(announce)
+    return _SessionsFold(work, node, step).carry_out(announce)
 
 
-class _Fold:
+class _SessionsFold:
     """One fold: its components, and the frames on the way to its commit."""
 
     def __init__(self, work: Work, node: Node, step: Step) -> None:
