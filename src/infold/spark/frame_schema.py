@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import ParamSpec
+from typing import ParamSpec, TypeVar
 
 from pyspark.sql import DataFrame
 
 _P = ParamSpec("_P")
+_F = TypeVar("_F", bound=DataFrame | None)
 
 CHECKED = False
 """Whether frames are compared with their schemas: in tests only, as it asks Spark for each type."""
@@ -67,16 +68,14 @@ class FrameSchema:
         assert self.others or not found, f"{self.row}: {found} is not declared"
 
 
-def returns(
-    schema: FrameSchema,
-) -> Callable[[Callable[_P, DataFrame]], Callable[_P, DataFrame]]:
-    """Declare the schema of the frame that a function returns."""
+def returns(schema: FrameSchema) -> Callable[[Callable[_P, _F]], Callable[_P, _F]]:
+    """Declare the schema of the frame that a function returns, if it returns one."""
 
-    def declared(function: Callable[_P, DataFrame]) -> Callable[_P, DataFrame]:
+    def declared(function: Callable[_P, _F]) -> Callable[_P, _F]:
         @wraps(function)
-        def checked(*args: _P.args, **kwargs: _P.kwargs) -> DataFrame:
+        def checked(*args: _P.args, **kwargs: _P.kwargs) -> _F:
             frame = function(*args, **kwargs)
-            if CHECKED:
+            if CHECKED and frame is not None:
                 schema.check(frame)
             return frame
 

@@ -64,3 +64,14 @@ def test_frames_of_these_tests_are_checked(
         wrong()
     monkeypatch.setattr(frame_schema, "CHECKED", False)
     assert wrong().columns == ["id"]
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_function_may_return_no_frame() -> None:
+    """Where a function returns None instead of a frame, there is nothing to compare."""
+
+    @returns(SCHEMA)
+    def nothing() -> DataFrame | None:
+        return None
+
+    assert nothing() is None

@@ -7,18 +7,6 @@ problem pass. So one scan finds the rows to keep and the rows to set aside.
 
 What happens to a row depends on its values, and on the times that are admitted from its file: after
 ``low`` (rows up to it were taken in before) and up to ``high`` (now; later rows wait).
-
-A frame of *judged arrivals* has a row for each row of a file that the query keeps:
-
-| column           | type     | meaning                                                           |
-|------------------|----------|-------------------------------------------------------------------|
-| the model's      | its own  | its output; NULL in rows with a problem                           |
-| `_source_file`   | bigint   | the id of the file's version                                      |
-| `_state`         | int      | what happens to the row: :class:`RowState`                        |
-| `_reason`        | string   | why it is set aside; NULL unless it is                            |
-| `_raw`           | string   | the row as text if it is set aside, else NULL                     |
-| `_at`            | bigint   | the event time, microseconds since 1970 UTC; NULL if there is none |
-| `_hash`          | bigint   | the hash of the model's columns: equal rows, equal hash           |
 """
 
 from __future__ import annotations
@@ -44,12 +32,32 @@ from infold.spark.content import (
     quoted,
     row_hash,
 )
+from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.step_context import Work
 
 CARRIED = "_infold_row"
 STATE, REASON, RAW, FILE, HASH = "_state", "_reason", "_raw", "_source_file", "_hash"
 AT = "_at"
 OWN = (STATE, REASON, RAW, FILE, HASH, AT)
+
+QUERIED_ROWS = FrameSchema(
+    "a row of a file that the model's query keeps",
+    (FrameColumn(CARRIED, "struct<file:bigint,raw:…", "its file, text, problem, received time"),),
+    "the model's columns; NULL in rows with a problem",
+)
+
+JUDGED_ARRIVALS = FrameSchema(
+    "a row of a file that the model's query keeps, and what happens to it",
+    (
+        FrameColumn(FILE, "bigint", "the id of the file's version"),
+        FrameColumn(STATE, "int", "what happens to the row: RowState"),
+        FrameColumn(REASON, "string", "why it is set aside; NULL unless it is"),
+        FrameColumn(RAW, "string", "the row as text if it is set aside, else NULL"),
+        FrameColumn(AT, "bigint", "the event time, microseconds; NULL if there is none"),
+        FrameColumn(HASH, "bigint", "the hash of the model's columns: equal rows, equal hash"),
+    ),
+    "the model's columns; NULL in rows with a problem",
+)
 
 _FIRST_DATE, _LAST_DATE = "DATE'0001-01-01'", "DATE'9999-12-31'"
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
@@ -91,6 +99,7 @@ class RowCount:
     content: int
 
 
+@returns(JUDGED_ARRIVALS)
 def judged_arrivals(
     work: Work,
     node: Node,
@@ -100,7 +109,7 @@ def judged_arrivals(
     lookups: Mapping[str, DataFrame] = {},
 ) -> DataFrame:
     """
-    Every row that the model's query keeps, and what happens to it: a frame as above.
+    Every row that the model's query keeps, and what happens to it.
 
     ``rows`` is a frame of ``source_rows.read``. With ``lookups``, the stored tables that the query
     joins, rows with a problem do not go through the query: a join may lose or repeat them.
@@ -131,6 +140,7 @@ def judged_arrivals(
     return _with_states(node, source, plain, names, bounds)
 
 
+@returns(QUERIED_ROWS)
 def _query_rows(work: Work, node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
     """The model's query over frames, through views, with :data:`CARRIED` once and last."""
     name = node.references[0].name

@@ -78,7 +78,7 @@ def definition(work: Work, node: Node, step: Step) -> DataFrame:
         identity = copies.Identity.of(node)
         admitted = identity.prepared(admitted, model_columns(admitted))
         ranked = copies.rank_copies(admitted, identity)
-        admitted = ranked.where(F.col("_copy") == 1)
+        admitted = ranked.where(F.col(copies.PLACE) == 1)
     return admitted.select(*map(column, model_columns(found)))
 
 
@@ -193,9 +193,7 @@ def _commit(ingest: Ingest, change: TableChange, tally: IngestCounts) -> int:
     """Write a change: an append if no row leaves, else one merge."""
     work, step = ingest.work, ingest.step
     table = work.tables.read(step.model)
-    names = table.columns
-    added = table.limit(0) if change.insert is None else change.insert
-    insert = added.select(*map(column, names))
+    insert = change.added_rows(table)
     if change.delete is None:
         files = -(-tally.written // ROWS_OF_A_FILE)
         ordered = insert.coalesce(files)

@@ -5,27 +5,6 @@ The identity of an event is its key and its event time; with ``deduplicate: ever
 alone. Among its copies the declared preference decides, then the earliest event time, then the row
 hash: content alone, never arrival or file. Copies of equal hash are equal, and among these a stored
 one stays where it is, so that a repeated delivery changes nothing.
-
-A frame of *competing copies* has a row for each copy of the identities concerned:
-
-| column         | type    | meaning                                                              |
-|----------------|---------|----------------------------------------------------------------------|
-| the model's    | its own | the event                                                            |
-| `_source_file` | bigint  | the id of the file's version                                         |
-| `_hash`        | bigint  | the hash of the model's columns                                      |
-| `_rest`        | bigint  | with `deduplicate: everywhere`: the hash without the event time      |
-| `_version`     | bigint  | of stored copies: the version that inserted it                       |
-| `_origin`      | int     | where it is from: ``STORED``, ``NEW`` or ``BACK``                    |
-| `_gone`        | boolean | whether it is stored and its file is gone                            |
-
-:func:`copy_fates` adds, by one window over them:
-
-| column         | type    | meaning                                                              |
-|----------------|---------|----------------------------------------------------------------------|
-| `_fate`        | string  | what happens to it: :class:`CopyFate`                                |
-| `_version`     | bigint  | the version to store it with                                         |
-| `_differs`     | boolean | whether it differs from the kept one in what copies should share     |
-| `_elsewhere`   | boolean | whether it has another event time than the kept one                  |
 """
 
 from __future__ import annotations
@@ -43,13 +22,55 @@ from pyspark.sql import types as T
 from infold.core.model import Deduplicate
 from infold.core.project import Node
 from infold.spark.content import column, row_hash
+from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 
 FILE, VERSION, HASH = "_source_file", "_version", "_hash"
 ORIGIN, GONE, FATE = "_origin", "_gone", "_fate"
 DIFFERS, ELSEWHERE, _REST = "_differs", "_elsewhere", "_rest"
+PLACE = "_copy"
 
 STORED, NEW, BACK = 0, 1, 2
 """Where a copy is from: the table, a file that is taken in now, one that was before."""
+
+_HASHED = (
+    FrameColumn(FILE, "bigint", "the id of the file's version"),
+    FrameColumn(HASH, "bigint", "the hash of the model's columns"),
+    FrameColumn(_REST, "bigint", "the hash without the event time", "deduplicate: everywhere"),
+)
+_COMPARED = (
+    FrameColumn(DIFFERS, "boolean", "whether it differs from the kept one where it should not"),
+    FrameColumn(ELSEWHERE, "boolean", "whether it has another event time than the kept one"),
+)
+
+RANKED_COPIES = FrameSchema(
+    "a copy of an event, among all of its copies",
+    (*_HASHED, FrameColumn(PLACE, "int", "1 for the one to keep"), *_COMPARED),
+    "the event, and what else the rows carry",
+)
+
+COMPETING_COPIES = FrameSchema(
+    "a copy of an event that others may replace",
+    (
+        *_HASHED,
+        FrameColumn(VERSION, "bigint", "the version that inserted it", "stored copies"),
+        FrameColumn(ORIGIN, "int", "where it is from: STORED, NEW or BACK"),
+        FrameColumn(GONE, "boolean", "whether it is stored and its file is gone"),
+    ),
+    "the event",
+)
+
+JUDGED_COPIES = FrameSchema(
+    "a copy of an event, and what happens to it",
+    (
+        *_HASHED,
+        FrameColumn(VERSION, "bigint", "the version to store it with"),
+        FrameColumn(ORIGIN, "int", "where it is from: STORED, NEW or BACK"),
+        FrameColumn(GONE, "boolean", "whether it is stored and its file is gone"),
+        FrameColumn(FATE, "string", "what happens to it: CopyFate"),
+        *_COMPARED,
+    ),
+    "the event",
+)
 
 
 class CopyFate(StrEnum):
@@ -126,9 +147,10 @@ def row_order(node: Node) -> tuple[str, ...]:
     return (*time, *keys)
 
 
+@returns(RANKED_COPIES)
 def rank_copies(rows: DataFrame, identity: Identity, at: Column | None = None) -> DataFrame:
     """
-    The rows with ``_copy`` (int: 1 for the one to keep), ``_differs`` and ``_elsewhere``.
+    The rows with their place among the copies of their event, and how they differ.
 
     ``rows`` are ``identity.prepared``. ``at`` is a coarse function of the identity by which the
     rows are partitioned already: then the window needs no shuffle of its own.
@@ -139,7 +161,7 @@ def rank_copies(rows: DataFrame, identity: Identity, at: Column | None = None) -
     )
     return rows.select(
         "*",
-        F.row_number().over(window).alias("_copy"),
+        F.row_number().over(window).alias(PLACE),
         *identity.compared(window),
     )
 
@@ -156,9 +178,10 @@ def preference_order(prefer: Sequence[str]) -> list[Column]:
     return found
 
 
+@returns(JUDGED_COPIES)
 def copy_fates(copies: DataFrame, identity: Identity, version: int) -> DataFrame:
     """
-    Competing copies with what happens to each; both frames are described above.
+    Competing copies with what happens to each.
 
     ``copies`` are ``identity.prepared``; at most one copy of an identity is stored.
     """

@@ -2,14 +2,7 @@
 What an ingest adds to an events table and removes from it.
 
 With a key, new, stored and returning copies of one event compete (``copies``); without one, rows
-come and go with their files. Either way the result is a :class:`TableChange`, not yet written. Its
-frames have the columns of the stored table:
-
-| column         | type    | meaning                                                              |
-|----------------|---------|----------------------------------------------------------------------|
-| the model's    | its own | the event                                                            |
-| `_source_file` | bigint  | the id of the file's version that it is from                         |
-| `_version`     | bigint  | the table's version that inserted it                                 |
+come and go with their files. Either way the result is a :class:`TableChange`, not yet written.
 """
 
 from __future__ import annotations
@@ -28,6 +21,7 @@ from infold.spark.events import copies
 from infold.spark.events.arrivals import FILE, HASH, STATE, AdmittedTimes, RowCount, RowState
 from infold.spark.events.copies import (
     BACK,
+    COMPETING_COPIES,
     DIFFERS,
     ELSEWHERE,
     FATE,
@@ -50,6 +44,7 @@ from infold.spark.events.ingest import (
 )
 from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.events.reingest import ReingestDiff, reingest_diff
+from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.reading import source_rows
 
 TWO_PHASES = 1_000_000
@@ -57,6 +52,15 @@ TWO_PHASES = 1_000_000
 
 BROADCAST = 500_000
 """Up to so many new rows are broadcast instead of shuffled."""
+
+ADDED_ROWS = FrameSchema(
+    "a row to add to the table",
+    (
+        FrameColumn(FILE, "bigint", "the id of the file's version that it is from"),
+        FrameColumn(VERSION, "bigint", "the table's version that inserts it"),
+    ),
+    "the event",
+)
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,12 @@ class TableChange:
 
     def __bool__(self) -> bool:
         return self.insert is not None or self.delete is not None
+
+    @returns(ADDED_ROWS)
+    def added_rows(self, table: DataFrame) -> DataFrame:
+        """The rows to add, with the table's columns."""
+        rows = table.limit(0) if self.insert is None else self.insert
+        return rows.select(*map(column, table.columns))
 
 
 def apply_without_key(
@@ -172,6 +182,7 @@ def _count_copies(ingest: Ingest, judged: DataFrame, tally: IngestCounts) -> tup
     return Ranges.of(leaving), read
 
 
+@returns(COMPETING_COPIES)
 def _competing(
     rows: DataFrame, identity: Identity, origin: int, *, gone: bool = False
 ) -> DataFrame:

@@ -1,16 +1,6 @@
 """
 The table of rows that could not be used: which model, which file, why, and the raw row.
 
-| column       | type      | meaning                                                              |
-|--------------|-----------|----------------------------------------------------------------------|
-| `model`      | string    | the model whose query reads the row                                  |
-| `source`     | string    | the source of the file                                               |
-| `file`       | string    | the file's path, as it was listed                                    |
-| `file_id`    | bigint    | the id of the file's version                                         |
-| `reason`     | string    | why the row could not be used                                        |
-| `raw`        | string    | the row as text                                                      |
-| `event_time` | timestamp | when the event happened, UTC; NULL if that is not known              |
-
 Rows are written before the step's own commit, so that none is missing once the ledger records that
 their file is taken in. They are removed after the commit, so that none is missing while the ledger
 still has them. A step that died may leave rows of files that the ledger does not know, or knows
@@ -30,8 +20,22 @@ from infold.core.plan import Step
 from infold.core.project import Node
 from infold.spark.content import column
 from infold.spark.events.arrivals import AT, FILE, RAW, REASON, STATE, RowState
+from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
+
+SET_ASIDE_ROWS = FrameSchema(
+    "a row that could not be used",
+    (
+        FrameColumn("model", "string", "the model whose query reads the row"),
+        FrameColumn("source", "string", "the source of the file"),
+        FrameColumn("file", "string", "the file's path, as it was listed"),
+        FrameColumn("file_id", "bigint", "the id of the file's version"),
+        FrameColumn("reason", "string", "why the row could not be used"),
+        FrameColumn("raw", "string", "the row as text"),
+        FrameColumn("event_time", "timestamp", "when the event happened, UTC; NULL: unknown"),
+    ),
+)
 
 
 def write(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]) -> int:
@@ -84,6 +88,7 @@ def _merge(work: Work, step: Step, insert: DataFrame, files: Collection[int]) ->
     )
 
 
+@returns(SET_ASIDE_ROWS)
 def _rows(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]) -> DataFrame:
     """The rows to set aside among judged arrivals, as the table has them."""
     node: Node = work.project[step.model]

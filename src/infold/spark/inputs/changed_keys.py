@@ -3,15 +3,6 @@ The rows of a model's inputs that have a key which changed in one of its lookups
 
 A lookup's rows are compared by their values: where a file is replaced by one with the same rows, or
 a table is built again, only the keys whose rows differ count as changed.
-
-Frames of inputs have the input's own columns. A frame of *changed lookup rows* has the lookup's
-columns, technical ones left out: rows that only one of its two versions has. While rows are matched
-with them, both sides have one more column for each pair of the match:
-
-| column       | side         | meaning                                  |
-|--------------|--------------|------------------------------------------|
-| `__key0` …   | changed keys | the lookup's side of the pair; never NULL |
-| `__key0_of` …| input        | the input's side of the pair             |
 """
 
 from __future__ import annotations
@@ -29,12 +20,25 @@ from infold.core.plan import ChangedKeyRows
 from infold.core.project import Match, Node
 from infold.spark.content import cell_of, cell_start, column, user_columns
 from infold.spark.events.arrivals import FILE
+from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.changed_rows import ChangedRows, changed_table, traceable_table
 from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
 
 SMALL = 400_000
 """Up to so many changed rows, their keys are broadcast instead of shuffled."""
+
+CHANGED_KEYS = FrameSchema(
+    "a key that changed in a lookup",
+    (FrameColumn("__key0", ANY, "the lookup's side of the match's first pair; never NULL"),),
+    "__key1 …, the same for further pairs",
+)
+
+CHANGED_LOOKUP_ROWS = FrameSchema(
+    "a row that only one of a lookup's two versions has",
+    (),
+    "the lookup's columns, technical ones left out",
+)
 
 
 def locate_changed_keys(
@@ -111,15 +115,21 @@ def rows_without_changed_key(
 
 def _join_changed_keys(rows: DataFrame, match: Match, changed: ChangedRows, how: str) -> DataFrame:
     """Rows with one of the changed keys (``left_semi``), or without (``left_anti``)."""
-    names = [f"__key{at}" for at, _ in enumerate(match.pairs)]
-    keys = [F.expr(own).alias(name) for name, (_, own) in zip(names, match.pairs, strict=True)]
-    known = changed_lookup_rows(changed).select(*keys).dropna().distinct()
-    values = {f"{name}_of": F.expr(sql) for name, (sql, _) in zip(names, match.pairs, strict=True)}
-    same = reduce(and_, (F.col(f"{name}_of") == F.col(name) for name in names))
+    known = _changed_keys(match, changed)
+    values = {f"__key{at}_of": F.expr(sql) for at, (sql, _) in enumerate(match.pairs)}
+    same = reduce(and_, (F.col(f"{name}_of") == F.col(name) for name in known.columns))
     sent = F.broadcast(known) if changed.rows <= SMALL else known
     return rows.withColumns(values).join(sent, same, how).drop(*values)
 
 
+@returns(CHANGED_KEYS)
+def _changed_keys(match: Match, changed: ChangedRows) -> DataFrame:
+    """The keys of a lookup's changed rows, once each."""
+    keys = [F.expr(own).alias(f"__key{at}") for at, (_, own) in enumerate(match.pairs)]
+    return changed_lookup_rows(changed).select(*keys).dropna().distinct()
+
+
+@returns(CHANGED_LOOKUP_ROWS)
 def changed_lookup_rows(changed: ChangedRows) -> DataFrame:
     """The rows of a lookup that only one of its two versions has."""
     added, gone = user_columns(changed.added()), changed.gone()

@@ -6,16 +6,6 @@ that number in the changed cells, without opening files of other versions. Remov
 comparing the two snapshots, in cells that lost rows only. Tables that are recomputed, by cell or
 whole, carry no such number, or a useless one: all rows of a table that was replaced have
 the same. There both snapshots of the changed cells are compared, row by row.
-
-Frames have the columns of the stored table. Where snapshots were compared, technical columns are
-left out:
-
-| column         | type    | meaning                                                             |
-|----------------|---------|---------------------------------------------------------------------|
-| the model's    | its own | the row                                                             |
-| `_version`     | bigint  | the version that inserted it; not in tables that are recomputed     |
-| `_source_file` | bigint  | of events: the id of the file's version                             |
-| `_key`         | string  | of cumulative aggregates: the hash of the row's key                 |
 """
 
 from __future__ import annotations
@@ -32,10 +22,21 @@ from infold.core.interval import Granularity, Interval
 from infold.core.session_columns import ID, VERSION
 from infold.core.trace import CellChange, net_changes
 from infold.spark.content import column, rows_in_cells, user_columns
+from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.step_context import Work
 
 KEY = "_key"
 """The column that identifies the rows of a cumulative aggregate."""
+
+TABLE_ROWS = FrameSchema(
+    "a row that a stored table has in only one of two versions",
+    (
+        FrameColumn(VERSION, "bigint", "the version that inserted it", "tables that are folded"),
+        FrameColumn("_source_file", "bigint", "the id of the file's version", "events"),
+        FrameColumn(KEY, "string", "the hash of the row's key", "cumulative aggregates"),
+    ),
+    "the table's columns; technical ones are left out where two snapshots were compared",
+)
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class ChangedRows:
         """Whether added rows can be found by the version that inserted them."""
         return VERSION in self.now.columns and not self.replaced
 
+    @returns(TABLE_ROWS)
     def added(self) -> DataFrame:
         """Rows that were not there before."""
         cells = [change.cell for change in self.changes if change.added]
@@ -85,6 +87,7 @@ class ChangedRows:
             now = _rows_not_in(now, self._rows_in(self.before, cells))
         return now
 
+    @returns(TABLE_ROWS)
     def gone(self) -> DataFrame | None:
         """Rows that are no longer there; None when nothing was removed."""
         cells = [change.cell for change in self.changes if change.removed]

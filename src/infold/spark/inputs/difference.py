@@ -4,14 +4,6 @@ How many rows a recomputed cell really gained and lost, counted row by row.
 A cell is replaced as a whole, and mostly has the rows that it had before, with few exceptions. What
 folds a table's changes (sessions, cumulative aggregates) needs these exceptions alone. Rows are
 compared as multisets, by the hash that the content of a cell is made of.
-
-A frame of *row hashes* has a row for each row of a table:
-
-| column | type   | meaning                                                      |
-|--------|--------|--------------------------------------------------------------|
-| `cell` | bigint | the start of the row's cell, microseconds since 1970 UTC     |
-| `hash` | bigint | the hash of the row                                          |
-| `n`    | int    | 1 for a row as it is now, -1 for one as it was before        |
 """
 
 from __future__ import annotations
@@ -27,9 +19,19 @@ from infold.core.model import Kind
 from infold.core.project import Node, Project
 from infold.core.trace import CellChange
 from infold.spark.content import cell_of, cell_start, column, row_hash, rows_in_cells, user_columns
+from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 
 FOLDS = (Kind.SESSIONS, Kind.CUMULATIVE_AGGREGATE)
 """The kinds that fold the changes of their inputs."""
+
+ROW_HASHES = FrameSchema(
+    "a row of a table",
+    (
+        FrameColumn("cell", "bigint", "the start of the row's cell, microseconds since 1970 UTC"),
+        FrameColumn("hash", "bigint", "the hash of the row"),
+        FrameColumn("n", "int", "1 for a row as it is now, -1 for one as it was before"),
+    ),
+)
 
 
 def is_folded(project: Project, name: str) -> bool:
@@ -83,6 +85,7 @@ def _rows_in_one_alone(
     }
 
 
+@returns(ROW_HASHES)
 def _row_hashes(node: Node, cells: Sequence[Interval], rows: DataFrame, count: int) -> DataFrame:
     """The row hashes of some cells."""
     series, granularity = node.model.timeseries, node.model.granularity

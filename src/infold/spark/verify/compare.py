@@ -3,17 +3,6 @@ Two sets of rows compared: by content for each cell, then row by row where that 
 
 A query's sums of doubles differ a little when rows come in another order. So rows whose hashes
 differ count as equal when they pair up with every double within one part in 10^9.
-
-Both sides have the columns of the table. Where rows are compared one by one, these are added:
-
-| column         | type    | meaning                                                              |
-|----------------|---------|----------------------------------------------------------------------|
-| `_cell`        | bigint  | the start of the row's cell, microseconds since 1970 UTC             |
-| `_hash`        | bigint  | the hash of all columns but floating-point ones                      |
-| `_nth`         | int     | the row's number among rows of equal cell and hash, by its floats    |
-| `_side`        | string  | ``stored`` or ``rebuilt``                                            |
-| `_other_NAME`  | its own | the floating-point column NAME of the row on the other side          |
-| `_rank`        | int     | the row's place among those shown of its cell                        |
 """
 
 from __future__ import annotations
@@ -37,9 +26,21 @@ from infold.spark.content import (
     content,
     row_hash,
 )
+from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 
 TOLERANCE = 1e-9
 _SAMPLE = 5
+
+ROWS_OF_A_SIDE = FrameSchema(
+    "a row of a cell that differs",
+    (
+        FrameColumn("_cell", "bigint", "the start of the row's cell, microseconds since 1970 UTC"),
+        FrameColumn("_hash", "bigint", "the hash of all columns but floating-point ones"),
+        FrameColumn("_nth", "int", "its number among rows of equal cell and hash, by its floats"),
+        FrameColumn("_side", "string", "stored or rebuilt"),
+    ),
+    "the columns of the table",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,21 +134,23 @@ def _row_by_row(
 ) -> list[Any]:
     """Rows of the suspect cells that have no equal row on the other side; some of each cell."""
     at = F.lit(None).cast("timestamp") if time is None else column(time)
-    starts = [cell.start for cell in suspects]
     floats = [
         field.name
         for field in stored.schema.fields
         if isinstance(field.dataType, T.DoubleType | T.FloatType)
     ]
-    exact = [name for name in stored.columns if name not in floats]
-    sides = []
-    for side, rows in (("stored", stored), ("rebuilt", rebuilt)):
-        cell = cell_start(at, granularity)
-        kept = rows.withColumn("_cell", cell).where(F.col("_cell").isin(starts))
-        schema = T.StructType([stored.schema[name] for name in exact])
-        kept = kept.withColumn("_hash", row_hash(schema)).withColumn("_side", F.lit(side))
-        window = Window.partitionBy("_cell", "_hash").orderBy(*map(column, floats), F.lit(1))
-        sides.append(kept.withColumn("_nth", F.row_number().over(window)))
+    exact = T.StructType([field for field in stored.schema.fields if field.name not in floats])
+    sides = [
+        _rows_of_a_side(
+            side,
+            rows.withColumn("_cell", cell_start(at, granularity)).where(
+                F.col("_cell").isin([cell.start for cell in suspects])
+            ),
+            exact,
+            floats,
+        )
+        for side, rows in (("stored", stored), ("rebuilt", rebuilt))
+    ]
     names = ["_cell", "_hash", "_nth"]
     right = sides[1].select(*names, *(column(name).alias(f"_other_{name}") for name in floats))
     left = sides[0].select(*names, *(column(name).alias(f"_other_{name}") for name in floats))
@@ -163,6 +166,16 @@ def _row_by_row(
     )
 
 
+@returns(ROWS_OF_A_SIDE)
+def _rows_of_a_side(
+    side: str, rows: DataFrame, exact: T.StructType, floats: Sequence[str]
+) -> DataFrame:
+    """Rows with their cell, numbered among those that may equal the same row of the other side."""
+    hashed = rows.withColumn("_hash", row_hash(exact)).withColumn("_side", F.lit(side))
+    window = Window.partitionBy("_cell", "_hash").orderBy(*map(column, floats), F.lit(1))
+    return hashed.withColumn("_nth", F.row_number().over(window))
+
+
 def _place_in_cell(schema: T.StructType, key: Sequence[str]) -> Column:
     """The place of a row in its cell: the same for both sides of a key, else by its columns."""
     if key:
@@ -173,6 +186,7 @@ def _place_in_cell(schema: T.StructType, key: Sequence[str]) -> Column:
     return F.row_number().over(by_columns)
 
 
+@returns(ROWS_OF_A_SIDE)
 def _without_partner(rows: DataFrame, other: DataFrame, floats: list[str]) -> DataFrame:
     """The rows of one side that have no equal row on the other side."""
     close: Column = F.lit(True)

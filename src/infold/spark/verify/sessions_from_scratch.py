@@ -7,15 +7,6 @@ a session, the instants of a user are processed one after the other.
 
 This is slow and plain on purpose. It has its own reading of every declared cut, and imports nothing
 of ``spark/sessions``: a mistake in code that both shared would never be found.
-
-A frame of *numbered events* has the input's columns and these:
-
-| column           | type    | meaning                                                            |
-|------------------|---------|--------------------------------------------------------------------|
-| `_infold_of`     | its own | the user or identifier that the event's session is of              |
-| `_infold_at`     | bigint  | the event time, microseconds since 1970 UTC                        |
-| `_infold_number` | bigint  | the number of its session, or the start of it (microseconds)       |
-| `_infold_word`   | boolean | what the last manual entry says: held, or released; NULL: no entry |
 """
 
 from __future__ import annotations
@@ -37,12 +28,39 @@ from infold.core.session_cuts import (
 )
 from infold.core.session_rules import Keep
 from infold.spark.content import column, micros
+from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 
 _NUMBER, _OF, _AT, _WORD = "_infold_number", "_infold_of", "_infold_at", "_infold_word"
 
+NUMBERED_EVENTS = FrameSchema(
+    "an event with its session",
+    (
+        FrameColumn(_OF, ANY, "the user or identifier that the session belongs to"),
+        FrameColumn(_AT, "bigint", "the event time, microseconds since 1970 UTC"),
+        FrameColumn(_NUMBER, "bigint", "the session's number, or its start in microseconds"),
+    ),
+    "the input's columns, and those that numbered the sessions",
+)
 
+KEPT_EVENTS = NUMBERED_EVENTS.plus(
+    "an event that stays out of quarantine",
+    FrameColumn(_WORD, "boolean", "whether the last manual entry quarantines it; NULL: no entry"),
+)
+
+QUARANTINED = FrameSchema(
+    "a session in quarantine",
+    (
+        FrameColumn("of", "string", "the user or identifier"),
+        FrameColumn("start", "bigint", "its first instant, microseconds since 1970 UTC"),
+        FrameColumn("end", "bigint", "its last instant"),
+        FrameColumn("events", "bigint", "how many events it has"),
+    ),
+)
+
+
+@returns(QUARANTINED)
 def quarantined(events: DataFrame, query: SessionsQuery) -> DataFrame:
-    """The sessions in quarantine: ``of``, ``start``, ``end`` (microseconds) and ``events``."""
+    """The sessions in quarantine."""
     rows = _numbered(events, query, _order(events, query))
     spans = rows.groupBy(_OF, _NUMBER).agg(
         F.min(_AT).alias("start"), F.max(_AT).alias("end"), F.count(F.lit(1)).alias("events")
@@ -53,6 +71,7 @@ def quarantined(events: DataFrame, query: SessionsQuery) -> DataFrame:
     return named.select("of", "start", "end", "events")
 
 
+@returns(NUMBERED_EVENTS)
 def _numbered(events: DataFrame, query: SessionsQuery, order: Column) -> DataFrame:
     """The events of sessions, each with its session's number."""
     rows = events.where(query.where) if query.where else events
@@ -232,6 +251,7 @@ def _campaign_text(query: SessionsQuery) -> Column:
     return F.when(F.coalesce(*known).isNotNull(), text)
 
 
+@returns(KEPT_EVENTS)
 def _without_quarantine(rows: DataFrame, query: SessionsQuery) -> DataFrame:
     """Events of sessions that are not in quarantine, and the kept part of those that are."""
     whole = Window.partitionBy(_OF, _NUMBER)
