@@ -17,9 +17,9 @@ from infold.demo import acts
 STOCK_SPARK = """
 import sys
 from bench.stock_spark import stock_spark
-from infold.spark.jvm import session
-session.start = stock_spark
-session.tune = lambda *_: None
+from infold.spark.jvm import spark_session
+spark_session.start = stock_spark
+spark_session.tune = lambda *_: None
 from infold.cli import main
 sys.argv = ["infold", "run"]
 main()

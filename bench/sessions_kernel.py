@@ -28,7 +28,7 @@ from infold.core.queries import Aggregate, Output, SessionsQuery
 from infold.core.session_cuts import MaxLength, Midnight
 from infold.lake.iceberg.tables import IcebergLake
 from infold.spark.content import cell_stats, micros
-from infold.spark.jvm.session import start
+from infold.spark.jvm.spark_session import start
 from infold.spark.sessions import build, islands
 from infold.spark.sessions.stored import table_rows
 from infold.spark.tables.iceberg.tables import IcebergTables

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from bench.stock_spark import stock_spark
 
-from infold.spark.jvm.session import start
 from infold.spark.jvm.session_settings import default_memory
-from infold.spark.tables.iceberg.session import CATALOG
+from infold.spark.jvm.spark_session import start
+from infold.spark.tables.iceberg.session_settings import CATALOG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

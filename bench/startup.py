@@ -34,7 +34,7 @@ def _default(folder: Path) -> SparkSession:
     from pyspark.sql import SparkSession
 
     from infold.spark.jvm.jars import jar_paths
-    from infold.spark.tables.iceberg.session import catalog_settings
+    from infold.spark.tables.iceberg.session_settings import catalog_settings
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[*]")
@@ -50,21 +50,21 @@ def _default(folder: Path) -> SparkSession:
 
 def _small(folder: Path) -> SparkSession:
     """Settings for a small run, without the archive of classes."""
-    from infold.spark.jvm.session import start
+    from infold.spark.jvm.spark_session import start
 
     return start(folder / "warehouse", folder / "catalog.db", size="small", app_cds=False)
 
 
 def _archived(folder: Path) -> SparkSession:
     """Settings for a small run, with the archive of classes."""
-    from infold.spark.jvm.session import start
+    from infold.spark.jvm.spark_session import start
 
     return start(folder / "warehouse", folder / "catalog.db", size="small")
 
 
 def _large(folder: Path) -> SparkSession:
     """Settings for a large run, with the archive of classes."""
-    from infold.spark.jvm.session import start
+    from infold.spark.jvm.spark_session import start
 
     return start(folder / "warehouse", folder / "catalog.db", size="large")
 

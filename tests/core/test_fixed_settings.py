@@ -14,7 +14,7 @@ from infold.core.fixed_settings import FIXED, changed_settings
 from infold.declare import check
 from infold.messages.errors import InfoldError
 from infold.spark.jvm.given_settings import refuse_environment, refuse_given, refuse_session
-from infold.spark.tables.iceberg.session import refuse_without_catalog
+from infold.spark.tables.iceberg.session_settings import refuse_without_catalog
 
 WRONG = {
     "spark.sql.session.timeZone": "America/New_York",

@@ -37,7 +37,7 @@ def test_every_cut_is_among_the_examples() -> None:
 def test_spark_has_a_file_for_every_cut() -> None:
     """Spark has an object of the declared sort for every cut."""
     from infold.spark.sessions.cuts import CUTS
-    from infold.spark.sessions.cuts.phases import PairwiseCut
+    from infold.spark.sessions.cuts.base import PairwiseCut
 
     assert {cut.__name__ for cut in CUTS} == DECLARED
     for cut in EVERY:
@@ -73,7 +73,7 @@ def test_cuts_in_words() -> None:
 
 def test_the_contributors_page_names_every_phase() -> None:
     """The table of the page lists exactly the methods of a cut within islands."""
-    from infold.spark.sessions.cuts.phases import InnerCut
+    from infold.spark.sessions.cuts.base import InnerCut
 
     page = (DOCS / "contributing.md").read_text()
     table = page.partition("| phase | method |")[2].partition("\n\n")[0]

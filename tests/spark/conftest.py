@@ -20,7 +20,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def spark(warehouse: Path) -> SparkSession:
     """A small local session."""
-    from infold.spark.jvm.session import start
+    from infold.spark.jvm.spark_session import start
 
     return start(warehouse, warehouse / "catalog.db", size="small")
 

@@ -44,7 +44,7 @@ def close() -> None:
     if "pyspark" not in sys.modules:
         return
     from infold.spark.jvm.gateway import has_started
-    from infold.spark.jvm.session import stop
+    from infold.spark.jvm.spark_session import stop
 
     _sessions.clear()
     if has_started():
@@ -53,7 +53,7 @@ def close() -> None:
 
 def numbered_session(project: Project, size: Size, number: int) -> Any:
     """The session of a project with this number; further ones are for steps side by side."""
-    from infold.spark.jvm.session import forget_dead, is_stopped, tune
+    from infold.spark.jvm.spark_session import forget_dead, is_stopped, tune
 
     if forget_dead() or is_stopped():
         _sessions.clear()
@@ -66,7 +66,7 @@ def numbered_session(project: Project, size: Size, number: int) -> Any:
 
 def _new_session(project: Project, size: Size) -> Any:
     """A session of the process's Spark, which starts with the first."""
-    from infold.spark.jvm.session import start
+    from infold.spark.jvm.spark_session import start
 
     project.warehouse.mkdir(parents=True, exist_ok=True)
     return start(

@@ -2,10 +2,4 @@
 
 from __future__ import annotations
 
-ID, FIRST, LAST, STATE, VERSION = (
-    "session_id",
-    "session_start",
-    "session_end",
-    "_state",
-    "_version",
-)
+ID, FIRST, LAST, STATE = "session_id", "session_start", "session_end", "_state"

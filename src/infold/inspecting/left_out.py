@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from infold.core import json_text
 from infold.core.model import Kind, table_name
+from infold.core.own_columns import FILE
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
 from infold.core.queries import left_out_reason
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 BY = "_left_out_by"
 """The column of the models that leave a row out."""
 
-FILE = "_source_file"
 
 Evaluate = Callable[[str, Sequence[Node], int | None], "pa.Table"]
 """

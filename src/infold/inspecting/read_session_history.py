@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from infold.core.interval import DAY, Interval, instants_of
 from infold.core.model import Kind, table_name
+from infold.core.own_columns import VERSION
 from infold.core.ports import Ledger, SnapshotReader, TimeSpan
 from infold.core.project import Node, Project
 from infold.core.queries import SessionsQuery
@@ -22,7 +23,7 @@ from infold.core.session_rules import IDENTIFIER
 from infold.core.trace import Version
 from infold.inspecting.event_batches import Event, EventBatch, event_batches
 from infold.inspecting.manifest import names_of_quarantined, quarantine_reasons
-from infold.inspecting.session_events import VERSION, UserEvents, events_of, snapshot_read
+from infold.inspecting.session_events import UserEvents, events_of, snapshot_read
 from infold.inspecting.session_history import (
     InputVersions,
     Session,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from infold.core.interval import instants_of
 from infold.core.model import table_name
+from infold.core.own_columns import FILE, VERSION
 from infold.core.ports import Ledger, SnapshotReader, TimeSpan
 from infold.core.project import Node, Project
 from infold.core.queries import SessionsQuery
@@ -25,7 +26,6 @@ from infold.messages.errors import InfoldError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION, FILE = "_version", "_source_file"
 TIME, WHOSE = "at", "whose"
 
 

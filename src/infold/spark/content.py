@@ -26,6 +26,8 @@ from infold.core.interval import (
     Ranges,
     datetime_of,
 )
+from infold.core.own_columns import FILE, KEY, VERSION
+from infold.core.session_columns import STATE
 from infold.core.trace import signed
 
 _MASK_BITS = 60
@@ -46,7 +48,7 @@ def column(name: str) -> Column:
 
 def is_technical(name: str) -> bool:
     """Whether a stored column is infold's own: those start with an underscore."""
-    return name in ("_source_file", "_version", "_state", "_key")
+    return name in (FILE, VERSION, STATE, KEY)
 
 
 def user_columns(rows: DataFrame) -> DataFrame:

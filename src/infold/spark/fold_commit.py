@@ -17,14 +17,14 @@ class RowChanges:
     """
     The rows that a fold adds to its table, and those that it removes.
 
-    ``delete`` has the columns ``on`` alone, and finds its rows ``within`` a condition (SQL over the
+    ``delete`` has the columns ``on`` alone, and finds its rows by ``condition`` (SQL over the
     table). None: nothing is removed.
     """
 
     insert: DataFrame
     delete: DataFrame | None
     on: tuple[str, ...]
-    within: str = "true"
+    condition: str = "true"
 
 
 def announce_and_commit(
@@ -46,7 +46,7 @@ def announce_and_commit(
             insert=rows.insert,
             delete=rows.delete,
             on=rows.on,
-            within=rows.within,
+            condition=rows.condition,
             stamp=work.stamp(step),
         )
     return replace(outcome, snapshot=snapshot)

@@ -24,8 +24,9 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from infold.core.own_columns import FILE
 from infold.core.project import Node
-from infold.inspecting.left_out import BY, FILE
+from infold.inspecting.left_out import BY
 from infold.spark.content import column, row_hash, user_columns
 from infold.spark.sessions.unassigned import unassigned_events
 from infold.spark.step_context import Work

@@ -16,10 +16,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.interval import DAY, Interval, Ranges
+from infold.core.own_columns import FILE, VERSION
 from infold.core.project import Node
 from infold.core.queries import SessionsQuery
 from infold.inspecting.event_batches import Event
-from infold.inspecting.session_events import FILE, VERSION, UserEvents
+from infold.inspecting.session_events import UserEvents
 from infold.spark.content import column, micros, time_predicate, user_columns
 from infold.spark.sessions.islands import events_of_query
 from infold.spark.step_context import Work

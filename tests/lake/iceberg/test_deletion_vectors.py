@@ -25,7 +25,7 @@ TBLPROPERTIES (
 
 def test_deletion_vectors_are_read(tmp_path: Path) -> None:
     """Deleted rows are not read, and only the files that lost rows get another fingerprint."""
-    from infold.spark.jvm.session import start
+    from infold.spark.jvm.spark_session import start
 
     spark = start(tmp_path, tmp_path / "catalog.db")
     lake = IcebergLake(tmp_path / "catalog.db", "shop", tmp_path)

@@ -142,13 +142,15 @@ class MemoryTables:
         insert: DataFrame,
         delete: DataFrame,
         on: Sequence[str],
-        within: str,
+        condition: str,
         stamp: Stamp,
     ) -> int:
-        """Rows removed by key, each of them present and inside ``within``; rows added."""
+        """Rows removed by key, each of them present where ``condition`` is true; rows added."""
         now, keys, names = self.snapshots[-1], delete.select(*on), list(on)
         assert (
-            keys.distinct().count() == keys.count() == keys.join(now.where(within), names).count()
+            keys.distinct().count()
+            == keys.count()
+            == keys.join(now.where(condition), names).count()
         )
         kept = now.join(keys, names, "left_anti")
         return self._commit("merge", self._fits(insert).unionByName(kept))

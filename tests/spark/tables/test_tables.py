@@ -88,7 +88,7 @@ class TestTables:
                 insert=rows(spark, "2024-02-01"),
                 delete=rows(spark, "2024-01-05").select("`t.s`"),
                 on=["t.s"],
-                within=range_predicate("t.s", "timestamp", JANUARY),
+                condition=range_predicate("t.s", "timestamp", JANUARY),
                 stamp=Stamp("r", "s-3", 3),
             ),
             tables.replace(
@@ -123,7 +123,7 @@ class TestTables:
             insert=rows(spark, "2024-01-05", "2024-04-01"),
             delete=rows(spark, "2024-01-05", "2024-03-05").select("`t.s`"),
             on=["t.s"],
-            within=range_predicate("t.s", "timestamp", JANUARY),
+            condition=range_predicate("t.s", "timestamp", JANUARY),
             stamp=Stamp("r", "m-2", 2),
         )
 

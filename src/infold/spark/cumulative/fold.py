@@ -23,18 +23,17 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.interval import EVER
+from infold.core.own_columns import KEY, VERSION
 from infold.core.plan import Action, Step
 from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.queries import GroupedQuery
 from infold.core.record import Outcome, Receipt
-from infold.core.session_columns import VERSION
 from infold.core.trace import CellChange, CellState, signed
 from infold.spark.content import JSON, column, content, row_hash, user_columns
 from infold.spark.fold_commit import RowChanges, announce_and_commit
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.changed_keys import SMALL
-from infold.spark.inputs.changed_rows import KEY
 from infold.spark.inputs.feed import Feed, foldable
 from infold.spark.step_context import Work
 from infold.spark.time_range import recompute

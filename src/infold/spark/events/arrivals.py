@@ -6,7 +6,7 @@ through it (:data:`CARRIED`: file, raw row, problem and received time), and WHER
 problem pass. So one scan finds the rows to keep and the rows to set aside.
 
 What happens to a row depends on its values, and on the times that are admitted from its file: after
-``low`` (rows up to it were taken in before) and up to ``high`` (now; later rows wait).
+``low`` (rows up to it were ingested before) and up to ``high`` (now; later rows wait).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pyspark.sql import types as T
 
 from infold.core.interval import Interval
 from infold.core.model import Source
+from infold.core.own_columns import FILE
 from infold.core.project import Node, Reference
 from infold.spark.content import (
     cell_of,
@@ -36,7 +37,7 @@ from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.step_context import Work
 
 CARRIED = "_infold_row"
-STATE, REASON, RAW, FILE, HASH = "_state", "_reason", "_raw", "_source_file", "_hash"
+STATE, REASON, RAW, HASH = "_state", "_reason", "_raw", "_hash"
 AT = "_at"
 OWN = (STATE, REASON, RAW, FILE, HASH, AT)
 
@@ -71,8 +72,8 @@ class RowState(IntEnum):
     """It is dated in the future; it is admitted when its time comes."""
     SET_ASIDE = 2
     """It cannot be used, for the reason given."""
-    TAKEN_IN = 3
-    """It was taken in before."""
+    INGESTED = 3
+    """It was ingested before."""
     BEFORE_START = 4
     """It is dated before the model's start, and is left out."""
 
@@ -247,8 +248,8 @@ def _with_states(
     if waits:
         lows = {id_: entry.low for id_, entry in bounds.items() if entry.low is not None}
         if lows:
-            taken_in = F.col(AT) <= _value_by_file(lows, len(bounds))
-            state = state.when(taken_in, F.lit(int(RowState.TAKEN_IN)))
+            ingested = F.col(AT) <= _value_by_file(lows, len(bounds))
+            state = state.when(ingested, F.lit(int(RowState.INGESTED)))
         highs = {id_: entry.high for id_, entry in bounds.items()}
         if highs:
             ahead = F.col(AT) > _value_by_file(highs, len(bounds))

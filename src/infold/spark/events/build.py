@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from infold.core.interval import Interval
+from infold.core.own_columns import FILE, VERSION
 from infold.core.plan import Action, Step
 from infold.core.ports import Prepared
 from infold.core.project import Node
@@ -29,7 +30,6 @@ from infold.core.record import Outcome
 from infold.spark.content import cell_stats, column
 from infold.spark.events import copies
 from infold.spark.events.arrivals import (
-    FILE,
     STATE,
     AdmittedTimes,
     RowCount,
@@ -37,11 +37,10 @@ from infold.spark.events.arrivals import (
     count_rows,
     judged_arrivals,
 )
-from infold.spark.events.copies import VERSION
-from infold.spark.events.fold import TableChange, apply_without_key, deduplicate
 from infold.spark.events.ingest import ROWS, Ingest, content_of, lookups, model_columns
 from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.events.layout import load_plan, rows_to_load
+from infold.spark.events.table_change import TableChange, apply_without_key, deduplicate
 from infold.spark.reading import failures, source_rows
 from infold.spark.step_context import Work
 
@@ -63,7 +62,7 @@ def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
 
 def definition(work: Work, node: Node, step: Step) -> DataFrame:
     """
-    The model's rows from scratch: its query over all files taken in, one copy of each event.
+    The model's rows from scratch: its query over all ingested files, one copy of each event.
 
     ``step`` names the versions of the lookups that it joins.
     """
@@ -85,7 +84,7 @@ def definition(work: Work, node: Node, step: Step) -> DataFrame:
 def _build(ingest: Ingest) -> Outcome:
     """Replace the table by the rows of all files."""
     work, step = ingest.work, ingest.step
-    bounds = {id_: AdmittedTimes(ingest.news.as_of) for id_ in ingest.new}
+    bounds = {id_: AdmittedTimes(ingest.file_diff.as_of) for id_ in ingest.new}
     arriving, observed = ingest.read(ingest.new, bounds)
     if sum(file.size for file in ingest.new.values()) <= IN_MEMORY:
         arriving = _in_memory(arriving, observed)
@@ -135,11 +134,13 @@ def _count_stored(ingest: Ingest, snapshot: int, tally: IngestCounts) -> None:
 
 
 def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
-    """Take in new and due rows, remove rows of gone files; one commit, or none."""
-    news, step = ingest.news, ingest.step
+    """Ingest new and due rows, remove rows of gone files; one commit, or none."""
+    file_diff, step = ingest.file_diff, ingest.step
     taken: dict[int, source_rows.File] = {**ingest.new, **ingest.due, **ingest.again}
-    bounds = {id_: AdmittedTimes(news.as_of) for id_ in (*ingest.new, *ingest.again)}
-    bounds |= {id_: AdmittedTimes(news.as_of, low=file.horizon) for id_, file in ingest.due.items()}
+    bounds = {id_: AdmittedTimes(file_diff.as_of) for id_ in (*ingest.new, *ingest.again)}
+    bounds |= {
+        id_: AdmittedTimes(file_diff.as_of, low=file.horizon) for id_, file in ingest.due.items()
+    }
     tally, arriving, found, reread = IngestCounts(), None, [], 0
     if taken:
         arriving, observed = ingest.read(taken, bounds)
@@ -156,7 +157,7 @@ def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
         change = apply_without_key(ingest, arriving, found, tally)
     outcome = ingest.outcome(
         tally,
-        {file.id for file in news.removed},
+        {file.id for file in file_diff.removed},
         commits=commits + bool(change),
         read=tally.arrived + reread + change.read,
         scanned=tally.arrived + reread + change.scanned + step.scanned,
@@ -205,6 +206,6 @@ def _commit(ingest: Ingest, change: TableChange, tally: IngestCounts) -> int:
         insert=insert,
         delete=change.delete.select(*map(column, change.on)),
         on=change.on,
-        within=ingest.within(table, change.cells),
+        condition=ingest.cells_predicate(table, change.cells),
         stamp=work.stamp(step),
     )

@@ -20,17 +20,17 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.model import Deduplicate
+from infold.core.own_columns import FILE, VERSION
 from infold.core.project import Node
 from infold.spark.content import column, row_hash
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 
-FILE, VERSION, HASH = "_source_file", "_version", "_hash"
-ORIGIN, GONE, FATE = "_origin", "_gone", "_fate"
+HASH, ORIGIN, GONE, FATE = "_hash", "_origin", "_gone", "_fate"
 DIFFERS, ELSEWHERE, _REST = "_differs", "_elsewhere", "_rest"
 PLACE = "_copy"
 
 STORED, NEW, BACK = 0, 1, 2
-"""Where a copy is from: the table, a file that is taken in now, one that was before."""
+"""Where a copy is from: the table, a file that is ingested now, one that was before."""
 
 _HASHED = (
     FrameColumn(FILE, "bigint", "the id of the file's version"),

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from infold.core.files import FileCell, IngestedFile
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.model import Source
+from infold.core.own_columns import FILE
 from infold.core.plan import FileDiff, Step
 from infold.core.project import Node
 from infold.core.record import Outcome, Receipt
@@ -29,7 +30,7 @@ from infold.spark.content import (
     user_columns,
 )
 from infold.spark.events import set_aside
-from infold.spark.events.arrivals import FILE, HASH, OWN, AdmittedTimes, has_filter, judged_arrivals
+from infold.spark.events.arrivals import HASH, OWN, AdmittedTimes, has_filter, judged_arrivals
 from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
@@ -39,13 +40,13 @@ ROWS = "rows"
 
 @dataclass(frozen=True)
 class Ingest:
-    """A step with its model, source and files; ``new`` are the files not taken in before, by id."""
+    """A step with its model, source and files; ``new`` are the files not ingested before, by id."""
 
     work: Work
     step: Step
     node: Node
     source: Source
-    news: FileDiff
+    file_diff: FileDiff
     new: Mapping[int, source_rows.File]
 
     @staticmethod
@@ -53,20 +54,22 @@ class Ingest:
         """The ingest of a step; new files get their ids here."""
         node = work.project[step.model]
         source = work.project.sources[node.source or node.name].without_columns(node.unread_columns)
-        news = step.files if step.files is not None else FileDiff(source.name)
-        ids = work.ledger.register_files(source.name, news.new) if news.new else {}
-        return Ingest(work, step, node, source, news, {ids[file.path]: file for file in news.new})
+        file_diff = step.files if step.files is not None else FileDiff(source.name)
+        ids = work.ledger.register_files(source.name, file_diff.new) if file_diff.new else {}
+        return Ingest(
+            work, step, node, source, file_diff, {ids[file.path]: file for file in file_diff.new}
+        )
 
     @cached_property
     def again(self) -> Mapping[int, IngestedFile]:
-        """The files taken in before that are taken in again, by id: a lookup changed."""
-        return {file.id: file for file in self.news.reingest}
+        """The files ingested before that are ingested again, by id: a lookup changed."""
+        return {file.id: file for file in self.file_diff.reingest}
 
     @cached_property
     def due(self) -> Mapping[int, IngestedFile]:
-        """The files taken in before that have rows whose time has come, by id."""
+        """The files ingested before that have rows whose time has come, by id."""
         others = self.new.keys() | self.again.keys()
-        return {file.id: file for file in self.news.come_due if file.id not in others}
+        return {file.id: file for file in self.file_diff.come_due if file.id not in others}
 
     @property
     def time(self) -> str | None:
@@ -113,9 +116,9 @@ class Ingest:
     def stored(self, cells: Ranges) -> DataFrame:
         """The stored rows in some cells."""
         rows = self.work.tables.read(self.step.model)
-        return rows if self.time is None else rows.where(self.within(rows, cells))
+        return rows if self.time is None else rows.where(self.cells_predicate(rows, cells))
 
-    def within(self, rows: DataFrame, cells: Ranges) -> str:
+    def cells_predicate(self, rows: DataFrame, cells: Ranges) -> str:
         """The predicate that a row is in some cells; a superset when there are many."""
         if self.time is None:
             return "true"
@@ -131,7 +134,7 @@ class Ingest:
     def tidy_set_aside(self, outcome: Outcome, tally: IngestCounts) -> Outcome:
         """After the step's commit: remove the rows set aside of files that are gone."""
         before = [file for file in self.work.ledger.files(self.step.model) if file.set_aside]
-        gone = {file.id for file in (before if outcome.whole else self.news.removed)} | {
+        gone = {file.id for file in (before if outcome.whole else self.file_diff.removed)} | {
             *self.again
         }
         if not (any(file.id in gone for file in before) or self._after_a_death()):
@@ -155,7 +158,7 @@ class Ingest:
         """
         rows = tally.rows_by_file() if counts is None else counts
         counted = {file.path: rows.get(id_, 0) for id_, file in self.new.items()}
-        refuse_lost_rows(self.source, replace(self.news, row_counts=counted))
+        refuse_lost_rows(self.source, replace(self.file_diff, row_counts=counted))
 
     def refuse_changed(self, files: Iterable[source_rows.File]) -> None:
         """Raise ``errors.source_changed`` unless the files are still what was listed."""
@@ -212,7 +215,7 @@ class Ingest:
                 {**self.new, **known},
                 cells,
                 removed,
-                horizon=self.news.as_of,
+                horizon=self.file_diff.as_of,
                 received_at=time.time_ns() // 1000,
             ),
             receipt=receipt,

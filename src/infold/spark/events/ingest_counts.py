@@ -35,7 +35,7 @@ class IngestCounts:
     """
     The sums of one ingest.
 
-    ``rows`` and ``dropped`` are by file and cell. For files that were taken in before they are
+    ``rows`` and ``dropped`` are by file and cell. For files that were ingested before they are
     differences to what the ledger has.
     """
 
@@ -67,7 +67,7 @@ class IngestCounts:
         Add the rows of files: all of ``fresh`` files, of others those that came due or still wait.
 
         ``seen`` is how many rows fresh files have, where WHERE leaves some out. All rows of files
-        taken in ``again`` are judged again, and none of them arrived.
+        ingested ``again`` are judged again, and none of them arrived.
         """
         new, self.again = frozenset(fresh), frozenset(again)
         for count in counts:
@@ -131,7 +131,7 @@ class IngestCounts:
         horizon: int,
         received_at: int,
     ) -> FilesOutcome:
-        """What the ledger records of files; ``known`` are the cells of those taken in before."""
+        """What the ledger records of files; ``known`` are the cells of those ingested before."""
         gone = frozenset(removed)
         spots: dict[FileAndCell, tuple[int, int]] = {
             (entry.file_id, entry.cell): (entry.rows, entry.dropped) for entry in known

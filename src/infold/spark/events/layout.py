@@ -19,9 +19,10 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from infold.core.interval import DAY, Granularity
+from infold.core.own_columns import FILE
 from infold.core.project import Node
 from infold.spark.content import cell_start, column, micros, time_type
-from infold.spark.events.arrivals import FILE, RowCount, RowState
+from infold.spark.events.arrivals import RowCount, RowState
 from infold.spark.events.copies import DIFFERS, ELSEWHERE, Identity, rank_copies, row_order
 from infold.spark.events.ingest import model_columns
 from infold.spark.tables.port import Layout

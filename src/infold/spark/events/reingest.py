@@ -1,10 +1,11 @@
 """
-Files that are taken in again because a lookup changed that their rows are joined with.
+Files that are ingested again because a lookup changed that their rows are joined with.
 
 All of their rows are evaluated again. Most give the row that is stored; these stay as they are. So
 the change of the table is the rows that differ, one by one, and what reads the table folds them.
 
-The frames here are judged arrivals (``arrivals``), and stored rows with ``_hash`` (``fold``).
+The frames here are judged arrivals (``arrivals``), and stored rows with ``_hash``
+(``table_change``).
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from infold.core.interval import Ranges
+from infold.core.own_columns import FILE
 from infold.spark.content import cell_start
-from infold.spark.events.arrivals import FILE, HASH
+from infold.spark.events.arrivals import HASH
 from infold.spark.events.ingest import Ingest
 
 _NTH = "_nth"
@@ -39,7 +41,7 @@ class ReingestDiff:
 
 def reingest_diff(ingest: Ingest, new: DataFrame, stored: DataFrame) -> ReingestDiff:
     """
-    How files that are taken in again differ from what is stored; rows of gone files are ``gone``.
+    How files that are ingested again differ from what is stored; rows of gone files are ``gone``.
 
     ``stored`` are their stored rows: one at most of equal rows of a file, as rows have a key.
     """

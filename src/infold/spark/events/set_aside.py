@@ -2,7 +2,7 @@
 The table of rows that could not be used: which model, which file, why, and the raw row.
 
 Rows are written before the step's own commit, so that none is missing once the ledger records that
-their file is taken in. They are removed after the commit, so that none is missing while the ledger
+their file is ingested. They are removed after the commit, so that none is missing while the ledger
 still has them. A step that died may leave rows of files that the ledger does not know, or knows
 to have no rows set aside: the next step of the model removes them.
 """
@@ -16,10 +16,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.model import SET_ASIDE
+from infold.core.own_columns import FILE
 from infold.core.plan import Step
 from infold.core.project import Node
 from infold.spark.content import column
-from infold.spark.events.arrivals import AT, FILE, RAW, REASON, STATE, RowState
+from infold.spark.events.arrivals import AT, RAW, REASON, STATE, RowState
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
@@ -83,7 +84,7 @@ def _merge(work: Work, step: Step, insert: DataFrame, files: Collection[int]) ->
         insert=insert,
         delete=work.spark.createDataFrame(table),
         on=("model", "file_id"),
-        within="true",
+        condition="true",
         stamp=work.stamp(step),
     )
 

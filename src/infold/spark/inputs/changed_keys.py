@@ -16,10 +16,10 @@ from pyspark.sql import functions as F
 
 from infold.core.interval import Interval, Ranges
 from infold.core.model import Kind
+from infold.core.own_columns import FILE
 from infold.core.plan import ChangedKeyRows
 from infold.core.project import Match, Node
 from infold.spark.content import cell_of, cell_start, column, user_columns
-from infold.spark.events.arrivals import FILE
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.changed_rows import ChangedRows, changed_table, traceable_table
 from infold.spark.reading import source_rows

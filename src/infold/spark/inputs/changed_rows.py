@@ -19,20 +19,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.interval import Granularity, Interval
-from infold.core.session_columns import ID, VERSION
+from infold.core.own_columns import FILE, KEY, VERSION
+from infold.core.session_columns import ID
 from infold.core.trace import CellChange, net_changes
 from infold.spark.content import column, rows_in_cells, user_columns
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.step_context import Work
 
-KEY = "_key"
-"""The column that identifies the rows of a cumulative aggregate."""
-
 TABLE_ROWS = FrameSchema(
     "a row that a stored table has in only one of two versions",
     (
         FrameColumn(VERSION, "bigint", "the version that inserted it", "tables that are folded"),
-        FrameColumn("_source_file", "bigint", "the id of the file's version", "events"),
+        FrameColumn(FILE, "bigint", "the id of the file's version", "events"),
         FrameColumn(KEY, "string", "the hash of the row's key", "cumulative aggregates"),
     ),
     "the table's columns; technical ones are left out where two snapshots were compared",
@@ -146,7 +144,7 @@ def _was_replaced(work: Work, name: str, since: int, upto: int) -> bool:
     return any(entry.whole for entry in work.ledger.versions(name, since) if entry.number <= upto)
 
 
-_IDENTITIES = ("_source_file", KEY, ID)
+_IDENTITIES = (FILE, KEY, ID)
 """The identity of rows without a key: the file, which they leave with, or a key of infold's."""
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infold.spark.jvm import class_archive
-from infold.spark.jvm.session import start, stop
+from infold.spark.jvm.spark_session import start, stop
 from infold.spark.storages import STORAGES
 
 if TYPE_CHECKING:

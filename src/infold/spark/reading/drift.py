@@ -3,7 +3,7 @@ What a file is as a whole, found before any row is read: as declared, drifted, o
 
 Names are compared exactly, as they are in the file: ``ID`` is not ``id``. The source declares what
 happens to a file with other columns, and to one that cannot be read: it is an error that lists all
-of them, or the file is set aside. A file that was taken in before is not judged again.
+of them, or the file is set aside. A file that was ingested before is not judged again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PresentFile:
     One version of a file to read.
 
     ``path`` is as listed; ``at`` is where Spark finds the file and ``spark_path`` what it then
-    calls it in ``_path``. ``known`` if the file was taken in before.
+    calls it in ``_path``. ``known`` if the file was ingested before.
     """
 
     id: int

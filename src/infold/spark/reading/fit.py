@@ -46,7 +46,7 @@ _WHOLE = rf"^{_SPACE}([+-]?[0-9]+)\.0*{_SPACE}$"
 _EPOCH_TYPES = {name: T.DecimalType(20, len(str(unit)) - 1) for name, unit in EPOCH_UNITS.items()}
 """Numbers since 1970 with as many decimals as a microsecond needs."""
 
-FILE, PATH, RAW, PROBLEM, BROKEN = "_source_file", "_path", "_raw", "_problem", "_broken"
+PATH, RAW, PROBLEM, BROKEN = "_path", "_raw", "_problem", "_broken"
 
 NOT_UTF8 = "unparsable: not UTF-8"
 """The problem of a row that is not UTF-8: decoded anyway, two users might become one."""

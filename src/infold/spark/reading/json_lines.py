@@ -65,7 +65,7 @@ check_readable = check_unpacks
 def inspect(
     spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, FileShape]:
-    """See ``FormatReader``; a file that was taken in before is not looked into again."""
+    """See ``FormatReader``; a file that was ingested before is not looked into again."""
     drifted = _drifted(spark, source, [file for file in files if not file.known])
     return {file.id: FileShape(drift=drifted.get(file.id)) for file in files}
 

@@ -24,6 +24,7 @@ from pyspark.sql import types as T
 
 from infold.core.files import IngestedFile, ListedFile, listed_fingerprint
 from infold.core.model import Source
+from infold.core.own_columns import FILE
 from infold.core.project import Project
 from infold.messages import run_errors
 from infold.spark.content import column as column_of
@@ -103,7 +104,7 @@ def _identified(
     """The rows with the id of their file for its path."""
     plain = rows.columns
     if len(ids) == 1 and how == "left":
-        found = rows.withColumn(fit.FILE, F.lit(ids[0][1]).cast("bigint"))
+        found = rows.withColumn(FILE, F.lit(ids[0][1]).cast("bigint"))
     else:
         table = pa.table(
             {"_of": [path for path, _ in ids], "_id": [id_ for _, id_ in ids]},
@@ -113,13 +114,13 @@ def _identified(
         joined = rows.join(known, rows[fit.PATH] == known["_of"], how)
         # A path that Spark spells in another way than we do must never lose its rows silently.
         unknown = F.raise_error(F.concat(F.lit("not a file of this step: "), fit.PATH))
-        found = joined.withColumn(fit.FILE, F.coalesce("_id", unknown.cast("bigint")))
+        found = joined.withColumn(FILE, F.coalesce("_id", unknown.cast("bigint")))
     names = [name for name in plain if name not in (fit.PATH, fit.RAW, fit.PROBLEM)]
-    return found.select(*map(column_of, names), fit.FILE, fit.RAW, fit.PROBLEM)
+    return found.select(*map(column_of, names), FILE, fit.RAW, fit.PROBLEM)
 
 
 def _nothing(spark: SparkSession, project: Project, source: Source) -> DataFrame:
-    schema = column_types(spark, project, source).add(fit.FILE, T.LongType())
+    schema = column_types(spark, project, source).add(FILE, T.LongType())
     schema = schema.add(fit.RAW, T.StringType()).add(fit.PROBLEM, T.StringType())
     return spark.createDataFrame([], schema)
 

@@ -19,9 +19,9 @@ from infold.spark.sessions.aggregate_state import (
     StateColumn,
     orderable,
 )
-from infold.spark.sessions.evaluated import evaluated_again, in_order
 from infold.spark.sessions.frames import TIME
 from infold.spark.sessions.mergeable import MERGES, first_or_last
+from infold.spark.sessions.reread_aggregates import evaluated_again, in_order
 
 
 @dataclass(frozen=True, slots=True)

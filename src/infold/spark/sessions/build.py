@@ -35,10 +35,10 @@ from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.components import query_of
 from infold.spark.sessions.cuts import cuts_of
 from infold.spark.sessions.cuts.silence import longest_silence
-from infold.spark.sessions.delta import can_merge
 from infold.spark.sessions.divide import sessions_of
 from infold.spark.sessions.fold import fold
 from infold.spark.sessions.frames import END, EVENT_COUNT, ISLANDS, START
+from infold.spark.sessions.input_changes import can_merge
 from infold.spark.sessions.islands import (
     compiled_aggregates,
     events_within,
@@ -46,11 +46,11 @@ from infold.spark.sessions.islands import (
     spans_of,
 )
 from infold.spark.sessions.micro_islands import quick_islands
+from infold.spark.sessions.packed_values import VALUES, ColumnValues, no_column_values
 from infold.spark.sessions.rebuilt_counts import with_session_counts
 from infold.spark.sessions.session_numbers import with_session_numbers
 from infold.spark.sessions.stored import TABLE_ROWS, stored_part, table_rows
 from infold.spark.sessions.time_slices import slice_borders, sliced_events
-from infold.spark.sessions.words import VALUES, ColumnValues, no_column_values
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
 

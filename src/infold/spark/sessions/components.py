@@ -32,7 +32,7 @@ from infold.spark.sessions import quarantine
 from infold.spark.sessions.aggregate_state import FirstOrLast
 from infold.spark.sessions.cuts import cuts_of
 from infold.spark.sessions.cuts.silence import longest_silence
-from infold.spark.sessions.delta import DELTA, REMOVED, InputDelta, can_merge
+from infold.spark.sessions.fold_changes import KEY_TYPE, OLD, key_of
 from infold.spark.sessions.frames import (
     AGAIN,
     CAMPAIGN_BEFORE,
@@ -45,21 +45,21 @@ from infold.spark.sessions.frames import (
     START,
     USER_VALUE,
 )
+from infold.spark.sessions.input_changes import INPUT_CHANGES, REMOVED, InputChanges, can_merge
 from infold.spark.sessions.islands import are_parted, compiled_aggregates
 from infold.spark.sessions.stored import restored_columns, stored_owner
-from infold.spark.sessions.totals import KEY_TYPE, OLD, key_of
 from infold.spark.step_context import Work
 
 BY_HAND = "__by_hand"
 """Whether something takes part in a fold because of a new manual entry."""
 
-CHANGE_SPANS = DELTA.plus(
-    "an island of the delta, or the span of a session that a new manual entry is about",
+CHANGE_SPANS = INPUT_CHANGES.plus(
+    "an island of changed events, or the span of a session that a new manual entry is about",
     FrameColumn(BY_HAND, "boolean", "whether it is of a manual entry", "new manual entries"),
 )
 
 PARTICIPANTS = CHANGE_SPANS.plus(
-    "what takes part in a fold: an island of the delta, a stored session, or an entry",
+    "what takes part in a fold: an island of changed events, a stored session, or an entry",
     FrameColumn(OLD, KEY_TYPE, "the key of a stored session; NULL for anything else"),
     FrameColumn(CAMPAIGN_BEFORE, "string", "the campaign before what was there", "campaign"),
     FrameColumn(CAMPAIGN_IN_FORCE, "string", "that of an entry", "campaign, quarantine"),
@@ -97,7 +97,7 @@ class Components:
         self.feed = feed = Feed(work, node, step, query.input)
         self.time = type_of(feed.now, query.time_column)
         self.compiled = compiled_aggregates(feed.now, query)
-        self.delta = InputDelta(query, self.compiled, feed)
+        self.input_changes = InputChanges(query, self.compiled, feed)
         self.small = feed.rows <= SMALL
         self.merges = can_merge(query, self.compiled)
         self.may_quarantine = query.may_quarantine
@@ -129,13 +129,13 @@ class Components:
     def find(self) -> DataFrame:
         """One row for each component: its span, merged states, stored keys, and ``AGAIN``."""
         return self._merged_components(
-            self._delta_and_manual_spans().localCheckpoint()
+            self._changed_and_manual_spans().localCheckpoint()
         ).localCheckpoint()
 
     @returns(CHANGE_SPANS)
-    def _delta_and_manual_spans(self) -> DataFrame:
-        """The delta, and the spans of sessions that new manual entries are about."""
-        found = self.delta.islands()
+    def _changed_and_manual_spans(self) -> DataFrame:
+        """Islands of changed events, and spans of sessions that new manual entries are about."""
+        found = self.input_changes.islands()
         if not self.new_manual:
             return found
         cells = Ranges.of(state.cell for state in self.candidates)
@@ -157,7 +157,7 @@ class Components:
         """What takes part in the fold: the changes, the sessions that they touch, and entries."""
         stored = self._touched_sessions(changes)
         old = stored.select(
-            *restored_columns(self.query, self.delta.compiled, changes.schema),
+            *restored_columns(self.query, self.input_changes.compiled, changes.schema),
             F.lit(0).cast("bigint").alias(EVENTS),
             F.lit(False).alias(REMOVED),
             key_of(stored, self.node.model.granularity).alias(OLD),
@@ -191,7 +191,10 @@ class Components:
             self._needs_reading().alias(AGAIN),
             *(one for cut in inner for one in cut.component_columns(self._known_sql)),
             *(self._entry_columns() if self.may_quarantine else []),
-            *(F.expr(str(part.merge)).alias(part.name) for part in self.delta.compiled.parts),
+            *(
+                F.expr(str(part.merge)).alias(part.name)
+                for part in self.input_changes.compiled.parts
+            ),
         )
         for cut in inner:
             if (divides := cut.may_divide()) is not None:
@@ -210,7 +213,7 @@ class Components:
         """What a component gathers of the entries in it, and of what may be one."""
         tied = [
             _differ_in_a_tie(p, self._known_sql)
-            for p in self.delta.compiled.picks
+            for p in self.input_changes.compiled.picks
             if p.value == USER_VALUE
         ]
         return [

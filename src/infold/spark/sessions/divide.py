@@ -21,7 +21,7 @@ from infold.core.queries import SessionsQuery
 from infold.spark.frame_schema import returns
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.cuts import Cuts, cuts_of
-from infold.spark.sessions.cuts.running import running_count
+from infold.spark.sessions.cuts.running_count import running_count
 from infold.spark.sessions.frames import (
     ISLAND,
     OWNER,

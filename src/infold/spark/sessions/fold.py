@@ -7,8 +7,8 @@ merged. Else exactly the events between its first and last instant are read agai
 split, shrink or vanish. One commit removes the stored sessions of the components and adds the new
 ones; a session that comes out as it was is left alone.
 
-A fold is a handful of Spark actions: the delta, the components, their totals, the commit; two more
-when events are read again.
+A fold is a handful of Spark actions: the input's changes, the components, their totals, the commit;
+two more when events are read again.
 """
 
 from __future__ import annotations
@@ -33,11 +33,7 @@ from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions import quarantine, unassigned
 from infold.spark.sessions.components import Components
 from infold.spark.sessions.divide import sessions_of
-from infold.spark.sessions.frames import AGAIN, EVENTS, OWNER, START
-from infold.spark.sessions.islands import events_within, prepared_events, spans_of
-from infold.spark.sessions.session_numbers import renumbered_sessions
-from infold.spark.sessions.stored import table_rows
-from infold.spark.sessions.totals import (
+from infold.spark.sessions.fold_changes import (
     CHANGED_COMPONENTS,
     KEY,
     KEY_TYPE,
@@ -50,6 +46,10 @@ from infold.spark.sessions.totals import (
     keys_to_delete,
     rows_to_insert,
 )
+from infold.spark.sessions.frames import AGAIN, EVENTS, OWNER, START
+from infold.spark.sessions.islands import events_within, prepared_events, spans_of
+from infold.spark.sessions.session_numbers import renumbered_sessions
+from infold.spark.sessions.stored import table_rows
 from infold.spark.step_context import Work
 
 _COMPONENT = "__component_start"
@@ -261,8 +261,8 @@ class _SessionsFold:
         if not losing:
             return RowChanges(insert, None, (ID, FIRST))
         table = self.work.tables.read(self.step.model)
-        within = time_predicate(table, FIRST, losing)
-        return RowChanges(insert, keys_to_delete(changed), (ID, FIRST), within)
+        losing_cells = time_predicate(table, FIRST, losing)
+        return RowChanges(insert, keys_to_delete(changed), (ID, FIRST), losing_cells)
 
     def _receipt(
         self, found: Totals, changes: Sequence[CellChange], entered: Collection[object]

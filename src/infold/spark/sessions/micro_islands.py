@@ -7,9 +7,9 @@ find the islands. That is quick as long as the aggregates' buffers have a fixed 
 among them makes Spark sort everything. A long history comes in slices of time, each aggregated and
 sorted by a task of its own (see ``time_slices``).
 
-First and last values are therefore looked for as numbers (see ``words``). Where the order of keys
-decides between events of one instant, the island is *tied*: its events are read again, which is
-rare.
+First and last values are therefore looked for as numbers (see ``packed_values``). Where the order
+of keys decides between events of one instant, the island is *tied*: its events are read again,
+which is rare.
 
 Everything here is exact whatever the data are; what is measured beforehand decides about speed
 alone (see ``bench/sessions_kernel.py``).
@@ -26,19 +26,19 @@ from pyspark.sql import functions as F
 
 from infold.core.queries import SessionsQuery
 from infold.spark.frame_schema import FrameColumn, returns
-from infold.spark.jvm.session import settings_for_union
+from infold.spark.jvm.spark_session import settings_for_union
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.cuts import cuts_of
 from infold.spark.sessions.frames import END, EVENTS, ISLANDS, OWNER, START, TIME
 from infold.spark.sessions.islands import are_parted, events_within, islands_of, spans_of
-from infold.spark.sessions.time_slices import TimeSlices
-from infold.spark.sessions.words import (
+from infold.spark.sessions.packed_values import (
     BUCKET,
     LONGEST_BUCKET,
     ColumnValues,
     offset_in_bucket,
     words_of,
 )
+from infold.spark.sessions.time_slices import TimeSlices
 
 _OWNER_HASH = "__owner_hash"
 """Of a micro-island: 64 bits of its owner. Rows are sorted by them first."""

@@ -23,7 +23,7 @@ from infold.core.session_rules import Keep
 from infold.spark.content import column, micros
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions.cuts import cuts_of
-from infold.spark.sessions.delta import REMOVED
+from infold.spark.sessions.fold_changes import OLD
 from infold.spark.sessions.frames import (
     AGAIN,
     END,
@@ -39,6 +39,7 @@ from infold.spark.sessions.frames import (
     WHOLE_USER,
     WHOLE_USER_AT,
 )
+from infold.spark.sessions.input_changes import REMOVED
 from infold.spark.sessions.manual_entries import (
     ENTRY_END,
     ENTRY_OWNER,
@@ -49,7 +50,6 @@ from infold.spark.sessions.manual_entries import (
     with_manual_entries,
 )
 from infold.spark.sessions.stored import stored_owner
-from infold.spark.sessions.totals import OLD
 
 OLD_ENTRY = "__old_entry"
 """Of what takes part in a fold: the start of an entry; NULL for what is none."""
@@ -142,11 +142,11 @@ def with_entries(
 
 
 @returns(ENTRY_SPANS)
-def changed_or_entered(delta: DataFrame, entries: Sequence[QuarantinedSession]) -> DataFrame:
+def changed_or_entered(changes: DataFrame, entries: Sequence[QuarantinedSession]) -> DataFrame:
     """Where something changed, and where entries of the same owners lie, which may have heads."""
-    spans = _entry_spans(delta, entries, delta.schema[OWNER].dataType)
-    theirs = spans.join(delta.select(OWNER), OWNER, "left_semi").select(OWNER, START, END)
-    return delta.select(OWNER, START, END).unionByName(theirs)
+    spans = _entry_spans(changes, entries, changes.schema[OWNER].dataType)
+    theirs = spans.join(changes.select(OWNER), OWNER, "left_semi").select(OWNER, START, END)
+    return changes.select(OWNER, START, END).unionByName(theirs)
 
 
 @returns(ENTRY_SPANS)

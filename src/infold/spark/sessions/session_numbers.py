@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from infold.core.interval import Granularity
+from infold.core.own_columns import VERSION
 from infold.core.queries import SessionsQuery
-from infold.core.session_columns import FIRST, ID, VERSION
+from infold.core.session_columns import FIRST, ID
 from infold.core.session_rules import NUMBERS
 from infold.spark.content import column
 from infold.spark.frame_schema import returns
-from infold.spark.sessions.frames import EVENTS
-from infold.spark.sessions.totals import (
+from infold.spark.sessions.fold_changes import (
     CHANGED_COMPONENTS,
     KEY,
     NEW,
@@ -27,6 +27,7 @@ from infold.spark.sessions.totals import (
     keys_to_delete,
     rows_to_insert,
 )
+from infold.spark.sessions.frames import EVENTS
 
 _USER = "__user_of_changed"
 """A user who has a changed session."""

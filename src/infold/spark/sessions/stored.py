@@ -8,8 +8,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from infold.core.own_columns import VERSION
 from infold.core.queries import SessionsQuery
-from infold.core.session_columns import FIRST, ID, LAST, STATE, VERSION
+from infold.core.session_columns import FIRST, ID, LAST, STATE
 from infold.core.session_rules import NUMBERS
 from infold.spark.content import column, micros, quoted
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns

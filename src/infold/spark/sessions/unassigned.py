@@ -20,8 +20,8 @@ from infold.core.plan import Step
 from infold.core.project import Node
 from infold.core.queries import SessionsQuery, left_out_reason
 from infold.spark.inputs.feed import Feed
+from infold.spark.sessions.fold_changes import count_lines
 from infold.spark.sessions.islands import events_of_query, owner_of_event
-from infold.spark.sessions.totals import count_lines
 from infold.spark.step_context import Work
 
 ARRIVED, ADDED, REMOVED = "unassigned: ", "unassigned, added", "unassigned, removed"
@@ -100,7 +100,7 @@ def names_of_others(work: Work, step: Step) -> Column | None:
     The names of the models before this one, over the same rows, that leave a row out as well.
 
     None where there are no such models. So a run can count a row once. A model with expressions of
-    its own is asked only about rows that it has taken in: what fails in it must not fail here.
+    its own is asked only about rows that it has ingested: what fails in it must not fail here.
     """
     own = work.project[step.model].query
     names = []

@@ -77,14 +77,14 @@ class Tables(Protocol):
         insert: DataFrame,
         delete: DataFrame,
         on: Sequence[str],
-        within: str,
+        condition: str,
         stamp: Stamp,
     ) -> int:
         """
         Remove the rows that equal a row of ``delete`` on the columns ``on``, and add ``insert``.
 
-        ``on`` columns are never NULL, and rows of ``delete`` are distinct on them. ``within`` is a
-        SQL predicate over the table's columns, true for every row to remove; it prunes files.
+        ``on`` columns are never NULL, and rows of ``delete`` are distinct on them. ``condition``
+        is a SQL predicate over the table's columns, true for every row to remove; it prunes files.
         """
 
     def replace(

@@ -1,7 +1,7 @@
 """
 Where sessions end: one module for each cut, listed in ``CUTS``.
 
-Each phase of building and folding asks every cut what ``phases`` lists.
+Each phase of building and folding asks every cut what ``base`` lists.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from infold.core.queries import SessionsQuery
 from infold.core.session_cuts import Campaign, DeclaredCut, MaxLength, Midnight, StartEvents
+from infold.spark.sessions.cuts.base import InnerCut, PairwiseCut
 from infold.spark.sessions.cuts.campaign import CampaignCut
 from infold.spark.sessions.cuts.max_length import MaxLengthCut
 from infold.spark.sessions.cuts.midnight import MidnightCut
-from infold.spark.sessions.cuts.phases import InnerCut, PairwiseCut
 from infold.spark.sessions.cuts.silence import silence_of
 from infold.spark.sessions.cuts.start_events import StartEventsCut
 

@@ -13,8 +13,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from infold.core.session_cuts import MaxLength
-from infold.spark.sessions.cuts.phases import InnerCut
-from infold.spark.sessions.cuts.running import running_count
+from infold.spark.sessions.cuts.base import InnerCut
+from infold.spark.sessions.cuts.running_count import running_count
 from infold.spark.sessions.frames import END, START, TIME
 
 _PIECE = "__piece"

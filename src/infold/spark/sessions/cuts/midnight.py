@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from infold.core.session_cuts import Midnight
-from infold.spark.sessions.cuts.phases import PairwiseCut
+from infold.spark.sessions.cuts.base import PairwiseCut
 from infold.spark.sessions.frames import TIME
 
 

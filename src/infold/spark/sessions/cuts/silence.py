@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from infold.core.queries import SessionsQuery
-from infold.spark.sessions.cuts.phases import PairwiseCut
+from infold.spark.sessions.cuts.base import PairwiseCut
 from infold.spark.sessions.frames import OWNER
 
 FOREVER = 2**61

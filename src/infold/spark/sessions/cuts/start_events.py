@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from infold.core.session_cuts import StartEvents
 from infold.spark.sessions.aggregate_state import StateColumn
-from infold.spark.sessions.cuts.phases import InnerCut
+from infold.spark.sessions.cuts.base import InnerCut
 from infold.spark.sessions.frames import BEGINS_SESSION
 
 _ANY_NEW = "__any_new_begins_session"

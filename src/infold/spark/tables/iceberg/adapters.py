@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from infold.core.ports import Lake, SnapshotReader
 from infold.core.project import Project
 from infold.lake.iceberg.tables import IcebergLake
-from infold.spark.tables.iceberg import session
+from infold.spark.tables.iceberg import session_settings
 from infold.spark.tables.jar import Jar
 
 if TYPE_CHECKING:
@@ -64,12 +64,12 @@ def tables(spark: SparkSession, project: Project, lake: Lake) -> MaintainedTable
 
 def catalog_settings(warehouse: Path, catalog_db: Path) -> Mapping[str, str]:
     """A catalog on SQLite."""
-    return session.catalog_settings(warehouse, catalog_db)
+    return session_settings.catalog_settings(warehouse, catalog_db)
 
 
 def refuse_session(spark: SparkSession) -> None:
     """Raises ``faults.spark_without_iceberg``."""
-    session.refuse_without_catalog(spark)
+    session_settings.refuse_without_catalog(spark)
 
 
 def write_samples(spark: SparkSession, events: DataFrame) -> None:

@@ -102,11 +102,11 @@ class IcebergTables:
         insert: DataFrame,
         delete: DataFrame,
         on: Sequence[str],
-        within: str,
+        condition: str,
         stamp: Stamp,
     ) -> int:
         """One MERGE: rows to remove match on their keys, rows to add have none and match none."""
-        # Source columns get names of their own, so that ``within`` can only mean the table's.
+        # Source columns get names of their own, so that ``condition`` can only mean the table's.
         keys = [(name, f"_on_{i}") for i, name in enumerate(on)]
         new = [(name, f"_new_{i}") for i, name in enumerate(insert.columns)]
         removed = delete.select(*(column_of(name).alias(key) for name, key in keys))
@@ -122,7 +122,7 @@ class IcebergTables:
         with _write_point(table), _session_stamp(self.spark, stamp):
             self.spark.sql(
                 f"MERGE INTO {self.identifier(table)} t USING {view} s"
-                f" ON {matches} AND {within}"
+                f" ON {matches} AND {condition}"
                 " WHEN MATCHED THEN DELETE"
                 f" WHEN NOT MATCHED AND s.{keys[0][1]} IS NULL"
                 f" THEN INSERT ({names}) VALUES ({values})"

@@ -1,5 +1,8 @@
 """
-What a fold changes, component by component, and what that adds up to.
+The rows that a fold of sessions removes and adds, and what they add up to for the ledger.
+
+A frame of changed components names the stored sessions of each component and its sessions as they
+are now. From it come the rows of the commit, and by one more action their counts (:class:`Totals`).
 
 A session is unchanged if its key is among the old ones of its component: a key contains hashes of
 the row and of its state, so equal keys mean equal rows.

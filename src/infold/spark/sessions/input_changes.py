@@ -1,4 +1,9 @@
-"""What changed in a sessions model's input between two versions, as islands of its own."""
+"""
+The islands of the events that were added to a sessions model's input, and of those removed.
+
+A fold merges the islands of added events into stored sessions, if aggregates and cuts allow it
+(:func:`can_merge`). Those of removed events only show which sessions have to be read again.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +21,9 @@ from infold.spark.sessions.frames import EVENT_COUNT, ISLANDS, USER_AT, USER_VAL
 from infold.spark.sessions.islands import islands_of, prepared_events
 
 REMOVED = "__removed"
-"""Whether an island of the delta is of events that are no longer there."""
+"""Whether an island is of events that are no longer there."""
 
-DELTA = ISLANDS.plus(
+INPUT_CHANGES = ISLANDS.plus(
     "an island of new events, or of removed ones",
     FrameColumn(REMOVED, "boolean", "whether its events are no longer there"),
 )
@@ -29,7 +34,7 @@ def can_merge(query: SessionsQuery, compiled: CompiledAggregates) -> bool:
     return compiled.mergeable and cuts_of(query).merge
 
 
-class InputDelta:
+class InputChanges:
     """The changes of a sessions model's input, as the query sees them."""
 
     def __init__(self, query: SessionsQuery, compiled: CompiledAggregates, feed: Feed) -> None:
@@ -39,7 +44,7 @@ class InputDelta:
             bare = _without_aggregates(compiled)
             self.compiled = _for_quarantine(compiled, query) if query.may_quarantine else bare
 
-    @returns(DELTA)
+    @returns(INPUT_CHANGES)
     def islands(self) -> DataFrame:
         """The islands of what was added, and of what was removed."""
         query = self.query

@@ -16,9 +16,10 @@ from pyspark.sql import functions as F
 
 from infold.core.files import IngestedFile
 from infold.core.interval import Interval, Ranges
+from infold.core.own_columns import FILE, VERSION
 from infold.spark.content import cell_start, cell_stats, column
 from infold.spark.events import copies
-from infold.spark.events.arrivals import FILE, HASH, STATE, AdmittedTimes, RowCount, RowState
+from infold.spark.events.arrivals import HASH, STATE, AdmittedTimes, RowCount, RowState
 from infold.spark.events.copies import (
     BACK,
     COMPETING_COPIES,
@@ -29,7 +30,6 @@ from infold.spark.events.copies import (
     NEW,
     ORIGIN,
     STORED,
-    VERSION,
     CopyFate,
     Identity,
     row_order,
@@ -100,7 +100,7 @@ def apply_without_key(
     if arriving is not None and tally.written:
         insert = arriving.where(F.col(STATE) == int(RowState.ADMITTED))
         insert = insert.withColumn(VERSION, F.lit(ingest.step.version).cast("bigint"))
-    gone = [file.id for file in ingest.news.removed if file.rows]
+    gone = [file.id for file in ingest.file_diff.removed if file.rows]
     if not gone:
         return TableChange(insert)
     spots = ingest.work.ledger.file_cells(ingest.step.model, gone)
@@ -120,7 +120,8 @@ def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts)
     new = None
     if arriving is not None and tally.rows:
         new = arriving.where(F.col(STATE) == int(RowState.ADMITTED))
-    ids = [f.id for f in (*ingest.news.removed, *ingest.news.reingest) if f.rows > f.dropped]
+    diff = ingest.file_diff
+    ids = [f.id for f in (*diff.removed, *diff.reingest) if f.rows > f.dropped]
     found, scanned = _leaving_files(ingest, new, ids)
     parts = [_competing(rows, identity, STORED) for rows in (found.stay,) if rows is not None]
     if found.new is not None:
@@ -255,7 +256,7 @@ def _times_of_keys(ingest: Ingest, identity: Identity, keys: DataFrame) -> Range
 def _leaving_files(
     ingest: Ingest, new: DataFrame | None, ids: Sequence[int]
 ) -> tuple[ReingestDiff, int]:
-    """What files that are gone or taken in again leave, and how many rows were scanned."""
+    """What files that are gone or ingested again leave, and how many rows were scanned."""
     if not ids:
         return ReingestDiff(new), 0
     lost, cells, looked = _stored_rows_of(ingest, ids)
@@ -283,7 +284,7 @@ def _returning_copies(
     with a copy that lost is read.
     """
     ledger, model = ingest.work.ledger, ingest.step.model
-    out = {file.id for file in ingest.news.removed} | {*ingest.again}
+    out = {file.id for file in ingest.file_diff.removed} | {*ingest.again}
     wanted = {
         spot.file_id
         for spot in ledger.file_cells(model)

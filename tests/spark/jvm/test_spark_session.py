@@ -29,7 +29,7 @@ Start = Callable[[str], "SparkSession"]
 @pytest.fixture
 def start(tmp_path: Path) -> Start:
     """Start a session on a folder of its own, by name."""
-    from infold.spark.jvm.session import start as start_session
+    from infold.spark.jvm.spark_session import start as start_session
 
     return lambda name: start_session(tmp_path / name, tmp_path / f"{name}.db")
 
@@ -134,7 +134,7 @@ class TestSettings:
 STARTS = """
     import sys
     from pathlib import Path
-    from infold.spark.jvm.session import start
+    from infold.spark.jvm.spark_session import start
 
     folder = Path(sys.argv[1])
     spark = start(folder, folder / "catalog.db", log=folder / "spark.log")
@@ -171,7 +171,7 @@ def test_an_inherited_lock_lasts_until_the_jvm_is_gone(tmp_path: Path) -> None:
         """
         import fcntl, os, sys, time
         from pathlib import Path
-        from infold.spark.jvm.session import start
+        from infold.spark.jvm.spark_session import start
 
         folder = Path(sys.argv[1])
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)

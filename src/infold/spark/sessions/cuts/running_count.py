@@ -1,4 +1,4 @@
-"""Counting along the instants of a window."""
+"""Starts counted up to an event: they number the pieces that cuts make of an island."""
 
 from __future__ import annotations
 
