@@ -8,6 +8,7 @@ from functools import cache
 
 import pytest
 from tests.analysis.rules.cases import around
+from tests.analysis.rules.drawn import FILES, model
 from tests.declare.shop import read
 
 from infold.core.interval import DAY
@@ -94,3 +95,16 @@ def test_a_bound_is_as_long_as_it_has_to_be(
     the longest, and a UNION has those of both sides.
     """
     assert bounds(sql) == expected
+
+
+def test_the_extreme_of_a_value_that_shares_no_input_with_its_group_is_refused() -> None:
+    """A LEFT JOIN of rows that nothing bounds is refused, also where a group over it has a MIN."""
+    far = "SELECT a.ts FROM clicks AS a JOIN clicks AS b ON b.ts <= a.ts"
+    sql = (
+        "SELECT p.since AS part, min(p.place) AS n FROM places AS p LEFT JOIN "
+        f"({far}) AS o ON o.ts BETWEEN p.since - INTERVAL '1' DAY AND p.since GROUP BY p.since"
+    )
+
+    _, found = read({**FILES, "models/subject.sql": model(sql, "hour")})
+
+    assert [finding.slug for finding in found] == ["join-over-cells"]

@@ -19,6 +19,7 @@ from infold.analysis.bounds.transitive import (
     NullSources,
     Shapes,
     across,
+    connected,
     either_shapes,
 )
 from infold.analysis.bounds.window_reach import WindowReach
@@ -128,7 +129,7 @@ class SelectColumns:
             return inner
         if not keys or not scope.against_all(inner):
             return {}
-        return self._across(node.this, inner, nulls, keys[0], scope.shapes(keys[0]))
+        return self._across(node.this, inner, nulls, keys[0], scope.shapes(keys[0])) or {}
 
     def _null_in_some_set(self, node: exp.Expr) -> bool:
         """Whether a value is NULL in rows of a grouping set that has not all of it."""
@@ -155,7 +156,10 @@ class SelectColumns:
             if found is None:
                 return {}  # the rule on windows says so
             start = shapes if over_windows(self.block, window) else alone
-            shapes = either_shapes(shapes, self._across(value, start, nulls, *found))
+            brought = self._across(value, start, nulls, *found)
+            if brought is None and not self.scope.lenient:
+                return {}
+            shapes = either_shapes(shapes, brought or {})
         return shapes
 
     def _across(
@@ -165,8 +169,12 @@ class SelectColumns:
         nulls: NullSources,
         bridge: exp.Expr,
         far: Shapes,
-    ) -> Shapes:
-        """A value of one row against other rows, when ``far`` are the bridge's shapes there."""
+    ) -> Shapes | None:
+        """
+        A value of one row against other rows, when ``far`` are the bridge's shapes there.
+
+        None where no input connects the value with the bridge.
+        """
         scope, known = self.scope, dict(self.shapes(bridge))
         bridges = scope.values.bridges(shapes.keys() & known.keys(), nulls) or [tuple(shapes)]
         one, other = scope.underlying_column(value), scope.underlying_column(bridge)
@@ -174,6 +182,9 @@ class SelectColumns:
             bridges = [*bridges, (_SAME_COLUMN,)]
             shapes = {**shapes, _SAME_COLUMN: one[1]}
             known = {**known, _SAME_COLUMN: other[1]}
+        bridges = [paths for paths in bridges if connected(shapes, known, paths)]
+        if not bridges:
+            return None
         unit = scope.granularity
         return {path: across(shapes, known, shape, bridges, unit) for path, shape in far.items()}
 

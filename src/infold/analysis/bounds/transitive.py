@@ -57,14 +57,16 @@ def across(value: Shapes, bridge: Shapes, far: Shape, bridges: Bridges, unit: Gr
     The shape of ``value`` against other rows, when ``far`` is the shape of the bridge's value
     there.
 
-    Of several bridges the one that gives the shortest bounds for cells of ``unit``.
+    Of several bridges, which connect both and are at least one, the one that gives the shortest
+    bounds for cells of ``unit``.
     """
-    found = [
-        hull_of(value[path].through(bridge[path], far) for path in paths)
-        for paths in bridges
-        if all(path in value and path in bridge for path in paths)
-    ]
+    found = [hull_of(value[path].through(bridge[path], far) for path in paths) for paths in bridges]
     return min(found, key=lambda shape: _width(shape, unit))
+
+
+def connected(value: Shapes, bridge: Shapes, paths: Iterable[InputPath]) -> bool:
+    """Whether a value and a bridge are both known against all inputs of a group."""
+    return all(path in value and path in bridge for path in paths)
 
 
 def distance_between(one: Shapes, other: Shapes, bridges: Bridges) -> Span:
