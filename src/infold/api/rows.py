@@ -83,11 +83,11 @@ def manifest(
 def coverage(project: Project) -> Mapping[str, Ranges]:
     """The cells that hold rows, of every stored table."""
     looking = observer(project)
-    book, gone = looking.ledger, looking.vanished()
+    book, vanished_models = looking.ledger, looking.vanished()
     return {
         name: Ranges.of(state.cell for state in book.cells(name))
         for name in book.newest_versions()
-        if name not in gone
+        if name not in vanished_models
     }
 
 

@@ -51,10 +51,10 @@ def _put_quarantined(query: Query, outcome: Outcome) -> None:
     model = outcome.model
     if outcome.whole:
         query.run("drop_all_quarantined", model=model)
-    gone = [*outcome.released, *(session.key for session in outcome.quarantined)]
+    keys = [*outcome.released, *(session.key for session in outcome.quarantined)]
     query.many(
         "drop_quarantined",
-        [{"model": model, "session_of": of, "session_start": start} for of, start in gone],
+        [{"model": model, "session_of": of, "session_start": start} for of, start in keys],
     )
     query.many(
         "add_quarantined",
@@ -199,10 +199,10 @@ def _add_arrivals(query: Query, outcome: Outcome, received: Interval) -> None:
 
 
 def _put_files(query: Query, model: str, files: FilesOutcome) -> None:
-    gone = [{"model": model, "file": file} for file in files.removed]
+    removed_files = [{"model": model, "file": file} for file in files.removed]
     taken = [{"model": model, "file": file.id} for file in files.ingested]
-    query.many("drop_ingest", gone + taken)
-    query.many("drop_cells_of_file", gone + taken)
+    query.many("drop_ingest", removed_files + taken)
+    query.many("drop_cells_of_file", removed_files + taken)
     query.many(
         "add_ingest",
         [

@@ -102,8 +102,8 @@ def split_pending(node: Node, model: ModelObservation, pending: Sequence[Pending
     filled = Ranges.of((*cells_with_rows(node, model), *(state.cell for state in model.cells)))
     split = []
     for entry in pending:
-        gone = entry.cause is Cause.REDEFINED
-        parts = (entry.ranges & filled, entry.ranges - filled) if gone else (entry.ranges,)
+        redefined = entry.cause is Cause.REDEFINED
+        parts = (entry.ranges & filled, entry.ranges - filled) if redefined else (entry.ranges,)
         causes = (entry.cause, Cause.MISSING)
         split += [Pending(cause, part) for cause, part in zip(causes, parts, strict=False) if part]
     return split

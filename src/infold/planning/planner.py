@@ -166,13 +166,13 @@ class _PlanDraft:
             return 0, 0
         if step.action is Action.BUILD:
             return 2 * observed.rows, observed.rows  # all go, all come
-        gone, other = (
+        removed, other = (
             sum(reason.rows for reason in step.reasons if reason.cause is cause)
             for cause in (Cause.REMOVED, Cause.LOOKUP)
         )
         other = other if step.files is not None else 0  # these rows are there before and after
-        come = step.rows_to_read - gone - other
-        return come + gone + 2 * other, observed.rows + (come - gone if step.files else 0)
+        added = step.rows_to_read - removed - other
+        return added + removed + 2 * other, observed.rows + (added - removed if step.files else 0)
 
     def whole_table(self, node: Node, model: ModelObservation) -> Step | None:
         """One cell: all of it when anything it reads changed."""

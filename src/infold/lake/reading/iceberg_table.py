@@ -140,8 +140,8 @@ def _deleted_positions(io: FileIO, tasks: Iterable[FileScanTask]) -> dict[str, s
     found: defaultdict[str, set[int]] = defaultdict(set)
     for entry in {file.file_path: file for task in tasks for file in task.delete_files}.values():
         positions: dict[str, pa.ChunkedArray] = _read_deletes(io, entry)
-        for path, gone in positions.items():
-            found[path].update(gone.to_pylist())
+        for path, deleted_rows in positions.items():
+            found[path].update(deleted_rows.to_pylist())
     return found
 
 
