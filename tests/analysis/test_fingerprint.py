@@ -7,29 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot.tokenizer_core import Token, TokenType
-from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, project
+from tests.analysis.fingerprints import ALL, BEFORE, changed, fingerprints
+from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS
 
 from infold.analysis.sql.parse import parse
-
-VIEW = "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0"
-OVER_VIEW = "---\nmaterialization: table\n---\nSELECT user_id, sum(amount) AS total FROM paid GROUP BY user_id"
-ALL = {**SHOP, "models/paid.sql": VIEW, "models/totals.sql": OVER_VIEW}
-
-
-def fingerprints(files: dict[str, str]) -> dict[str, str]:
-    """Each model's fingerprint."""
-    return {node.name: node.fingerprint for node in project(files)}
-
-
-BEFORE = fingerprints(ALL)
-
-
-def changed(file: str, old: str, new: str) -> set[str]:
-    """The models whose fingerprint differs after a change."""
-    assert old in ALL[file]
-    after = fingerprints({**ALL, file: ALL[file].replace(old, new)})
-    return {name for name in BEFORE if after[name] != BEFORE[name]}
-
 
 SPACE = st.sampled_from([" ", "\n", "\t", "  \n ", " /* ; -- */ ", " -- select\n", "\r\n"])
 WORDS = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER})

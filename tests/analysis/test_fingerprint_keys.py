@@ -7,7 +7,7 @@ adds one says which it is, and how the fingerprint includes it.
 from __future__ import annotations
 
 import pytest
-from tests.analysis.test_fingerprint import changed
+from tests.analysis.fingerprints import changed
 
 from infold.declare import models, project, sessions, sources
 

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 from tests.declare.shop import write
+from tests.hostile.landed import LANDED
 from tests.hostile.outcome import command, ended, judged
-from tests.hostile.test_files import LANDED
 
 pytestmark = pytest.mark.deep
 

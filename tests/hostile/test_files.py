@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -219,12 +218,6 @@ SHAPES: dict[str, Callable[[Path], None]] = {
     "a link to itself": circle,
     "nothing": gone,
     "a device": endless,
-}
-EVENT = {"event_id": "a", "user_id": "u", "event_ts": "2024-03-01T10:00:00Z", "url": "/"}
-LANDED = {
-    **SHOP,
-    "landing/clicks/a.json": json.dumps(EVENT | {"seen_at": EVENT["event_ts"], "amount": 1}),
-    "countries.csv": "code,country\nDE,Germany\n",
 }
 PLACES = ["infold.yml", "models/daily.sql", "models/clicks.sql", "landing/clicks/a.json"]
 PLACES += [".infold/ledger.db", "warehouse/catalog.db", "countries.csv", ".infold/cache"]

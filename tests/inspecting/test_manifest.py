@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from pyarrow import parquet
+from tests.inspecting.steps import step
 from tests.running.standing_tables import day, stand_up
 
 from infold import api
@@ -56,17 +57,6 @@ def success(project: Project) -> dict[str, Any]:
     """The incremental manifest, by model."""
     rows = api.manifest(project, "incremental_manifest").to_pylist()
     return {row["model"]: row["last_success"] for row in rows}
-
-
-def step(project: Project, outcome: Outcome) -> None:
-    """A run does one step."""
-    book = api.ledger(project)
-    number = len(book.runs(100)) + 1
-    book.acquire(f"r{number}")
-    book.begin_run(f"r{number}", "run", 0, {})
-    book.begin_step(f"r{number}", f"r{number}-1", 1, outcome.model, "build", {})
-    book.finish_step(f"r{number}-1", outcome)
-    book.close()
 
 
 def change(number: int, rows: int, last: int) -> CellChange:

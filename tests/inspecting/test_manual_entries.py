@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from tests.inspecting.test_manifest import step
+from tests.inspecting.steps import step
 from tests.running.standing_tables import day, stand_up
 
 from infold import api

@@ -7,8 +7,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.running.commands import infold
 from tests.running.standing_tables import stand_up
-from tests.running.test_forget import infold
 
 from infold import api
 from infold.core.project import Project

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from tests.crash.scenario import living
+from tests.running.commands import infold
 from tests.running.standing_tables import NAMES, day, folders, put, stand_up, tables
 
 from infold import api
-from infold.cli import cli
 from infold.core.interval import Ranges
 from infold.core.plan import Action, PlanOptions
 from infold.core.project import Project
@@ -40,13 +39,6 @@ def shop(tmp_path: Path) -> Project:
 def prod(tmp_path: Path) -> Project:
     """The same on a protected target."""
     return stand_up(tmp_path / "shop", PROD, "prod")
-
-
-def infold(project: Project, *words: str) -> tuple[int, str]:
-    """A command's exit code and what it says."""
-    root = ("-C", str(project.root), "--target", project.target.name)
-    done = CliRunner().invoke(cli, [*root, *words])
-    return done.exit_code, done.output
 
 
 class TestForget:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from tests.declare.shop import INFOLD, SHOP, write
+from tests.running.commands import infold
 from tests.running.standing_tables import NAMES, day, put, stand_up
-from tests.running.test_forget import infold
 
 from infold import api
 from infold.core.project import Project

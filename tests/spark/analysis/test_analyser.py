@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
-from tests.analysis.sql.test_parser_leniency import RIGHT as RIGHT_SQL
-from tests.analysis.sql.test_parser_leniency import WRONG as WRONG_SQL
+from tests.analysis.sql.lenient_sql import RIGHT as RIGHT_SQL
+from tests.analysis.sql.lenient_sql import WRONG as WRONG_SQL
 
 from infold import api
 from infold.cli.main import cli

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.spark.events.clicks_project import MODEL, ClicksProject, shop_with
-from tests.spark.events.test_build import size
 
 from infold import api
 from infold.core.record import Receipt
@@ -22,7 +21,6 @@ from infold.core.record import Receipt
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["size"]  # a fixture
 
 EVERYWHERE = MODEL.replace("timeseries", "deduplicate: everywhere\ntimeseries")
 LATEST = EVERYWHERE.replace("deduplicate", "prefer: [v desc]\ndeduplicate")

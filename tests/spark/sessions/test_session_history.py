@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.spark.sessions.history_lines import PROBE, arrived, change_lines
 
 from infold import api
 from infold.core.project import Project
-from infold.inspecting.event_batches import EventBatch
 from infold.inspecting.session_events import BY_SPARK
-from infold.inspecting.session_history import SessionChange, SessionHistory
+from infold.inspecting.session_history import SessionHistory
 from infold.messages.errors import InfoldError
 from infold.render.session_history import session_history_screen
 
@@ -61,18 +61,6 @@ SELECT count(*) AS clicks FROM people""",
 }
 
 
-PROBE = """
-import sys
-from infold.cli import cli
-
-try:
-    cli(sys.argv[1:])
-finally:
-    print(sorted({"pyspark", "py4j"} & set(sys.modules)), file=sys.stderr)
-"""
-"""Runs a command in a process of its own, and says what it imported of Spark."""
-
-
 class HistoryProject:
     """A project whose files come and go, run in this process."""
 
@@ -109,35 +97,6 @@ class HistoryProject:
         where = f"who = 'ann' AND session_start = '2024-03-09 {start}'"
         (row,) = api.lake(self.project).rows(model, where=where).to_pylist()
         return str(row["session_id"])
-
-
-def change_lines(session_changes: tuple[SessionChange, ...]) -> list[str]:
-    """``v2 extended 10:00-10:10 (2) > 10:00-10:20 (3)``."""
-    lines = []
-    for session_change in session_changes:
-        was, now = (
-            " ".join(
-                f"{_clock(one.start)}-{_clock(one.end)} ({one.events})" for one in sessions or ()
-            )
-            for sessions in (session_change.change.before, session_change.change.after)
-        )
-        lines.append(f"v{session_change.change.version.number} {session_change.verb} {was} > {now}")
-    return lines
-
-
-def arrived(groups: tuple[EventBatch, ...]) -> list[str]:
-    """``v2 1 late 10:20-10:20 landing/b.csv``."""
-    return [
-        f"v{group.version.number if group.version else '?'} {group.events} "
-        f"{'late' if group.late else 'in time'} {_clock(group.first)}-{_clock(group.last)} "
-        + " ".join(group.files)
-        for group in groups
-    ]
-
-
-def _clock(at: int) -> str:
-    minutes = at // 60_000_000 % 1440
-    return f"{minutes // 60:02}:{minutes % 60:02}"
 
 
 @pytest.fixture(scope="module")

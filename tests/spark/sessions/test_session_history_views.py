@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.spark.sessions.test_session_history import PROBE, arrived
+from tests.spark.sessions.history_lines import PROBE, arrived
 
 from infold import api
 from infold.inspecting.session_events import BY_SPARK

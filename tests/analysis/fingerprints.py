@@ -1,0 +1,28 @@
+"""Fingerprints of a project's models, and which of them differ after a change of a file."""
+
+from __future__ import annotations
+
+from tests.declare.shop import SHOP, project
+
+VIEW = "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0"
+OVER_VIEW = (
+    "---\nmaterialization: table\n---\n"
+    "SELECT user_id, sum(amount) AS total FROM paid GROUP BY user_id"
+)
+
+ALL = {**SHOP, "models/paid.sql": VIEW, "models/totals.sql": OVER_VIEW}
+
+
+def fingerprints(files: dict[str, str]) -> dict[str, str]:
+    """Each model's fingerprint."""
+    return {node.name: node.fingerprint for node in project(files)}
+
+
+BEFORE = fingerprints(ALL)
+
+
+def changed(file: str, old: str, new: str) -> set[str]:
+    """The models whose fingerprint differs after a change."""
+    assert old in ALL[file], f"{file} has no {old!r}"
+    after = fingerprints({**ALL, file: ALL[file].replace(old, new)})
+    return {name for name in BEFORE if after[name] != BEFORE[name]}
