@@ -64,13 +64,6 @@ MERGING = {
         None,
         "n = 2",
     ),
-    "share": Call(
-        "sum(1 / n) FILTER (WHERE n = 2)",
-        agg.total("n").where("n = 2", lambda row: row["n"] == 2),
-        "sum",
-        "n * n / n",
-        "n <> 0 AND n = 2",
-    ),
     "paid_at": Call(
         "last(url) FILTER (WHERE n = 2)",
         agg.last("url").where("n = 2", lambda row: row["n"] == 2),

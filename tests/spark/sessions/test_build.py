@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-del MERGING["share"]  # a sum of doubles: below, among those that are read again
-
 
 @dataclass(frozen=True)
 class Case:
