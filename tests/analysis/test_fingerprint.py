@@ -138,6 +138,55 @@ def test_names_of_fields_count_to_the_letter(sql: str, other: str) -> None:
     assert prints(x=front + sql)["x"] != prints(x=front + other)["x"]
 
 
+@pytest.mark.parametrize(
+    ("sql", "other"),
+    [
+        ("SELECT m.Key AS k FROM (SELECT map('a', 1) AS m FROM clicks)", "SELECT m.key AS k FROM (SELECT map('a', 1) AS m FROM clicks)"),
+        ("SELECT x.m.Key AS k FROM (SELECT map('a', 1) AS m FROM clicks) AS x", "SELECT x.m.key AS k FROM (SELECT map('a', 1) AS m FROM clicks) AS x"),
+        ("SELECT element_at(l, 1).Key AS k FROM (SELECT array(map('a', 1)) AS l FROM clicks)", "SELECT element_at(l, 1).key AS k FROM (SELECT array(map('a', 1)) AS l FROM clicks)"),
+        ("SELECT transform(l, one -> one.Key) AS k FROM (SELECT array(map('a', 1)) AS l FROM clicks)", "SELECT transform(l, one -> one.key) AS k FROM (SELECT array(map('a', 1)) AS l FROM clicks)"),
+    ],
+)  # fmt: skip
+def test_keys_of_maps_count_to_the_letter(sql: str, other: str) -> None:
+    """``m.Key`` and ``m.key`` are two keys of a map."""
+    model = "---\nmaterialization: table\n---\n{}".format
+    assert prints(a=model(sql))["a"] != prints(a=model(other))["a"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT {}.url AS u FROM clicks",
+        "SELECT {}.url AS u FROM clicks AS C",
+        "WITH c AS (SELECT url FROM clicks) SELECT {}.url AS u FROM c",
+        "SELECT {}.url AS u FROM (SELECT url FROM clicks) c",
+    ],
+)
+def test_qualified_columns_do_not_count_to_the_letter(sql: str) -> None:
+    """The case of a table's alias and of its columns changes nothing."""
+    model = "---\nmaterialization: table\n---\n{}".format
+    name = "clicks" if sql.endswith("FROM clicks") and "WITH" not in sql else "c"
+    one, two = (prints(a=model(sql.format(n)))["a"] for n in (name, name.upper()))
+    assert one == two
+
+
+@pytest.mark.parametrize(
+    ("user", "other", "same"),
+    [
+        ("user_id", "USER_ID", True),
+        ("`user_id`", "`User_id`", True),
+        ("coalesce(user_id, 'A')", "coalesce(user_id, 'a')", False),
+    ],
+)
+def test_strings_in_the_expression_of_a_user_count(user: str, other: str, same: bool) -> None:
+    """A user's expression counts to the letter, a column's name does not."""
+    one, two = (
+        prints(sessions=SESSIONS.replace("user: user_id", f'user: "{sql}"'))["sessions"]
+        for sql in (user, other)
+    )
+    assert (one == two) is same
+
+
 def test_names_of_a_view_count_where_its_reader_makes_structs() -> None:
     """Names of a view's columns change the fingerprint of a reader that makes ``struct(v.*)``
     only.

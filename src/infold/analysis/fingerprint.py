@@ -2,10 +2,11 @@
 What identifies a definition: a change here means that the table has to be built again.
 
 A fingerprint covers the words of the SELECT and everything in the declaration that decides about
-content. Comments, layout and the case of names in a query do not count, unless it makes structs:
-their fields are named as written. Tags, descriptions and ``settle`` do not count either. It is made
-from the tokens rather than from a tree printed again, so that nothing of the query is lost and a
-new version of the parser does not rebuild every table.
+content. Comments, layout and the case of names in a query do not count, unless it makes structs,
+whose fields are named as written, or reads fields: a key of a map is found as written. Tags,
+descriptions and ``settle`` do not count either. It is made from the tokens rather than from a tree
+printed again, so that nothing of the query is lost and a new version of the parser does not rebuild
+every table.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ class NormalText:
     to_the_letter: list[str]
 
     def words_of(self, tree: exp.Expr) -> list[str]:
-        """Those that decide: the case of names shows where structs are made of them."""
-        return self.to_the_letter if _makes_structs(tree) else self.folded
+        """Those that decide: the case of names shows where they are fields or keys of maps."""
+        exact = _makes_structs(tree) or _reads_fields(tree)
+        return self.to_the_letter if exact else self.folded
 
 
 def normal_text(
@@ -85,6 +87,22 @@ def _makes_structs(tree: exp.Expr) -> bool:
         if isinstance(node, exp.Anonymous) and node.name.lower() in _STRUCTS:
             return True
     return False
+
+
+def _reads_fields(tree: exp.Expr) -> bool:
+    """
+    Whether a query may look a name up in a map, as ``m.Key`` does.
+
+    ``a.b`` is a column of ``a`` where FROM has an ``a``, as Spark sees it; else a field of ``a``.
+    """
+    tables = {
+        node.alias_or_name.lower()
+        for node in tree.find_all(exp.Table, exp.Subquery, exp.Lateral, exp.TableAlias)
+    }
+    return tree.find(exp.Dot) is not None or any(
+        column.table and (column.db or column.table.lower() not in tables)
+        for column in tree.find_all(exp.Column)
+    )
 
 
 def _words(
@@ -169,8 +187,14 @@ def _session_parts(sessions: Sessions) -> list[object]:
     }
     others.pop("cuts", None)
     others |= _cuts(sessions.cuts)
-    plain: list[object] = [(sessions.user or "").lower(), sessions.gap]
+    user = sessions.user or ""
+    plain: list[object] = [user.lower() if _is_name(user) else user, sessions.gap]
     return [*plain, others] if others else plain
+
+
+def _is_name(sql: str) -> bool:
+    """Whether an expression is one column's name, with backticks or without."""
+    return sql.strip().strip("`").isidentifier()
 
 
 _LISTED_CUTS = (Midnight.key, Campaign.key, StartEvents.key)
