@@ -158,7 +158,8 @@ def test_no_process_is_left(shop: Path, number: int, stage: str) -> None:
     if number == signal.SIGKILL:
         until(lambda: not javas(shop))
     else:
-        assert javas(shop) == []
+        # Start-up scripts have children that are killed with them; the system ends those by itself.
+        until(lambda: not javas(shop), seconds=5)
         assert (process.returncode, err) == (128 + number, f"{signals.STOPPED_LINE}\n")
         assert "Traceback" not in out
 
