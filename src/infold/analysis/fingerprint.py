@@ -188,13 +188,8 @@ def _session_parts(sessions: Sessions) -> list[object]:
     others.pop("cuts", None)
     others |= _cuts(sessions.cuts)
     user = sessions.user or ""
-    plain: list[object] = [user.lower() if _is_name(user) else user, sessions.gap]
+    plain: list[object] = [user.lower() if sessions.user_is_column else user, sessions.gap]
     return [*plain, others] if others else plain
-
-
-def _is_name(sql: str) -> bool:
-    """Whether an expression is one column's name, with backticks or without."""
-    return sql.strip().strip("`").isidentifier()
 
 
 _LISTED_CUTS = (Midnight.key, Campaign.key, StartEvents.key)

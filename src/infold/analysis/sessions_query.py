@@ -120,8 +120,7 @@ def _owner_sql(sessions: Sessions) -> str | None:
         return f"coalesce({', '.join(f'cast(({sql}) AS string)' for sql in sessions.identifier)})"
     if sessions.identifier:
         return sessions.identifier[0]
-    plain = (sessions.user or "").strip().strip("`")
-    return None if plain == sessions.user_column else sessions.user
+    return None if sessions.user_is_column else sessions.user
 
 
 _USER, _EVENTS = "_user", "_events"

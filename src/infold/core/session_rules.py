@@ -64,8 +64,13 @@ class Sessions:
         """The column of the table that shows a session's user."""
         if self.user is None:
             return None
-        plain = self.user.strip().strip("`")
+        plain = _without_quotes(self.user)
         return plain.rpartition(".")[2] if _PLAIN.match(plain) else USER_IDENTIFIER
+
+    @property
+    def user_is_column(self) -> bool:
+        """Whether the user is a column by its name alone, not a field and not an expression."""
+        return self.user is not None and _without_quotes(self.user) == self.user_column
 
     @property
     def fixed_columns(self) -> tuple[str, ...]:
@@ -79,6 +84,10 @@ class Sessions:
     def visible_columns(self) -> tuple[str, ...]:
         """Those of them that the SELECT's outputs may use."""
         return tuple(name for name in self.fixed_columns[1:] if name not in NUMBERS)
+
+
+def _without_quotes(sql: str) -> str:
+    return sql.strip().strip("`")
 
 
 _PLAIN = re.compile(r"\w+(\.\w+)*\Z")

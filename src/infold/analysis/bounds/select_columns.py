@@ -19,7 +19,6 @@ from infold.analysis.bounds.transitive import (
     NullSources,
     Shapes,
     across,
-    connected,
     either_shapes,
 )
 from infold.analysis.bounds.window_reach import WindowReach
@@ -176,13 +175,14 @@ class SelectColumns:
         None where no input connects the value with the bridge.
         """
         scope, known = self.scope, dict(self.shapes(bridge))
-        bridges = scope.values.bridges(shapes.keys() & known.keys(), nulls) or [tuple(shapes)]
+        bridges = scope.values.bridges(shapes.keys() & known.keys(), nulls)
+        if not bridges and shapes and shapes.keys() <= known.keys():
+            bridges = [tuple(shapes)]
         one, other = scope.underlying_column(value), scope.underlying_column(bridge)
         if one is not None and other is not None and one[0] == other[0]:
             bridges = [*bridges, (_SAME_COLUMN,)]
             shapes = {**shapes, _SAME_COLUMN: one[1]}
             known = {**known, _SAME_COLUMN: other[1]}
-        bridges = [paths for paths in bridges if connected(shapes, known, paths)]
         if not bridges:
             return None
         unit = scope.granularity

@@ -64,11 +64,6 @@ def across(value: Shapes, bridge: Shapes, far: Shape, bridges: Bridges, unit: Gr
     return min(found, key=lambda shape: _width(shape, unit))
 
 
-def connected(value: Shapes, bridge: Shapes, paths: Iterable[InputPath]) -> bool:
-    """Whether a value and a bridge are both known against all inputs of a group."""
-    return all(path in value and path in bridge for path in paths)
-
-
 def distance_between(one: Shapes, other: Shapes, bridges: Bridges) -> Span:
     """How far apart two values of one row are: the first less the second."""
     spans = []
