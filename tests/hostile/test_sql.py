@@ -9,7 +9,7 @@ import pytest
 from tests.declare.shop import CLICKS, DAILY, SESSIONS, SHOP, read
 from tests.hostile.outcome import error_fault, judged
 
-from infold.declare.load import _deeply
+from infold.declare.load import deeply
 
 pytestmark = pytest.mark.deep
 
@@ -216,7 +216,7 @@ def wrong(kind: str, sql: str) -> str:
     text = sql.replace("FROM clicks", "FROM raw.clicks") if kind == "events" else sql
     try:
         files: dict[str, str | bytes] = {**SHOP, "models/subject.sql": front + text}
-        _, errors = _deeply(lambda: read(files))
+        _, errors = deeply(lambda: read(files))
         return "; ".join(filter(None, map(error_fault, errors)))
     except Exception as error:  # noqa: BLE001 - whatever it is, it should not be
         return f"{type(error).__name__}: {error}"[:300]

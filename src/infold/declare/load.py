@@ -73,10 +73,10 @@ def _read(
 ) -> tuple[Project | None, str, list[InfoldError]]:
     from infold.declare.project import read_project
 
-    return _deeply(lambda: read_project(folder, downgrade=downgrade))
+    return deeply(lambda: read_project(folder, downgrade=downgrade))
 
 
-def _deeply(call: Callable[[], T]) -> T:
+def deeply(call: Callable[[], T]) -> T:
     """
     The result of ``call``, with room for SQL as programs write it: a thousand ORs, say.
 

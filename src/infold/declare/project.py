@@ -55,7 +55,7 @@ class _Reading:
     """Storage names in lower case -> where they are declared."""
 
 
-def _with_start_and_limit(node: Node, start: int | None, limit: int | None) -> Node:
+def with_start_and_limit(node: Node, start: int | None, limit: int | None) -> Node:
     """
     A model built cell by cell with its start and its backfill_limit, its own or the project's.
 
@@ -111,7 +111,7 @@ def read_project(
         root=folder.root,
         start=start,
         sources=reading.sources,
-        nodes=tuple(_with_start_and_limit(node, start, limit) for node in compiled.nodes),
+        nodes=tuple(with_start_and_limit(node, start, limit) for node in compiled.nodes),
         target=reading.targets[default],
         targets=reading.targets,
     )

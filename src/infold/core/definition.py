@@ -1,0 +1,194 @@
+"""
+Definitions as values: the one that built a table, the one in the files, and their differences.
+
+``analysis/definitions`` compares two; this module knows no SQL. ``KEYS`` has every field of a
+declaration, and whether another value of it may change rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from infold.core.model import Model, Source
+from infold.core.project import Node
+from infold.messages.errors import Spot
+
+
+class Category(StrEnum):
+    """The effect of a changed definition on the rows of its table. In doubt it is breaking."""
+
+    NONE = "none"
+    """
+    The same definition, written in another way: no row changes. The states of stored sessions may
+    have another order, and are rebuilt then.
+    """
+    METADATA = "metadata"
+    """Only when and how the table is built changes."""
+    ADDITIVE = "additive"
+    """Columns are added; all others have the same values in the same rows."""
+    BREAKING = "breaking"
+    """Rows may change."""
+    FORWARD_ONLY = "forward-only"
+    """Rows may change from some time on."""
+    NEW = "new"
+    REMOVED = "removed"
+    UNKNOWN = "unknown"
+    """The definition that built the table was not kept."""
+
+
+class How(StrEnum):
+    """How a changed definition is carried out."""
+
+    NOTHING = "nothing"
+    RESTAMP = "restamp"
+    """The ledger records the new definition; no row is written."""
+    DERIVE = "derive"
+    SPANS = "spans"
+    REBUCKET = "rebucket"
+    CELLS = "cells"
+    EVOLVE = "evolve"
+    REBUILD = "rebuild"
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """
+    Everything that defines a table, so that the table can be built from it again.
+
+    ``source`` is the source of an events model. ``start`` and ``backfill_limit`` are those in
+    force: the project's, if the model has none. ``views`` are the digests of the views that the
+    query reads, directly or through others. ``form`` is the version of this record, ``state`` that
+    of the states of stored sessions.
+    """
+
+    name: str
+    sql: str
+    file: str
+    sql_line: int
+    model: Model
+    source: Source | None
+    start: int | None
+    backfill_limit: int | None
+    columns: tuple[str, ...]
+    views: Mapping[str, str]
+    fingerprint: str
+    form: int = 1
+    state: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """
+    One difference of two definitions: ``part`` is a clause, or a key of the declaration.
+
+    ``name`` is the column or the subquery, if there is one. ``before`` and ``after`` are as
+    written, empty where there is none. ``at`` is the place in the new file.
+    """
+
+    part: str
+    name: str
+    before: str
+    after: str
+    at: Spot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Redefinition:
+    """
+    A changed definition of a model.
+
+    ``columns_kept`` are the columns, in lower case, with a proof that their values are the same in
+    the same rows. ``losses`` are the columns, or the table, that the change removes.
+    """
+
+    model: str
+    category: Category
+    differences: tuple[Difference, ...]
+    how: How
+    before: Node | None
+    after: Node | None
+    columns_kept: frozenset[str] = frozenset()
+    losses: tuple[str, ...] = ()
+
+
+class Decides(StrEnum):
+    """What a field of a declaration affects."""
+
+    CONTENT = "content"
+    """Another value may change rows."""
+    METADATA = "metadata"
+    """When and how a table is built, or from which future files; no row of ingested files."""
+    ELSEWHERE = "elsewhere"
+    """Compared by what follows from it, not by its value."""
+    NOTHING = "nothing"
+    """The place of a declaration, and values that are not declared."""
+
+
+KEYS: Mapping[str, Decides] = {
+    "Model.name": Decides.ELSEWHERE,  # by it the two definitions are found
+    "Model.materialization": Decides.CONTENT,
+    "Model.sql": Decides.ELSEWHERE,  # by its canonical form
+    "Model.timeseries": Decides.ELSEWHERE,  # field by field
+    "Model.incremental": Decides.ELSEWHERE,
+    "Model.sessions": Decides.ELSEWHERE,
+    "Model.unique_key": Decides.CONTENT,
+    "Model.prefer": Decides.CONTENT,
+    "Model.deduplicate": Decides.CONTENT,
+    "Model.start": Decides.ELSEWHERE,  # Node.start has the one in force
+    "Model.overrides": Decides.ELSEWHERE,  # Node.overrides_used has those that count
+    "Model.tags": Decides.METADATA,
+    "Model.description": Decides.METADATA,
+    "Model.sql_line": Decides.NOTHING,
+    "Model.place": Decides.NOTHING,
+    "Timeseries.event_time_column": Decides.CONTENT,
+    "Timeseries.partition_column": Decides.CONTENT,
+    "Timeseries.granularity": Decides.CONTENT,
+    "Incremental.unique_key": Decides.METADATA,  # verify counts its duplicates
+    "Incremental.overrides": Decides.ELSEWHERE,
+    "Incremental.bounds": Decides.ELSEWHERE,  # Node.bounds_declared has those that count
+    "Incremental.batch_size": Decides.METADATA,
+    "Incremental.batch_concurrency": Decides.METADATA,
+    "Incremental.start": Decides.ELSEWHERE,
+    "Incremental.cron": Decides.METADATA,
+    "Incremental.cron_tz": Decides.METADATA,
+    "Incremental.allow_partials": Decides.METADATA,
+    "Incremental.strategy": Decides.METADATA,
+    "Incremental.backfill_limit": Decides.METADATA,
+    "Incremental.on_definition_change": Decides.METADATA,
+    "Sessions.user": Decides.CONTENT,
+    "Sessions.gap": Decides.CONTENT,
+    "Sessions.identifier": Decides.CONTENT,
+    "Sessions.choose": Decides.CONTENT,
+    "Sessions.fallback_gap": Decides.CONTENT,
+    "Sessions.cuts": Decides.ELSEWHERE,
+    "Sessions.quarantine_after": Decides.CONTENT,
+    "Sessions.keep": Decides.CONTENT,
+    "Sessions.numbered": Decides.CONTENT,
+    "Midnight.zone": Decides.CONTENT,
+    "StartEvents.sql": Decides.CONTENT,
+    "MaxLength.length": Decides.CONTENT,
+    "Campaign.columns": Decides.CONTENT,
+    "Campaign.nulls": Decides.CONTENT,
+    "Campaign.direct": Decides.CONTENT,
+    "Source.name": Decides.CONTENT,
+    "Source.format": Decides.CONTENT,
+    "Source.columns": Decides.CONTENT,  # those that are read; whether they are optional is not
+    "Source.path": Decides.METADATA,
+    "Source.table": Decides.METADATA,
+    "Source.catalog": Decides.METADATA,
+    "Source.event_time_column": Decides.CONTENT,
+    "Source.received_column": Decides.CONTENT,
+    "Source.future_tolerance": Decides.CONTENT,
+    "Source.timestamp_format": Decides.CONTENT,
+    "Source.settle": Decides.METADATA,
+    "Source.on_drift": Decides.CONTENT,
+    "Source.removal_limit": Decides.METADATA,
+    "Source.delimiter": Decides.CONTENT,
+    "Source.place": Decides.NOTHING,
+    "Source.on_new_columns": Decides.METADATA,
+    "Source.on_unreadable": Decides.METADATA,
+    "Source.unread_columns": Decides.NOTHING,
+}
+"""What each field of a declaration affects. A field that is missing here counts as content."""

@@ -1,0 +1,82 @@
+"""
+Definitions as JSON text, which loses nothing, and the digest of such a text.
+
+Every field is in the text, also one with its default: a definition keeps its meaning when a default
+changes. A field that a text lacks is newer than the text, and has its default.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import StrEnum
+from functools import cache
+from hashlib import sha256
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from infold.core.definition import Definition
+from infold.core.session_cuts import DeclaredCut
+
+_CUT = "cut"
+"""The key, in the object of a cut, that says which cut it is."""
+
+
+def definition_text(definition: Definition) -> str:
+    """A definition as JSON with sorted keys: equal definitions have equal texts."""
+    return json.dumps(_plain(definition), separators=(",", ":"), sort_keys=True)
+
+
+def digest_of_text(text: str) -> str:
+    """What identifies a definition: the SHA-256 of its text."""
+    return sha256(text.encode()).hexdigest()
+
+
+def digest_of(definition: Definition) -> str:
+    """What identifies a definition, comments and tags included."""
+    return digest_of_text(definition_text(definition))
+
+
+def definition_of_text(text: str) -> Definition:
+    """The definition that :func:`definition_text` wrote."""
+    found = _value(Definition, json.loads(text))
+    assert isinstance(found, Definition)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        found = {name: _plain(getattr(value, name)) for name in _names(type(value))}
+        return {_CUT: value.key, **found} if isinstance(value, DeclaredCut) else found
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+@cache
+def _names(of: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(of))
+
+
+def _value(wanted: Any, raw: Any) -> Any:
+    """The value of a type that was written as ``raw``."""
+    parts = get_args(wanted)
+    if get_origin(wanted) in (Union, types.UnionType):
+        [of] = [part for part in parts if part is not type(None)]
+        return None if raw is None else _value(of, raw)
+    if get_origin(wanted) is tuple:
+        return tuple(_value(parts[0], entry) for entry in raw)
+    if wanted is DeclaredCut:
+        # A class with slots is made twice, and the later one is used.
+        wanted = {cut.key: cut for cut in DeclaredCut.__subclasses__()}[raw[_CUT]]
+    if isinstance(wanted, type) and is_dataclass(wanted):
+        hints = _hints(wanted)
+        known = {name: raw[name] for name in _names(wanted) if name in raw}
+        return wanted(**{name: _value(hints[name], value) for name, value in known.items()})
+    return wanted(raw) if isinstance(wanted, type) and issubclass(wanted, StrEnum) else raw
+
+
+@cache
+def _hints(of: type) -> Mapping[str, Any]:
+    return get_type_hints(of)

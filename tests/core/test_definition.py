@@ -1,0 +1,26 @@
+"""The table of what each key of a declaration decides about has every key."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from infold.core.definition import KEYS, Decides
+from infold.core.model import Incremental, Model, Source, Timeseries
+from infold.core.session_cuts import DeclaredCut
+from infold.core.session_rules import Sessions
+
+SECTIONS = (Model, Timeseries, Incremental, Sessions, Source, *DeclaredCut.__subclasses__())
+
+
+def test_every_field_of_a_declaration_is_in_the_table() -> None:
+    """Every field of a declaration is in KEYS, and KEYS has no other."""
+    every = {f"{of.__name__}.{field.name}" for of in SECTIONS for field in fields(of)}
+
+    assert set(KEYS) == every
+
+
+def test_only_places_decide_nothing() -> None:
+    """Nothing but the place of a declaration, and what is derived, is never compared."""
+    silent = {key for key, decides in KEYS.items() if decides is Decides.NOTHING}
+
+    assert silent == {"Model.sql_line", "Model.place", "Source.place", "Source.unread_columns"}

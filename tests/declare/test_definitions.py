@@ -1,0 +1,236 @@
+"""Definitions of a project's models: as JSON text, and as a project again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, project, spoilt
+
+from infold.core.definition_text import definition_of_text, definition_text, digest_of
+from infold.core.project import Node, Project
+from infold.declare.definitions import definitions_of
+from infold.declare.from_definitions import project_of_definition
+
+EVENTS_FULL = """\
+---
+materialization: events
+unique_key: [event_id]
+prefer: [seen_at desc, amount]
+deduplicate: everywhere
+start: 2024-02-01
+tags: [raw, web]
+description: every click
+timeseries: {event_time_column: event_ts, granularity: hour}
+---
+
+SELECT event_id, user_id, event_ts, url, amount, seen_at FROM raw.clicks
+"""
+
+SESSIONS_FULL = """\
+---
+materialization: sessions
+start: 2024-02-01
+sessions:
+  identifier: [user_id, "concat('x', url)"]
+  user: user_id
+  choose_user: last
+  gap: 30 minutes
+  without_identifier: {gap: 10 minutes}
+  max_length: 6 hours
+  cuts:
+    midnight: Europe/Berlin
+    campaign: {columns: [url], nulls: change, direct: [none]}
+    start_events: "url = '/'"
+---
+SELECT count(*) AS events, sum(amount) AS revenue FROM clicks
+"""
+
+SESSIONS_KEPT = SESSIONS.replace(
+    "30 minutes", "30 minutes, quarantine_after: 1 day, keep: head, session_number: true"
+)
+
+DAILY_FULL = """\
+---
+materialization: table
+timeseries: {event_time_column: event_ts, partition_column: day, granularity: day}
+incremental:
+  unique_key: [day]
+  batch_size: 3
+  batch_concurrency: 2
+  start: 2024-03-01
+  cron: "0 6 * * *"
+  cron_tz: Europe/Berlin
+  allow_partials: true
+  strategy: insert_overwrite
+  backfill_limit: 30 days
+  on_definition_change: rebuilt_cells
+---
+-- a comment
+SELECT cast(event_ts AS date) AS day, count(*) AS clicks
+FROM clicks WHERE event_ts >= @start_ts GROUP BY 1
+"""
+
+VIEWS = {
+    **SHOP,
+    "models/paid.sql": "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0\n",
+    "models/dear.sql": "---\nmaterialization: view\n---\nSELECT * FROM paid WHERE amount > 9\n",
+    "models/daily.sql": DAILY_FULL.replace("FROM clicks", "FROM dear").replace(
+        "event_ts >= @start_ts", "true"
+    ),
+    "models/totals.sql": """\
+---
+materialization: cumulative_aggregate
+---
+SELECT user_id, count(*) AS n, sum(amount) AS amount FROM clicks GROUP BY user_id
+""",
+    "models/board.sql": """\
+---
+materialization: table
+---
+SELECT country, count(*) AS n FROM paid JOIN raw.countries ON code = url GROUP BY country
+""",
+}
+
+OPTIONAL = {
+    **SHOP,
+    "infold.yml": INFOLD.replace(
+        "{code: string, country: string}",
+        "{code: string, country: string, note: {type: string, optional: true}}",
+    ),
+    "models/board.sql": """\
+---
+materialization: table
+---
+SELECT country, count(*) AS n FROM clicks JOIN raw.countries ON code = url GROUP BY country
+""",
+}
+
+PROJECTS = {
+    "shop": SHOP,
+    "every key of events": {**SHOP, "models/clicks.sql": EVENTS_FULL},
+    "every key of sessions": {
+        **{name: text for name, text in SHOP.items() if "daily" not in name},
+        "models/sessions.sql": SESSIONS_FULL,
+    },
+    "sessions in quarantine, numbered": {**SHOP, "models/sessions.sql": SESSIONS_KEPT},
+    "every key of incremental tables": {**SHOP, "models/daily.sql": DAILY_FULL},
+    "views over views, a lookup": VIEWS,
+    "optional columns that nobody names": OPTIONAL,
+}
+
+
+def rebuilt(declared: Project, name: str) -> Project:
+    """The project of a model's definition, which went through JSON, in a folder without files."""
+    definitions = {
+        name: definition_of_text(definition_text(one))
+        for name, one in definitions_of(declared).items()
+    }
+    by_digest = {digest_of(one): one for one in definitions.values()}
+    empty = replace(declared, nodes=(), sources={}, start=None)
+    found = project_of_definition(empty, definitions[name], definitions, by_digest)
+    assert found is not None, f"the definition of {name} does not give its node again"
+    return found
+
+
+def essence(node: Node) -> Node:
+    """A node without what is only shown, and without columns that its source has no longer."""
+    return replace(node, filters=(), unread_columns=() if node.landed else node.unread_columns)
+
+
+@pytest.mark.parametrize("files", PROJECTS.values(), ids=PROJECTS)
+def test_a_definition_as_text_loses_nothing(files: Mapping[str, str]) -> None:
+    """A definition that was written as JSON and read again is equal, and has the same digest."""
+    for definition in definitions_of(project(files)).values():
+        again = definition_of_text(definition_text(definition))
+
+        assert again == definition
+        assert digest_of(again) == digest_of(definition)
+
+
+@pytest.mark.parametrize("files", PROJECTS.values(), ids=PROJECTS)
+def test_a_definition_gives_its_node_again(files: Mapping[str, str]) -> None:
+    """From the definitions alone, each model is compiled to the node that it had."""
+    declared = project(files)
+    for node in declared:
+        assert essence(rebuilt(declared, node.name)[node.name]) == essence(node)
+
+
+OTHER = {
+    "a comment": ("models/sessions.sql", "AS events,", "AS events /* one each */,"),
+    "a tag": ("models/daily.sql", "incremental: {}", "incremental: {}\ntags: [gold]"),
+    "the query": ("models/clicks.sql", "IS NOT NULL", "IS NULL"),
+    "the source": ("infold.yml", "amount: decimal(18,2)", "amount: decimal(18,3)"),
+    "the project's start": ("infold.yml", "start: 2024-01-01", "start: 2024-01-02"),
+    "the project's limit": ("infold.yml", "name: shop", "name: shop\nbackfill_limit: 9 days"),
+}
+
+
+@pytest.mark.parametrize(("file", "old", "new"), OTHER.values(), ids=OTHER)
+def test_any_change_of_a_declaration_is_another_definition(file: str, old: str, new: str) -> None:
+    """What somebody changed in a declaration is seen in a digest, comments and tags included."""
+    before = {name: digest_of(one) for name, one in definitions_of(project()).items()}
+    changed = definitions_of(project(spoilt(file, old, new)))
+
+    assert before != {name: digest_of(one) for name, one in changed.items()}
+
+
+def test_a_changed_view_is_another_definition_of_its_readers_only() -> None:
+    """The digest of a view is in the definition of every model that reads it, and in no other."""
+    before = definitions_of(project(VIEWS))
+    changed = {**VIEWS, "models/paid.sql": VIEWS["models/paid.sql"].replace("> 0", "> 1")}
+    after = definitions_of(project(changed))
+
+    differing = {name for name in before if before[name] != after[name]}
+
+    assert differing == {"paid", "dear", "daily", "board"}
+    assert set(after["daily"].views) == {"paid", "dear"}
+
+
+def test_the_place_of_a_source_is_no_part_of_a_definition() -> None:
+    """A line above a source in infold.yml changes no definition."""
+    moved = {**SHOP, "infold.yml": "# a remark\n" + INFOLD}
+
+    assert definitions_of(project(moved)) == definitions_of(project())
+
+
+def test_an_old_definition_is_compiled_over_the_definitions_that_built_its_inputs() -> None:
+    """A model keeps its node though the files have another query, view and source, or none."""
+    old = project(VIEWS)
+    kept = definitions_of(old)
+    by_digest = {digest_of(one): one for one in kept.values()}
+    now = project(
+        {
+            "infold.yml": INFOLD,
+            "models/clicks.sql": CLICKS.replace("url, amount", "url"),
+            "models/paid.sql": "---\nmaterialization: view\n---\nSELECT user_id FROM clicks\n",
+        }
+    )
+
+    found = project_of_definition(now, kept["daily"], kept, by_digest)
+
+    assert found is not None
+    assert essence(found["daily"]) == essence(old["daily"])
+
+
+def test_a_definition_that_no_longer_compiles_is_none() -> None:
+    """Without an input of it, a definition gives no project."""
+    kept = definitions_of(project())
+    now = project({"infold.yml": INFOLD, "models/clicks.sql": CLICKS})
+    without = {name: one for name, one in kept.items() if name == "clicks"}
+
+    assert project_of_definition(now, kept["daily"], without, {}) is None
+
+
+def test_a_definition_over_an_input_with_other_columns_is_none() -> None:
+    """Where an input was built again without a column that it had, a definition that names it
+    gives no project, rather than a guess.
+    """
+    kept = dict(definitions_of(project()))
+    other = spoilt("models/sessions.sql", "sum(amount) AS revenue, ", "")
+    other["models/daily.sql"] = DAILY.replace(", sum(revenue) AS revenue", "")
+    kept["sessions"] = definitions_of(project(other))["sessions"]
+
+    assert project_of_definition(project(), definitions_of(project())["daily"], kept, {}) is None
+    assert "revenue" in SESSIONS
